@@ -1,0 +1,6 @@
+"""The database: what is asked of an implementation.
+
+Every module of this package is a family (`harnesses.calls`, `harnesses.linalg`, ...) and defines
+its harnesses at import. The two packages are not families: `harnesses.harness` is the vocabulary
+that families are written in, `harnesses.engine` runs the cells.
+"""

@@ -1,0 +1,79 @@
+"""The vocabulary of the database: `define`, argument makers, dtype groups, tolerances.
+
+A family needs nothing else:
+
+    from harnesses.harness import FLOATS, Normal, define
+
+    for dtype in FLOATS:
+        define("sin", "", jax.lax.sin, [Normal((3, 4), dtype)], dtype=dtype)
+"""
+
+from harnesses.harness.arguments import (
+    Arg,
+    Bools,
+    Fill,
+    Integers,
+    Normal,
+    Uniform,
+    Values,
+    edge_pairs,
+    edge_values,
+)
+from harnesses.harness.definition import (
+    DEFAULT_ULPS,
+    EXACT_FAMILIES,
+    Harness,
+    all_harnesses,
+    define,
+)
+from harnesses.harness.dtypes import (
+    ALL,
+    BOOL,
+    COMPLEX,
+    FLOAT4,
+    FLOAT8,
+    FLOATS,
+    INT4,
+    INTEGERS,
+    INTS,
+    NUMERIC,
+    REALS,
+    UINTS,
+    WITHOUT_TENSORFLOW,
+    is_complex,
+    is_float,
+    is_integer,
+)
+
+__all__ = [
+    "ALL",
+    "BOOL",
+    "COMPLEX",
+    "DEFAULT_ULPS",
+    "EXACT_FAMILIES",
+    "FLOAT4",
+    "FLOAT8",
+    "FLOATS",
+    "INT4",
+    "INTEGERS",
+    "INTS",
+    "NUMERIC",
+    "REALS",
+    "UINTS",
+    "WITHOUT_TENSORFLOW",
+    "Arg",
+    "Bools",
+    "Fill",
+    "Harness",
+    "Integers",
+    "Normal",
+    "Uniform",
+    "Values",
+    "all_harnesses",
+    "define",
+    "edge_pairs",
+    "edge_values",
+    "is_complex",
+    "is_float",
+    "is_integer",
+]

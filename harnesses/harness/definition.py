@@ -1,0 +1,153 @@
+"""A harness: one use of one primitive, with what it is fed and how near the answer has to be."""
+
+import importlib
+import inspect
+import pkgutil
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from harnesses.harness.arguments import Arg
+from harnesses.harness.dtypes import is_complex, is_float
+
+# ULPs by which a result of a dtype may differ where a harness states nothing. Dtypes that are not
+# listed, integers and bool among them, are compared exactly.
+DEFAULT_ULPS: Mapping[str, int] = {
+    "bfloat16": 1,
+    "float16": 1,
+    "float32": 4,
+    "float64": 4,
+    "complex64": 4,
+    "complex128": 4,
+}
+
+# Families that move or cast values and compute none: not a bit may differ.
+EXACT_FAMILIES = frozenset({"arrays", "conversions", "indexing", "sorting"})
+
+_SIXTY_FOUR_BITS = frozenset({"int64", "uint64", "float64", "complex128"})
+
+Check = Callable[[tuple, Any, Any], float]
+
+
+@dataclass(frozen=True)
+class Harness:
+    """One use of one primitive. `define` makes them; see there for the meaning of each field."""
+
+    family: str
+    primitive: str
+    name: str
+    fun: Callable[..., Any]
+    args: Any
+    dtype: np.dtype
+    params: Mapping[str, Any]
+    ulps: int | Mapping[str, int] | None
+    scale: str
+    x64: bool
+    tags: frozenset[str]
+    check: Check | None
+    where: str = field(compare=False)
+
+    def make_args(self) -> tuple:
+        """The arguments of `fun`: the same NumPy arrays on every call."""
+        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
+        return jax.tree.map(lambda arg: arg.make(rng), tuple(self.args), is_leaf=_is_arg)
+
+    def tolerance(self, dtype: np.dtype) -> float:
+        """How many ULPs a result of `dtype` may be away from JAX's."""
+        if isinstance(self.ulps, int):
+            return self.ulps if is_float(dtype) or is_complex(dtype) else 0
+        stated = {} if self.family in EXACT_FAMILIES else DEFAULT_ULPS
+        return (stated if self.ulps is None else self.ulps).get(dtype.name, 0)
+
+
+_REGISTRY: dict[str, Harness] = {}
+
+
+def define(
+    primitive: str,
+    case: str,
+    fun: Callable[..., Any],
+    args: Any,
+    *,
+    dtype: Any,
+    params: Mapping[str, Any] | None = None,
+    ulps: int | Mapping[str, int] | None = None,
+    scale: str = "element",
+    x64: bool | None = None,
+    tags: tuple[str, ...] = (),
+    check: Check | None = None,
+    family: str | None = None,
+) -> Harness:
+    """Adds a harness named `{primitive}_{case}_{dtype}` to the database.
+
+    Args:
+      primitive: the name of the primitive, or of the public function, that is asked about.
+      case: what is special about this use; empty for the plain one.
+      fun: what is converted. It takes the arrays that `args` describe.
+      args: a list or tuple of argument makers; an element may be a pytree of makers.
+      dtype: the dtype that the harness claims to work for.
+      params: the params that matter, to show and for limitations to refer to.
+      ulps: the tolerance, for every floating result or by dtype name (a dtype that is not named:
+        0). None: 0 in `EXACT_FAMILIES`, `DEFAULT_ULPS` elsewhere. Integers and bools are exact.
+      scale: "element" measures in ULPs of each expected element; "array" in ULPs of the largest
+        finite one, for contractions and for reductions in which terms cancel.
+      x64: whether 64-bit dtypes are enabled. None: if an argument or `dtype` has 64 bits.
+      tags: "any_zero_sign" lets zeros of either sign agree.
+      check: `check(args, expected, actual)` returns the error in ULPs instead of the comparison of
+        values; for results that are right in more than one way (Q and R, eigenvectors).
+      family: only for harnesses that are not defined in a family's module.
+
+    Raises:
+      ValueError: if the name is taken; names both places.
+    """
+    caller = inspect.currentframe().f_back  # type: ignore[union-attr]
+    assert caller is not None
+    where = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
+    dtype = np.dtype(dtype)
+    name = "_".join(part for part in (primitive, case, dtype.name) if part)
+    if name in _REGISTRY:
+        raise ValueError(
+            f"two harnesses are named {name!r}: {_REGISTRY[name].where} and {where}; "
+            "give one of them another case"
+        )
+    if scale not in ("element", "array"):
+        raise ValueError(f"harness {name!r} at {where}: scale={scale!r}, not 'element' or 'array'")
+    if x64 is None:
+        leaves = jax.tree.leaves(tuple(args), is_leaf=_is_arg)
+        x64 = not _SIXTY_FOUR_BITS.isdisjoint([dtype.name, *(arg.dtype.name for arg in leaves)])
+    harness = Harness(
+        family=family or caller.f_globals["__name__"].rpartition(".")[2],
+        primitive=primitive,
+        name=name,
+        fun=fun,
+        args=args,
+        dtype=dtype,
+        params=dict(params or {}),
+        ulps=ulps,
+        scale=scale,
+        x64=x64,
+        tags=frozenset(tags),
+        check=check,
+        where=where,
+    )
+    _REGISTRY[name] = harness
+    return harness
+
+
+def all_harnesses() -> list[Harness]:
+    """Every harness of every family, in the order of definition."""
+    import harnesses
+
+    for module in pkgutil.iter_modules(harnesses.__path__):
+        if not module.ispkg and not module.name.startswith("_"):
+            importlib.import_module(f"harnesses.{module.name}")
+    return list(_REGISTRY.values())
+
+
+def _is_arg(node: Any) -> bool:
+    return isinstance(node, Arg)
