@@ -1,0 +1,113 @@
+"""JAX's dtypes in TensorFlow: which one stands for which, and what JAX makes of a value's dtype."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf.errors import UnsupportedDtypeError
+
+_PYTHON_SCALARS = (bool, int, float, complex)
+
+
+@functools.cache
+def to_tf(dtype: Any) -> tf.DType:
+    """The TensorFlow dtype of a JAX dtype.
+
+    float0 (the tangent dtype of integers) is held as bool, typed PRNG keys as their uint32 data.
+
+    Raises:
+      UnsupportedDtypeError: TensorFlow has no such dtype (float8_e3m4, float8_e8m0fnu, ...).
+    """
+    if dtype == jax.dtypes.float0:
+        return tf.bool
+    if is_key(dtype):
+        return tf.as_dtype(key_data(dtype).dtype)
+    try:
+        return tf.as_dtype(np.dtype(dtype))
+    except TypeError as error:
+        raise UnsupportedDtypeError(
+            f"jax2tf.convert: TensorFlow has no dtype {np.dtype(dtype).name}; "
+            "cast to one that it has (float8_e4m3fn, bfloat16, float32, ...) inside the function"
+        ) from error
+
+
+def is_key(dtype: Any) -> bool:
+    """Whether `dtype` is that of a typed PRNG key, as made by jax.random.key."""
+    return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+
+
+@functools.cache
+def key_data(dtype: Any) -> jax.ShapeDtypeStruct:
+    """Shape and dtype of the raw data of one typed PRNG key of `dtype`."""
+    return jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct((), dtype))
+
+
+def physical_shape(aval: Any) -> tuple[Any, ...]:
+    """The shape of the tensor that stands for `aval`: a key's data has dimensions of its own."""
+    if is_key(aval.dtype):
+        return (*aval.shape, *key_data(aval.dtype).shape)
+    return tuple(aval.shape)
+
+
+def dtype_of_val(val: Any) -> tf.DType:
+    """The TensorFlow dtype that JAX's typing rules give to a value.
+
+    Python scalars and 64-bit values follow jax_enable_x64.
+
+    >>> dtype_of_val(1.0)
+    tf.float32
+
+    Args:
+      val: a Python scalar, numpy array or scalar, jax.Array, tf.Tensor or tf.Variable.
+
+    Raises:
+      TypeError: `val` is none of these, or JAX has no such dtype (tf.string, tf.resource, ...).
+    """
+    return to_tf(jax_dtype(val))
+
+
+def jax_dtype(val: Any) -> np.dtype:
+    """The dtype of `val` inside a JAX computation, after canonicalisation."""
+    if is_python_scalar(val):
+        return _python_scalar_dtype(val)
+    if isinstance(val, tf.Tensor | tf.Variable):
+        return jax.dtypes.canonicalize_dtype(_numpy_dtype(val.dtype))
+    if isinstance(val, jax.Array) and is_key(val.dtype):
+        return val.dtype
+    if isinstance(val, np.ndarray | np.generic | jax.Array):
+        if val.dtype == jax.dtypes.float0:
+            return val.dtype
+        if val.dtype.kind in "OSUMm" or (val.dtype.kind == "V" and val.dtype.names is not None):
+            raise TypeError(f"JAX has no dtype {val.dtype}")
+        return jax.dtypes.canonicalize_dtype(val.dtype)
+    raise TypeError(
+        f"expected a number, numpy array, jax.Array, tf.Tensor or tf.Variable, "
+        f"got {type(val).__module__}.{type(val).__qualname__}"
+    )
+
+
+def is_python_scalar(val: Any) -> bool:
+    """Whether JAX takes `val` as weakly typed: a Python number, not one of numpy's subclasses."""
+    return type(val) in _PYTHON_SCALARS
+
+
+def _python_scalar_dtype(val: bool | int | float | complex) -> np.dtype:
+    dtype = jax.dtypes.canonicalize_dtype(np.result_type(type(val)))
+    if type(val) is int and not np.iinfo(dtype).min <= val <= np.iinfo(dtype).max:
+        raise OverflowError(
+            f"Python int {val} does not fit {dtype.name}"
+            + ("; enable jax_enable_x64 or pass a numpy array" if math.log2(abs(val)) < 63 else "")
+        )
+    return dtype
+
+
+def _numpy_dtype(dtype: tf.DType) -> np.dtype:
+    if dtype in (tf.string, tf.resource, tf.variant) or dtype.is_quantized:
+        raise TypeError(f"JAX has no dtype {dtype.name}")
+    return np.dtype(dtype.as_numpy_dtype)

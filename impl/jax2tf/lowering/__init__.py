@@ -1,0 +1,29 @@
+"""jaxpr -> TensorFlow ops. Importing this package registers the rules of every family."""
+
+from __future__ import annotations
+
+from jax2tf.lowering import (
+    arrays,
+    calls,
+    contractions,
+    conversions,
+    convolution,
+    cumulative,
+    elementwise,
+    reductions,
+    special,
+)
+from jax2tf.lowering.interpreter import Lowering
+
+__all__ = [
+    "Lowering",
+    "arrays",
+    "calls",
+    "contractions",
+    "conversions",
+    "convolution",
+    "cumulative",
+    "elementwise",
+    "reductions",
+    "special",
+]

@@ -1,0 +1,3 @@
+"""Arrays: reshape, broadcast, concatenate, pad, slice, select and other movements of elements."""
+
+from __future__ import annotations

@@ -1,0 +1,47 @@
+"""Primitives that call a jaxpr: jit, closed_call, remat, custom_jvp_call, custom_vjp_call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf.lowering.rules import Context, register
+
+
+@register("jit", "pjit")
+def _jit(
+    ctx: Context, *args: tf.Tensor, jaxpr: jex_core.ClosedJaxpr, name: str, **_: Any
+) -> list[tf.Tensor]:
+    # Shardings, layouts, donation and compiler options say where and how fast, not what.
+    return ctx.call(jaxpr, *args, name=name)
+
+
+@register("closed_call", "core_call", "core_closed_call")
+def _closed_call(
+    ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, **_: Any
+) -> list[tf.Tensor]:
+    return _call_either(ctx, call_jaxpr, args)
+
+
+@register("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
+def _custom_derivative_call(
+    ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: Any
+) -> list[tf.Tensor]:
+    # The derivative rules are JAX's affair: gradients come from jax.vjp of the whole function.
+    return ctx.call(call_jaxpr, *args)
+
+
+@register("checkpoint", "remat", "remat2")
+def _remat(ctx: Context, *args: tf.Tensor, jaxpr: jex_core.Jaxpr, **_: Any) -> list[tf.Tensor]:
+    # What is saved and what recomputed changes memory, not values.
+    return _call_either(ctx, jaxpr, args)
+
+
+def _call_either(
+    ctx: Context, jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, args: tuple[tf.Tensor, ...]
+) -> list[tf.Tensor]:
+    if isinstance(jaxpr, jex_core.ClosedJaxpr):
+        return ctx.call(jaxpr, *args)
+    return ctx.inline_open(jaxpr, (), *args)

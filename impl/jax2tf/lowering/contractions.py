@@ -1,0 +1,3 @@
+"""Contractions: dot_general and ragged_dot_general."""
+
+from __future__ import annotations

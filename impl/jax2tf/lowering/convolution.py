@@ -1,0 +1,3 @@
+"""Convolutions: conv_general_dilated."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Cumulative reductions: cumsum, cumprod, cummax, cummin, cumlogsumexp."""
+
+from __future__ import annotations

@@ -1,0 +1,281 @@
+"""Walks a jaxpr and calls the rule of each equation.
+
+The walk is the same in eager and in graph mode. A `Plan` holds what can be known of a jaxpr before
+any tensor is there (which rule, which params, when a value is last used), so that a second call
+costs the TensorFlow ops and little else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import compat, dtypes
+from jax2tf.errors import UnsupportedPrimitiveError
+from jax2tf.lowering import rules
+from jax2tf.lowering.rules import Context
+from jax2tf.trace import Trace, inner_jaxprs
+
+# An inner jaxpr of fewer equations is always inlined: a call costs about as many nodes.
+SHARED_FUNCTION_MIN_EQUATIONS = 4
+
+
+class Lowering:
+    """One run of a trace's jaxpr over tensors: the op set, the shared functions, the constants."""
+
+    def __init__(self, trace: Trace, op_set: str):
+        self.trace = trace
+        self.op_set = op_set
+        self._graph_constants: weakref.WeakKeyDictionary[Any, dict[Any, tf.Tensor]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The results of `jaxpr` on `args`, its equations lowered in place."""
+        return self.run_open(jaxpr.jaxpr, [self.constant(c) for c in jaxpr.consts], args)
+
+    def run_open(
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], args: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        """As `run`, for a jaxpr whose constants are tensors already."""
+        plan = _plan(jaxpr, self.op_set)
+        slots: list[Any] = [None] * plan.size
+        slots[: plan.n_inputs] = [*consts, *args]
+        if tf.executing_eagerly():
+            for step in plan.steps:
+                self._step(step, slots)
+        else:
+            base = tf.get_current_name_scope()
+            for step in plan.steps:
+                with tf.name_scope(f"{base}/{step.scope}/" if base else f"{step.scope}/"):
+                    self._step(step, slots)
+        return [self._read(slots, ref) for ref in plan.outputs]
+
+    def call(
+        self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
+    ) -> list[tf.Tensor]:
+        """The results of `jaxpr`, through one shared TensorFlow function where that is cheaper.
+
+        In a graph, a jaxpr that several equations call becomes one function. Eager mode inlines: a
+        call of a TensorFlow function costs more than 100 microseconds there.
+        """
+        if tf.executing_eagerly() or not self._worth_sharing(jaxpr.jaxpr):
+            return self.run(jaxpr, args)
+        signature = tuple((a.dtype, tuple(a.shape.as_list())) for a in args)
+        function = self.trace.cached(
+            ("shared", id(jaxpr.jaxpr), self.op_set, signature),
+            lambda: self._shared_function(jaxpr, args, name),
+        )
+        return list(function(*args))
+
+    def constant(self, value: Any) -> tf.Tensor:
+        """A tensor of a constant of the jaxpr; a graph holds each only once."""
+        value = _as_numpy(value)
+        if tf.executing_eagerly():
+            return tf.constant(value)
+        graph = tf.compat.v1.get_default_graph()
+        pool = self._graph_constants.setdefault(graph, {})
+        key = (value.dtype, value.shape, value.tobytes()) if value.size <= 16 else id(value)
+        if key not in pool:
+            with tf.name_scope("constants/"):
+                # The array is kept beside the tensor, so that its id stays its own.
+                pool[key] = (tf.constant(value), value)
+        return pool[key][0]
+
+    def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
+        return self.trace.use_counts()[id(jaxpr)] > 1 and (
+            _count_equations(jaxpr, SHARED_FUNCTION_MIN_EQUATIONS) >= SHARED_FUNCTION_MIN_EQUATIONS
+        )
+
+    def _shared_function(
+        self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
+    ) -> Callable[..., Any]:
+        def body(*inner_args: tf.Tensor) -> list[tf.Tensor]:
+            return [tf.identity(r) for r in self.run(jaxpr, inner_args)]
+
+        body.__name__ = _identifier(name) or "shared"
+        specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
+        return tf.function(body, autograph=False).get_concrete_function(*specs)
+
+    def _step(self, step: Step, slots: list[Any]) -> None:
+        operands = [self._read(slots, ref) for ref in step.inputs]
+        for slot in step.last_uses:
+            slots[slot] = None
+        try:
+            results = step.rule(Context(self, step.eqn), *operands, **step.params)
+            if not step.multiple_results:
+                results = (results,)
+            for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
+                slots[slot] = _checked(result, out.aval)
+        except Exception as error:
+            # Whatever went wrong, the reader wants to know where in their program.
+            if not getattr(error, "__notes__", None):
+                error.add_note(
+                    f"jax2tf.convert: while lowering primitive '{step.eqn.primitive.name}' "
+                    f"from {compat.user_source(step.eqn)}"
+                )
+            raise
+
+    def _read(self, slots: list[Any], ref: int | _Constant) -> Any:
+        if isinstance(ref, int):
+            return slots[ref]
+        if tf.executing_eagerly():
+            if ref.tensor is None:
+                ref.tensor = tf.constant(ref.value)
+            return ref.tensor
+        return self.constant(ref.value)
+
+
+@dataclasses.dataclass
+class _Constant:
+    """A literal of a jaxpr, with its eager tensor once that was needed."""
+
+    value: np.ndarray
+    tensor: tf.Tensor | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One equation, ready to run.
+
+    Attributes:
+      eqn: the equation.
+      rule: the rule's function, and `params` what it gets by keyword.
+      inputs: slot numbers or constants.
+      outputs: slot numbers.
+      last_uses: slots that hold a value which no later step reads.
+      scope: the name scope of its ops.
+    """
+
+    eqn: jex_core.JaxprEqn
+    rule: Callable[..., Any]
+    params: dict[str, Any]
+    inputs: list[int | _Constant]
+    outputs: list[int]
+    last_uses: list[int]
+    scope: str
+    multiple_results: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A jaxpr for one op set, ready to run: `n_inputs` first slots hold constants and arguments."""
+
+    n_inputs: int
+    size: int
+    steps: list[Step]
+    outputs: list[int | _Constant]
+
+
+_PLANS: dict[str, weakref.WeakKeyDictionary[jex_core.Jaxpr, Plan]] = {
+    op_set: weakref.WeakKeyDictionary() for op_set in rules.OP_SETS
+}
+
+
+def _plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
+    plan = _PLANS[op_set].get(jaxpr)
+    if plan is None:
+        plan = _PLANS[op_set][jaxpr] = _make_plan(jaxpr, op_set)
+    return plan
+
+
+def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
+    slots: dict[jex_core.Var, int] = {}
+
+    def slot(var: jex_core.Var) -> int:
+        return slots.setdefault(var, len(slots))
+
+    def ref(atom: jex_core.Var | jex_core.Literal) -> int | _Constant:
+        if isinstance(atom, jex_core.Literal):
+            return _Constant(_as_numpy(atom.val, atom.aval.dtype))
+        return slots[atom]
+
+    inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
+    last_use = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in _variables(eqn.invars)}
+    kept = set(_variables(jaxpr.outvars))
+    steps = []
+    for i, eqn in enumerate(jaxpr.eqns):
+        name = eqn.primitive.name
+        rule = rules.find(name, op_set)
+        if rule is None:
+            raise _no_rule(eqn, op_set)
+        steps.append(
+            Step(
+                eqn=eqn,
+                rule=rule.function,
+                params=rules.select_params(rule, name, eqn.params),
+                inputs=[ref(v) for v in eqn.invars],
+                outputs=[slot(v) for v in eqn.outvars],
+                last_uses=[
+                    slots[v]
+                    for v in set(_variables(eqn.invars))
+                    if last_use[v] == i and v not in kept
+                ],
+                scope=_scope(eqn),
+                multiple_results=eqn.primitive.multiple_results,
+            )
+        )
+    return Plan(len(inputs), len(slots), steps, [ref(v) for v in jaxpr.outvars])
+
+
+def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
+    return (a for a in atoms if not isinstance(a, jex_core.Literal))
+
+
+def _no_rule(eqn: jex_core.JaxprEqn, op_set: str) -> UnsupportedPrimitiveError:
+    name = eqn.primitive.name
+    if op_set == rules.NO_XLA and rules.find(name, rules.XLA):
+        reason = "it is lowered with XLA ops only"
+        remedy = "convert with enable_xla=True, or write that part with other functions"
+    else:
+        reason = "there is no lowering rule for it"
+        remedy = "write that part with other functions, or keep it outside the converted function"
+    return UnsupportedPrimitiveError(name, reason, remedy, compat.user_source(eqn))
+
+
+def _scope(eqn: jex_core.JaxprEqn) -> str:
+    """A TensorFlow name scope that reads like the JAX program: `layer/transpose_jvp/sin`."""
+    parts = [*compat.name_stack(eqn).split("/"), str(eqn.params.get("name") or eqn.primitive.name)]
+    return "/".join(p for p in (_identifier(part) for part in parts) if p) or "op"
+
+
+def _identifier(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("_.")
+
+
+def _count_equations(jaxpr: jex_core.Jaxpr, enough: int) -> int:
+    count = 0
+    for eqn in jaxpr.eqns:
+        inner = list(inner_jaxprs(eqn))
+        count += sum(_count_equations(j, enough) for j in inner) if inner else 1
+        if count >= enough:
+            break
+    return count
+
+
+def _as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
+    if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
+        return np.asarray(jax.random.key_data(value))
+    array = np.asarray(value, dtype)
+    return np.zeros(array.shape, bool) if array.dtype == jax.dtypes.float0 else array
+
+
+def _checked(result: Any, aval: Any) -> Any:
+    """The result of a rule, which must have the dtype and shape that JAX inferred."""
+    if not hasattr(aval, "dtype"):
+        return result
+    expected = dtypes.to_tf(aval.dtype)
+    if result.dtype != expected:
+        raise AssertionError(f"a rule gave dtype {result.dtype.name}, but should {expected.name}")
+    if not tf.executing_eagerly():
+        shape = dtypes.physical_shape(aval)
+        result.set_shape([d if isinstance(d, int) else None for d in shape])
+    return result

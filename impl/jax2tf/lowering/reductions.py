@@ -1,0 +1,3 @@
+"""Reductions over whole axes."""
+
+from __future__ import annotations

@@ -1,0 +1,222 @@
+"""The registry of lowering rules: one rule for a primitive and an op set.
+
+    @register("sin")
+    def _sin(ctx, x):
+        return tf.sin(x)
+
+Operands are positional tensors; the primitive's params are keyword-only, so that the signature says
+what the rule reads. A rule is found in this order:
+
+1. the rule registered for the primitive's name and the op set asked for ("xla" or "no_xla");
+2. otherwise, one registered for both (the default);
+3. otherwise the primitive is refused at conversion, naming it and the user's source line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import compat, dtypes
+from jax2tf.errors import UnsupportedPrimitiveError
+
+XLA = "xla"
+NO_XLA = "no_xla"
+OP_SETS = (XLA, NO_XLA)
+
+# Params that never change the values of a result on one device: a rule may name them, and need not.
+IGNORED_PARAMS = frozenset(
+    {
+        "accuracy",  # a hint to XLA: which polynomial; results stay within the op's own error
+        "sharding",
+        "out_sharding",
+        "weak_type",  # a type-level flag of JAX's; the dtype carries all that TensorFlow has
+        "name",
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """A lowering rule and what its signature says.
+
+    Attributes:
+      function: called as `function(ctx, *operands, **params)`.
+      params: the params it names.
+      takes_all: whether it has a `**params` of its own.
+    """
+
+    function: Callable[..., Any]
+    params: frozenset[str]
+    takes_all: bool
+
+    @property
+    def where(self) -> str:
+        """`module.function`, for messages."""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
+
+
+class Context:
+    """What a rule needs beside operands and params: avals, shapes as tensors, inner jaxprs."""
+
+    __slots__ = ("_lowering", "eqn")
+
+    def __init__(self, lowering: Any, eqn: jex_core.JaxprEqn):
+        self._lowering = lowering
+        self.eqn = eqn
+
+    @property
+    def avals_in(self) -> list[Any]:
+        """The avals of the operands."""
+        return [v.aval for v in self.eqn.invars]
+
+    @property
+    def avals_out(self) -> list[Any]:
+        """The avals of the results."""
+        return [v.aval for v in self.eqn.outvars]
+
+    @property
+    def out(self) -> tf.DType:
+        """The TensorFlow dtype of the first result."""
+        return dtypes.to_tf(self.eqn.outvars[0].aval.dtype)
+
+    @property
+    def enable_xla(self) -> bool:
+        """Whether XLA ops may be used."""
+        return self._lowering.op_set == XLA
+
+    def dim(self, dim: Any) -> int:
+        """A dimension as an int, or as a scalar int32 tensor where it is symbolic."""
+        return int(dim)
+
+    def shape(self, shape: Sequence[Any]) -> tuple[int, ...]:
+        """A shape as TensorFlow takes it: a tuple of ints, or an int32 vector if symbolic."""
+        return tuple(self.dim(d) for d in shape)
+
+    def inline(self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> list[tf.Tensor]:
+        """Lowers a closed jaxpr in place."""
+        return self._lowering.run(jaxpr, args)
+
+    def inline_open(
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], *args: tf.Tensor
+    ) -> list[tf.Tensor]:
+        """Lowers a jaxpr in place whose constants are tensors."""
+        return self._lowering.run_open(jaxpr, consts, args)
+
+    def call(
+        self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor, name: str = ""
+    ) -> list[tf.Tensor]:
+        """Lowers a closed jaxpr, shared with its other callers where that makes graphs smaller."""
+        return self._lowering.call(jaxpr, args, name)
+
+    def unsupported(
+        self, reason: str, remedy: str = "rewrite that part of the function", **params: Any
+    ) -> UnsupportedPrimitiveError:
+        """The exception for a use of the primitive that cannot be lowered."""
+        return UnsupportedPrimitiveError(
+            self.eqn.primitive.name,
+            reason,
+            remedy,
+            compat.user_source(self.eqn),
+            ", ".join(f"{name}={value!r}" for name, value in params.items()),
+        )
+
+
+_RULES: dict[tuple[str, str], Rule] = {}
+
+
+def register(
+    *primitives: str, op_sets: Sequence[str] = OP_SETS
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Registers the decorated function as the rule of `primitives` for `op_sets`.
+
+    Raises:
+      ValueError: a primitive already has a rule for one of the op sets; both are named.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        rule = _rule(function)
+        for primitive in primitives:
+            for op_set in op_sets:
+                add(primitive, op_set, rule)
+        return function
+
+    return decorate
+
+
+def register_table(
+    table: dict[str, Callable[..., Any]], *, op_sets: Sequence[str] = OP_SETS
+) -> None:
+    """Registers functions of the operands alone, one line each: `{"sin": tf.sin}`."""
+    for primitive, function in table.items():
+        register(primitive, op_sets=op_sets)(_without_context(function))
+
+
+def add(primitive: str, op_set: str, rule: Rule) -> None:
+    """Puts one rule into the registry."""
+    if op_set not in OP_SETS:
+        raise ValueError(f"unknown op set {op_set!r}; there are {', '.join(OP_SETS)}")
+    present = _RULES.get((primitive, op_set))
+    if present is not None:
+        raise ValueError(
+            f"primitive '{primitive}' has two rules for op set '{op_set}': "
+            f"{present.where} and {rule.where}"
+        )
+    _RULES[primitive, op_set] = rule
+
+
+def find(primitive: str, op_set: str) -> Rule | None:
+    """The rule for a primitive in an op set, or None."""
+    return _RULES.get((primitive, op_set))
+
+
+def primitives(op_set: str) -> frozenset[str]:
+    """The names of all primitives that have a rule in an op set."""
+    return frozenset(name for name, known in _RULES if known == op_set)
+
+
+def select_params(rule: Rule, primitive: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The params of an equation that its rule takes.
+
+    Raises:
+      TypeError: a param that the rule does not name, and that may change values, is listed. Silence
+        about an unknown param is how wrong numbers are made.
+    """
+    if rule.takes_all:
+        return params
+    unknown = [
+        name
+        for name, value in params.items()
+        # None is JAX's way to say that an option was not given.
+        if name not in rule.params and name not in IGNORED_PARAMS and value is not None
+    ]
+    if unknown:
+        raise TypeError(
+            f"the rule {rule.where} of primitive '{primitive}' does not know the params "
+            f"{', '.join(f'{p}={params[p]!r}' for p in unknown)}"
+        )
+    return {name: value for name, value in params.items() if name in rule.params}
+
+
+def _rule(function: Callable[..., Any]) -> Rule:
+    parameters = inspect.signature(function).parameters.values()
+    return Rule(
+        function,
+        frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
+        any(p.kind is p.VAR_KEYWORD for p in parameters),
+    )
+
+
+def _without_context(function: Callable[..., Any]) -> Callable[..., Any]:
+    def rule(ctx: Any, *operands: tf.Tensor) -> Any:
+        del ctx
+        return function(*operands)
+
+    rule.__module__ = getattr(function, "__module__", rule.__module__)
+    rule.__qualname__ = getattr(function, "__qualname__", rule.__qualname__)
+    return rule

@@ -1,0 +1,103 @@
+"""JAX function + argument specs -> closed jaxpr and output tree, cached.
+
+A trace is made once per argument tree, dtypes, shapes and JAX configuration; each later call of the
+converted function finds it by key and costs its TensorFlow ops alone.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import threading
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+import jax
+from jax.extend import core as jex_core
+
+from jax2tf import compat
+
+
+@dataclasses.dataclass(eq=False)
+class Trace:
+    """What tracing a function gave, and what is worth keeping beside it.
+
+    Attributes:
+      jaxpr: the function over flat arguments.
+      out_tree: the structure of its result.
+      cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
+    """
+
+    jaxpr: jex_core.ClosedJaxpr
+    out_tree: jax.tree_util.PyTreeDef
+    cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
+    lock: Any = dataclasses.field(default_factory=threading.RLock)
+
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The value under `key`, made by the first caller."""
+        try:
+            return self.cache[key]
+        except KeyError:
+            with self.lock:
+                if key not in self.cache:
+                    self.cache[key] = make()
+                return self.cache[key]
+
+    def use_counts(self) -> collections.Counter[int]:
+        """How many equations call each inner jaxpr, by the jaxpr's id.
+
+        JAX gives the same object for each call of the same jitted function on the same avals.
+        """
+        return self.cached("use_counts", lambda: _count_uses(self.jaxpr.jaxpr))
+
+
+class Tracer:
+    """A JAX function and its traces so far."""
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.is_jitted = isinstance(fun, jax.stages.Wrapped)
+        self._jitted = fun if self.is_jitted else jax.jit(fun)
+        self._traces: dict[Hashable, Trace] = {}
+        self._lock = threading.RLock()
+
+    def trace(self, in_tree: jax.tree_util.PyTreeDef, specs: tuple[Any, ...]) -> Trace:
+        """The trace for arguments `(args, kwargs)` of structure `in_tree` and leaves `specs`."""
+        signature = tuple((s.shape, s.dtype, s.weak_type) for s in specs)
+        key = (in_tree, signature, compat.trace_context())
+        try:
+            return self._traces[key]
+        except KeyError:
+            with self._lock:
+                if key not in self._traces:
+                    self._traces[key] = self._trace(in_tree, specs)
+                return self._traces[key]
+
+    def _trace(self, in_tree: jax.tree_util.PyTreeDef, specs: tuple[Any, ...]) -> Trace:
+        args, kwargs = jax.tree.unflatten(in_tree, specs)
+        traced = self._jitted.trace(*args, **kwargs)
+        return Trace(traced.jaxpr, jax.tree.structure(traced.out_info))
+
+
+def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
+    """The jaxprs among the params of an equation, closed ones opened."""
+    for param in jax.tree.leaves(list(eqn.params.values()), is_leaf=_is_jaxpr):
+        if isinstance(param, jex_core.ClosedJaxpr):
+            yield param.jaxpr
+        elif isinstance(param, jex_core.Jaxpr):
+            yield param
+
+
+def _is_jaxpr(param: Any) -> bool:
+    return isinstance(param, jex_core.ClosedJaxpr | jex_core.Jaxpr)
+
+
+def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[int]:
+    counts: collections.Counter[int] = collections.Counter()
+    pending = [jaxpr]
+    while pending:
+        for eqn in pending.pop().eqns:
+            for inner in inner_jaxprs(eqn):
+                counts[id(inner)] += 1
+                if counts[id(inner)] == 1:
+                    pending.append(inner)
+    return counts
