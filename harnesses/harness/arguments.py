@@ -43,7 +43,7 @@ class Normal(Arg):
             limits = ml_dtypes.iinfo(self.dtype)
             values = np.rint(4 * values)
             values = np.clip(np.abs(values) if limits.min == 0 else values, limits.min, limits.max)
-        elif self.dtype == bool:
+        elif self.dtype.kind == "b":
             values = values > 0
         return np.asarray(values).astype(self.dtype)
 
@@ -64,7 +64,7 @@ class Uniform(Arg):
 
 @dataclass(frozen=True)
 class Integers(Arg):
-    """Whole numbers from `low` up to and without `high`; by default the whole range of the dtype."""
+    """Whole numbers from `low` up to, not including, `high`; by default the whole range."""
 
     low: int | None = None
     high: int | None = None
@@ -117,7 +117,7 @@ def edge_values(dtype: Any) -> np.ndarray:
     the range and the numbers around zero. Complex: every pair of the floats that matter as parts.
     """
     dtype = np.dtype(dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return np.array([False, True])
     if is_complex(dtype):
         parts = np.array([0.0, -0.0, 1.0, -2.5, np.inf, -np.inf, np.nan])

@@ -1,0 +1,99 @@
+"""`python -m harnesses list | show | run`: look at the database, run its cells."""
+
+import argparse
+import collections
+import os
+import sys
+from pathlib import Path
+
+import jax
+from rich.console import Console
+from rich.table import Table
+
+from harnesses.engine import plugin
+from harnesses.harness import Arg, Harness
+
+_MATRIX = Path(__file__).parent.parent / "tests" / "test_matrix.py"
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line; returns the exit status."""
+    options = _parser().parse_args(argv)
+    return options.command(options, argv[1:])
+
+
+def list_(options: argparse.Namespace, argv: list[str]) -> int:
+    """Prints the names of the chosen harnesses, and how many there are of each family."""
+    chosen = plugin.selection(options).harnesses()
+    for harness in chosen:
+        print(harness.name)
+    families = collections.Counter(harness.family for harness in chosen)
+    counts = ", ".join(f"{family} {count}" for family, count in families.items())
+    print(f"{len(chosen)} harnesses: {counts}", file=sys.stderr)
+    return 0 if chosen else 1
+
+
+def show(options: argparse.Namespace, argv: list[str]) -> int:
+    """Prints what each chosen harness is, and the jaxpr that it makes."""
+    chosen = plugin.selection(options).harnesses()
+    for harness in chosen:
+        _show(harness, Console())
+    return 0 if chosen else 1
+
+
+def run(options: argparse.Namespace, argv: list[str]) -> int:
+    """Runs the chosen cells through pytest; the exit status is 0 if nothing is red."""
+    import pytest
+
+    from harnesses.engine.progress import ProgressBar
+
+    # TensorFlow's C++ log speaks of every CPU feature and every retrace; only errors concern us.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    root = str(_MATRIX.parent.parent)
+    # Workers are new processes: they find the implementation where this one does.
+    os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, sys.path)])
+    workers = [] if "-n" in argv or any(a.startswith("-n") for a in argv) else ["-n", "auto"]
+    bar = ProgressBar(Console())
+    status = pytest.main(
+        [
+            str(_MATRIX),
+            f"--rootdir={root}",
+            "-pno:terminal",
+            "-oaddopts=--import-mode=importlib",
+            "-pno:cacheprovider",
+            "--dist=worksteal",
+            "--max-worker-restart=1000000",
+            *workers,
+            *argv,
+        ],
+        plugins=[bar],
+    )
+    return int(status)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m harnesses", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    for function in (list_, show, run):
+        command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
+        plugin.add_options(command.add_argument)
+        command.set_defaults(command=function)
+        if function is run:
+            command.add_argument("-n", default=str(os.cpu_count()), help="worker processes")
+    return parser
+
+
+def _show(harness: Harness, console: Console) -> None:
+    table = Table(title=harness.name, title_justify="left", show_header=False)
+    for key in ("family", "primitive", "dtype", "params", "x64", "ulps", "scale", "tags", "where"):
+        table.add_row(key, str(getattr(harness, key)))
+    leaves = jax.tree.leaves(tuple(harness.args), is_leaf=lambda node: isinstance(node, Arg))
+    for index, arg in enumerate(leaves):
+        table.add_row(f"argument {index}", str(arg))
+    with jax.enable_x64(harness.x64):
+        table.add_row("jaxpr", str(jax.make_jaxpr(harness.fun)(*harness.make_args())))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,94 @@
+"""Cells: which harness runs where and how, and the options that choose among them."""
+
+import fnmatch
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harnesses.engine.adapter import DEFAULT_LOWERINGS
+from harnesses.harness import Harness, all_harnesses
+
+DEVICES = ("cpu", "gpu", "tpu")
+MODE_NAMES = ("eager", "graph", "compiled")
+# What a cell of JAX's own side has for a lowering and a mode.
+JAX_SIDE = "jax"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A harness on a device through a lowering in a mode: the unit that is run and judged."""
+
+    harness: Harness
+    device: str
+    lowering: str
+    mode: str
+
+    def __str__(self) -> str:
+        return f"{self.harness.name}-{self.device}-{self.lowering}-{self.mode}"
+
+    @property
+    def command(self) -> str:
+        """The command line that runs this cell alone."""
+        command = f"python -m harnesses run --name {self.harness.name} --device {self.device}"
+        if self.mode == JAX_SIDE:
+            return f"{command} --side jax -n 0"
+        return f"{command} --mode {self.mode} --lowering {self.lowering} -n 0"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cells a run takes. An empty tuple means all (of lowerings: `DEFAULT_LOWERINGS`)."""
+
+    family: tuple[str, ...] = ()
+    primitive: tuple[str, ...] = ()
+    dtype: tuple[str, ...] = ()
+    name: tuple[str, ...] = ()
+    device: tuple[str, ...] = ("cpu",)
+    lowering: tuple[str, ...] = ()
+    mode: tuple[str, ...] = ()
+    side: str = "tensorflow"
+    sample: int | None = None
+    shard: str | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether every harness runs in every mode, so that absence proves something."""
+        default = Selection(device=self.device, lowering=self.lowering)
+        return self == default
+
+    def harnesses(self) -> list[Harness]:
+        """The chosen harnesses, in the order of the database."""
+        chosen = [harness for harness in all_harnesses() if self._takes(harness)]
+        if self.sample is not None:
+            # The hash of the name decides, so a sample stays the same when harnesses are added
+            # around it, and a larger one contains a smaller.
+            ranked = sorted(chosen, key=lambda harness: zlib.crc32(harness.name.encode()))
+            sampled = {harness.name for harness in ranked[: self.sample]}
+            chosen = [harness for harness in chosen if harness.name in sampled]
+        if self.shard is not None:
+            index, count = (int(part) for part in self.shard.split("/"))
+            chosen = chosen[index - 1 :: count]
+        return chosen
+
+    def cells(self) -> list[Cell]:
+        """The chosen cells; those of one harness follow each other."""
+        return list(self._cells())
+
+    def _takes(self, harness: Harness) -> bool:
+        return (
+            (not self.family or harness.family in self.family)
+            and (not self.primitive or harness.primitive in self.primitive)
+            and (not self.dtype or harness.dtype.name in self.dtype)
+            and (not self.name or any(fnmatch.fnmatchcase(harness.name, n) for n in self.name))
+        )
+
+    def _cells(self) -> Iterator[Cell]:
+        lowerings = self.lowering or DEFAULT_LOWERINGS
+        modes = self.mode or MODE_NAMES
+        if self.side == JAX_SIDE:
+            lowerings = modes = (JAX_SIDE,)
+        for harness in self.harnesses():
+            for device in self.device:
+                for lowering in lowerings:
+                    for mode in modes:
+                        yield Cell(harness, device, lowering, mode)

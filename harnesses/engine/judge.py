@@ -1,0 +1,126 @@
+"""Runs one cell and says what came of it.
+
+JAX's own result is the law: `jax.jit` of the harness's function, on the cell's device, with the
+harness's setting of x64. An outcome is one of
+
+    pass       same tree, dtypes, shapes, and values within the tolerance
+    mismatch   a result, and a wrong one
+    error      an exception; its phase is "trace" if JAX itself cannot run the harness, "lower" if
+               the implementation raised while it built TensorFlow ops, "run" if the ops raised
+
+and, seen only from outside the process, crash and timeout.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from harnesses.engine.adapter import Adapter
+from harnesses.engine.cells import JAX_SIDE, Cell
+from harnesses.engine.compare import compare
+from harnesses.engine.results import Row
+from harnesses.harness import Harness
+
+_MESSAGE_LENGTH = 1000
+
+
+class Judge:
+    """Runs cells against one implementation; against none of them for JAX's own side."""
+
+    def __init__(self, impl: str | None):
+        if impl is not None:
+            # TensorFlow is imported here and not above: JAX's own side runs without it.
+            from harnesses.engine import modes
+
+            self._tensorflow = modes
+            self._adapter = Adapter(impl)
+        self._last: tuple[Any, Any] = (None, None)
+
+    def run(self, cell: Cell) -> Row:
+        """What was observed: outcome, phase, exception, message, ulps, tolerance, seconds."""
+        start = time.perf_counter()
+        observed = self._observe(cell)
+        return {**observed, "seconds": round(time.perf_counter() - start, 4)}
+
+    def _observe(self, cell: Cell) -> Row:
+        args, expected = self._reference(cell.harness, cell.device)
+        if isinstance(expected, Exception):
+            return _error("trace", expected)
+        if cell.mode == JAX_SIDE:
+            return {"outcome": "pass", "ulps": 0.0, "tolerance": 0}
+        try:
+            actual = self._run_tensorflow(cell, args)
+        except _PhaseError as failure:
+            return _error(failure.phase, failure.error)
+        comparison = compare(cell.harness, args, expected, actual)
+        return {
+            "outcome": "pass" if comparison.problem is None else "mismatch",
+            "message": comparison.problem,
+            "ulps": comparison.ulps,
+            "tolerance": comparison.tolerance,
+        }
+
+    def _reference(self, harness: Harness, device: str) -> tuple[tuple, Any]:
+        """The arguments and JAX's result, or the exception that JAX raised.
+
+        Kept for the next cells of the same harness: compiling for JAX costs more than running.
+        """
+        key = (harness.name, device)
+        if self._last[0] != key:
+            args = harness.make_args()
+            try:
+                with jax.enable_x64(harness.x64), jax.default_device(jax.devices(device)[0]):
+                    expected = jax.tree.map(np.asarray, jax.jit(harness.fun)(*args))
+            except Exception as error:
+                expected = error
+            self._last = (key, (args, expected))
+        return self._last[1]
+
+    def _run_tensorflow(self, cell: Cell, args: tuple) -> Any:
+        harness = cell.harness
+        with (
+            jax.enable_x64(harness.x64),
+            jax.default_device(jax.devices(cell.device)[0]),
+            self._tensorflow.device(cell.device),
+        ):
+            with _phase("lower"):
+                tensors = jax.tree.map(self._tensorflow.constant, args)
+                converted = self._adapter.convert(harness.fun, cell.lowering)
+                callable_ = self._tensorflow.MODES[cell.mode](converted, tensors)
+            try:
+                result = callable_(*tensors)
+                return jax.tree.map(self._tensorflow.to_numpy, result)
+            except Exception as error:
+                in_ops = cell.mode != "eager" or self._tensorflow.is_op_error(error)
+                raise _PhaseError("run" if in_ops else "lower", error) from error
+
+
+class _PhaseError(Exception):
+    """An exception of the implementation or of TensorFlow, with the phase that it belongs to."""
+
+    def __init__(self, phase: str, error: Exception):
+        super().__init__(phase, error)
+        self.phase = phase
+        self.error = error
+
+
+@contextlib.contextmanager
+def _phase(phase: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise _PhaseError(phase, error) from error
+
+
+def _error(phase: str, error: Exception) -> Row:
+    message = str(error)[:_MESSAGE_LENGTH]
+    return {
+        "outcome": "error",
+        "phase": phase,
+        "exception": type(error).__name__,
+        "message": message,
+    }

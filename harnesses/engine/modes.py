@@ -1,0 +1,55 @@
+"""TensorFlow's part of the engine: tensors, devices, and the execution modes.
+
+A mode is how a converted function is run, in two steps. The first makes something callable of it;
+an exception in it belongs to the phase "lower". The second calls it; an exception there belongs to
+the phase "run". Eager mode lowers and runs in one, so there the judge looks at the exception.
+"""
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+Mode = Callable[[Callable[..., Any], tuple], Callable[..., Any]]
+
+
+def device(name: str) -> contextlib.AbstractContextManager:
+    """A context in which TensorFlow's ops run on the device: "cpu", "gpu" or "tpu"."""
+    return tf.device(f"/{name.upper()}:0")
+
+
+def constant(array: np.ndarray) -> tf.Tensor:
+    """The array as a tensor of the same dtype."""
+    return tf.constant(array)
+
+
+def to_numpy(leaf: Any) -> np.ndarray:
+    """A leaf of a result as an array."""
+    return np.asarray(leaf.numpy() if isinstance(leaf, tf.Tensor) else leaf)
+
+
+def is_op_error(error: Exception) -> bool:
+    """Whether an op raised it while it ran."""
+    return isinstance(error, tf.errors.OpError)
+
+
+def _eager(converted: Callable[..., Any], args: tuple) -> Callable[..., Any]:
+    return converted
+
+
+def _graph(converted: Callable[..., Any], args: tuple) -> Callable[..., Any]:
+    return _traced(tf.function(converted, autograph=False), args)
+
+
+def _compiled(converted: Callable[..., Any], args: tuple) -> Callable[..., Any]:
+    return _traced(tf.function(converted, autograph=False, jit_compile=True), args)
+
+
+def _traced(function: Any, args: tuple) -> Callable[..., Any]:
+    function.get_concrete_function(*args)
+    return function
+
+
+MODES: Mapping[str, Mode] = {"eager": _eager, "graph": _graph, "compiled": _compiled}

@@ -1,0 +1,53 @@
+"""What a run shows: a progress bar, each failure with the line that repeats it, and the summary."""
+
+import collections
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from harnesses.engine.plugin import MATRIX, Matrix
+
+
+class ProgressBar:
+    """A pytest plugin in place of the terminal reporter."""
+
+    def __init__(self, console: Console):
+        self.console = console
+        self.matrix: Matrix | None = None
+        self._counts: collections.Counter[str] = collections.Counter()
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[counts]}"),
+            console=console,
+        )
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self.matrix = session.config.stash[MATRIX]
+        self._task = self._bar.add_task("cells", total=len(self.matrix.cells), counts="")
+        self._bar.start()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when != "call" and not report.failed:
+            return
+        for key, row in report.user_properties:
+            if key == "row":
+                self._counts[row["outcome"]] += 1
+        if report.failed:
+            self.console.print(report.longreprtext, style="red", markup=False, highlight=False)
+        counts = " ".join(f"{outcome} {n}" for outcome, n in self._counts.most_common())
+        self._bar.update(self._task, advance=1, counts=counts)
+
+    def pytest_collectreport(self, report: Any) -> None:
+        if report.failed:
+            self.console.print(report.longreprtext, style="red", markup=False, highlight=False)
+
+    def pytest_internalerror(self, excrepr: Any) -> None:
+        self.console.print(str(excrepr), style="red", markup=False, highlight=False)
+
+    def pytest_sessionfinish(self) -> None:
+        self._bar.stop()

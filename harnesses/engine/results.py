@@ -1,0 +1,101 @@
+"""Results: one row a cell, as JSON lines that pandas reads (`pandas.read_json(..., lines=True)`).
+
+A row is a dict with the keys of `COLUMNS`. An infinite error is written `Infinity`.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Iterable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from harnesses.engine.cells import Cell
+
+Row = dict[str, Any]
+
+FOLDER = Path("reports/results")
+
+COLUMNS = (
+    "harness",
+    "family",
+    "primitive",
+    "dtype",
+    "x64",
+    "device",
+    "lowering",
+    "mode",
+    "outcome",  # pass | mismatch | error | crash | timeout
+    "phase",  # of an error: trace (JAX itself) | lower | run
+    "exception",  # of an error: the name of its type
+    "message",  # of everything but a pass
+    "ulps",  # the largest error seen; null where nothing could be compared
+    "tolerance",
+    "seconds",
+    "params",
+    "limitation",  # the id of the limitation that explains the outcome
+    "verdict",  # ok | red
+    "jax",
+    "tensorflow",  # null on JAX's own side
+    "python",
+    "impl",
+)
+
+# What a row says where a cell did not get that far.
+_UNKNOWN: Row = dict.fromkeys(COLUMNS)
+
+
+def versions(impl: str | None) -> Row:
+    """The columns that are the same for every cell of a run; no `impl` on JAX's own side."""
+    return {
+        "jax": jax.__version__,
+        "tensorflow": tensorflow_version() if impl else None,
+        "python": platform.python_version(),
+        "impl": impl,
+    }
+
+
+def tensorflow_version() -> str:
+    """TensorFlow's version, without importing it, whichever distribution brought it."""
+    providers = metadata.packages_distributions().get("tensorflow", ["tensorflow"])
+    return metadata.version(sorted(providers)[0])
+
+
+def row_of(cell: Cell, run: Row, **observed: Any) -> Row:
+    """The row of a cell: what it is, what was `observed`, and the `versions` of the run."""
+    harness = cell.harness
+    return (
+        _UNKNOWN
+        | {
+            "harness": harness.name,
+            "family": harness.family,
+            "primitive": harness.primitive,
+            "dtype": harness.dtype.name,
+            "x64": harness.x64,
+            "device": cell.device,
+            "lowering": cell.lowering,
+            "mode": cell.mode,
+            "params": ", ".join(f"{key}={value}" for key, value in harness.params.items()),
+        }
+        | observed
+        | run
+    )
+
+
+def write(path: Path, rows: Iterable[Row]) -> None:
+    """Writes the rows beside `path` and renames, so that a reader never sees half of them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    with beside.open("w", encoding="utf-8") as file:
+        for row in rows:
+            file.write(json.dumps(row) + "\n")
+    beside.replace(path)
+
+
+def read(path: Path) -> list[Row]:
+    """The rows that `write` wrote."""
+    with path.open(encoding="utf-8") as file:
+        return [json.loads(line) for line in file]

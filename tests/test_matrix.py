@@ -1,0 +1,15 @@
+"""The matrix: one test item a cell. `python -m harnesses run` runs this file."""
+
+import pytest
+
+from harnesses.engine.cells import Cell
+from harnesses.engine.plugin import MATRIX, run_cell
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    cells = metafunc.config.stash[MATRIX].cells
+    metafunc.parametrize("cell", cells.values(), ids=cells.keys())
+
+
+def test_cell(cell: Cell, pytestconfig: pytest.Config, record_property) -> None:
+    run_cell(pytestconfig, cell, record_property)
