@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-import jax
 from jax._src import config as _jax_config
 from jax._src import source_info_util as _source_info_util
+from jax.extend import core as jex_core
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.trackable import data_structures as _tf_data_structures
@@ -33,12 +33,12 @@ def trace_context() -> Hashable:
     return _jax_config.trace_context()
 
 
-def user_source(eqn: jax.extend.core.JaxprEqn) -> str:
+def user_source(eqn: jex_core.JaxprEqn) -> str:
     """`file:line (function)` of the user code that bound `eqn`; JAX prints it in its own errors."""
     return _source_info_util.summarize(eqn.source_info)
 
 
-def name_stack(eqn: jax.extend.core.JaxprEqn) -> str:
+def name_stack(eqn: jex_core.JaxprEqn) -> str:
     """The named scopes and transformations around `eqn`, as JAX writes them into its HLO."""
     return str(eqn.source_info.name_stack)
 

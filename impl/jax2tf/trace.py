@@ -56,7 +56,7 @@ class Tracer:
 
     def __init__(self, fun: Callable[..., Any]):
         self.is_jitted = isinstance(fun, jax.stages.Wrapped)
-        self._jitted = fun if self.is_jitted else jax.jit(fun)
+        self._jitted: Any = fun if self.is_jitted else jax.jit(fun)
         self._traces: dict[Hashable, Trace] = {}
         self._lock = threading.RLock()
 

@@ -193,7 +193,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
     def slot(var: jex_core.Var) -> int:
         return slots.setdefault(var, len(slots))
 
-    def ref(atom: jex_core.Var | jex_core.Literal) -> int | _Constant:
+    def ref(atom: Any) -> int | _Constant:
         if isinstance(atom, jex_core.Literal):
             return _Constant(_as_numpy(atom.val, atom.aval.dtype))
         return slots[atom]

@@ -83,7 +83,7 @@ class Context:
     @property
     def out(self) -> tf.DType:
         """The TensorFlow dtype of the first result."""
-        return dtypes.to_tf(self.eqn.outvars[0].aval.dtype)
+        return dtypes.to_tf(self.avals_out[0].dtype)
 
     @property
     def enable_xla(self) -> bool:
