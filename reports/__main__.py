@@ -1,0 +1,41 @@
+"""The commands: `python -m reports summary|tables|diff|bench`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from rich.console import Console
+
+from reports.results import ResultsError
+
+COMMANDS = {
+    "summary": "how a run went, in counts",
+    "tables": "write reports/tables/*.md, or --check that they are current",
+    "diff": "what changed from one results file to another",
+    "bench": "the converter beside jax.jit, in time and in graph nodes",
+}
+
+
+def main(arguments: list[str] | None = None, console: Console | None = None) -> int:
+    """Runs one command; returns its exit status, 2 if it could not be run."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
+    subparsers = parser.add_subparsers(dest="command", required=True)
+    # A command's module is imported when it is asked for: only bench needs TensorFlow.
+    for name, purpose in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=purpose, description=purpose)
+        if name in arguments[:1]:
+            importlib.import_module(f"reports.{name}").add_arguments(subparser)
+    options = parser.parse_args(arguments)
+    console = console or Console()
+    try:
+        return importlib.import_module(f"reports.{options.command}").main(options, console)
+    except ResultsError as problem:
+        console.print(f"python -m reports {options.command}: {problem}", style="red")
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""Results files: JSON lines, one row a cell, as the judge writes them and pandas reads them.
+
+    pandas.read_json("reports/results/cpu.jsonl", lines=True)
+
+A row says which cell it is (harness, family, primitive, dtype, x64, params, device, lowering,
+mode), what came of it (outcome, phase, exception, message, ulps, tolerance, seconds), what the
+ledger says about that (limitation, verdict), and on what (jax, tensorflow, python, impl).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Row = Mapping[str, Any]
+
+RESULTS = Path(__file__).parent / "results"
+OUTCOMES = ("pass", "mismatch", "error", "crash", "timeout")
+# JAX's own column has this for a lowering and a mode.
+JAX_SIDE = "jax"
+
+
+class Cell(NamedTuple):
+    """What stays the same about a cell from run to run."""
+
+    harness: str
+    device: str
+    lowering: str
+    mode: str
+
+    def __str__(self) -> str:
+        return " ".join(self)
+
+
+def default_files() -> list[Path]:
+    """The results files of this checkout, one a device that was run here."""
+    return sorted(RESULTS.glob("*.jsonl"))
+
+
+def read(path: Path) -> dict[Cell, Row]:
+    """The rows of a results file by cell; of a cell that was run twice, the later row.
+
+    Raises:
+      ResultsError: if there is no such file, if it holds no row, or if a line is not a row.
+    """
+    if not path.exists():
+        raise ResultsError(f"{path} does not exist. Make it with: python -m harnesses run")
+    rows: dict[Cell, Row] = {}
+    for number, line in enumerate(path.read_text().splitlines(), start=1):
+        try:
+            row = json.loads(line)
+            rows[Cell(*(row[field] for field in Cell._fields))] = row
+        except (ValueError, KeyError, TypeError) as problem:
+            raise ResultsError(f"{path}:{number} is not a row of results: {problem!r}") from None
+    if not rows:
+        raise ResultsError(f"{path} holds no row: the run that wrote it executed no cell")
+    return rows
+
+
+class ResultsError(Exception):
+    """A results file cannot be used; the message says which and why."""

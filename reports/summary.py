@@ -1,0 +1,121 @@
+"""`python -m reports summary`: how a run went, in counts.
+
+A cell is limited when the ledger declares it, red when the ledger and what was seen disagree.
+"Seconds a cell" is what one core spent on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from reports import results
+from reports.results import OUTCOMES, Row
+
+DEFAULT_GROUPINGS = ("family", "device,lowering,mode")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--results",
+        type=Path,
+        action="append",
+        help="a results file; default: all of this checkout",
+    )
+    parser.add_argument(
+        "--by",
+        action="append",
+        metavar="FIELDS",
+        help=f"fields to group by, with commas; default: {' and '.join(DEFAULT_GROUPINGS)}",
+    )
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    files = options.results or results.default_files()
+    if not files:
+        raise results.ResultsError(
+            f"there are no results in {results.RESULTS}. Make them with: python -m harnesses run"
+        )
+    rows = [row for file in files for row in results.read(file).values()]
+    for grouping in options.by or DEFAULT_GROUPINGS:
+        console.print(summary_table(rows, grouping.split(",")))
+    versions = sorted({version_line(row) for row in rows})
+    console.print("\n".join(versions))
+    red = Tally(rows).red
+    if red:
+        console.print(f"{red} red cells: python -m limitations check lists them", style="red")
+    return 0
+
+
+@dataclass
+class Tally:
+    """Counts over rows."""
+
+    rows: Iterable[Row]
+    cells: int = 0
+    limited: int = 0
+    red: int = 0
+    seconds: float = 0.0
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            self.cells += 1
+            self.outcomes[row["outcome"]] += 1
+            self.limited += row["limitation"] is not None
+            self.red += row["verdict"] == "red"
+            self.seconds += row["seconds"] or 0.0  # a crash has none
+
+    @property
+    def share_limited(self) -> float:
+        return self.limited / self.cells
+
+    @property
+    def seconds_a_cell(self) -> float:
+        return self.seconds / self.cells
+
+
+def summary_table(rows: list[Row], fields: list[str]) -> Table:
+    """A row of counts for each group of cells that agree in `fields`, and one for all."""
+    unknown = [field for field in fields if field not in rows[0]]
+    if unknown:
+        raise results.ResultsError(
+            f"cannot group by {', '.join(unknown)}: a row has {', '.join(rows[0])}"
+        )
+    table = Table(title="by " + ", ".join(fields), title_justify="left")
+    for name in fields:
+        table.add_column(name)
+    for name in ("cells", *OUTCOMES, "limited", "red", "s a cell"):
+        table.add_column(name, justify="right")
+    groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+    for row in rows:
+        groups[tuple(str(row[name]) for name in fields)].append(row)
+    for group, members in sorted(groups.items()):
+        table.add_row(*group, *_counts(Tally(members)))
+    table.add_section()
+    table.add_row("all", *[""] * (len(fields) - 1), *_counts(Tally(rows)), style="bold")
+    return table
+
+
+def _counts(tally: Tally) -> list[str]:
+    red = f"[red]{tally.red}[/red]" if tally.red else "0"
+    return [
+        str(tally.cells),
+        *(str(tally.outcomes[outcome]) for outcome in OUTCOMES),
+        f"{tally.limited} ({tally.share_limited:.1%})",
+        red,
+        f"{tally.seconds_a_cell:.4f}",
+    ]
+
+
+def version_line(row: Row) -> str:
+    """What a row was seen on, in words."""
+    tensorflow = f", TensorFlow {row['tensorflow']}" if row["tensorflow"] else ""
+    who = row["impl"] or "JAX itself"
+    return f"{who} on {row['device']}: JAX {row['jax']}{tensorflow}, Python {row['python']}"
