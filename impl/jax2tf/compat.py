@@ -68,3 +68,14 @@ def unwrap_module_container(leaf: Any) -> Any:
     if hasattr(plain, "_fields"):
         return plain
     return tuple(plain) if isinstance(plain, tuple) else list(plain)
+
+
+def scan_arity(params: dict[str, Any]) -> tuple[int, int]:
+    """How many operands of a scan are constants, and how many carry.
+
+    JAX 0.12 tells it by a flat tree of a private class, earlier versions by two numbers.
+    """
+    if "ft_in" not in params:
+        return params["num_consts"], params["num_carry"]
+    consts, carry, _ = params["ft_in"].unpack()
+    return len(consts.vals), len(carry.vals)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat
-from jax2tf.trace import Trace
+from jax2tf.trace import Trace, trace_of
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
 
@@ -73,7 +73,7 @@ def _vjp(
 
 
 def _trace_vjp(trace: Trace, inputs: list[int], outputs: list[int]) -> Trace:
-    function = jex_core.jaxpr_as_fun(trace.jaxpr)
+    function = jex_core.jaxpr_as_fun(trace.differentiable_jaxpr)
     n_args = len(trace.jaxpr.in_avals)
 
     def vjp(*operands: jax.Array) -> tuple[jax.Array, ...]:
@@ -90,8 +90,7 @@ def _trace_vjp(trace: Trace, inputs: list[int], outputs: list[int]) -> Trace:
 
     avals = [*trace.jaxpr.in_avals, *(trace.jaxpr.out_avals[i] for i in outputs)]
     specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    traced = jax.jit(vjp).trace(*specs)
-    return Trace(traced.jaxpr, jax.tree.structure(traced.out_info))
+    return trace_of(jax.jit(vjp).trace(*specs))
 
 
 def _is_inexact(aval: Any) -> bool:

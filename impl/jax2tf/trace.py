@@ -23,12 +23,15 @@ class Trace:
     """What tracing a function gave, and what is worth keeping beside it.
 
     Attributes:
-      jaxpr: the function over flat arguments.
+      jaxpr: the function over flat arguments, ready to be lowered.
+      differentiable_jaxpr: the same before JAX lowered its high-level primitives, which carry
+        derivative rules of their own (custom_root on JAX 0.12).
       out_tree: the structure of its result.
       cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
     """
 
     jaxpr: jex_core.ClosedJaxpr
+    differentiable_jaxpr: jex_core.ClosedJaxpr
     out_tree: jax.tree_util.PyTreeDef
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
     lock: Any = dataclasses.field(default_factory=threading.RLock)
@@ -74,8 +77,12 @@ class Tracer:
 
     def _trace(self, in_tree: jax.tree_util.PyTreeDef, specs: tuple[Any, ...]) -> Trace:
         args, kwargs = jax.tree.unflatten(in_tree, specs)
-        traced = self._jitted.trace(*args, **kwargs)
-        return Trace(traced.jaxpr, jax.tree.structure(traced.out_info))
+        return trace_of(self._jitted.trace(*args, **kwargs))
+
+
+def trace_of(traced: jax.stages.Traced) -> Trace:
+    """The trace that JAX's own `traced` stands for."""
+    return Trace(traced.lojax.jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
 
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:

@@ -18,7 +18,7 @@ def _jit(
     return ctx.call(jaxpr, *args, name=name)
 
 
-@register("closed_call", "core_call", "core_closed_call")
+@register("closed_call", "core_call", "core_closed_call", "eval_jaxpr")
 def _closed_call(
     ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, **_: Any
 ) -> list[tf.Tensor]:

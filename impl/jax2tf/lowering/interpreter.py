@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -24,6 +24,9 @@ from jax2tf.lowering import rules
 from jax2tf.lowering.rules import Context
 from jax2tf.trace import Trace, inner_jaxprs
 
+# Constants of at most so many elements are written into the graph wherever they are used.
+SMALL_CONSTANT_SIZE = 16
+
 # An inner jaxpr of fewer equations is always inlined: a call costs about as many nodes.
 SHARED_FUNCTION_MIN_EQUATIONS = 4
 
@@ -34,6 +37,8 @@ class Lowering:
     def __init__(self, trace: Trace, op_set: str):
         self.trace = trace
         self.op_set = op_set
+        eager = tf.executing_eagerly()
+        self._root_graph = None if eager else tf.compat.v1.get_default_graph()
         self._graph_constants: weakref.WeakKeyDictionary[Any, dict[Any, tf.Tensor]] = (
             weakref.WeakKeyDictionary()
         )
@@ -69,23 +74,49 @@ class Lowering:
         """
         if tf.executing_eagerly() or not self._worth_sharing(jaxpr.jaxpr):
             return self.run(jaxpr, args)
+        consts = [self.constant(c) for c in jaxpr.consts]
+
+        def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
+            return lowering.run_open(jaxpr.jaxpr, inner[: len(consts)], inner[len(consts) :])
+
+        return self.call_function((id(jaxpr.jaxpr), jaxpr), body, [*consts, *args], name)
+
+    def call_function(
+        self, key: Hashable, body: Callable[..., Any], args: Sequence[tf.Tensor], name: str
+    ) -> list[tf.Tensor]:
+        """The results of `body(lowering, *args)` as one TensorFlow function, made once a key.
+
+        Args:
+          key: names the body among all of this trace's; shapes and dtypes of `args` are added.
+          body: gets the lowering to use inside the function, and tensors in place of `args`.
+          args: tensors; all that the body reads has to come through them.
+          name: the function's name in graphs.
+        """
         signature = tuple((a.dtype, tuple(a.shape.as_list())) for a in args)
         function = self.trace.cached(
-            ("shared", id(jaxpr.jaxpr), self.op_set, signature),
-            lambda: self._shared_function(jaxpr, args, name),
+            ("function", key, self.op_set, signature),
+            lambda: self._concrete_function(body, args, name),
         )
         return list(function(*args))
 
     def constant(self, value: Any) -> tf.Tensor:
-        """A tensor of a constant of the jaxpr; a graph holds each only once."""
+        """A tensor of a constant of the jaxpr; a graph holds each only once.
+
+        A large one is made in the graph where the lowering began: the branches and bodies of
+        control flow capture it from there and do not each hold a copy. A small one is made where it
+        is used, because TensorFlow wants to see the values of shapes and axes.
+        """
         value = _as_numpy(value)
         if tf.executing_eagerly():
             return tf.constant(value)
         graph = tf.compat.v1.get_default_graph()
+        large = value.size > SMALL_CONSTANT_SIZE
+        if large and self._root_graph is not None:
+            graph = self._root_graph
         pool = self._graph_constants.setdefault(graph, {})
-        key = (value.dtype, value.shape, value.tobytes()) if value.size <= 16 else id(value)
+        key = id(value) if large else (value.dtype, value.shape, value.tobytes())
         if key not in pool:
-            with tf.name_scope("constants/"):
+            with graph.as_default(), tf.name_scope("constants/"):
                 # The array is kept beside the tensor, so that its id stays its own.
                 pool[key] = (tf.constant(value), value)
         return pool[key][0]
@@ -95,15 +126,15 @@ class Lowering:
             _count_equations(jaxpr, SHARED_FUNCTION_MIN_EQUATIONS) >= SHARED_FUNCTION_MIN_EQUATIONS
         )
 
-    def _shared_function(
-        self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
+    def _concrete_function(
+        self, body: Callable[..., Any], args: Sequence[tf.Tensor], name: str
     ) -> Callable[..., Any]:
-        def body(*inner_args: tf.Tensor) -> list[tf.Tensor]:
-            return [tf.identity(r) for r in self.run(jaxpr, inner_args)]
+        def function(*inner: tf.Tensor) -> list[tf.Tensor]:
+            return [tf.identity(r) for r in body(Lowering(self.trace, self.op_set), *inner)]
 
-        body.__name__ = _identifier(name) or "shared"
+        function.__name__ = _identifier(name) or "shared"
         specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
-        return tf.function(body, autograph=False).get_concrete_function(*specs)
+        return tf.function(function, autograph=False).get_concrete_function(*specs)
 
     def _step(self, step: Step, slots: list[Any]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]

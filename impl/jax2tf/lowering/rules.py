@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -113,6 +113,26 @@ class Context:
     ) -> list[tf.Tensor]:
         """Lowers a closed jaxpr, shared with its other callers where that makes graphs smaller."""
         return self._lowering.call(jaxpr, args, name)
+
+    def constant(self, value: Any) -> tf.Tensor:
+        """A tensor of a constant; one of a jaxpr's own constants is held once in a graph."""
+        return self._lowering.constant(value)
+
+    def function(
+        self, key: Hashable, body: Callable[..., Any], *args: tf.Tensor, name: str = ""
+    ) -> list[tf.Tensor]:
+        """Calls `body(ctx, *args)` as one TensorFlow function, in eager mode too.
+
+        For a rule of many ops (a threefry block) or of loops, which eager TensorFlow runs in
+        Python. `key` names the body; shapes and dtypes of `args` are added to it.
+        """
+
+        def with_context(lowering: Any, *inner: tf.Tensor) -> Any:
+            return body(Context(lowering, self.eqn), *inner)
+
+        return self._lowering.call_function(
+            key, with_context, args, name or self.eqn.primitive.name
+        )
 
     def unsupported(
         self, reason: str, remedy: str = "rewrite that part of the function", **params: Any

@@ -1,0 +1,221 @@
+"""Control flow: cond, while, scan, custom_linear_solve, as TensorFlow's functional control flow.
+
+In a graph these become If, Case and While. Eager TensorFlow would run a loop in Python, op by op,
+so there a loop is one TensorFlow function, made once; of a cond only the branch taken is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import compat, dtypes
+from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+
+Tensors = list[tf.Tensor]
+
+
+@register("cond", op_sets=(XLA,))
+def _cond(
+    ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
+) -> Tensors:
+    return _branch(ctx, index, operands, branches, _switch)
+
+
+@register("cond", op_sets=(NO_XLA,))
+def _cond_without_case(
+    ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
+) -> Tensors:
+    return _branch(ctx, index, operands, branches, _chain)
+
+
+def _branch(
+    ctx: Context,
+    index: tf.Tensor,
+    operands: Sequence[tf.Tensor],
+    branches: Sequence[jex_core.ClosedJaxpr],
+    choose: Callable[[tf.Tensor, list[Callable[[], Tensors]]], Any],
+) -> Tensors:
+    # An index out of range takes the last branch, in XLA and here.
+    last = len(branches) - 1
+    if tf.executing_eagerly() or last == 0:
+        taken = int(index) if last else 0
+        return ctx.inline(branches[taken if 0 <= taken <= last else last], *operands)
+    run = [_thunk(ctx, branch, operands) for branch in branches]
+    if last == 1:
+        # A tf.cond of unchanged tensors needs an op of its own in each branch.
+        return _as_list(tf.cond(tf.not_equal(index, 0), run[1], run[0]))
+    return _as_list(choose(index, run))
+
+
+def _thunk(
+    ctx: Context, branch: jex_core.ClosedJaxpr, operands: Sequence[tf.Tensor]
+) -> Callable[[], Tensors]:
+    consts = [ctx.constant(c) for c in branch.consts]
+    return lambda: [tf.identity(r) for r in ctx.inline_open(branch.jaxpr, consts, *operands)]
+
+
+def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
+    return tf.switch_case(tf.cast(index, tf.int32), run)
+
+
+def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
+    # Graph readers without XLA know If, and not Case.
+    result = run[-1]
+    for i in reversed(range(len(run) - 1)):
+        result = _if_equal(index, i, run[i], result)
+    return result()
+
+
+def _if_equal(
+    index: tf.Tensor, i: int, then: Callable[[], Any], otherwise: Callable[[], Any]
+) -> Callable[[], Any]:
+    return lambda: tf.cond(tf.equal(index, i), then, otherwise)
+
+
+@register("while")
+def _while(
+    ctx: Context,
+    *operands: tf.Tensor,
+    cond_jaxpr: jex_core.ClosedJaxpr,
+    cond_nconsts: int,
+    body_jaxpr: jex_core.ClosedJaxpr,
+    body_nconsts: int,
+) -> Tensors:
+    n_consts = cond_nconsts + body_nconsts
+
+    def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
+        cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:n_consts]
+        run_cond = _closed(ctx, cond_jaxpr, cond_consts)
+        run_body = _closed(ctx, body_jaxpr, body_consts)
+        run = _while_batched if cond_jaxpr.out_avals[0].shape else _while_scalar
+        return run(run_cond, run_body, operands[n_consts:])
+
+    return _in_graph(ctx, loop, operands)
+
+
+def _while_scalar(
+    run_cond: Callable[..., Tensors], run_body: Callable[..., Tensors], carry: Sequence[tf.Tensor]
+) -> Tensors:
+    return list(
+        tf.while_loop(lambda *carry: run_cond(*carry)[0], lambda *carry: run_body(*carry), carry)
+    )
+
+
+def _while_batched(
+    run_cond: Callable[..., Tensors], run_body: Callable[..., Tensors], carry: Sequence[tf.Tensor]
+) -> Tensors:
+    """A vmapped loop whose members stop at different times: who has stopped keeps its carry."""
+
+    def body(going: tf.Tensor, *carry: tf.Tensor) -> list[tf.Tensor]:
+        kept = [
+            tf.where(_with_rank_of(new, going), new, old)
+            for new, old in zip(run_body(*carry), carry, strict=True)
+        ]
+        return [run_cond(*kept)[0], *kept]
+
+    _, *result = tf.while_loop(
+        lambda going, *_: tf.reduce_any(going), body, [run_cond(*carry)[0], *carry]
+    )
+    return result
+
+
+def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    for _ in range(tensor.shape.rank - mask.shape.rank):
+        mask = mask[..., tf.newaxis]
+    return mask
+
+
+@register("scan")
+def _scan(
+    ctx: Context,
+    *operands: tf.Tensor,
+    jaxpr: jex_core.ClosedJaxpr,
+    length: Any,
+    reverse: bool,
+    unroll: Any,
+    **arity: Any,
+) -> Tensors:
+    del unroll  # how many steps JAX's compiler writes out: speed, not values
+    n_consts, n_carry = compat.scan_arity(arity)
+    n_fixed = n_consts + n_carry
+
+    def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
+        step = _closed(ctx, jaxpr, operands[:n_consts])
+        return _scan_loop(
+            ctx, step, operands[n_consts:n_fixed], operands[n_fixed:], jaxpr, length, reverse
+        )
+
+    if isinstance(length, int) and length == 0:
+        empty = [tf.zeros(ctx.shape(a.shape), dtypes.to_tf(a.dtype)) for a in ctx.avals_out]
+        return [*operands[n_consts:n_fixed], *empty[n_carry:]]
+    if isinstance(length, int) and length == 1:
+        step = _closed(ctx, jaxpr, operands[:n_consts])
+        results = step(*operands[n_consts:n_fixed], *(tf.squeeze(x, 0) for x in operands[n_fixed:]))
+        return [*results[:n_carry], *(tf.expand_dims(y, 0) for y in results[n_carry:])]
+    return _in_graph(ctx, loop, operands)
+
+
+def _scan_loop(
+    ctx: Context,
+    step: Callable[..., Tensors],
+    carry: Sequence[tf.Tensor],
+    xs: Sequence[tf.Tensor],
+    jaxpr: jex_core.ClosedJaxpr,
+    length: Any,
+    reverse: bool,
+) -> Tensors:
+    n_carry = len(carry)
+    size = ctx.dim(length)
+    ys = [
+        tf.TensorArray(
+            dtypes.to_tf(aval.dtype), size, element_shape=_static(dtypes.physical_shape(aval))
+        )
+        for aval in jaxpr.out_avals[n_carry:]
+    ]
+
+    def body(i: tf.Tensor, carry: Tensors, ys: list[tf.TensorArray]) -> tuple[Any, ...]:
+        at = size - 1 - i if reverse else i
+        results = step(*carry, *(tf.gather(x, at) for x in xs))
+        written = [y.write(at, value) for y, value in zip(ys, results[n_carry:], strict=True)]
+        return i + 1, results[:n_carry], written
+
+    _, carry, ys = tf.while_loop(
+        lambda i, *_: i < size, body, (tf.constant(0), list(carry), ys), maximum_iterations=size
+    )
+    return [*carry, *(y.stack() for y in ys)]
+
+
+@register("custom_linear_solve", "linear_solve")
+def _custom_linear_solve(
+    ctx: Context, *operands: tf.Tensor, const_lengths: Any, jaxprs: Any
+) -> Tensors:
+    start = const_lengths.matvec + const_lengths.vecmat
+    consts = operands[start : start + const_lengths.solve]
+    rhs = operands[start + const_lengths.solve + const_lengths.transpose_solve :]
+    return ctx.inline(jaxprs.solve, *consts, *rhs)
+
+
+def _closed(
+    ctx: Context, jaxpr: jex_core.ClosedJaxpr, consts: Sequence[tf.Tensor]
+) -> Callable[..., Tensors]:
+    """`jaxpr` as a function of what follows its first operands; its constants made out here."""
+    own = [ctx.constant(c) for c in jaxpr.consts]
+    return lambda *args: ctx.inline_open(jaxpr.jaxpr, own, *consts, *args)
+
+
+def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:
+    if tf.executing_eagerly():
+        return ctx.function(("loop", id(ctx.eqn)), loop, *operands)
+    return loop(ctx, *operands)
+
+
+def _static(shape: Sequence[Any]) -> list[int | None]:
+    return [d if isinstance(d, int) else None for d in shape]
+
+
+def _as_list(result: Any) -> Tensors:
+    return list(result) if isinstance(result, list | tuple) else [result]
