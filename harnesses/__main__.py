@@ -10,7 +10,7 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
-from harnesses.engine import plugin
+from harnesses.engine.options import add_options, selection
 from harnesses.harness import Arg, Harness
 
 _MATRIX = Path(__file__).parent.parent / "tests" / "test_matrix.py"
@@ -24,7 +24,7 @@ def main(argv: list[str]) -> int:
 
 def list_(options: argparse.Namespace, argv: list[str]) -> int:
     """Prints the names of the chosen harnesses, and how many there are of each family."""
-    chosen = plugin.selection(options).harnesses()
+    chosen = selection(options).harnesses()
     for harness in chosen:
         print(harness.name)
     families = collections.Counter(harness.family for harness in chosen)
@@ -35,7 +35,7 @@ def list_(options: argparse.Namespace, argv: list[str]) -> int:
 
 def show(options: argparse.Namespace, argv: list[str]) -> int:
     """Prints what each chosen harness is, and the jaxpr that it makes."""
-    chosen = plugin.selection(options).harnesses()
+    chosen = selection(options).harnesses()
     for harness in chosen:
         _show(harness, Console())
     return 0 if chosen else 1
@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True)
     for function in (list_, show, run):
         command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
-        plugin.add_options(command.add_argument)
+        add_options(command.add_argument)
         command.set_defaults(command=function)
         if function is run:
             command.add_argument("-n", default=str(os.cpu_count()), help="worker processes")

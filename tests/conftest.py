@@ -1,17 +1,5 @@
 """Takes the engine's hooks, so that the matrix runs with the other tests."""
 
-from harnesses.engine.plugin import (
-    pytest_addoption,
-    pytest_configure,
-    pytest_configure_node,
-    pytest_handlecrashitem,
-    pytest_sessionstart,
-)
+from harnesses.engine.plugin import pytest_addoption, pytest_configure
 
-__all__ = [
-    "pytest_addoption",
-    "pytest_configure",
-    "pytest_configure_node",
-    "pytest_handlecrashitem",
-    "pytest_sessionstart",
-]
+__all__ = ["pytest_addoption", "pytest_configure"]

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from harnesses.engine.plugin import MATRIX, Matrix
+from harnesses.engine.matrix import Matrix
+from harnesses.engine.plugin import MATRIX, rows_of
 
 
 class ProgressBar:
@@ -32,22 +33,27 @@ class ProgressBar:
         self._bar.start()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when != "call" and not report.failed:
-            return
-        for key, row in report.user_properties:
-            if key == "row":
-                self._counts[row["outcome"]] += 1
         if report.failed:
-            self.console.print(report.longreprtext, style="red", markup=False, highlight=False)
-        counts = " ".join(f"{outcome} {n}" for outcome, n in self._counts.most_common())
-        self._bar.update(self._task, advance=1, counts=counts)
+            self._print_red(report.longreprtext)
+        for row in rows_of(report):
+            self._counts[row["outcome"]] += 1
+            counts = " ".join(f"{outcome} {n}" for outcome, n in self._counts.most_common())
+            self._bar.update(self._task, advance=1, counts=counts)
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:
-            self.console.print(report.longreprtext, style="red", markup=False, highlight=False)
+            self._print_red(report.longreprtext)
 
     def pytest_internalerror(self, excrepr: Any) -> None:
-        self.console.print(str(excrepr), style="red", markup=False, highlight=False)
+        self._print_red(str(excrepr))
 
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         self._bar.stop()
+        if self.matrix is not None:
+            for finding in self.matrix.findings_beyond_cells():
+                self._print_red(str(finding))
+            self.console.print(self.matrix.summary(), markup=False, highlight=False)
+
+    def _print_red(self, text: str) -> None:
+        self.console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)

@@ -18,6 +18,8 @@ from harnesses.engine.cells import Cell
 Row = dict[str, Any]
 
 FOLDER = Path("reports/results")
+# Between the `key=value`s of the column params; values hold commas.
+PARAMS_SEPARATOR = "; "
 
 COLUMNS = (
     "harness",
@@ -78,7 +80,9 @@ def row_of(cell: Cell, run: Row, **observed: Any) -> Row:
             "device": cell.device,
             "lowering": cell.lowering,
             "mode": cell.mode,
-            "params": ", ".join(f"{key}={value}" for key, value in harness.params.items()),
+            "params": PARAMS_SEPARATOR.join(
+                f"{key}={value}" for key, value in harness.params.items()
+            ),
         }
         | observed
         | run

@@ -1,0 +1,123 @@
+"""A run of the matrix: its cells, the rows that came of them, and the proof of the ledger.
+
+Every process of a run has a `Matrix`: workers run cells, the controller gathers their rows.
+"""
+
+import collections
+import contextlib
+import faulthandler
+import functools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from harnesses.engine import results
+from harnesses.engine.cells import JAX_SIDE, Cell
+from harnesses.engine.judge import Judge
+from harnesses.engine.options import selection
+from harnesses.engine.results import Row
+from harnesses.harness import all_harnesses
+from limitations import ledger
+from limitations.check import CELL_KINDS, Finding, LedgerIndex, check, check_cell
+
+
+class Matrix:
+    """The run that `options` ask for, seen from the process named `worker`."""
+
+    def __init__(self, options: Any, worker: str, scratch: str | None):
+        self.selection = selection(options)
+        self.impl = None if options.side == JAX_SIDE else options.impl
+        self.rows: list[Row] = []
+        self.findings: list[Finding] = []
+        self.seconds = 0.0  # of processor time, in all processes
+        self.scratch = Path(scratch or tempfile.mkdtemp(prefix="matrix-"))
+        self._worker = worker
+        self._timeout = options.cell_timeout
+        self._results = None if options.results is None else Path(options.results)
+        self._limitations = ledger.load(options.ledger and Path(options.ledger))
+        self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))
+        self._index = LedgerIndex(self._limitations)
+
+    @functools.cached_property
+    def cells(self) -> dict[str, Cell]:
+        """The cells of the selection by name."""
+        return {str(cell): cell for cell in self.selection.cells()}
+
+    def run(self, cell: Cell) -> tuple[Row, str | None]:
+        """Runs a cell under the watchdog; returns its row, and what is wrong if it is red."""
+        with self._watchdog():
+            return self._judged(cell, self._judge.run(cell))
+
+    def lost(self, cell: Cell, worker: str) -> tuple[Row, str | None]:
+        """As `run`, for a cell whose worker died over it."""
+        if _holds_text(self.scratch / worker):
+            ended = {"outcome": "timeout", "message": f"ended after {self._timeout:g} s"}
+        else:
+            ended = {"outcome": "crash", "message": "the process died"}
+        return self._judged(cell, ended)
+
+    def finish(self) -> list[Finding]:
+        """Writes all rows and checks them against the ledger; returns the findings."""
+        results.write(self._results or self._default_results(), self.rows)
+        self.findings = check(self.rows, self._limitations, all_harnesses(), self._uncovered)
+        return self.findings
+
+    def findings_beyond_cells(self) -> list[Finding]:
+        """Findings that no failing cell has told already."""
+        return [finding for finding in self.findings if finding.kind not in CELL_KINDS]
+
+    def summary(self) -> str:
+        """One line: outcomes, declared cells, findings, and what a cell cost."""
+        outcomes = collections.Counter(row["outcome"] for row in self.rows)
+        declared = sum(row["limitation"] is not None for row in self.rows)
+        red = sum(row["verdict"] == "red" for row in self.rows)
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
+        each = self.seconds / max(1, len(self.rows))
+        return (
+            f"{len(self.rows)} cells ({counts}); {declared} declared, {red} red, "
+            f"{len(self.findings)} findings; {self.seconds:.1f} s of processor time, "
+            f"{each:.4f} s a cell"
+        )
+
+    @functools.cached_property
+    def _judge(self) -> Judge:
+        return Judge(self.impl)
+
+    @functools.cached_property
+    def _versions(self) -> Row:
+        return results.versions(self.impl)
+
+    @functools.cached_property
+    def _note(self) -> TextIO:
+        """Where the watchdog of this process leaves a traceback; empty if nothing hung."""
+        return (self.scratch / self._worker).open("w")
+
+    @contextlib.contextmanager
+    def _watchdog(self) -> Iterator[None]:
+        # faulthandler waits in a C thread, so it ends a process that never lets go of the GIL too.
+        faulthandler.dump_traceback_later(self._timeout, exit=True, file=self._note)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    def _judged(self, cell: Cell, observed: Row) -> tuple[Row, str | None]:
+        row = results.row_of(cell, self._versions, **observed)
+        matching = self._index.matching(row)
+        problem = check_cell(row, matching)
+        row["verdict"] = "ok" if problem is None else "red"
+        if matching and problem is None:
+            row["limitation"] = matching[0].where
+        return row, problem and problem.message
+
+    def _default_results(self) -> Path:
+        name = self.selection.device[0] + ("-jax" if self.impl is None else "")
+        # A part of the matrix does not replace the rows of the whole.
+        whole = self.selection.is_full and len(self.rows) == len(self.cells)
+        folder = results.FOLDER if whole else results.FOLDER / "parts"
+        return folder / f"{name}.jsonl"
+
+
+def _holds_text(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0

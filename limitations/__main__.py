@@ -1,0 +1,43 @@
+"""`python -m limitations check`: prove the ledger against the results of a run."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from harnesses.engine import results
+from harnesses.harness import all_harnesses
+from limitations.check import check
+from limitations.ledger import LedgerError, load
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m limitations", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    for function in (check_,):
+        command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
+        command.add_argument("--results", type=Path, action="append", help="file of a run's rows")
+        command.set_defaults(command=function)
+    options = parser.parse_args(argv)
+    options.results = options.results or [results.FOLDER / "cpu.jsonl"]
+    try:
+        return options.command(options)
+    except LedgerError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def check_(options: argparse.Namespace) -> int:
+    """Prints everything in which the ledger and the results disagree."""
+    limitations, harnesses = load(), all_harnesses()
+    found = 0
+    for path in options.results:
+        for finding in check(results.read(path), limitations, harnesses):
+            print(finding)
+            found += 1
+    print(f"{len(limitations)} limitations, {found} findings", file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,226 @@
+"""Proves the ledger against the rows of a run, in both directions.
+
+A cell that fails must be declared, and what is declared must fail, in the way that it says. What a
+run did not execute is never judged: findings about whole limitations need all of their cells, and
+findings about the database need all of its harnesses.
+"""
+
+import collections
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import jax
+from jax.extend.core import primitives as jax_primitives
+
+from harnesses.engine.cells import JAX_SIDE, MODE_NAMES, Cell
+from harnesses.engine.results import Row, row_of
+from harnesses.harness import Harness
+from limitations.ledger import Limitation, load_uncovered
+
+Key = tuple[str, str, str, str]
+
+# Kinds of findings that are about one cell.
+CELL_KINDS = frozenset({"undeclared", "otherwise", "conflict"})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that the ledger and the run disagree about."""
+
+    kind: str
+    subject: str  # a cell, or the id of a limitation, or the name of a primitive
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.subject}: {self.message}"
+
+
+def check(
+    rows: Sequence[Row],
+    limitations: Sequence[Limitation],
+    harnesses: Sequence[Harness],
+    uncovered: Mapping[str, str] | None = None,
+) -> list[Finding]:
+    """Everything in which the rows and the ledger disagree; empty if each proves the other.
+
+    Args:
+      rows: what a run saw, one row a cell.
+      limitations: the ledger.
+      harnesses: the whole database, also of a run that chose a part of it.
+      uncovered: reasons for primitives without a harness; by default those of the ledger's folder.
+    """
+    if not rows:
+        return [Finding("nothing executed", "run", "no cell was executed, so nothing is proved")]
+    index = LedgerIndex(limitations)
+    database = _Database(rows, harnesses)
+    findings = []
+    matched: dict[str, list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        matching = index.matching(row)
+        for limitation in matching:
+            matched[limitation.where].append(row)
+        problem = check_cell(row, matching)
+        # A limitation whose cells pass is one finding below, not one for each of them.
+        if problem is not None and problem.kind != "declared":
+            findings.append(problem)
+    for limitation in limitations:
+        if limitation.holds_for(rows[0]):
+            findings += _check_limitation(limitation, matched[limitation.where], database)
+    if database.is_complete:
+        findings += _check_coverage(harnesses, load_uncovered() if uncovered is None else uncovered)
+    return findings
+
+
+def check_cell(row: Row, matching: Sequence[Limitation]) -> Finding | None:
+    """What is wrong with one cell, given all the limitations that match it."""
+    cell = cell_name(row)
+    if len({limitation.expectation for limitation in matching}) > 1:
+        names = " and ".join(limitation.where for limitation in matching)
+        return Finding("conflict", cell, f"{names} match it and expect different things")
+    if not matching:
+        if row["outcome"] == "pass":
+            return None
+        return Finding("undeclared", cell, f"{seen(row)}; no limitation declares it")
+    declared = f"{matching[0].where} declares {expected(matching[0])}"
+    if row["outcome"] == "pass":
+        return Finding("declared", cell, f"{declared}, but it passes")
+    if not matching[0].expects(row):
+        return Finding("otherwise", cell, f"{declared}, but it fails otherwise: {seen(row)}")
+    return None
+
+
+class LedgerIndex:
+    """Limitations by primitive, so that a row is held against the few that can match it."""
+
+    def __init__(self, limitations: Iterable[Limitation]):
+        self._by_primitive: dict[str, list[Limitation]] = collections.defaultdict(list)
+        for limitation in limitations:
+            for primitive in limitation.primitive:
+                self._by_primitive[primitive].append(limitation)
+
+    def matching(self, row: Row) -> list[Limitation]:
+        """The limitations that match the row."""
+        candidates = self._by_primitive.get(row["primitive"], ())
+        return [limitation for limitation in candidates if limitation.matches(row)]
+
+
+def cell_name(row: Row) -> str:
+    """The cell's name, as `Cell` writes it."""
+    return f"{row['harness']}-{row['device']}-{row['lowering']}-{row['mode']}"
+
+
+def seen(row: Row) -> str:
+    """How a cell failed, in words."""
+    if row["outcome"] == "error":
+        return f"error in phase {row['phase']}: {row['exception']}: {row['message']}"
+    return f"{row['outcome']}: {row['message']}"
+
+
+def expected(limitation: Limitation) -> str:
+    """How a limitation expects its cells to fail, in words."""
+    parts = [limitation.expect]
+    if limitation.expect == "error":
+        parts.append(f"in phase {limitation.phase}: {limitation.exception}")
+    if limitation.ulps is not None:
+        parts.append(f"of at most {limitation.ulps:g} ULPs")
+    if limitation.message is not None:
+        parts.append(f"with a message like {limitation.message!r}")
+    return " ".join(parts)
+
+
+def primitives_of_jax() -> set[str]:
+    """The names of the primitives that the running JAX makes public."""
+    public = [
+        getattr(module, name)
+        for module in (jax_primitives, jax.lax)
+        for name in dir(module)
+        if name.endswith("_p")
+    ]
+    return {primitive.name for primitive in public}
+
+
+def _check_limitation(
+    limitation: Limitation, matched: Sequence[Row], database: "_Database"
+) -> list[Finding]:
+    """What is wrong with a limitation, given the rows that it matches."""
+
+    def finding(kind: str, message: str) -> list[Finding]:
+        return [Finding(kind, limitation.where, message)]
+
+    if not matched and database.is_complete and not database.has_harness(limitation):
+        return finding("unmatched", "no harness matches it; correct or delete it")
+    passed = [row for row in matched if row["outcome"] == "pass"]
+    if passed and len(passed) == len(matched):
+        cells = f"all {len(passed)} cells that it matches pass, such as {cell_name(passed[0])}"
+        return finding("passes", f"declares {expected(limitation)}, but {cells}; delete it")
+    if passed:
+        cells = f"{len(passed)} of the {len(matched)} cells that it matches pass"
+        example = f"such as {cell_name(passed[0])}"
+        return finding("too broad", f"{cells}, {example}; narrow its conditions")
+    errors = [row["ulps"] for row in matched if row["ulps"] is not None]
+    if limitation.ulps is not None and errors and database.executed_all(limitation):
+        # Twice what was seen leaves room for other machines without hiding a change.
+        needed = max(errors)
+        if limitation.ulps > needed and limitation.ulps > math.ceil(2 * needed):
+            text = f"allows {limitation.ulps:g} ULPs, but the largest error seen is {needed:g}"
+            return finding("too loose", f"{text}; {math.ceil(2 * needed)} are enough")
+    return []
+
+
+def _check_coverage(harnesses: Sequence[Harness], reasons: Mapping[str, str]) -> list[Finding]:
+    """Primitives with neither harness nor reason, and those with both."""
+    covered = {harness.primitive for harness in harnesses}
+    findings = []
+    for primitive in sorted(primitives_of_jax()):
+        if primitive not in covered and primitive not in reasons:
+            text = "JAX has it, but there is neither a harness nor a reason in uncovered.toml"
+            findings.append(Finding("uncovered", primitive, text))
+        elif primitive in covered and primitive in reasons:
+            text = "uncovered.toml gives a reason why it has no harness, but it has one"
+            findings.append(Finding("covered", primitive, text))
+    return findings
+
+
+class _Database:
+    """The cells that a run of the whole database would have had, on this run's side and devices."""
+
+    def __init__(self, rows: Sequence[Row], harnesses: Sequence[Harness]):
+        self._executed = {_key(row) for row in rows}
+        versions = {key: rows[0][key] for key in ("jax", "tensorflow", "python", "impl")}
+        places = sorted({(row["device"], row["lowering"]) for row in rows})
+        self._cells: dict[str, list[Row]] = collections.defaultdict(list)
+        for harness in harnesses:
+            for device, lowering in places:
+                for mode in (JAX_SIDE,) if lowering == JAX_SIDE else MODE_NAMES:
+                    row = row_of(Cell(harness, device, lowering, mode), versions)
+                    self._cells[harness.primitive].append(row)
+        self.is_complete = all(self._ran(row) for cells in self._cells.values() for row in cells)
+
+    def executed_all(self, limitation: Limitation) -> bool:
+        """Whether every cell that the limitation can match was executed."""
+        return all(
+            self._ran(row)
+            for primitive in limitation.primitive
+            for row in self._cells.get(primitive, ())
+            if limitation.matches(row)
+        )
+
+    def has_harness(self, limitation: Limitation) -> bool:
+        """Whether a harness matches, on whatever devices, lowerings and modes are declared."""
+        anywhere = dataclasses.replace(
+            limitation, devices=(), lowerings=(), modes=(), side=JAX_SIDE
+        )
+        return any(
+            anywhere.matches(row)
+            for primitive in limitation.primitive
+            for row in self._cells.get(primitive, ())
+        )
+
+    def _ran(self, row: Row) -> bool:
+        return _key(row) in self._executed
+
+
+def _key(row: Row) -> Key:
+    return row["harness"], row["device"], row["lowering"], row["mode"]

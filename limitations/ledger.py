@@ -1,0 +1,286 @@
+"""Reads the ledger: entries of TOML files as `Limitation`s that know which rows they match."""
+
+import fnmatch
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from harnesses.engine.adapter import LOWERINGS
+from harnesses.engine.cells import DEVICES, JAX_SIDE, MODE_NAMES
+from harnesses.engine.results import PARAMS_SEPARATOR, Row
+
+FOLDER = Path(__file__).parent
+# Primitives of JAX that no harness asks about, with the reason; no file of limitations.
+UNCOVERED = "uncovered"
+
+EXPECTATIONS = ("error", "mismatch", "crash", "timeout")
+PHASES = ("trace", "lower", "run")
+SIDES = ("tensorflow", JAX_SIDE)
+
+
+class LedgerError(ValueError):
+    """An entry that is malformed; the message names file, entry and key."""
+
+
+@dataclass(frozen=True)
+class Limitation:
+    """One entry: the cells that it matches, and how it expects them to fail."""
+
+    where: str  # its id, such as "elementwise#3": the file and the number of the entry, from 1
+    primitive: tuple[str, ...]
+    expect: str
+    reason: str
+    harness: str | None = None
+    params: Mapping[str, str] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    lowerings: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
+    x64: bool | None = None
+    jax: str | None = None
+    tensorflow: str | None = None
+    side: str = "tensorflow"
+    phase: str | None = None
+    exception: str | None = None
+    message: str | None = None
+    ulps: float | None = None
+    note: str | None = None
+    link: str | None = None
+
+    @property
+    def family(self) -> str:
+        """The name of the file that holds the entry."""
+        return self.where.rpartition("#")[0]
+
+    @property
+    def expectation(self) -> tuple:
+        """What is expected of a matching cell; equal for entries that expect the same."""
+        return self.expect, self.phase, self.exception, self.message, self.ulps
+
+    def matches(self, row: Row) -> bool:
+        """Whether the entry speaks of the row's cell, whatever came of it.
+
+        An entry of the side "tensorflow" does not speak of cells that JAX itself cannot run.
+        """
+        return (
+            row["primitive"] in self.primitive
+            and (self.side == JAX_SIDE or (row["mode"] != JAX_SIDE and row["phase"] != "trace"))
+            and (not self.dtypes or row["dtype"] in self.dtypes)
+            and (not self.devices or row["device"] in self.devices)
+            and (not self.lowerings or row["lowering"] in self.lowerings)
+            and (not self.modes or row["mode"] in self.modes)
+            and (self.x64 is None or row["x64"] == self.x64)
+            and (self.harness is None or fnmatch.fnmatchcase(row["harness"], self.harness))
+            and self._matches_params(row)
+            and self.holds_for(row)
+        )
+
+    def holds_for(self, versions: Row) -> bool:
+        """Whether the entry speaks of the versions of JAX and TensorFlow that the row names."""
+        return _contains(self.jax, versions["jax"]) and _contains(
+            self.tensorflow, versions["tensorflow"]
+        )
+
+    def explains(self, row: Row) -> bool:
+        """Whether the row's cell is matched and failed as the entry expects."""
+        return self.matches(row) and self.expects(row)
+
+    def expects(self, row: Row) -> bool:
+        """Whether the row's outcome is the expected one."""
+        return (
+            row["outcome"] == self.expect
+            and self.phase in (None, row["phase"])
+            and self.exception in (None, row["exception"])
+            and (self.message is None or re.search(self.message, row["message"] or "") is not None)
+            and (self.ulps is None or (row["ulps"] is not None and row["ulps"] <= self.ulps))
+        )
+
+    def _matches_params(self, row: Row) -> bool:
+        present = row["params"].split(PARAMS_SEPARATOR) if self.params else ()
+        return all(f"{key}={value}" in present for key, value in self.params.items())
+
+
+def load(folder: Path | None = None, families: Iterable[str] | None = None) -> list[Limitation]:
+    """The limitations of all families, or of the given ones.
+
+    Raises:
+      LedgerError: for an entry that is malformed, has an unknown key, or lacks a reason.
+    """
+    wanted = None if families is None else set(families)
+    limitations: list[Limitation] = []
+    for path in sorted((folder or FOLDER).glob("*.toml")):
+        if path.stem != UNCOVERED and (wanted is None or path.stem in wanted):
+            limitations += load_file(path)
+    return limitations
+
+
+def load_file(path: Path) -> list[Limitation]:
+    """The limitations of one file; raises as `load` does."""
+    entries = _read(path, "limitation")
+    return [_limitation(path, number, entry) for number, entry in enumerate(entries, start=1)]
+
+
+def load_uncovered(folder: Path | None = None) -> dict[str, str]:
+    """The reason for each primitive that no harness covers, from `uncovered.toml`."""
+    path = (folder or FOLDER) / f"{UNCOVERED}.toml"
+    reasons: dict[str, str] = {}
+    for number, entry in enumerate(_read(path, "uncovered") if path.exists() else [], start=1):
+        refuse = _Refusal(path, number)
+        for key in ("primitives", "reason"):
+            if not entry.get(key):
+                raise refuse(key, "is missing or empty")
+        reasons |= dict.fromkeys(entry["primitives"], entry["reason"])
+    return reasons
+
+
+def _read(path: Path, table: str) -> list[dict[str, Any]]:
+    try:
+        contents = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise LedgerError(f"{path.name}: {error}") from error
+    if set(contents) - {table}:
+        unknown = ", ".join(sorted(set(contents) - {table}))
+        raise LedgerError(f"{path.name}: {unknown}: a file holds [[{table}]] tables alone")
+    return contents.get(table, [])
+
+
+@dataclass(frozen=True)
+class _Refusal:
+    """Makes the error for a key of an entry."""
+
+    path: Path
+    number: int
+
+    def __call__(self, key: str, problem: str) -> LedgerError:
+        return LedgerError(f"{self.path.name}: entry {self.number}: {key!r} {problem}")
+
+
+def _limitation(path: Path, number: int, entry: dict[str, Any]) -> Limitation:
+    refuse = _Refusal(path, number)
+    for key, value in entry.items():
+        if key not in _KEYS:
+            raise refuse(key, f"is no key of a limitation; those are {', '.join(_KEYS)}")
+        problem = _KEYS[key](value)
+        if problem is not None:
+            raise refuse(key, problem)
+    for key in ("primitive", "expect", "reason"):
+        if key not in entry:
+            raise refuse(key, "is missing")
+    _refuse_contradictions(entry, refuse)
+    fields = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
+    if isinstance(entry["primitive"], str):
+        fields["primitive"] = (entry["primitive"],)
+    fields["params"] = {key: str(value) for key, value in entry.get("params", {}).items()}
+    return Limitation(where=f"{path.stem}#{number}", **fields)
+
+
+def _refuse_contradictions(entry: dict[str, Any], refuse: _Refusal) -> None:
+    expect = entry["expect"]
+    for key in ("phase", "exception"):
+        if expect == "error" and key not in entry:
+            raise refuse(key, "is missing: an error is declared with its phase and type")
+        if expect != "error" and key in entry:
+            raise refuse(key, f"belongs to an error, but expect = {expect!r}")
+    if expect != "mismatch" and "ulps" in entry:
+        raise refuse("ulps", f"belongs to a mismatch, but expect = {expect!r}")
+    if expect == "mismatch" and not {"ulps", "message"} & set(entry):
+        raise refuse("ulps", "is missing: a mismatch is declared with its ulps or a message")
+    if entry.get("ulps") == math.inf and "note" not in entry:
+        raise refuse("note", "is missing: ulps = inf needs to say why no number bounds the error")
+    jax_fails = entry.get("phase") == "trace"
+    if expect == "error" and jax_fails != (entry.get("side") == JAX_SIDE):
+        raise refuse("side", "and phase disagree: what JAX itself refuses has the phase 'trace'")
+
+
+Validator = Callable[[Any], str | None]
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) and value.strip() else "must be a text that is not empty"
+
+
+def _texts(value: Any) -> str | None:
+    if isinstance(value, list):
+        return None if value and not any(map(_text, value)) else "must not be empty"
+    return _text(value)
+
+
+def _one_of(known: Iterable[str]) -> Validator:
+    known = tuple(known)
+
+    def validate(value: Any) -> str | None:
+        return None if value in known else f"is {value!r}, not one of {', '.join(known)}"
+
+    return validate
+
+
+def _list_of(validate: Validator) -> Validator:
+    def validate_all(value: Any) -> str | None:
+        if not isinstance(value, list) or not value:
+            return "must be a list that is not empty"
+        return next((problem for problem in map(validate, value) if problem is not None), None)
+
+    return validate_all
+
+
+def _dtype(value: Any) -> str | None:
+    known = isinstance(value, str) and (value == "bool" or hasattr(jnp, value))
+    return None if known else f"names {value!r}, which is no dtype of JAX"
+
+
+def _specifier(value: Any) -> str | None:
+    try:
+        SpecifierSet(value)
+    except (InvalidSpecifier, TypeError, AttributeError):
+        return f"is {value!r}, no version specifier such as '>=0.12'"
+    return None
+
+
+def _pattern(value: Any) -> str | None:
+    try:
+        re.compile(value)
+    except (re.error, TypeError) as error:
+        return f"is no regular expression: {error}"
+    return _text(value)
+
+
+def _of_type(kind: type | tuple[type, ...], name: str) -> Validator:
+    return lambda value: None if isinstance(value, kind) else f"must be {name}"
+
+
+_KEYS: Mapping[str, Validator] = {
+    "primitive": _texts,
+    "harness": _text,
+    "params": _of_type(dict, "a table"),
+    "dtypes": _list_of(_dtype),
+    "devices": _list_of(_one_of(DEVICES)),
+    "lowerings": _list_of(_one_of(LOWERINGS)),
+    "modes": _list_of(_one_of(MODE_NAMES)),
+    "x64": _of_type(bool, "true or false"),
+    "jax": _specifier,
+    "tensorflow": _specifier,
+    "side": _one_of(SIDES),
+    "expect": _one_of(EXPECTATIONS),
+    "phase": _one_of(PHASES),
+    "exception": _text,
+    "message": _pattern,
+    "ulps": _of_type((int, float), "a number"),
+    "reason": _text,
+    "note": _text,
+    "link": _text,
+}
+
+
+def _contains(specifier: str | None, version: str | None) -> bool:
+    if specifier is None:
+        return True
+    return version is not None and SpecifierSet(specifier).contains(version, prereleases=True)
