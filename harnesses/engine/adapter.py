@@ -24,6 +24,8 @@ class Adapter:
         self.name = module
         self._module = importlib.import_module(module)
 
-    def convert(self, fun: Callable[..., Any], lowering: str) -> Callable[..., Any]:
+    def convert(
+        self, fun: Callable[..., Any], lowering: str, *, with_gradient: bool = False
+    ) -> Callable[..., Any]:
         """The TensorFlow function that the implementation makes of `fun`."""
-        return self._module.convert(fun, with_gradient=False, **LOWERINGS[lowering])
+        return self._module.convert(fun, with_gradient=with_gradient, **LOWERINGS[lowering])

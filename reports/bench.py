@@ -1,0 +1,311 @@
+"""`python -m reports bench`: the converter beside jax.jit, into reports/tables/benchmarks.md.
+
+Wall-clock times on a shared machine drift, so nothing here is compared with a number from another
+moment: contenders run one after the other in one process, round after round in rotating order, and
+what is reported is the ratio to jax.jit of the same round, as median and quartiles over the rounds.
+
+Three questions a program, for plain jax.jit and for the converted function in each mode:
+
+- conversion: from the Python function to a graph (jax.jit: to StableHLO), all caches empty;
+- first call: from the Python function to the first result, all caches empty;
+- steady: a call when everything is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+from rich.console import Console
+from rich.progress import Progress
+
+from harnesses.engine import results as engine_results
+from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS, Adapter
+from reports import rendering
+from reports.programs import Program, programs
+
+MODES = ("eager", "graph", "compiled")
+# A time is measured over enough calls to fill this; one call of a small program is all noise.
+SECONDS_A_MEASUREMENT = 0.05
+# Two float32 programs that agree to this compute the same; the tests look closer than that.
+AGREEMENT = 1e-3
+# Where a table is read, nobody knows the folders of the machine that made it.
+CHECKOUT = Path(__file__).parents[1]
+
+Call = Callable[[], Any]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--impl", default=DEFAULT_IMPLEMENTATION, help="module with a convert")
+    parser.add_argument("--lowering", default="xla", choices=LOWERINGS)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "gpu", "tpu"))
+    parser.add_argument("--quick", action="store_true", help="small programs, two rounds")
+    parser.add_argument("--program", action="append", metavar="NAME", help="only this program")
+    parser.add_argument(
+        "--into", type=Path, default=rendering.TABLES, help="the folder of the table"
+    )
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    settings = QUICK if options.quick else FULL
+    chosen = programs("small" if options.quick else "full")
+    if options.program:
+        chosen = [program for program in chosen if program.name in options.program]
+    convert = _converter(options)
+    with (
+        Progress(console=console) as progress,
+        jax.default_device(jax.devices(options.device)[0]),
+        tf.device(f"/{options.device.upper()}:0"),
+    ):
+        task = progress.add_task("measuring", total=len(chosen))
+        measured = []
+        for program in chosen:
+            progress.update(task, description=program.name)
+            measured.append(measure(program, convert, settings))
+            progress.advance(task)
+    for measurement in measured:
+        if measurement.refused:
+            words = f"{measurement.program}: {measurement.refused}"
+            console.print(words, style="red", markup=False, soft_wrap=True)
+    section = (
+        _circumstances(options) | asdict(settings) | {"programs": [asdict(m) for m in measured]}
+    )
+    data = rendering.read_data("benchmarks", options.into) | {options.device: section}
+    for path in rendering.write(benchmark_files(data), options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    return 1 if any(m.refused for m in measured) else 0
+
+
+def _converter(options: argparse.Namespace) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    adapter = Adapter(options.impl)
+    return lambda fun: adapter.convert(fun, options.lowering, with_gradient=True)
+
+
+# --- What is measured -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How often each thing is measured."""
+
+    cold_rounds: int
+    steady_rounds: int
+
+
+FULL = Settings(cold_rounds=5, steady_rounds=15)
+QUICK = Settings(cold_rounds=2, steady_rounds=2)
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """Median and quartiles of a sample."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, sample: list[float]) -> Quartiles:
+        return cls(*statistics.quantiles(sample, n=4, method="inclusive"))
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Seconds of jax.jit, and the ratio to it of each other contender, round by round."""
+
+    jax: Quartiles
+    ratios: Mapping[str, Quartiles]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What the table says about a program; `refused` instead of numbers if it did not convert."""
+
+    program: str
+    equations: int
+    distinct_equations: int
+    nodes: int | None = None
+    conversion: Paired | None = None
+    first_call: Paired | None = None
+    steady: Paired | None = None
+    refused: str | None = None
+
+
+def measure(
+    program: Program,
+    convert: Callable[[Callable[..., Any]], Callable[..., Any]],
+    settings: Settings,
+) -> Measurement:
+    """Measures one program; an implementation may fail in any way, and the table says how."""
+    arrays = jax.device_put(program.make_args())
+    tensors = jax.tree.map(lambda a: tf.constant(np.asarray(a)), arrays)
+    jaxpr = jax.jit(program.fun).trace(*arrays).jaxpr
+    size = (program.name, count_equations(jaxpr), count_equations(jaxpr, distinct=True))
+
+    def contenders() -> dict[str, Call]:
+        """jax.jit and each mode, all anew: nothing of it is traced, lowered or compiled."""
+        jitted = jax.jit(_fresh(program.fun))
+        made = {
+            "eager": convert(_fresh(program.fun)),
+            "graph": tf.function(convert(_fresh(program.fun)), autograph=False),
+            "compiled": tf.function(
+                convert(_fresh(program.fun)), autograph=False, jit_compile=True
+            ),
+        }
+        calls: dict[str, Call] = {
+            mode: (lambda fun=fun: _finished(fun(*tensors))) for mode, fun in made.items()
+        }
+        return {"jax": lambda: jax.block_until_ready(jitted(*arrays))} | calls
+
+    def to_graph() -> Any:
+        fun = tf.function(convert(_fresh(program.fun)), autograph=False)
+        return fun.get_concrete_function(*tensors)
+
+    def to_stablehlo() -> Any:
+        return jax.jit(_fresh(program.fun)).trace(*arrays).lower()
+
+    try:
+        nodes = count_nodes(to_graph().graph)
+        steady = contenders()
+        _check_agreement(steady)
+    except Exception as problem:
+        words = f"{type(problem).__name__}: {problem}".replace(f"{CHECKOUT}/", "")
+        return Measurement(*size, refused=words)
+    return Measurement(
+        *size,
+        nodes=nodes,
+        conversion=paired(
+            settings.cold_rounds,
+            {"jax": lambda: _cold(to_stablehlo), "graph": lambda: _cold(to_graph)},
+        ),
+        first_call=paired(
+            settings.cold_rounds,
+            {mode: (lambda mode=mode: _cold(contenders()[mode])) for mode in ("jax", *MODES)},
+        ),
+        steady=paired(
+            settings.steady_rounds, {name: _repeated(call) for name, call in steady.items()}
+        ),
+    )
+
+
+def paired(rounds: int, measurements: Mapping[str, Callable[[], float]]) -> Paired:
+    """Takes every measurement once a round, in an order that rotates, and relates it to "jax"."""
+    names = list(measurements)
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    for i in range(rounds):
+        for name in _rotated(names, i):
+            taken[name].append(measurements[name]())
+    reference = taken.pop("jax")
+    ratios = {
+        name: Quartiles.of([t / r for t, r in zip(times, reference, strict=True)])
+        for name, times in taken.items()
+    }
+    return Paired(Quartiles.of(reference), ratios)
+
+
+def _rotated(names: list[str], by: int) -> list[str]:
+    by %= len(names)
+    return names[by:] + names[:by]
+
+
+def _cold(call: Call) -> float:
+    """Seconds of one call without anything that JAX has cached."""
+    jax.clear_caches()
+    return _seconds(call)
+
+
+def _repeated(call: Call) -> Callable[[], float]:
+    """A measurement of seconds a call, over as many calls as fill SECONDS_A_MEASUREMENT."""
+    call()
+    count = max(1, round(SECONDS_A_MEASUREMENT / _seconds(call)))
+    return lambda: _seconds(lambda: [call() for _ in range(count)]) / count
+
+
+def _seconds(call: Call) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def _finished(result: Any) -> Any:
+    """`result`, once the device has computed it."""
+    tf.test.experimental.sync_devices()
+    return result
+
+
+def _fresh(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as another object, so that no cache knows it."""
+    return lambda *args: fun(*args)
+
+
+def _check_agreement(calls: Mapping[str, Call]) -> None:
+    expected = np.asarray(calls["jax"]())
+    for mode in MODES:
+        np.testing.assert_allclose(
+            calls[mode]().numpy(), expected, AGREEMENT, AGREEMENT, err_msg=f"in mode {mode}"
+        )
+
+
+# --- Sizes ----------------------------------------------------------------------------------
+
+
+def count_equations(jaxpr: jex_core.ClosedJaxpr, *, distinct: bool = False) -> int:
+    """Equations of a jaxpr and of those in its params; `distinct`: each inner jaxpr once."""
+    seen: set[int] = set()
+    total = 0
+    pending = [jaxpr.jaxpr]
+    while pending:
+        current = pending.pop()
+        if distinct and id(current) in seen:
+            continue
+        seen.add(id(current))
+        total += len(current.eqns)
+        pending.extend(inner for eqn in current.eqns for inner in _inner_jaxprs(eqn))
+    return total
+
+
+def _inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
+    kinds = (jex_core.ClosedJaxpr, jex_core.Jaxpr)
+    for param in jax.tree.leaves(list(eqn.params.values()), is_leaf=lambda p: isinstance(p, kinds)):
+        if isinstance(param, jex_core.ClosedJaxpr):
+            yield param.jaxpr
+        elif isinstance(param, jex_core.Jaxpr):
+            yield param
+
+
+def count_nodes(graph: tf.Graph) -> int:
+    """Nodes of a graph and of its function library, each function counted once."""
+    definition = graph.as_graph_def()
+    return len(definition.node) + sum(len(f.node_def) for f in definition.library.function)
+
+
+# --- The table ------------------------------------------------------------------------------
+
+
+def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of the benchmark, by name: the figures and what is made of them."""
+    return {
+        "benchmarks.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
+        "benchmarks.md": rendering.render("benchmarks.md", devices=data),
+    }
+
+
+def _circumstances(options: argparse.Namespace) -> dict[str, Any]:
+    return engine_results.versions(options.impl) | {
+        "lowering": options.lowering,
+        "cores": len(os.sched_getaffinity(0)),
+        "machine": platform.machine(),
+        "quick": options.quick,
+    }

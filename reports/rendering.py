@@ -1,0 +1,78 @@
+"""Markdown from templates: reports/templates/NAME.jinja with data becomes reports/tables/NAME."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+TABLES = Path(__file__).parent / "tables"
+
+
+def render(name: str, **data: Any) -> str:
+    """The text of a table. A name that a template uses and nobody gave is an error."""
+    return _environment().get_template(f"{name}.jinja").render(**data)
+
+
+def write(files: Mapping[str, str], folder: Path = TABLES) -> list[Path]:
+    """Writes the files whose text changed; returns their paths. A reader never sees half of one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = stale(files, folder)
+    for path in written:
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        beside.write_text(files[path.name], encoding="utf-8")
+        beside.replace(path)
+    return written
+
+
+def stale(files: Mapping[str, str], folder: Path = TABLES) -> list[Path]:
+    """The paths at which another text stands than the one in `files`, or none."""
+    paths = [folder / name for name in files]
+    return [p for p in paths if not p.exists() or p.read_text(encoding="utf-8") != files[p.name]]
+
+
+def read_data(name: str, folder: Path = TABLES) -> dict[str, Any]:
+    """The figures kept beside the tables; empty if there are none yet."""
+    path = folder / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"cell": _cell, "seconds": _seconds, "ratio": _ratio}
+    return environment
+
+
+def _cell(text: str) -> str:
+    """Text for one cell of a table: on one line, without the character that ends a cell."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def _seconds(quartiles: Mapping[str, float]) -> str:
+    """The median in the unit that gives one to three digits before the point."""
+    value = quartiles["median"]
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{_three_digits(value / size)} {unit}"
+    return f"{_three_digits(value / 1e-6)} µs"
+
+
+def _ratio(quartiles: Mapping[str, float]) -> str:
+    """`median (lower quartile to upper quartile)`."""
+    low, median, high = (_three_digits(quartiles[k]) for k in ("low", "median", "high"))
+    return f"{median} ({low} to {high})"
+
+
+def _three_digits(value: float) -> str:
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f}"

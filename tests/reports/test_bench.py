@@ -1,0 +1,134 @@
+"""The benchmark: its arithmetic, and a quick run against implementations made for the purpose."""
+
+import json
+
+import jax
+import jax.numpy as jnp
+import pytest
+import tensorflow as tf
+
+from reports import bench, rendering
+from reports.bench import Quartiles, count_equations, count_nodes, paired
+
+HANDWRITTEN = "tests.reports.handwritten"
+
+
+def test_a_ratio_is_taken_within_a_round():
+    # Everything slows down threefold in the second round; the ratios do not.
+    jax_times, tf_times = iter([1.0, 3.0, 1.0]), iter([2.0, 6.0, 4.0])
+    result = paired(3, {"jax": lambda: next(jax_times), "graph": lambda: next(tf_times)})
+    assert result.ratios == {"graph": Quartiles(2.0, 2.0, 3.0)}
+    assert result.jax == Quartiles(1.0, 1.0, 2.0)
+
+
+def test_the_order_rotates_from_round_to_round():
+    order = []
+
+    def measurement(name):
+        return lambda: order.append(name) or 1.0
+
+    paired(3, {name: measurement(name) for name in ("jax", "eager", "graph")})
+    assert order == [
+        *("jax", "eager", "graph"),
+        *("eager", "graph", "jax"),
+        *("graph", "jax", "eager"),
+    ]
+
+
+def test_equations_of_inner_jaxprs_count_at_each_call_or_once():
+    inner = jax.jit(lambda x: jnp.sin(x) * 2)
+    jaxpr = jax.jit(lambda x: inner(inner(inner(x)))).trace(1.0).jaxpr
+    assert count_equations(jaxpr) == 3 + 3 * 2
+    assert count_equations(jaxpr, distinct=True) == 3 + 2
+
+
+def test_nodes_of_the_function_library_count_once():
+    @tf.function
+    def inner(x):
+        return tf.sin(x) * 2.0  # argument aside: sin, mul, its constant, identity
+
+    spec = tf.TensorSpec([], tf.float32)
+    one, three = (
+        tf.function(f).get_concrete_function(spec).graph
+        for f in (lambda x: inner(x), lambda x: inner(inner(inner(x))))
+    )
+    assert count_nodes(three) == count_nodes(one) + 2
+    library = one.as_graph_def().library.function
+    assert count_nodes(one) == len(one.as_graph_def().node) + len(library[0].node_def)
+
+
+@pytest.fixture(scope="module")
+def quick_run(tmp_path_factory):
+    """Folder and exit status of a quick run of a right implementation on the MLP."""
+    folder = tmp_path_factory.mktemp("tables")
+    return folder, _run(folder, HANDWRITTEN, "mlp")
+
+
+def _run(folder, impl, *programs):
+    from reports.__main__ import main
+
+    chosen = [word for name in programs for word in ("--program", name)]
+    return main(["bench", "--quick", "--impl", impl, "--into", str(folder), *chosen])
+
+
+def test_a_quick_run_writes_figures_and_table(quick_run):
+    folder, status = quick_run
+    assert status == 0
+    assert {path.name for path in folder.iterdir()} == {"benchmarks.json", "benchmarks.md"}
+    section = json.loads((folder / "benchmarks.json").read_text())["cpu"]
+    assert section["jax"] == jax.__version__
+    assert section["tensorflow"] == tf.__version__
+    (mlp,) = section["programs"]
+    assert mlp["program"] == "mlp"
+    assert mlp["refused"] is None
+    assert 10 < mlp["nodes"] < 50
+    for what in ("first_call", "steady"):
+        assert set(mlp[what]["ratios"]) == {"eager", "graph", "compiled"}
+    for what in ("conversion", "first_call", "steady"):
+        for quartiles in (mlp[what]["jax"], *mlp[what]["ratios"].values()):
+            assert 0 < quartiles["low"] <= quartiles["median"] <= quartiles["high"]
+
+
+def test_the_table_says_what_it_was_made_on_and_what_upstream_had(quick_run):
+    text = (quick_run[0] / "benchmarks.md").read_text()
+    assert f"{HANDWRITTEN} (xla) on" in text
+    assert f"JAX {jax.__version__}, TensorFlow {tf.__version__}" in text
+    assert "A quick run on small programs" in text
+    assert "| mlp | 26 (25) |" in text
+    assert "1,385 equations" in text
+    assert "6,141 nodes" in text
+
+
+def test_a_first_call_is_slower_than_a_later_one(quick_run):
+    data = json.loads((quick_run[0] / "benchmarks.json").read_text())
+    mlp = data["cpu"]["programs"][0]
+    assert mlp["first_call"]["jax"]["median"] > 10 * mlp["steady"]["jax"]["median"]
+
+
+def test_a_program_that_does_not_convert_is_named_with_the_reason(tmp_path, capsys):
+    assert _run(tmp_path, HANDWRITTEN, "random-heavy") == 1
+    text = (tmp_path / "benchmarks.md").read_text()
+    assert "| random-heavy | 3" in text
+    assert "not converted: " in text
+    assert "random-heavy: " in capsys.readouterr().out
+
+
+def test_a_wrong_result_is_not_timed():
+    calls = {"jax": lambda: jnp.ones(2), "eager": lambda: tf.constant([1.0, 1.1])}
+    with pytest.raises(AssertionError, match="in mode eager"):
+        bench._check_agreement(calls)
+
+
+def test_another_device_keeps_its_section(quick_run):
+    data = json.loads((quick_run[0] / "benchmarks.json").read_text())
+    text = bench.benchmark_files({"gpu": data["cpu"], "cpu": data["cpu"]})["benchmarks.md"]
+    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## cpu", "## gpu"]
+
+
+def test_figures_are_written_in_three_digits():
+    environment = rendering._environment()
+    seconds, ratio = environment.filters["seconds"], environment.filters["ratio"]
+    assert seconds({"median": 1.2345}) == "1.23 s"
+    assert seconds({"median": 0.0123}) == "12.3 ms"
+    assert seconds({"median": 0.000456}) == "456 µs"
+    assert ratio({"low": 0.5, "median": 1, "high": 123.4}) == "1.00 (0.50 to 123)"
