@@ -14,13 +14,13 @@ Three questions a program, for plain jax.jit and for the converted function in e
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +83,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         _circumstances(options) | asdict(settings) | {"programs": [asdict(m) for m in measured]}
     )
     data = rendering.read_data("benchmarks", options.into) | {options.device: section}
-    for path in rendering.write(benchmark_files(data), options.into):
+    for path in rendering.write(rendering.benchmark_files(data), options.into):
         console.print(f"wrote {path}", soft_wrap=True)
     return 1 if any(m.refused for m in measured) else 0
 
@@ -164,10 +164,11 @@ def measure(
                 convert(_fresh(program.fun)), autograph=False, jit_compile=True
             ),
         }
-        calls: dict[str, Call] = {
-            mode: (lambda fun=fun: _finished(fun(*tensors))) for mode, fun in made.items()
-        }
+        calls = {mode: partial(_call_and_wait, fun, tensors) for mode, fun in made.items()}
         return {"jax": lambda: jax.block_until_ready(jitted(*arrays))} | calls
+
+    def first_call(mode: str) -> float:
+        return _cold(contenders()[mode])
 
     def to_graph() -> Any:
         fun = tf.function(convert(_fresh(program.fun)), autograph=False)
@@ -192,7 +193,7 @@ def measure(
         ),
         first_call=paired(
             settings.cold_rounds,
-            {mode: (lambda mode=mode: _cold(contenders()[mode])) for mode in ("jax", *MODES)},
+            {mode: partial(first_call, mode) for mode in ("jax", *MODES)},
         ),
         steady=paired(
             settings.steady_rounds, {name: _repeated(call) for name, call in steady.items()}
@@ -239,8 +240,9 @@ def _seconds(call: Call) -> float:
     return time.perf_counter() - start
 
 
-def _finished(result: Any) -> Any:
-    """`result`, once the device has computed it."""
+def _call_and_wait(fun: Callable[..., Any], tensors: tuple[Any, ...]) -> Any:
+    """The result, once the device has computed it."""
+    result = fun(*tensors)
     tf.test.experimental.sync_devices()
     return result
 
@@ -289,17 +291,6 @@ def count_nodes(graph: tf.Graph) -> int:
     """Nodes of a graph and of its function library, each function counted once."""
     definition = graph.as_graph_def()
     return len(definition.node) + sum(len(f.node_def) for f in definition.library.function)
-
-
-# --- The table ------------------------------------------------------------------------------
-
-
-def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
-    """The files of the benchmark, by name: the figures and what is made of them."""
-    return {
-        "benchmarks.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
-        "benchmarks.md": rendering.render("benchmarks.md", devices=data),
-    }
 
 
 def _circumstances(options: argparse.Namespace) -> dict[str, Any]:

@@ -10,11 +10,10 @@ ledger says about that (limitation, verdict), and on what (jax, tensorflow, pyth
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results"
 OUTCOMES = ("pass", "mismatch", "error", "crash", "timeout")

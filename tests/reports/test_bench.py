@@ -121,7 +121,7 @@ def test_a_wrong_result_is_not_timed():
 
 def test_another_device_keeps_its_section(quick_run):
     data = json.loads((quick_run[0] / "benchmarks.json").read_text())
-    text = bench.benchmark_files({"gpu": data["cpu"], "cpu": data["cpu"]})["benchmarks.md"]
+    text = rendering.benchmark_files({"gpu": data["cpu"], "cpu": data["cpu"]})["benchmarks.md"]
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## cpu", "## gpu"]
 
 

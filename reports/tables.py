@@ -1,0 +1,360 @@
+"""`python -m reports tables`: what is supported, as Markdown made of the ledger and the database.
+
+- jax_primitives_coverage.md: the primitives, their harnesses and dtypes, and what JAX itself lacks.
+- primitives_with_limited_support.md: what the lowering to TensorFlow does not do, or not exactly.
+
+Both are the same on every version of Python, JAX and TensorFlow: a limitation that holds for some
+versions alone stands in them with that condition. On which versions the whole matrix was run, and
+how it went, is kept in proved.json beside them, and rewritten from the results of a full run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from harnesses.engine.cells import JAX_SIDE, MODE_NAMES, Cell
+from harnesses.engine.results import row_of
+from harnesses.harness import (
+    ALL,
+    COMPLEX,
+    FLOAT8,
+    FLOATS,
+    INT4,
+    INTEGERS,
+    INTS,
+    UINTS,
+    WITHOUT_TENSORFLOW,
+    Harness,
+    all_harnesses,
+)
+from limitations.ledger import Limitation, load, load_uncovered
+from reports import rendering, results
+from reports.results import Row
+from reports.summary import Tally
+
+COVERAGE = "jax_primitives_coverage.md"
+LIMITED_SUPPORT = "primitives_with_limited_support.md"
+
+# Short names for dtypes that are often listed together, the larger groups first.
+DTYPE_GROUPS = {
+    "all": ALL,
+    "inexact": FLOATS + COMPLEX,
+    "integer": INTEGERS,
+    "floating": FLOATS,
+    "complex": COMPLEX,
+    "signed": INTS,
+    "unsigned": UINTS,
+    "float8": FLOAT8,
+    "int2 and int4": INT4,
+    "exotic": WITHOUT_TENSORFLOW,
+}
+TRIED = ALL + WITHOUT_TENSORFLOW
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if a table is not current"
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        action="append",
+        help="results of full runs, for the versions; default: all of this checkout",
+    )
+    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the tables' folder")
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    harnesses = all_harnesses()
+    proved = rendering.read_data("proved", options.into)
+    if not options.check:
+        files = results.default_files() if options.results is None else options.results
+        proved = _with_proofs(proved, files, harnesses, console)
+    texts = table_files(harnesses, load(), load_uncovered(), proved)
+    benchmarks = rendering.read_data("benchmarks", options.into)
+    if benchmarks:
+        texts |= rendering.benchmark_files(benchmarks)
+    if options.check:
+        return _check(rendering.stale(texts, options.into), console)
+    for path in rendering.write(texts, options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    return 0
+
+
+def _check(stale: Sequence[Path], console: Console) -> int:
+    for path in stale:
+        console.print(
+            f"{path} is stale: not what the ledger, the harnesses and the templates give. "
+            "Write it anew with: python -m reports tables",
+            style="red",
+            soft_wrap=True,
+        )
+    return 1 if stale else 0
+
+
+def table_files(
+    harnesses: Sequence[Harness],
+    limitations: Sequence[Limitation],
+    uncovered: Mapping[str, str],
+    proved: Mapping[str, Any],
+) -> dict[str, str]:
+    """The files of the tables, by name."""
+    view = _View(harnesses)
+    runs = proved.get("runs", [])
+    jax_side = [limitation for limitation in limitations if limitation.side == JAX_SIDE]
+    own_side = [limitation for limitation in limitations if limitation.side != JAX_SIDE]
+    failures = [limitation for limitation in own_side if limitation.expect != "mismatch"]
+    differences = [limitation for limitation in own_side if limitation.expect == "mismatch"]
+    common = {"runs": runs, "groups": _legend(), "harnesses": len(harnesses)}
+    devices = {run["device"] for run in runs} or {"cpu"}
+    return {
+        COVERAGE: rendering.render(
+            COVERAGE,
+            primitives=view.primitives(jax_side, devices),
+            lacking=view.rows(jax_side),
+            uncovered=_by_reason(uncovered),
+            **common,
+        ),
+        LIMITED_SUPPORT: rendering.render(
+            LIMITED_SUPPORT,
+            failures=view.rows(failures),
+            differences=view.rows(differences),
+            limitations=len(own_side),
+            **common,
+        ),
+        "proved.json": json.dumps({"runs": runs}, indent=1) + "\n",
+    }
+
+
+# --- Rows of the tables ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PrimitiveRow:
+    """A primitive and what of it was asked."""
+
+    primitive: str
+    file: str
+    harnesses: int
+    supported: str
+    untried: str
+
+
+@dataclass(frozen=True)
+class LimitationRow:
+    """What a limitation says about one of its primitives."""
+
+    primitive: str
+    expect: str
+    reason: str
+    link: str | None
+    dtypes: str
+    devices: str
+    lowerings: str
+    modes: str
+    versions: str
+    ulps: str
+    file: str
+    example: str
+    more: int
+
+
+class _View:
+    """The database by primitive, and which of it a limitation is about, whatever the versions."""
+
+    def __init__(self, harnesses: Sequence[Harness]):
+        self._of: dict[str, list[tuple[Harness, Row]]] = collections.defaultdict(list)
+        for harness in harnesses:
+            self._of[harness.primitive].append((harness, _row_on(harness, "cpu")))
+
+    def primitives(
+        self, jax_side: Sequence[Limitation], devices: Iterable[str]
+    ) -> list[PrimitiveRow]:
+        """Every primitive with a harness; `devices` are those that were tried."""
+        by_primitive: dict[str, list[Limitation]] = collections.defaultdict(list)
+        for limitation in jax_side:
+            for primitive in limitation.primitive:
+                by_primitive[primitive].append(limitation)
+        rows = []
+        for primitive, entries in sorted(self._of.items()):
+            tried = {harness.dtype.name for harness, _ in entries}
+            lacking = by_primitive[primitive]
+            supported = {
+                harness.dtype.name
+                for harness, _ in entries
+                if not all(_jax_lacks(harness, device, lacking) for device in devices)
+            }
+            untried = {dtype.name for dtype in TRIED} - tried
+            file = _file(entries[0][0])
+            rows.append(
+                PrimitiveRow(
+                    primitive, file, len(entries), dtypes_text(supported), dtypes_text(untried)
+                )
+            )
+        return rows
+
+    def rows(self, limitations: Sequence[Limitation]) -> list[LimitationRow]:
+        """One row for each primitive of each limitation, by primitive."""
+        rows = [
+            self._row(primitive, limitation)
+            for limitation in limitations
+            for primitive in limitation.primitive
+        ]
+        return sorted(rows, key=lambda row: row.primitive)
+
+    def _row(self, primitive: str, limitation: Limitation) -> LimitationRow:
+        anywhere = _anywhere(limitation)
+        matched = [harness for harness, row in self._of[primitive] if anywhere.matches(row)]
+        return LimitationRow(
+            primitive=primitive,
+            expect=limitation.expect,
+            reason=limitation.reason,
+            link=limitation.link,
+            dtypes=dtypes_text({harness.dtype.name for harness in matched}),
+            devices=_or_all(limitation.devices),
+            lowerings=_or_all(limitation.lowerings),
+            modes=_or_all(limitation.modes),
+            versions=_versions_text(limitation),
+            ulps="" if limitation.ulps is None else f"{limitation.ulps:g}",
+            file=_file(matched[0]) if matched else "",
+            example=matched[0].name if matched else "",
+            more=len(matched) - 1,
+        )
+
+
+def _anywhere(limitation: Limitation) -> Limitation:
+    """The limitation without its conditions on the place and the versions of a run."""
+    return dataclasses.replace(
+        limitation, devices=(), lowerings=(), modes=(), jax=None, tensorflow=None, side=JAX_SIDE
+    )
+
+
+def _jax_lacks(harness: Harness, device: str, jax_side: Sequence[Limitation]) -> bool:
+    """Whether no version of JAX can run the harness on the device."""
+    # One that names versions leaves others, on which JAX can.
+    always = [limitation for limitation in jax_side if limitation.jax is None]
+    return any(limitation.matches(_row_on(harness, device)) for limitation in always)
+
+
+def _row_on(harness: Harness, device: str) -> Row:
+    """A row of JAX's own side, of no version in particular."""
+    return row_of(Cell(harness, device, JAX_SIDE, JAX_SIDE), {"jax": None, "tensorflow": None})
+
+
+def _file(harness: Harness) -> str:
+    return harness.where.partition(":")[0]
+
+
+def _by_reason(uncovered: Mapping[str, str]) -> list[tuple[str, str]]:
+    """The primitives that share a reason, as one text, and the reason."""
+    by_reason: dict[str, list[str]] = collections.defaultdict(list)
+    for primitive, reason in sorted(uncovered.items()):
+        by_reason[reason].append(primitive)
+    return [(", ".join(primitives), reason) for reason, primitives in by_reason.items()]
+
+
+def _or_all(names: Sequence[str]) -> str:
+    return ", ".join(names) or "all"
+
+
+def _versions_text(limitation: Limitation) -> str:
+    conditions = {"JAX": limitation.jax, "TensorFlow": limitation.tensorflow}
+    return ", ".join(f"{name} `{c}`" for name, c in conditions.items() if c) or "all"
+
+
+def dtypes_text(names: Iterable[str], groups: Mapping[str, Sequence] = DTYPE_GROUPS) -> str:
+    """Dtypes as text, those that make up a group by its name: `floating, int8, bool`."""
+    left = set(names)
+    words = []
+    for group, dtypes in groups.items():
+        members = {dtype.name for dtype in dtypes}
+        if members <= left:
+            words.append(group)
+            left -= members
+    known = [dtype.name for dtype in TRIED if dtype.name in left]
+    return ", ".join([*words, *known, *sorted(left.difference(known))])
+
+
+def _legend() -> dict[str, str]:
+    """The groups, each in the words of those after it."""
+    after = dict(DTYPE_GROUPS)
+    legend = {}
+    for group, dtypes in DTYPE_GROUPS.items():
+        del after[group]
+        legend[group] = dtypes_text((dtype.name for dtype in dtypes), after)
+    return legend
+
+
+# --- What was proved ------------------------------------------------------------------------
+
+
+def _with_proofs(
+    proved: Mapping[str, Any],
+    files: Sequence[Path],
+    harnesses: Sequence[Harness],
+    console: Console,
+) -> dict[str, Any]:
+    """`proved` with the full runs among the results files; a line about each file that is none."""
+    runs = list(proved.get("runs", []))
+    for file in files:
+        for run, problem in full_runs(list(results.read(file).values()), harnesses):
+            if problem:
+                console.print(
+                    f"{file} ({run['device']} {run['lowering']}) changes no versions: {problem}",
+                    soft_wrap=True,
+                )
+            else:
+                runs = [other for other in runs if _proof_key(other) != _proof_key(run)] + [run]
+    return {"runs": sorted(runs, key=_proof_key)}
+
+
+def full_runs(
+    rows: Sequence[Row], harnesses: Sequence[Harness]
+) -> list[tuple[dict[str, Any], str | None]]:
+    """What the rows prove, for each device and lowering, and why it is no proof if it is none."""
+    groups: dict[tuple[str, str], list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        groups[row["device"], row["lowering"]].append(row)
+    return [
+        (_run_of(device, lowering, members), _problem(lowering, members, harnesses))
+        for (device, lowering), members in sorted(groups.items())
+    ]
+
+
+def _run_of(device: str, lowering: str, rows: Sequence[Row]) -> dict[str, Any]:
+    tally = Tally(rows)
+    versions = {name: rows[0][name] for name in ("impl", "jax", "tensorflow", "python")}
+    return {
+        "device": device,
+        "lowering": lowering,
+        **versions,
+        "harnesses": len({row["harness"] for row in rows}),
+        "cells": tally.cells,
+        "passed": tally.outcomes["pass"],
+        "limited": tally.limited,
+    }
+
+
+def _problem(lowering: str, rows: Sequence[Row], harnesses: Sequence[Harness]) -> str | None:
+    modes = (JAX_SIDE,) if lowering == JAX_SIDE else MODE_NAMES
+    ran = {(row["harness"], row["mode"]) for row in rows}
+    missing = sum((harness.name, mode) not in ran for harness in harnesses for mode in modes)
+    red = Tally(rows).red
+    if missing:
+        return f"{missing} of {len(harnesses) * len(modes)} cells did not run"
+    return f"{red} cells are red" if red else None
+
+
+def _proof_key(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """A later run takes the place of an earlier one on the same line of versions."""
+    lines = (".".join((run[name] or "").split(".")[:2]) for name in ("jax", "tensorflow"))
+    return (run["device"], run["lowering"], *lines)

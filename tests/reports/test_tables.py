@@ -1,0 +1,356 @@
+"""The tables: what they say of a made-up database and ledger, and when they are stale."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harnesses.harness import ALL, FLOATS, Harness, all_harnesses
+from limitations.ledger import load, load_uncovered
+from reports import rendering, results, tables
+from tests.reports.rows import failure, row
+
+
+def harness(primitive: str, dtype: str, case: str = "", family: str = "linalg") -> Harness:
+    name = "_".join(part for part in (primitive, case, dtype) if part)
+    return Harness(
+        family=family,
+        primitive=primitive,
+        name=name,
+        fun=lambda x: x,
+        args=[],
+        dtype=np.dtype(dtype),
+        params={},
+        ulps=None,
+        scale="element",
+        x64=False,
+        tags=frozenset(),
+        check=None,
+        where=f"{family}.py:7",
+    )
+
+
+DATABASE = [
+    harness("eigh", "float32"),
+    harness("eigh", "bfloat16"),
+    harness("eigh", "float32", "batched"),
+    harness("sin", "float32", family="elementwise"),
+    harness("sin", "bfloat16", family="elementwise"),
+]
+
+LEDGER = """
+[[limitation]]
+primitive = "eigh"
+dtypes = ["bfloat16"]
+side = "jax"
+expect = "error"
+phase = "trace"
+exception = "NotImplementedError"
+reason = "LAPACK has no | bfloat16"
+
+[[limitation]]
+primitive = ["eigh", "sin"]
+dtypes = ["float32"]
+devices = ["gpu"]
+lowerings = ["no_xla"]
+modes = ["eager", "graph"]
+jax = "<0.12"
+expect = "error"
+phase = "run"
+exception = "NotFoundError"
+reason = "no kernel"
+link = "https://www.tensorflow.org/api_docs/python/tf/raw_ops/SelfAdjointEigV2"
+
+[[limitation]]
+primitive = "sin"
+harness = "sin_bfloat16"
+expect = "mismatch"
+ulps = 3
+reason = "rounds twice"
+
+[[limitation]]
+primitive = "sin"
+harness = "sin_float32"
+modes = ["compiled"]
+expect = "crash"
+reason = "overflows its stack"
+"""
+
+UNCOVERED = """
+[[uncovered]]
+primitives = ["xla_pmap", "all_gather"]
+reason = "needs several devices"
+"""
+
+RUN = {
+    "device": "cpu",
+    "lowering": "xla",
+    "impl": "jax2tf",
+    "jax": "0.12.0",
+    "tensorflow": "2.21.0",
+    "python": "3.12.3",
+    "harnesses": 5,
+    "cells": 1500,
+    "passed": 1470,
+    "limited": 30,
+}
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    folder = tmp_path / "limitations"
+    folder.mkdir()
+    (folder / "linalg.toml").write_text(LEDGER)
+    (folder / "uncovered.toml").write_text(UNCOVERED)
+    return folder
+
+
+@pytest.fixture
+def texts(ledger: Path) -> dict[str, str]:
+    proved = {"runs": [RUN]}
+    return tables.table_files(DATABASE, load(ledger), load_uncovered(ledger), proved)
+
+
+def table_under(text: str, heading: str) -> list[list[str]]:
+    """The rows of the first table under a heading, without its head."""
+    lines = iter(text.split(f"\n## {heading}\n")[1].split("\n## ")[0].splitlines())
+    rows = [re.split(r"(?<!\\)\|", line) for line in lines if line.startswith("|")]
+    return [[cell.strip() for cell in row[1:-1]] for row in rows[2:]]
+
+
+def test_coverage_counts_harnesses_and_supported_dtypes(texts):
+    rows = table_under(texts[tables.COVERAGE], "Primitives")
+    assert [row[:3] for row in rows] == [
+        ["[eigh](../../harnesses/linalg.py)", "3", "float32"],  # JAX lacks its bfloat16
+        ["[sin](../../harnesses/elementwise.py)", "2", "bfloat16, float32"],
+    ]
+    untried = "integer, complex, float8, int2 and int4, exotic, float16, float64, bool"
+    assert rows[0][3] == f"{untried}, float4_e2m1fn"
+
+
+def test_coverage_names_what_jax_lacks_and_what_has_no_harness(texts):
+    text = texts[tables.COVERAGE]
+    assert table_under(text, "What JAX itself does not implement") == [
+        [
+            *("eigh", r"LAPACK has no \| bfloat16", "bfloat16", "all", "all"),
+            "[eigh_bfloat16](../../harnesses/linalg.py)",
+        ]
+    ]
+    assert table_under(text, "Primitives without a harness") == [
+        ["all_gather, xla_pmap", "needs several devices"]
+    ]
+    assert "5 harnesses over 2 primitives" in text
+
+
+def test_failures_stand_by_primitive_with_their_conditions(texts):
+    link = "https://www.tensorflow.org/api_docs/python/tf/raw_ops/SelfAdjointEigV2"
+    conditions = ["float32", "gpu", "no_xla", "eager, graph", "JAX `<0.12`"]
+    assert table_under(texts[tables.LIMITED_SUPPORT], "Failures") == [
+        [
+            *("eigh", f"no kernel ([source]({link}))", *conditions),
+            "[eigh_float32](../../harnesses/linalg.py) and 1 more",
+        ],
+        [
+            *("sin", f"no kernel ([source]({link}))", *conditions),
+            "[sin_float32](../../harnesses/elementwise.py)",
+        ],
+        [
+            *("sin", "crash: overflows its stack", "float32", "all", "all", "compiled", "all"),
+            "[sin_float32](../../harnesses/elementwise.py)",
+        ],
+    ]
+
+
+def test_numerical_differences_stand_apart_with_their_size(texts):
+    text = texts[tables.LIMITED_SUPPORT]
+    assert table_under(text, "Numerical differences") == [
+        [
+            *("sin", "rounds twice", "3", "bfloat16", "all", "all", "all", "all"),
+            "[sin_bfloat16](../../harnesses/elementwise.py)",
+        ]
+    ]
+    assert re.search(r"3 limitations,\s+3 failures and 1 numerical differences", text)
+
+
+def test_an_empty_ledger_is_said_in_words():
+    texts = tables.table_files(DATABASE, [], {}, {})
+    assert "Nothing of what was asked." in texts[tables.COVERAGE]
+    assert texts[tables.LIMITED_SUPPORT].count("\nNone.\n") == 2
+    assert "No full run was made yet." in texts[tables.LIMITED_SUPPORT]
+
+
+def test_a_dtype_that_jax_lacks_on_some_versions_is_supported(ledger):
+    entry = LEDGER.replace('reason = "LAPACK', 'jax = "<0.11"\nreason = "LAPACK')
+    (ledger / "linalg.toml").write_text(entry)
+    text = tables.table_files(DATABASE, load(ledger), {}, {})[tables.COVERAGE]
+    assert table_under(text, "Primitives")[0][2] == "bfloat16, float32"
+    assert table_under(text, "What JAX itself does not implement")[0][4] == "JAX `<0.11`"
+
+
+def test_a_dtype_that_jax_has_on_one_of_the_devices_is_supported(ledger):
+    entry = LEDGER.replace('side = "jax"', 'side = "jax"\ndevices = ["cpu"]')
+    (ledger / "linalg.toml").write_text(entry)
+    runs = [RUN, RUN | {"device": "gpu"}]
+    text = tables.table_files(DATABASE, load(ledger), {}, {"runs": runs})[tables.COVERAGE]
+    assert table_under(text, "Primitives")[0][2] == "bfloat16, float32"
+
+
+def test_the_proof_is_shown_and_what_came_after_it(texts):
+    for name in (tables.COVERAGE, tables.LIMITED_SUPPORT):
+        assert table_under(texts[name], "Proved on") == [
+            ["cpu", "xla", "0.12.0", "2.21.0", "3.12.3", "5", "1,500", "1,470", "30 (2.0%)"]
+        ]
+        assert "added since" not in texts[name]
+    text = tables.table_files(DATABASE[:4], [], {}, {"runs": [RUN]})[tables.COVERAGE]
+    assert "has 4 harnesses now; those that a run above lacks were added since" in text
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ([d.name for d in ALL], "all"),
+        ([d.name for d in FLOATS] + ["bool", "int8"], "floating, int8, bool"),
+        (["float64", "complex128", "float32"], "float32, float64, complex128"),
+        (["key<fry>", "int8"], "int8, key<fry>"),
+        ([], ""),
+    ],
+)
+def test_dtypes_are_named_by_group(names, text):
+    assert tables.dtypes_text(names) == text
+
+
+def test_the_legend_says_what_a_group_holds(texts):
+    assert "- *inexact*: floating, complex\n" in texts[tables.LIMITED_SUPPORT]
+    assert "- *complex*: complex64, complex128\n" in texts[tables.LIMITED_SUPPORT]
+
+
+# --- The command ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def made_up(monkeypatch, ledger, tmp_path):
+    """The command sees the made-up database and ledger, and no results of this checkout."""
+    monkeypatch.setattr(tables, "all_harnesses", lambda: DATABASE)
+    monkeypatch.setattr(tables, "load", lambda: load(ledger))
+    monkeypatch.setattr(tables, "load_uncovered", lambda: load_uncovered(ledger))
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "no results")
+    return tmp_path / "tables"
+
+
+def full_run(**changed) -> list[dict]:
+    return [
+        row(harness.name, mode=mode, primitive=harness.primitive, **changed)
+        for harness in DATABASE
+        for mode in ("eager", "graph", "compiled")
+    ]
+
+
+def test_written_tables_are_current(reports, made_up):
+    status, printed = reports("tables", "--into", made_up)
+    assert status == 0
+    for name in (tables.COVERAGE, tables.LIMITED_SUPPORT, "proved.json"):
+        assert f"wrote {made_up / name}" in printed
+    assert reports("tables", "--check", "--into", made_up) == (0, "")
+    assert reports("tables", "--into", made_up) == (0, "")
+
+
+def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up, ledger):
+    reports("tables", "--into", made_up)
+    before = (made_up / tables.LIMITED_SUPPORT).read_text()
+    (ledger / "linalg.toml").write_text(LEDGER.replace("rounds twice", "rounds three times"))
+    status, printed = reports("tables", "--check", "--into", made_up)
+    assert status == 1
+    assert f"{made_up / tables.LIMITED_SUPPORT} is stale" in printed
+    assert "python -m reports tables" in printed
+    assert tables.COVERAGE not in printed
+    assert (made_up / tables.LIMITED_SUPPORT).read_text() == before
+
+
+def test_missing_tables_are_stale(reports, made_up):
+    status, printed = reports("tables", "--check", "--into", made_up)
+    assert status == 1
+    assert printed.count("is stale") == 3
+
+
+def test_stale_benchmarks_are_named_too(reports, made_up):
+    reports("tables", "--into", made_up)
+    (made_up / "benchmarks.json").write_text(json.dumps({"cpu": _no_programs()}))
+    status, printed = reports("tables", "--check", "--into", made_up)
+    assert status == 1
+    assert "benchmarks.md is stale" in printed
+    reports("tables", "--into", made_up)
+    assert reports("tables", "--check", "--into", made_up)[0] == 0
+
+
+def _no_programs() -> dict:
+    words = ("impl", "lowering", "machine", "cores", "jax", "tensorflow", "python")
+    rounds = {"cold_rounds": 5, "steady_rounds": 15}
+    return dict.fromkeys(words, "some") | rounds | {"quick": False, "programs": []}
+
+
+def test_a_full_run_is_kept_as_proof(reports, made_up, write_results):
+    rows = full_run()
+    rows[0] |= {"outcome": "error", "limitation": "linalg#1"}
+    status, _ = reports("tables", "--into", made_up, "--results", write_results("cpu.jsonl", rows))
+    assert status == 0
+    assert json.loads((made_up / "proved.json").read_text())["runs"] == [
+        RUN | {"harnesses": 5, "cells": 15, "passed": 14, "limited": 1}
+    ]
+    # A check asks for no results, and other versions than these change nothing.
+    assert reports("tables", "--check", "--into", made_up)[0] == 0
+
+
+def test_runs_on_other_versions_and_lowerings_stand_beside_each_other(
+    reports, made_up, write_results
+):
+    for changed in (
+        {"jax": "0.10.2"},
+        {"jax": "0.12.0"},
+        {"jax": "0.12.1"},  # takes the place of 0.12.0
+        {"lowering": "no_xla"},
+    ):
+        path = write_results("cpu.jsonl", full_run(**changed))
+        reports("tables", "--into", made_up, "--results", path)
+    runs = json.loads((made_up / "proved.json").read_text())["runs"]
+    assert [(run["lowering"], run["jax"]) for run in runs] == [
+        ("no_xla", "0.12.0"),
+        ("xla", "0.10.2"),
+        ("xla", "0.12.1"),
+    ]
+
+
+def test_jax_alone_proves_its_own_side(reports, made_up, write_results):
+    own = {"mode": "jax", "lowering": "jax", "device": "gpu", "tensorflow": None, "impl": None}
+    path = write_results("gpu.jsonl", [row(h.name) | own for h in DATABASE])
+    reports("tables", "--into", made_up, "--results", path)
+    (run,) = json.loads((made_up / "proved.json").read_text())["runs"]
+    assert (run["device"], run["lowering"], run["cells"]) == ("gpu", "jax", 5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        (full_run()[:-2], "2 of 15 cells did not run"),
+        ([*full_run()[:-1], failure("sin_bfloat16", mode="compiled")], "1 cells are red"),
+    ],
+)
+def test_a_partial_or_red_run_proves_nothing(reports, made_up, write_results, rows, problem):
+    path = write_results("cpu.jsonl", rows)
+    status, printed = reports("tables", "--into", made_up, "--results", path)
+    assert status == 0
+    assert f"cpu.jsonl (cpu xla) changes no versions: {problem}" in printed
+    assert json.loads((made_up / "proved.json").read_text()) == {"runs": []}
+
+
+# --- The real ones --------------------------------------------------------------------------
+
+
+def test_every_link_of_the_real_tables_leads_somewhere():
+    texts = tables.table_files(all_harnesses(), load(), load_uncovered(), {"runs": [RUN]})
+    links = {link for text in texts.values() for link in re.findall(r"\]\(([^)]*)\)", text)}
+    paths = [rendering.TABLES / link for link in links if not link.startswith("https://")]
+    assert paths
+    own = {tables.COVERAGE, tables.LIMITED_SUPPORT}
+    assert [p for p in paths if p.name not in own and not p.exists()] == []
