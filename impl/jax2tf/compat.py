@@ -11,12 +11,16 @@ from jax._src import config as _jax_config
 from jax._src import source_info_util as _source_info_util
 from jax.extend import core as jex_core
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.trackable import data_structures as _tf_data_structures
 
 # The XLA ops have kernels on every device (compiled on demand), but TensorFlow exports them under
 # no public name.
 xla_ops = gen_xla_ops
+
+# They take XLA's own messages (dimension numbers, precisions), serialised.
+xla_data = xla_data_pb2
 
 _MODULE_CONTAINERS = (
     _tf_data_structures._DictWrapper,

@@ -134,6 +134,33 @@ class Context:
             key, with_context, args, name or self.eqn.primitive.name
         )
 
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The value under `key`, made once for the trace that this equation belongs to."""
+        return self._lowering.trace.cached((self._lowering.op_set, key), make)
+
+    def computation(
+        self, jaxpr: jex_core.ClosedJaxpr, storage: tf.DType | None = None
+    ) -> tf.types.experimental.ConcreteFunction:
+        """A jaxpr of scalars as the function that XLA's reducing ops take for their computation.
+
+        With `storage`, arguments and results are held in that dtype and cast around the jaxpr: the
+        XLA ops take no float8 or int4.
+        """
+
+        def body(*args: tf.Tensor) -> list[tf.Tensor]:
+            results = self.inline(jaxpr, *(tf.cast(a, d) for a, d in zip(args, inner, strict=True)))
+            return [tf.cast(r, storage or r.dtype) for r in results]
+
+        def make() -> Any:
+            specs = [tf.TensorSpec([], storage or dtype) for dtype in inner]
+            with tf.init_scope():
+                function = tf.function(body, autograph=False).get_concrete_function(*specs)
+            # The jaxpr is kept beside the function, so that its id stays its own.
+            return function, jaxpr
+
+        inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
+        return self.cached(("computation", id(jaxpr.jaxpr), storage), make)[0]
+
     def unsupported(
         self, reason: str, remedy: str = "rewrite that part of the function", **params: Any
     ) -> UnsupportedPrimitiveError:
