@@ -22,3 +22,12 @@ for dtype in FLOATS:
         [Normal((2, 3), dtype)],
         dtype=dtype,
     )
+
+define(
+    "jit",
+    "exact",
+    jax.jit(lambda x: x),
+    [Normal((2, 3), "float32")],
+    dtype="float32",
+    ulps=0,
+)

@@ -1,4 +1,4 @@
-"""`python -m limitations check`: prove the ledger against the results of a run."""
+"""`python -m limitations check | update`: hold the ledger against the results of a run."""
 
 import argparse
 import sys
@@ -7,14 +7,15 @@ from pathlib import Path
 from harnesses.engine import results
 from harnesses.harness import all_harnesses
 from limitations.check import check
-from limitations.ledger import LedgerError, load
+from limitations.ledger import FOLDER, LedgerError, load
+from limitations.update import update, write
 
 
 def main(argv: list[str]) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m limitations", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for function in (check_,):
+    for function in (check_, update_):
         command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
         command.add_argument("--results", type=Path, action="append", help="file of a run's rows")
         command.set_defaults(command=function)
@@ -37,6 +38,17 @@ def check_(options: argparse.Namespace) -> int:
             found += 1
     print(f"{len(limitations)} limitations, {found} findings", file=sys.stderr)
     return 1 if found else 0
+
+
+def update_(options: argparse.Namespace) -> int:
+    """Rewrites the entries that the results contradict, and adds those that they call for."""
+    rows = [row for path in options.results for row in results.read(path)]
+    staying, new = update(rows, load(), all_harnesses())
+    for path in write(FOLDER, staying, new):
+        print(path)
+    unreasoned = sum(not limitation.reason for limitation in new)
+    print(f"{len(staying)} entries stay, {len(new)} are new; {unreasoned} need a reason")
+    return 0
 
 
 if __name__ == "__main__":

@@ -165,9 +165,9 @@ class _Refusal:
 def _limitation(path: Path, number: int, entry: dict[str, Any]) -> Limitation:
     refuse = _Refusal(path, number)
     for key, value in entry.items():
-        if key not in _KEYS:
-            raise refuse(key, f"is no key of a limitation; those are {', '.join(_KEYS)}")
-        problem = _KEYS[key](value)
+        if key not in KEYS:
+            raise refuse(key, f"is no key of a limitation; those are {', '.join(KEYS)}")
+        problem = KEYS[key](value)
         if problem is not None:
             raise refuse(key, problem)
     for key in ("primitive", "expect", "reason"):
@@ -257,7 +257,7 @@ def _of_type(kind: type | tuple[type, ...], name: str) -> Validator:
     return lambda value: None if isinstance(value, kind) else f"must be {name}"
 
 
-_KEYS: Mapping[str, Validator] = {
+KEYS: Mapping[str, Validator] = {
     "primitive": _texts,
     "harness": _text,
     "params": _of_type(dict, "a table"),

@@ -12,6 +12,7 @@ and, seen only from outside the process, crash and timeout.
 """
 
 import contextlib
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -26,6 +27,14 @@ from harnesses.engine.results import Row
 from harnesses.harness import Harness
 
 _MESSAGE_LENGTH = 1000
+
+# What TensorFlow wraps around the message of an op: where it was built, and names with counters.
+_AROUND_OPS = re.compile(
+    r"Graph execution error:\s*"
+    r"|Detected at node .* defined at \(most recent call last\):\n(?:  File .*\n|\n|<stack .*\n)*"
+    r"|\s*\[\[\{\{node .*?\}\}\]\]"
+    r"|\s*\[Op:\w+\]"
+)
 
 
 class Judge:
@@ -117,7 +126,7 @@ def _phase(phase: str) -> Iterator[None]:
 
 
 def _error(phase: str, error: Exception) -> Row:
-    message = str(error)[:_MESSAGE_LENGTH]
+    message = _AROUND_OPS.sub("", str(error)).strip()[:_MESSAGE_LENGTH]
     return {
         "outcome": "error",
         "phase": phase,

@@ -31,8 +31,9 @@ class Matrix:
         self.rows: list[Row] = []
         self.findings: list[Finding] = []
         self.seconds = 0.0  # of processor time, in all processes
-        self.scratch = Path(scratch or tempfile.mkdtemp(prefix="matrix-"))
+        self._scratch = scratch
         self._worker = worker
+        self._closing = contextlib.ExitStack()
         self._timeout = options.cell_timeout
         self._results = None if options.results is None else Path(options.results)
         self._limitations = ledger.load(options.ledger and Path(options.ledger))
@@ -46,8 +47,9 @@ class Matrix:
 
     def run(self, cell: Cell) -> tuple[Row, str | None]:
         """Runs a cell under the watchdog; returns its row, and what is wrong if it is red."""
+        judge = self._judge  # imports TensorFlow, on the watch of no cell
         with self._watchdog():
-            return self._judged(cell, self._judge.run(cell))
+            return self._judged(cell, judge.run(cell))
 
     def lost(self, cell: Cell, worker: str) -> tuple[Row, str | None]:
         """As `run`, for a cell whose worker died over it."""
@@ -81,6 +83,17 @@ class Matrix:
         )
 
     @functools.cached_property
+    def scratch(self) -> Path:
+        """The folder in which the processes of the run leave notes; the controller removes it."""
+        if self._scratch is not None:
+            return Path(self._scratch)
+        return Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="matrix-")))
+
+    def close(self) -> None:
+        """Lets go of files."""
+        self._closing.close()
+
+    @functools.cached_property
     def _judge(self) -> Judge:
         return Judge(self.impl)
 
@@ -91,7 +104,7 @@ class Matrix:
     @functools.cached_property
     def _note(self) -> TextIO:
         """Where the watchdog of this process leaves a traceback; empty if nothing hung."""
-        return (self.scratch / self._worker).open("w")
+        return self._closing.enter_context((self.scratch / self._worker).open("w"))
 
     @contextlib.contextmanager
     def _watchdog(self) -> Iterator[None]:

@@ -36,6 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Gatherer(config.stash[MATRIX]))
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    config.stash[MATRIX].close()
+
+
 def run_cell(config: pytest.Config, cell: Cell, record: Callable[[str, Row], None]) -> None:
     """The body of a test item: runs the cell, records its row, and fails if it is red."""
     row, problem = config.stash[MATRIX].run(cell)

@@ -1,0 +1,262 @@
+"""Rewrites the ledger from the rows of a run, with the smallest conditions that explain them.
+
+What still holds stays as it was written, comments and all. What fails without an entry, or fails
+otherwise than its entry says, gets a new one: failing cells of one primitive that fail alike are
+gathered, and one of them, described in full, is widened condition by condition for as long as no
+cell is matched that passes or fails in another way. Reasons and links of the entries that it
+replaces are kept; the reason of a new one is left empty, and the ledger does not load until a
+person has filled it.
+"""
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from packaging.version import Version
+
+from harnesses.engine.cells import JAX_SIDE
+from harnesses.engine.results import PARAMS_SEPARATOR, Row
+from harnesses.harness import Harness
+from limitations import ledger
+from limitations.check import LedgerIndex, cell_name, check
+from limitations.ledger import Limitation
+
+_HEADER = "Limitations of the family {family}; `limitations/__init__.py` says what the keys mean."
+
+# Names of dtypes and numbers make messages differ that say the same.
+_VARYING = re.compile(r"\b(?:u?int|b?float|complex)\d\w*|\bbool\b|\d+|\{\{.*?\}\}")
+
+
+def update(
+    rows: Sequence[Row], limitations: Sequence[Limitation], harnesses: Sequence[Harness]
+) -> tuple[list[Limitation], list[Limitation]]:
+    """The limitations that stay (a tolerance tightened where it was loose), and the new ones.
+
+    New ones have their family as `where`, and an empty reason unless they replace one that has.
+    """
+    staying = _staying(rows, limitations, harnesses)
+    replaced = [limitation for limitation in limitations if limitation.where not in staying]
+    index = LedgerIndex(staying.values())
+    open_rows = [row for row in rows if row["outcome"] != "pass" and not index.matching(row)]
+    new = [_inheriting(entry, rows, replaced) for entry in explain(open_rows, rows)]
+    return list(staying.values()), new
+
+
+def explain(failing: Sequence[Row], rows: Sequence[Row]) -> Iterator[Limitation]:
+    """Limitations that match each of the `failing` rows once, and none of the other `rows`."""
+    remaining = list(failing)
+    while remaining:
+        seed = remaining[0]
+        alike = [row for row in remaining if _failure(row) == _failure(seed)]
+        names = {cell_name(row) for row in alike}
+        others = [
+            row
+            for row in rows
+            if row["primitive"] == seed["primitive"] and cell_name(row) not in names
+        ]
+        entry = _widened(_exactly(seed), alike, others)
+        if entry.ulps is not None:
+            ulps = max(row["ulps"] for row in alike if entry.matches(row))
+            entry = dataclasses.replace(entry, ulps=_round_up(ulps))
+        yield entry
+        remaining = [row for row in remaining if not entry.matches(row)]
+
+
+def write(folder: Path, staying: Sequence[Limitation], new: Sequence[Limitation]) -> list[Path]:
+    """Writes the files of the ledger anew; returns those that changed."""
+    families = {path.stem for path in folder.glob("*.toml")} - {ledger.UNCOVERED}
+    families |= {limitation.family for limitation in new}
+    changed = []
+    for family in sorted(families):
+        path = folder / f"{family}.toml"
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        kept = {limitation.where: limitation for limitation in staying}
+        added = [limitation for limitation in new if limitation.family == family]
+        after = _rewritten(before, family, kept, added)
+        if after != before:
+            beside = path.with_name(f"{path.name}.new")
+            beside.write_text(after, encoding="utf-8")
+            beside.replace(path)
+            changed.append(path)
+    return changed
+
+
+def _staying(
+    rows: Sequence[Row], limitations: Sequence[Limitation], harnesses: Sequence[Harness]
+) -> dict[str, Limitation]:
+    """The limitations that the rows do not contradict, by id."""
+    staying = {limitation.where: limitation for limitation in limitations}
+    for finding in check(rows, limitations, harnesses, uncovered={}):
+        limitation = staying.get(finding.subject)
+        if limitation is not None and finding.kind == "too loose":
+            seen = [row["ulps"] for row in rows if limitation.explains(row)]
+            staying[limitation.where] = dataclasses.replace(limitation, ulps=_round_up(max(seen)))
+        elif limitation is not None:
+            del staying[limitation.where]
+    # A cell that fails otherwise, or that two entries dispute, takes those entries along.
+    for row in rows:
+        matching = [limitation for limitation in staying.values() if limitation.matches(row)]
+        disputed = len({limitation.expectation for limitation in matching}) > 1
+        for limitation in matching:
+            if disputed or not limitation.expects(row):
+                staying.pop(limitation.where, None)
+    return staying
+
+
+def _inheriting(
+    entry: Limitation, rows: Iterable[Row], replaced: Iterable[Limitation]
+) -> Limitation:
+    """The entry with reason, note and link of a replaced one that spoke of the same failure."""
+    matched = [row for row in rows if entry.matches(row)]
+    for old in replaced:
+        alike = (old.expect, old.phase) == (entry.expect, entry.phase)
+        if alike and any(old.matches(row) for row in matched):
+            return dataclasses.replace(entry, reason=old.reason, note=old.note, link=old.link)
+    return entry
+
+
+def _failure(row: Row) -> tuple:
+    """In what way a row fails; equal for rows that one limitation may explain together."""
+    if row["outcome"] == "mismatch" and row["ulps"] is not None:
+        return row["family"], row["primitive"], "mismatch", math.isinf(row["ulps"])
+    keys = ("family", "primitive", "outcome", "phase", "exception")
+    return (*(row[key] for key in keys), _pattern(row))
+
+
+def _pattern(row: Row) -> str | None:
+    """A regular expression for the first line of the row's message, without what varies in it."""
+    if row["outcome"] not in ("error", "mismatch") or not row["message"]:
+        return None
+    line = row["message"].strip().splitlines()[0][:120]
+    return ".*".join(re.escape(part) for part in _VARYING.split(line)).strip()
+
+
+def _exactly(row: Row) -> Limitation:
+    """The limitation that matches the row's cell alone and expects its failure."""
+    by_ulps = row["outcome"] == "mismatch" and row["ulps"] is not None
+    params = row["params"].split(PARAMS_SEPARATOR) if row["params"] else ()
+    return Limitation(
+        where=f"{row['family']}#",
+        primitive=(row["primitive"],),
+        expect=row["outcome"],
+        reason="",
+        harness=row["harness"],
+        params=dict(param.split("=", 1) for param in params),
+        dtypes=(row["dtype"],),
+        # Of JAX's own side there is one lowering and one mode, which entries do not name.
+        devices=(row["device"],),
+        lowerings=() if row["phase"] == "trace" else (row["lowering"],),
+        modes=() if row["phase"] == "trace" else (row["mode"],),
+        jax=_series(row["jax"]),
+        side=JAX_SIDE if row["phase"] == "trace" or row["mode"] == JAX_SIDE else "tensorflow",
+        phase=row["phase"],
+        exception=row["exception"],
+        message=None if by_ulps else _pattern(row),
+        ulps=row["ulps"] if by_ulps else None,
+    )
+
+
+def _widened(entry: Limitation, alike: Sequence[Row], others: Sequence[Row]) -> Limitation:
+    """The entry with as few conditions as match none of `others`; lists grow towards `alike`."""
+
+    def widest(candidates: Iterable[Limitation]) -> Limitation:
+        fitting = (c for c in candidates if not any(c.matches(row) for row in others))
+        return next(fitting, entry)
+
+    def without(**condition: Any) -> Limitation:
+        return dataclasses.replace(entry, **condition)
+
+    case = (entry.harness or "").removesuffix(entry.dtypes[0]) + "*"
+    entry = widest([without(harness=None), without(harness=case)])
+    entry = widest([without(jax=None)])
+    for key in entry.params:
+        fewer = {other: value for other, value in entry.params.items() if other != key}
+        entry = widest([without(params=fewer)])
+    for key, column in _LISTS.items():
+        entry = widest([without(**{key: ()})])
+        for value in dict.fromkeys(row[column] for row in alike):
+            listed = getattr(entry, key)
+            if listed and value not in listed:
+                entry = _if_useful(widest([without(**{key: (*listed, value)})]), entry, alike)
+    return entry
+
+
+def _if_useful(wider: Limitation, entry: Limitation, alike: Sequence[Row]) -> Limitation:
+    """The wider entry if it matches more of the rows than the entry does."""
+    return wider if _count(wider.matches, alike) > _count(entry.matches, alike) else entry
+
+
+def _count(condition: Callable[[Row], bool], rows: Iterable[Row]) -> int:
+    return sum(map(condition, rows))
+
+
+# Conditions that are lists, each with the column that it is about, in the order of widening.
+_LISTS = {"lowerings": "lowering", "devices": "device", "modes": "mode", "dtypes": "dtype"}
+
+
+def _series(version: str) -> str:
+    """The specifier of the minor series that a version belongs to."""
+    parsed = Version(version)
+    return f"=={parsed.major}.{parsed.minor}.*"
+
+
+def _round_up(ulps: float) -> float:
+    """The tolerance for a largest error: two leading digits are enough of it."""
+    if ulps == 0 or math.isinf(ulps):
+        return ulps
+    step = 10.0 ** max(0, math.floor(math.log10(ulps)) - 1)
+    return math.ceil(ulps / step) * step
+
+
+def _rewritten(
+    text: str, family: str, kept: dict[str, Limitation], added: Sequence[Limitation]
+) -> str:
+    """A file's text without the entries that are gone and with those that were added."""
+    document = tomlkit.parse(text)
+    if not text:
+        document.add(tomlkit.comment(_HEADER.format(family=family)))
+    tables = document.get("limitation", tomlkit.aot())
+    for number in range(len(tables), 0, -1):
+        limitation = kept.get(f"{family}#{number}")
+        if limitation is None:
+            del tables[number - 1]
+        elif limitation.ulps is not None and tables[number - 1]["ulps"] != limitation.ulps:
+            tables[number - 1]["ulps"] = _plain(limitation.ulps)
+    for limitation in added:
+        tables.append(_table(limitation))
+    if "limitation" not in document and added:
+        document.append("limitation", tables)
+    return tomlkit.dumps(document)
+
+
+def _table(limitation: Limitation) -> tomlkit.items.Table:
+    table = tomlkit.table()
+    for key in ledger.KEYS:
+        value = getattr(limitation, key)
+        if key == "primitive" and len(value) == 1:
+            value = value[0]
+        if key == "note" and limitation.ulps == math.inf:
+            value = value or ""
+        if key == "side" and value == "tensorflow":
+            continue
+        if key == "reason" or value not in (None, (), {}):
+            table.add(key, _plain(value))
+    table.add(tomlkit.nl())
+    return table
+
+
+def _plain(value: Any) -> Any:
+    """A field's value as TOML should write it."""
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, dict):
+        table = tomlkit.inline_table()
+        table.update(value)
+        return table
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

@@ -1,0 +1,84 @@
+"""`python -m harnesses` as a user runs it: exit status, words, and workers that die."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harnesses.engine.results import read
+
+_ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def harnesses(tmp_path):
+    """Runs the command with an empty ledger; returns the process and the rows that it wrote."""
+
+    def run(*arguments: str):
+        path = tmp_path / "rows.jsonl"
+        if arguments[0] == "run":
+            arguments = (*arguments, f"--ledger={tmp_path}", f"--results={path}")
+        process = subprocess.run(
+            [sys.executable, "-m", "harnesses", *arguments],
+            cwd=_ROOT,
+            env={**os.environ, "COLUMNS": "200"},
+            capture_output=True,
+            text=True,
+        )
+        rows = {row["harness"]: row for row in read(path)} if path.exists() else {}
+        return process, rows
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("fake", "outcome", "message"),
+    [
+        ("dying", "crash", "the process died"),
+        ("hanging", "timeout", "ended after 5 s"),
+    ],
+)
+def test_lost_worker_costs_one_cell(harnesses, fake, outcome, message):
+    process, rows = harnesses(
+        "run",
+        f"--impl=tests.judge.fakes.{fake}",
+        "--name=jit_*float*",
+        "--mode=eager",
+        "--cell-timeout=5",
+        "-n1",
+    )
+    lost = rows.pop("jit_bfloat16")
+    assert process.returncode != 0
+    assert (lost["outcome"], lost["message"], lost["verdict"]) == (outcome, message, "red")
+    assert {row["outcome"] for row in rows.values()} == {"pass"}
+    assert {"jit_float16", "jit_float32", "jit_float64"} <= set(rows)
+    command = "--name jit_bfloat16 --device cpu --mode eager --lowering xla -n 0"
+    assert f"{outcome}: {message}; no limitation declares it" in process.stdout
+    assert f"python -m harnesses run {command}" in process.stdout
+
+
+def test_empty_selection_is_a_failure(harnesses):
+    process, _ = harnesses("run", "--name=no_such_harness", "-n0")
+    assert process.returncode != 0
+    assert "no cell was executed, so nothing is proved" in process.stdout
+
+
+def test_jax_alone_needs_no_tensorflow(harnesses):
+    process, rows = harnesses("run", "--name=jit_float32", "--side=jax", "-n0")
+    row = rows["jit_float32"]
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert (row["mode"], row["lowering"], row["outcome"]) == ("jax", "jax", "pass")
+    assert (row["tensorflow"], row["impl"]) == (None, None)
+    imports = "import sys, harnesses.engine.plugin as _; assert 'tensorflow' not in sys.modules"
+    subprocess.run([sys.executable, "-c", imports], cwd=_ROOT, check=True)
+
+
+def test_list_and_show(harnesses):
+    listed, _ = harnesses("list", "--name=jit_float32")
+    assert listed.stdout == "jit_float32\n"
+    assert listed.stderr == "1 harnesses: calls 1\n"
+    shown, _ = harnesses("show", "--name=jit_float32")
+    assert "Normal(shape=(2, 3), dtype=dtype('float32'))" in shown.stdout
+    assert "add a a" in shown.stdout
