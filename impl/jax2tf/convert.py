@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -97,7 +98,27 @@ def convert(
         )
         return jax.tree.unflatten(trace.out_tree, results)
 
+    converted_fun.__signature__ = _without_defaults(converted_fun)
     return converted_fun
+
+
+def _without_defaults(fun: Callable[..., Any]) -> inspect.Signature:
+    """The signature of `fun` with *args and **kwargs for the parameters that have defaults.
+
+    tf.function passes the default of a parameter that the caller left out. JAX would trace it like
+    any argument, but leaves a Python value (`train=False`) where the caller leaves it out.
+    """
+    parameters = inspect.signature(fun).parameters.values()
+    kinds = {p.kind for p in parameters}
+    optional = {p.kind for p in parameters if p.default is not p.empty}
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kept = [p for p in parameters if p.default is p.empty and p.kind in by_position]
+    if optional.intersection(by_position) or inspect.Parameter.VAR_POSITIONAL in kinds:
+        kept.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
+    kept += [p for p in parameters if p.default is p.empty and p.kind == p.KEYWORD_ONLY]
+    if optional or inspect.Parameter.VAR_KEYWORD in kinds:
+        kept.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(kept)
 
 
 class _Argument:
