@@ -174,7 +174,7 @@ def _limitation(path: Path, number: int, entry: dict[str, Any]) -> Limitation:
         if key not in entry:
             raise refuse(key, "is missing")
     _refuse_contradictions(entry, refuse)
-    fields = {
+    fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
     if isinstance(entry["primitive"], str):

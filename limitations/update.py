@@ -22,7 +22,7 @@ from harnesses.engine.cells import JAX_SIDE
 from harnesses.engine.results import PARAMS_SEPARATOR, Row
 from harnesses.harness import Harness
 from limitations import ledger
-from limitations.check import LedgerIndex, cell_name, check
+from limitations.check import LedgerIndex, check
 from limitations.ledger import Limitation
 
 _HEADER = "Limitations of the family {family}; `limitations/__init__.py` says what the keys mean."
@@ -52,11 +52,9 @@ def explain(failing: Sequence[Row], rows: Sequence[Row]) -> Iterator[Limitation]
     while remaining:
         seed = remaining[0]
         alike = [row for row in remaining if _failure(row) == _failure(seed)]
-        names = {cell_name(row) for row in alike}
+        gathered = {id(row) for row in alike}
         others = [
-            row
-            for row in rows
-            if row["primitive"] == seed["primitive"] and cell_name(row) not in names
+            row for row in rows if row["primitive"] == seed["primitive"] and id(row) not in gathered
         ]
         entry = _widened(_exactly(seed), alike, others)
         if entry.ulps is not None:
@@ -132,7 +130,8 @@ def _pattern(row: Row) -> str | None:
     if row["outcome"] not in ("error", "mismatch") or not row["message"]:
         return None
     line = row["message"].strip().splitlines()[0][:120]
-    return ".*".join(re.escape(part) for part in _VARYING.split(line)).strip()
+    # A space needs no escape, and the pattern is for people too.
+    return ".*".join(re.escape(part).replace(r"\ ", " ") for part in _VARYING.split(line)).strip()
 
 
 def _exactly(row: Row) -> Limitation:
@@ -182,6 +181,9 @@ def _widened(entry: Limitation, alike: Sequence[Row], others: Sequence[Row]) -> 
             listed = getattr(entry, key)
             if listed and value not in listed:
                 entry = _if_useful(widest([without(**{key: (*listed, value)})]), entry, alike)
+    names = {row["harness"] for row in alike if entry.matches(row)}
+    if entry.harness is not None and len(names) == 1:
+        return without(harness=names.pop(), dtypes=())
     return entry
 
 

@@ -33,7 +33,8 @@ class Comparison:
 
 def compare(harness: Harness, args: tuple, expected: Any, actual: Any) -> Comparison:
     """Compares `actual`, a pytree of NumPy arrays, with `expected`, JAX's own result."""
-    should, tree = jax.tree.structure(expected), jax.tree.structure(actual)
+    should: Any = jax.tree.structure(expected)
+    tree: Any = jax.tree.structure(actual)
     if tree != should:
         return Comparison(None, 0, f"the result's tree is {tree}, but should be {should}")
     names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(actual)]

@@ -122,7 +122,7 @@ class Matrix:
         row["verdict"] = "ok" if problem is None else "red"
         if matching and problem is None:
             row["limitation"] = matching[0].where
-        return row, problem and problem.message
+        return row, None if problem is None else problem.message
 
     def _default_results(self) -> Path:
         name = self.selection.device[0] + ("-jax" if self.impl is None else "")

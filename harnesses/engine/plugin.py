@@ -57,7 +57,8 @@ def rows_of(report: pytest.TestReport) -> list[Row]:
     """The rows that a report carries: one if it is of a cell that ran (or died)."""
     if report.when != "call" and not report.failed:
         return []
-    return [row for key, row in report.user_properties if key == _ROW]
+    properties: list[tuple[str, Any]] = report.user_properties
+    return [row for key, row in properties if key == _ROW]
 
 
 class Gatherer:

@@ -36,7 +36,7 @@ class Normal(Arg):
     """Standard normal values; for integers small ones around zero (from zero up if unsigned)."""
 
     def make(self, rng: np.random.Generator) -> np.ndarray:
-        values = rng.standard_normal(self.shape)
+        values: Any = rng.standard_normal(self.shape)
         if is_complex(self.dtype):
             values = values + 1j * rng.standard_normal(self.shape)
         elif is_integer(self.dtype):
@@ -103,10 +103,11 @@ class Values(Arg):
     def __init__(self, values: Any, dtype: Any, shape: Shape | None = None):
         array = values if isinstance(values, np.ndarray) else np.array(values, dtype=dtype)
         super().__init__(array.shape if shape is None else shape, dtype)
-        object.__setattr__(self, "values", array.astype(self.dtype))
+        object.__setattr__(self, "_values", array.astype(self.dtype))
 
     def make(self, rng: np.random.Generator) -> np.ndarray:
-        return np.resize(self.values, self.shape)  # type: ignore[attr-defined]
+        values: Any = vars(self)["_values"]
+        return np.resize(values, self.shape)
 
 
 def edge_values(dtype: Any) -> np.ndarray:

@@ -1,0 +1,184 @@
+"""`limitations update`: entries that explain all failures and nothing else, and few of them."""
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harnesses.engine.cells import MODE_NAMES
+from limitations.check import check
+from limitations.ledger import LedgerError, Limitation, load
+from limitations.update import explain, update, write
+from tests.judge.rows import all_modes, error, harness, mismatch, passing
+
+DTYPES = ("bfloat16", "float16", "float32", "float64")
+DATABASE = [
+    harness(primitive, dtype, case, **params)
+    for primitive in ("sin", "cos")
+    for dtype in DTYPES
+    for case, params in (("", {}), ("edge", {}), ("last", {"axis": 1}))
+]
+
+
+def _rows(fails):
+    """The rows of a full run in which the cells that `fails` says fail."""
+    cells = itertools.product(DATABASE, MODE_NAMES)
+    return [error(h, mode) if fails(h, mode) else passing(h, mode) for h, mode in cells]
+
+
+def _explained(rows):
+    return list(explain([row for row in rows if row["outcome"] != "pass"], rows))
+
+
+def _conditions(limitation):
+    keys = ("harness", "params", "dtypes", "devices", "lowerings", "modes", "jax")
+    return {key: value for key in keys if (value := getattr(limitation, key))}
+
+
+@pytest.mark.parametrize(
+    ("fails", "conditions"),
+    [
+        (lambda h, mode: True, {}),
+        (lambda h, mode: mode == "compiled", {"modes": ("compiled",)}),
+        (lambda h, mode: mode != "eager", {"modes": ("graph", "compiled")}),
+        (lambda h, mode: h.dtype == "float16", {"dtypes": ("float16",)}),
+        (
+            lambda h, mode: h.dtype.itemsize == 2 and mode == "eager",
+            {"dtypes": ("bfloat16", "float16"), "modes": ("eager",)},
+        ),
+        (lambda h, mode: "axis" in h.params, {"params": {"axis": "1"}}),
+        (lambda h, mode: "edge" in h.name, {"harness": "sin_edge_*"}),
+        (lambda h, mode: h.name == "sin_edge_float32", {"harness": "sin_edge_float32"}),
+    ],
+)
+def test_smallest_conditions(fails, conditions):
+    (entry,) = _explained(_rows(lambda h, mode: h.primitive == "sin" and fails(h, mode)))
+    assert entry.primitive == ("sin",)
+    found = _conditions(entry)
+    if "harness" in conditions and "dtypes" in found:
+        del found["dtypes"]
+    assert found == conditions
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sets(st.integers(0, len(DATABASE) * len(MODE_NAMES) - 1)), st.data())
+def test_every_failure_is_explained_once_and_no_pass_is_matched(failing, data):
+    numbers = itertools.count()
+    rows = _rows(lambda h, mode: next(numbers) in failing)
+    for row in rows:
+        if row["outcome"] == "error":
+            row["exception"] = data.draw(st.sampled_from(("TypeError", "ValueError")))
+    entries = _explained(rows)
+    for row in rows:
+        matching = [entry for entry in entries if entry.matches(row)]
+        assert len(matching) == (row["outcome"] != "pass")
+        assert all(entry.expects(row) for entry in matching)
+    assert len(entries) <= len(failing)
+
+
+def test_messages_that_differ_in_dtypes_and_numbers_alone_are_one():
+    rows = [
+        error(h, message=f"no kernel for {h.dtype} in node {number}")
+        for number, h in enumerate(DATABASE[:12])
+    ]
+    (entry,) = _explained(rows)
+    assert entry.message == "no kernel for .* in node .*"
+    assert all(entry.explains(row) for row in rows)
+
+
+def test_tolerance_is_the_largest_error_rounded_up():
+    rows = [mismatch(h, ulps) for h, ulps in zip(DATABASE, (3.2, 77.1, 1234.5), strict=False)]
+    (entry,) = _explained(rows)
+    assert entry.ulps == 1300
+    (finite, infinite) = _explained([*rows, mismatch(DATABASE[3], float("inf"))])
+    assert (finite.ulps, infinite.ulps) == (1300, float("inf"))
+
+
+def test_versions_are_a_condition_where_they_matter():
+    sin = DATABASE[0]
+    old, new = (dict(row, jax=jax) for row, jax in ((error(sin), "0.10.2"), (passing(sin), "0.12")))
+    (entry,) = _explained([old, new])
+    assert _conditions(entry)["jax"] == "==0.10.*"
+    (entry,) = _explained([old, dict(error(sin), jax="0.12")])
+    assert "jax" not in _conditions(entry)
+
+
+_LEDGER = """\
+# Written by a person.
+
+[[limitation]]  # stays
+primitive = "sin"
+dtypes = ["bfloat16"]
+expect = "error"
+phase = "lower"
+exception = "TypeError"
+reason = "first reason"
+
+[[limitation]]
+primitive = "sin"
+dtypes = ["float16", "float32"]
+expect = "error"
+phase = "lower"
+exception = "TypeError"
+reason = "too broad, but the reason is good"
+link = "https://example.org"
+
+[[limitation]]
+primitive = "cos"
+dtypes = ["float32"]
+expect = "error"
+phase = "lower"
+exception = "TypeError"
+reason = "no longer fails"
+
+[[limitation]]
+primitive = "cos"
+dtypes = ["float64"]
+expect = "mismatch"
+ulps = 1000
+reason = "too loose"
+"""
+
+
+def test_entries_that_hold_stay_and_others_give_their_reasons(tmp_path):
+    path = tmp_path / "elementwise.toml"
+    path.write_text(_LEDGER)
+    rows = []
+    for h in DATABASE:
+        if h.primitive == "sin" and h.dtype.itemsize == 2:
+            rows += all_modes(error, h)
+        elif h.primitive == "cos" and h.dtype == "float64":
+            rows += all_modes(mismatch, h, 10)
+        elif h.name == "cos_float16":
+            rows += all_modes(error, h)
+        else:
+            rows += all_modes(passing, h)
+    staying, new = update(rows, load(tmp_path), DATABASE)
+    assert write(tmp_path, staying, new) == [path]
+    text = path.read_text()
+    assert text.startswith("# Written by a person.\n\n[[limitation]]  # stays\n")
+    assert "no longer fails" not in text
+    with pytest.raises(LedgerError, match=r"entry 4: 'reason' must be a text that is not empty"):
+        load(tmp_path)
+    path.write_text(text.replace('reason = ""', 'reason = "found by a person"'))
+    entries = load(tmp_path)
+    assert [entry.reason for entry in entries] == [
+        "first reason",
+        "too loose",
+        "too broad, but the reason is good",
+        "found by a person",
+    ]
+    assert [entry.dtypes for entry in entries[:3]] == [("bfloat16",), ("float64",), ("float16",)]
+    assert entries[1].ulps == 10
+    assert entries[2].link == "https://example.org"
+    assert entries[3].harness == "cos_float16"
+    findings = check(rows, entries, DATABASE, uncovered={})
+    assert [finding for finding in findings if finding.kind != "uncovered"] == []
+
+
+def test_update_of_a_proved_ledger_changes_nothing(tmp_path):
+    rows = _rows(lambda h, mode: h.dtype == "float16" and h.primitive == "sin")
+    entry = Limitation("elementwise#1", ("sin",), "error", "r", dtypes=("float16",))
+    assert update(rows, [entry], DATABASE) == ([entry], [])
+    assert write(tmp_path, [entry], []) == []
