@@ -34,6 +34,7 @@ from rich.progress import Progress
 from harnesses.engine import results as engine_results
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS, Adapter
 from reports import rendering
+from reports.benchmarks import benchmark_files
 from reports.programs import Program, programs
 
 MODES = ("eager", "graph", "compiled")
@@ -83,7 +84,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         _circumstances(options) | asdict(settings) | {"programs": [asdict(m) for m in measured]}
     )
     data = rendering.read_data("benchmarks", options.into) | {options.device: section}
-    for path in rendering.write(rendering.benchmark_files(data), options.into):
+    for path in rendering.write(benchmark_files(data), options.into):
         console.print(f"wrote {path}", soft_wrap=True)
     return 1 if any(m.refused for m in measured) else 0
 

@@ -41,14 +41,6 @@ def read_data(name: str, folder: Path = TABLES) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
-    """The files of the benchmark, by name: the figures of each device and what is made of them."""
-    return {
-        "benchmarks.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
-        "benchmarks.md": render("benchmarks.md", devices=data),
-    }
-
-
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),

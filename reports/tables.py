@@ -38,6 +38,7 @@ from harnesses.harness import (
 )
 from limitations.ledger import Limitation, load, load_uncovered
 from reports import rendering, results
+from reports.benchmarks import benchmark_files
 from reports.results import Row
 from reports.summary import Tally
 
@@ -82,7 +83,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
     texts = table_files(harnesses, load(), load_uncovered(), proved)
     benchmarks = rendering.read_data("benchmarks", options.into)
     if benchmarks:
-        texts |= rendering.benchmark_files(benchmarks)
+        texts |= benchmark_files(benchmarks)
     if options.check:
         return _check(rendering.stale(texts, options.into), console)
     for path in rendering.write(texts, options.into):

@@ -1,13 +1,14 @@
 """The benchmark: its arithmetic, and a quick run against implementations made for the purpose."""
 
 import json
+from xml.etree import ElementTree
 
 import jax
 import jax.numpy as jnp
 import pytest
 import tensorflow as tf
 
-from reports import bench, rendering
+from reports import bench, benchmarks, rendering
 from reports.bench import Quartiles, count_equations, count_nodes, paired
 
 HANDWRITTEN = "tests.reports.handwritten"
@@ -74,7 +75,8 @@ def _run(folder, impl, *programs):
 def test_a_quick_run_writes_figures_and_table(quick_run):
     folder, status = quick_run
     assert status == 0
-    assert {path.name for path in folder.iterdir()} == {"benchmarks.json", "benchmarks.md"}
+    names = {"benchmarks.json", "benchmarks.md", "benchmarks-cpu.svg"}
+    assert {path.name for path in folder.iterdir()} == names
     section = json.loads((folder / "benchmarks.json").read_text())["cpu"]
     assert section["jax"] == jax.__version__
     assert section["tensorflow"] == tf.__version__
@@ -121,7 +123,7 @@ def test_a_wrong_result_is_not_timed():
 
 def test_another_device_keeps_its_section(quick_run):
     data = json.loads((quick_run[0] / "benchmarks.json").read_text())
-    text = rendering.benchmark_files({"gpu": data["cpu"], "cpu": data["cpu"]})["benchmarks.md"]
+    text = benchmarks.benchmark_files({"gpu": data["cpu"], "cpu": data["cpu"]})["benchmarks.md"]
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## cpu", "## gpu"]
 
 
@@ -132,3 +134,25 @@ def test_figures_are_written_in_three_digits():
     assert seconds({"median": 0.0123}) == "12.3 ms"
     assert seconds({"median": 0.000456}) == "456 µs"
     assert ratio({"low": 0.5, "median": 1, "high": 123.4}) == "1.00 (0.50 to 123)"
+
+
+def test_the_picture_places_ratios_on_a_logarithmic_axis():
+    quartiles = {"low": 1.0, "median": 10.0, "high": 100.0}
+    modes = dict.fromkeys(("eager", "graph", "compiled"), quartiles)
+    programs = [
+        {"program": "mlp", "refused": None, "steady": {"ratios": modes}},
+        {"program": "resnet18", "refused": "no rule", "steady": None},
+    ]
+    svg = ElementTree.fromstring(benchmarks.steady_picture("cpu", {"programs": programs}))
+    namespace = {"svg": "http://www.w3.org/2000/svg"}
+    words = [text.text for text in svg.findall("svg:text", namespace)]
+    assert {"mlp", "eager", "1", "10", "100", "A call of a converted function, cpu"} <= set(words)
+    assert "resnet18" not in words
+    at = {
+        text.text: float(text.get("x"))
+        for text in svg.findall("svg:text", namespace)
+        if text.text in ("1", "10", "100")
+    }
+    medians = {float(dot.get("cx")) for dot in svg.findall("svg:circle", namespace)[3:]}
+    assert medians == {at["10"]}
+    assert at["10"] - at["1"] == pytest.approx(at["100"] - at["10"], abs=0.2)

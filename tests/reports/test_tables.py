@@ -280,6 +280,7 @@ def test_stale_benchmarks_are_named_too(reports, made_up):
     status, printed = reports("tables", "--check", "--into", made_up)
     assert status == 1
     assert "benchmarks.md is stale" in printed
+    assert "benchmarks-cpu.svg is stale" in printed
     reports("tables", "--into", made_up)
     assert reports("tables", "--check", "--into", made_up)[0] == 0
 

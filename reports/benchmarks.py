@@ -1,0 +1,65 @@
+"""The files of the benchmark, made of its figures: a table, and a picture a device.
+
+The figures come from `reports.bench`; nothing here needs TensorFlow.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from reports import rendering
+
+# Blue, orange and green that color-blind readers tell apart (Okabe and Ito, 2008).
+COLORS = {"eager": "#0072b2", "graph": "#d55e00", "compiled": "#009e73"}
+
+
+def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files, by name, for the figures of each device."""
+    pictures = {
+        f"benchmarks-{device}.svg": steady_picture(device, section)
+        for device, section in data.items()
+    }
+    return {
+        "benchmarks.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
+        "benchmarks.md": rendering.render("benchmarks.md", devices=data),
+        **pictures,
+    }
+
+
+def steady_picture(device: str, section: Mapping[str, Any]) -> str:
+    """An SVG image of the steady ratios of the benchmark's section about a device."""
+    programs = [p for p in section["programs"] if not p["refused"]]
+    ratios = {p["program"]: p["steady"]["ratios"] for p in programs}
+    quartiles = [q for modes in ratios.values() for q in modes.values()]
+    axis = _Axis([1.0, *(value for q in quartiles for value in q.values())])
+    return rendering.render(
+        "benchmarks.svg",
+        title=f"A call of a converted function, {device}",
+        colors=COLORS,
+        ticks=[{"at": axis(value), "label": f"{value:g}"} for value in axis.ticks],
+        programs=[
+            {"name": name, "dots": {mode: _placed(axis, modes[mode]) for mode in COLORS}}
+            for name, modes in ratios.items()
+        ],
+    )
+
+
+def _placed(axis: _Axis, quartiles: Mapping[str, float]) -> dict[str, float]:
+    return {name: axis(value) for name, value in quartiles.items()}
+
+
+class _Axis:
+    """A logarithmic axis over some values: maps a value to its place between 0 and 1."""
+
+    def __init__(self, values: list[float]):
+        steps = [m * 10.0**e for e in range(-4, 6) for m in (1, 2, 5)]
+        first = max(s for s in steps if s <= min(values))
+        last = min(s for s in steps if s >= max(values) and s > first)
+        self.ticks = [step for step in steps if first <= step <= last]
+        self._low, self._high = math.log(first), math.log(last)
+
+    def __call__(self, value: float) -> float:
+        return (math.log(value) - self._low) / (self._high - self._low)
