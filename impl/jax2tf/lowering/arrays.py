@@ -97,7 +97,8 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
 
 @register("stack")
 def _stack(ctx: Context, *operands: tf.Tensor, axis: int) -> tf.Tensor:
-    return carried(INT4_CARRIER, lambda *ts: tf.stack(ts, axis), *operands)
+    # Grappler makes a Tile of a Pack of equal operands.
+    return carried(_TILE_CARRIER, lambda *ts: tf.stack(ts, axis), *operands)
 
 
 @register("unstack")
@@ -196,7 +197,7 @@ def _pad(
 ) -> tf.Tensor:
     """StableHLO's pad: elements are put apart first, then edges are added, or cut off."""
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
-    shape = list(ctx.avals_in[0].shape)
+    shape = ctx.avals_in[0].shape
     if any(interior):
         if ctx.enable_xla and _is_static([*shape, *low, *high]):
             return carried(
@@ -205,28 +206,26 @@ def _pad(
                 x,
                 padding_value,
             )
-        x, shape, high = _dilated(ctx, x, padding_value, shape, high, interior)
-    cut_low, cut_high = ([-e if _is_negative(e) else 0 for e in edges] for edges in (low, high))
-    if any(cut_low) or any(cut_high):
-        begin = ctx.shape(cut_low)
-        size = ctx.shape([d - a - b for d, a, b in zip(shape, cut_low, cut_high, strict=True)])
-        x = carried(INT4_CARRIER, lambda t: tf.slice(t, begin, size), x)
-    edges = [
-        (0 if _is_negative(a) else a, 0 if _is_negative(b) else b)
-        for a, b in zip(low, high, strict=True)
-    ]
-    return _with_edges(ctx, x, padding_value, edges)
+        x, high = _dilated(ctx, x, padding_value, shape, high, interior)
+    grown = [(_positive(a), _positive(b)) for a, b in zip(low, high, strict=True)]
+    x = _with_edges(ctx, x, padding_value, grown)
+    if not any(_is_negative(edge) for edge in (*low, *high)):
+        return x
+    # Cut last: what is cut on one side may be padding of the other.
+    begin = ctx.shape([-edge if _is_negative(edge) else 0 for edge in low])
+    size = ctx.shape(ctx.avals_out[0].shape)
+    return carried(INT4_CARRIER, lambda t: tf.slice(t, begin, size), x)
 
 
 def _dilated(
     ctx: Context,
     x: tf.Tensor,
     padding_value: tf.Tensor,
-    shape: list[Any],
-    high: list[Any],
+    shape: Sequence[Any],
+    high: Sequence[Any],
     interior: Sequence[int],
-) -> tuple[tf.Tensor, list[Any], list[Any]]:
-    """`x` with padding values after each element, its shape, and `high` less those at the ends."""
+) -> tuple[tf.Tensor, list[Any]]:
+    """`x` with padding values after each element, and `high` less those at the ends."""
     shape, high = list(shape), list(high)
     for axis, gap in enumerate(interior):
         if gap and not (_is_static([shape[axis]]) and shape[axis] == 0):
@@ -235,7 +234,7 @@ def _dilated(
             shape[axis] = shape[axis] * (1 + gap)
             high[axis] = high[axis] - gap
             x = tf.reshape(x, ctx.shape(shape))
-    return x, shape, high
+    return x, high
 
 
 def _with_edges(
@@ -266,6 +265,10 @@ def _key_dims(ctx: Context, operand: int = 0) -> tuple[int, ...]:
 
 def _is_static(dims: Sequence[Any]) -> bool:
     return all(isinstance(d, int | np.integer) for d in dims)
+
+
+def _positive(edge: Any) -> Any:
+    return 0 if _is_negative(edge) else edge
 
 
 def _is_negative(edge: Any) -> bool:

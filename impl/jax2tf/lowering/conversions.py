@@ -28,7 +28,7 @@ FLOAT8_CARRIER = {
         "float8_e5m2fnuz",
     )
 }
-INT4_CARRIER = {tf.int4: tf.int8, tf.uint4: tf.uint8}
+INT4_CARRIER = {tf.as_dtype("int4"): tf.int8, tf.as_dtype("uint4"): tf.uint8}
 
 
 def carried(
@@ -84,7 +84,7 @@ def _float_to_integer(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 # TensorFlow's DType.min and .max do not know these.
-_INT4_RANGE = {tf.int4: (-8, 7), tf.uint4: (0, 15)}
+_INT4_RANGE = {tf.as_dtype("int4"): (-8, 7), tf.as_dtype("uint4"): (0, 15)}
 
 
 def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
