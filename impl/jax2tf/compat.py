@@ -9,11 +9,17 @@ from typing import Any
 
 from jax._src import config as _jax_config
 from jax._src import source_info_util as _source_info_util
+from jax._src.state import discharge as _discharge
+from jax._src.state import types as _state_types
 from jax.extend import core as jex_core
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python.eager import record as _tf_record
+from tensorflow.python.framework import ops as _tf_ops
+from tensorflow.python.ops import control_flow_util as _tf_control_flow_util
 from tensorflow.python.trackable import data_structures as _tf_data_structures
+
+from jax2tf.errors import ConversionError
 
 # The XLA ops have kernels on every device (compiled on demand), but TensorFlow exports them under
 # no public name.
@@ -83,3 +89,38 @@ def scan_arity(params: dict[str, Any]) -> tuple[int, int]:
         return params["num_consts"], params["num_carry"]
     consts, carry, _ = params["ft_in"].unpack()
     return len(consts.vals), len(carry.vals)
+
+
+def prng_impl(dtype: Any) -> Any:
+    """The generator (seed, split, fold_in, random_bits) of a typed key's dtype.
+
+    jax.random.key_impl names it only for an array of keys, and gives no functions.
+    """
+    return dtype._impl
+
+
+def without_references(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
+    """`jaxpr` with its mutable references (jax.new_ref) turned into values that are passed along.
+
+    JAX does the same before it compiles; the transformation has no public name.
+
+    Raises:
+      ConversionError: a reference comes from outside of the function.
+    """
+    if any(isinstance(v.aval, _state_types.AbstractRef) for v in jaxpr.jaxpr.constvars):
+        raise ConversionError(
+            "jax2tf.convert: the function uses a mutable reference (jax.new_ref) that was made "
+            "outside of it, and TensorFlow cannot write to that. Make the reference inside the "
+            "function, or pass its value in and out"
+        )
+    if not any("Mutable" in type(e).__name__ or "Ref" in type(e).__name__ for e in jaxpr.effects):
+        return jaxpr
+    return _discharge.discharge_state(jaxpr)
+
+
+def in_compiled_function() -> bool:
+    """Whether the graph under construction is (inside) a tf.function with jit_compile=True.
+
+    tf.function says so only through a control flow context of its graph.
+    """
+    return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))

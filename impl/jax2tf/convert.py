@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from jax2tf import compat, dtypes, gradients
 from jax2tf.lowering import Lowering, rules
+from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.trace import Trace, Tracer
 
 
@@ -77,11 +78,10 @@ def convert(
     )
     tracer = Tracer(fun_jax)
     op_set = rules.XLA if enable_xla else rules.NO_XLA
-    compiled = tracer.is_jitted and enable_xla
     name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
 
     def lower(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        if compiled:
+        if enable_xla and tracer.is_jitted and not CALLBACKS & trace.primitives():
             return list(
                 trace.cached(("compiled", op_set), lambda: _compiled(trace, op_set))(*tensors)
             )

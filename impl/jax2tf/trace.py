@@ -53,6 +53,10 @@ class Trace:
         """
         return self.cached("use_counts", lambda: _count_uses(self.jaxpr.jaxpr))
 
+    def primitives(self) -> frozenset[str]:
+        """The names of all primitives in the jaxpr, inner ones too."""
+        return self.cached("primitives", lambda: frozenset(_primitives(self.jaxpr.jaxpr, set())))
+
 
 class Tracer:
     """A JAX function and its traces so far."""
@@ -82,7 +86,8 @@ class Tracer:
 
 def trace_of(traced: jax.stages.Traced) -> Trace:
     """The trace that JAX's own `traced` stands for."""
-    return Trace(traced.lojax.jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
+    jaxpr = compat.without_references(traced.lojax.jaxpr)
+    return Trace(jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
 
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
@@ -96,6 +101,17 @@ def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
 
 def _is_jaxpr(param: Any) -> bool:
     return isinstance(param, jex_core.ClosedJaxpr | jex_core.Jaxpr)
+
+
+def _primitives(jaxpr: jex_core.Jaxpr, seen: set[int]) -> set[str]:
+    names = set()
+    for eqn in jaxpr.eqns:
+        names.add(eqn.primitive.name)
+        for inner in inner_jaxprs(eqn):
+            if id(inner) not in seen:
+                seen.add(id(inner))
+                names |= _primitives(inner, seen)
+    return names
 
 
 def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[int]:

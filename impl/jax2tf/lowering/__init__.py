@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jax2tf.lowering import (
     arrays,
+    callbacks,
     calls,
     contractions,
     control_flow,
@@ -11,6 +12,7 @@ from jax2tf.lowering import (
     convolution,
     cumulative,
     elementwise,
+    random,
     reductions,
     special,
 )
@@ -19,6 +21,7 @@ from jax2tf.lowering.interpreter import Lowering
 __all__ = [
     "Lowering",
     "arrays",
+    "callbacks",
     "calls",
     "contractions",
     "control_flow",
@@ -26,6 +29,7 @@ __all__ = [
     "convolution",
     "cumulative",
     "elementwise",
+    "random",
     "reductions",
     "special",
 ]

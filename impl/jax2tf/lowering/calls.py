@@ -10,7 +10,7 @@ from jax.extend import core as jex_core
 from jax2tf.lowering.rules import Context, register
 
 
-@register("jit", "pjit")
+@register("jit", "pjit", takes_keys=True)
 def _jit(
     ctx: Context, *args: tf.Tensor, jaxpr: jex_core.ClosedJaxpr, name: str, **_: Any
 ) -> list[tf.Tensor]:
@@ -18,14 +18,14 @@ def _jit(
     return ctx.call(jaxpr, *args, name=name)
 
 
-@register("closed_call", "core_call", "core_closed_call", "eval_jaxpr")
+@register("closed_call", "core_call", "core_closed_call", "eval_jaxpr", takes_keys=True)
 def _closed_call(
     ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, **_: Any
 ) -> list[tf.Tensor]:
     return _call_either(ctx, call_jaxpr, args)
 
 
-@register("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr")
+@register("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", takes_keys=True)
 def _custom_derivative_call(
     ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: Any
 ) -> list[tf.Tensor]:
@@ -33,7 +33,7 @@ def _custom_derivative_call(
     return ctx.call(call_jaxpr, *args)
 
 
-@register("checkpoint", "remat", "remat2")
+@register("checkpoint", "remat", "remat2", takes_keys=True)
 def _remat(ctx: Context, *args: tf.Tensor, jaxpr: jex_core.Jaxpr, **_: Any) -> list[tf.Tensor]:
     # What is saved and what recomputed changes memory, not values.
     return _call_either(ctx, jaxpr, args)

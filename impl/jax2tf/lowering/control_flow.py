@@ -18,14 +18,14 @@ from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 Tensors = list[tf.Tensor]
 
 
-@register("cond", op_sets=(XLA,))
+@register("cond", op_sets=(XLA,), takes_keys=True)
 def _cond(
     ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
 ) -> Tensors:
     return _branch(ctx, index, operands, branches, _switch)
 
 
-@register("cond", op_sets=(NO_XLA,))
+@register("cond", op_sets=(NO_XLA,), takes_keys=True)
 def _cond_without_case(
     ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
 ) -> Tensors:
@@ -76,7 +76,7 @@ def _if_equal(
     return lambda: tf.cond(tf.equal(index, i), then, otherwise)
 
 
-@register("while")
+@register("while", takes_keys=True)
 def _while(
     ctx: Context,
     *operands: tf.Tensor,
@@ -129,7 +129,7 @@ def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     return mask
 
 
-@register("scan")
+@register("scan", takes_keys=True)
 def _scan(
     ctx: Context,
     *operands: tf.Tensor,
@@ -189,7 +189,7 @@ def _scan_loop(
     return [*carry, *(y.stack() for y in ys)]
 
 
-@register("custom_linear_solve", "linear_solve")
+@register("custom_linear_solve", "linear_solve", takes_keys=True)
 def _custom_linear_solve(
     ctx: Context, *operands: tf.Tensor, const_lengths: Any, jaxprs: Any
 ) -> Tensors:

@@ -20,7 +20,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
-from jax2tf.lowering import rules
+from jax2tf.lowering import keys, rules
 from jax2tf.lowering.rules import Context
 from jax2tf.trace import Trace, inner_jaxprs
 
@@ -238,6 +238,8 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
         rule = rules.find(name, op_set)
         if rule is None:
             raise _no_rule(eqn, op_set)
+        if not rule.takes_keys and keys.has_keys(eqn):
+            rule = keys.ON_DATA
         steps.append(
             Step(
                 eqn=eqn,

@@ -49,11 +49,14 @@ class Rule:
       function: called as `function(ctx, *operands, **params)`.
       params: the params it names.
       takes_all: whether it has a `**params` of its own.
+      takes_keys: whether it knows that typed PRNG keys come as their data, with dimensions of its
+        own behind the logical ones. Of other rules the interpreter asks only what they do to data.
     """
 
     function: Callable[..., Any]
     params: frozenset[str]
     takes_all: bool
+    takes_keys: bool = False
 
     @property
     def where(self) -> str:
@@ -178,7 +181,7 @@ _RULES: dict[tuple[str, str], Rule] = {}
 
 
 def register(
-    *primitives: str, op_sets: Sequence[str] = OP_SETS
+    *primitives: str, op_sets: Sequence[str] = OP_SETS, takes_keys: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Registers the decorated function as the rule of `primitives` for `op_sets`.
 
@@ -187,7 +190,7 @@ def register(
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        rule = _rule(function)
+        rule = _rule(function, takes_keys)
         for primitive in primitives:
             for op_set in op_sets:
                 add(primitive, op_set, rule)
@@ -250,12 +253,13 @@ def select_params(rule: Rule, primitive: str, params: dict[str, Any]) -> dict[st
     return {name: value for name, value in params.items() if name in rule.params}
 
 
-def _rule(function: Callable[..., Any]) -> Rule:
+def _rule(function: Callable[..., Any], takes_keys: bool) -> Rule:
     parameters = inspect.signature(function).parameters.values()
     return Rule(
         function,
         frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY),
         any(p.kind is p.VAR_KEYWORD for p in parameters),
+        takes_keys,
     )
 
 

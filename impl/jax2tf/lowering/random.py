@@ -1,0 +1,180 @@
+"""Random numbers: threefry bit for bit, rbg through XLA's generator, everything else as JAX's own
+functions over the keys' data.
+
+What a generator does with a key (seed, split, fold in, draw bits) is JAX code; it is traced once
+for each shape and becomes one TensorFlow function, called.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import compat, dtypes
+from jax2tf.compat import xla_ops
+from jax2tf.lowering.rules import XLA, Context, register
+
+# J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
+# (SC 2011): the rotations of Threefry-2x32 in turns of four rounds, and the key schedule's parity.
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = 0x1BD11BDA
+
+
+@register("threefry2x32")
+def _threefry2x32(ctx: Context, *key_and_counts: tf.Tensor) -> list[tf.Tensor]:
+    return ctx.function("threefry2x32", _threefry_block, *key_and_counts)
+
+
+def _threefry_block(
+    ctx: Context, key0: tf.Tensor, key1: tf.Tensor, count0: tf.Tensor, count1: tf.Tensor
+) -> list[tf.Tensor]:
+    parity = tf.constant(_PARITY, tf.uint32)
+    schedule = (key0, key1, key0 ^ key1 ^ parity)
+    x0, x1 = count0 + key0, count1 + key1
+    for turn in range(5):
+        for rotation in _ROTATIONS[turn % 2]:
+            x0 = x0 + x1
+            x1 = x0 ^ _rotate_left(x1, rotation)
+        x0 = x0 + schedule[(turn + 1) % 3]
+        x1 = x1 + schedule[(turn + 2) % 3] + tf.constant(turn + 1, tf.uint32)
+    return [x0, x1]
+
+
+def _rotate_left(x: tf.Tensor, bits: int) -> tf.Tensor:
+    left = tf.bitwise.left_shift(x, tf.constant(bits, tf.uint32))
+    return left | tf.bitwise.right_shift(x, tf.constant(32 - bits, tf.uint32))
+
+
+@register("iota_2x32_shape")
+def _iota_2x32_shape(ctx: Context, *, shape: Any) -> list[tf.Tensor]:
+    """The row-major index of each element of `shape`, as its high and its low 32 bits."""
+    shape = ctx.shape(shape)
+    if all(isinstance(d, int) for d in shape) and np.prod(shape, dtype=np.float64) < 2**31:
+        low = tf.cast(tf.range(int(np.prod(shape, dtype=np.int64))), tf.uint32)
+        return [tf.zeros(shape, tf.uint32), tf.reshape(low, shape)]
+    count = tf.reshape(tf.range(tf.reduce_prod(tf.cast(shape, tf.int64)), dtype=tf.int64), shape)
+    high = tf.bitwise.right_shift(count, tf.constant(32, tf.int64))
+    return [tf.cast(high, tf.uint32), tf.cast(count, tf.uint32)]
+
+
+@register("rng_bit_generator", op_sets=(XLA,))
+def _rng_bit_generator(
+    ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
+) -> list[tf.Tensor]:
+    wide = key.dtype == tf.uint64
+    state = key if wide else tf.bitcast(tf.reshape(key, [-1, 2]), tf.uint64)
+    drawn = {1: np.uint32, 2: np.uint32, 4: np.uint32, 8: np.uint64}[np.dtype(dtype).itemsize]
+    new_state, bits = xla_ops.xla_rng_bit_generator(
+        algorithm=int(algorithm),
+        initial_state=state,
+        shape=ctx.shape(shape),
+        dtype=dtypes.to_tf(drawn),
+    )
+    new_key = new_state if wide else tf.reshape(tf.bitcast(new_state, tf.uint32), [-1])
+    # XLA gives narrow results as the low bits of 32-bit ones.
+    return [new_key, tf.cast(bits, dtypes.to_tf(dtype))]
+
+
+@register("rng_uniform")
+def _rng_uniform(ctx: Context, low: tf.Tensor, high: tf.Tensor, *, shape: Any) -> tf.Tensor:
+    # Neither JAX's primitive nor this promises which numbers come, only how they are spread.
+    return tf.random.uniform(ctx.shape(shape), low, high, dtype=ctx.out)
+
+
+@register("random_wrap", "random_unwrap", "random_clone", takes_keys=True)
+def _same_data(ctx: Context, data: tf.Tensor, *, impl: Any = None) -> tf.Tensor:
+    return data
+
+
+@register("random_seed", takes_keys=True)
+def _random_seed(ctx: Context, seeds: tf.Tensor, *, impl: Any) -> tf.Tensor:
+    def seed(seeds: jax.Array) -> jax.Array:
+        return _over(impl.seed, seeds.ndim)(seeds)
+
+    return _call_jax(ctx, ("seed", impl), seed, seeds)
+
+
+@register("random_bits", takes_keys=True)
+def _random_bits(ctx: Context, key: tf.Tensor, *, bit_width: int, shape: Any) -> tf.Tensor:
+    impl, rank = _generator(ctx)
+
+    def bits(key: jax.Array) -> jax.Array:
+        return _over(lambda k: impl.random_bits(k, bit_width, shape), rank)(key)
+
+    return _call_jax(ctx, ("bits", impl, bit_width, shape), bits, key)
+
+
+@register("random_split", takes_keys=True)
+def _random_split(ctx: Context, key: tf.Tensor, *, shape: Any) -> tf.Tensor:
+    impl, rank = _generator(ctx)
+
+    def split(key: jax.Array) -> jax.Array:
+        return _over(lambda k: impl.split(k, shape), rank)(key)
+
+    return _call_jax(ctx, ("split", impl, shape), split, key)
+
+
+@register("random_fold_in", takes_keys=True)
+def _random_fold_in(ctx: Context, key: tf.Tensor, data: tf.Tensor) -> tf.Tensor:
+    impl, rank = _generator(ctx)
+
+    def fold_in(key: jax.Array, data: jax.Array) -> jax.Array:
+        logical = jnp.broadcast_shapes(key.shape[:rank], data.shape)
+        key = jnp.broadcast_to(key, (*logical, *key.shape[rank:]))
+        return _over(impl.fold_in, len(logical))(key, jnp.broadcast_to(data, logical))
+
+    return _call_jax(ctx, ("fold_in", impl), fold_in, key, data)
+
+
+@register("random_gamma", takes_keys=True)
+def _random_gamma(ctx: Context, key: tf.Tensor, alpha: tf.Tensor, *, log_space: bool) -> tf.Tensor:
+    aval, alphas = ctx.avals_in
+    draw = functools.partial(ctx.eqn.primitive.impl, log_space=log_space, use_vmap=True)
+    specs = (
+        jax.ShapeDtypeStruct(aval.shape, aval.dtype),
+        jax.ShapeDtypeStruct(alphas.shape, alphas.dtype),
+    )
+    jaxpr = jax.jit(draw).trace(*specs).jaxpr
+    key_of_body = ("gamma", aval.dtype, log_space)
+    return ctx.function(key_of_body, lambda c, *a: c.inline(jaxpr, *a), key, alpha)[0]
+
+
+def _generator(ctx: Context) -> tuple[Any, int]:
+    """The implementation of the first operand's keys, and the rank of their array."""
+    aval = ctx.avals_in[0]
+    return compat.prng_impl(aval.dtype), len(aval.shape)
+
+
+def _over(function: Callable[..., Any], rank: int) -> Callable[..., Any]:
+    """`function` mapped over the first `rank` dimensions of its arguments."""
+    return functools.reduce(lambda fun, _: jax.vmap(fun), range(rank), function)
+
+
+def _call_jax(
+    ctx: Context, key: Any, function: Callable[..., Any], *operands: tf.Tensor
+) -> tf.Tensor:
+    """`function`, a JAX function of the operands' data, as one TensorFlow function."""
+    partitionable = ctx.eqn.ctx.threefry_partitionable
+    specs = tuple(
+        jax.ShapeDtypeStruct(dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype).as_numpy_dtype)
+        for aval in ctx.avals_in
+    )
+
+    def body(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
+        return ctx.inline(_trace(function, specs, partitionable), *operands)
+
+    return ctx.function((*key, partitionable), body, *operands)[0]
+
+
+def _trace(
+    function: Callable[..., Any], specs: tuple[Any, ...], partitionable: bool
+) -> jex_core.ClosedJaxpr:
+    with jax.threefry_partitionable(partitionable):
+        return jax.jit(function).trace(*specs).jaxpr
