@@ -114,10 +114,10 @@ class Lowering:
         if large and self._root_graph is not None:
             graph = self._root_graph
         pool = self._graph_constants.setdefault(graph, {})
-        key = id(value) if large else (value.dtype, value.shape, value.tobytes())
+        key = (value.dtype, value.shape, _address(value) if large else value.tobytes())
         if key not in pool:
             with graph.as_default(), tf.name_scope("constants/"):
-                # The array is kept beside the tensor, so that its id stays its own.
+                # The array is kept beside the tensor, so that its address stays its own.
                 pool[key] = (tf.constant(value), value)
         return pool[key][0]
 
@@ -299,6 +299,11 @@ def _as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
         return np.asarray(jax.random.key_data(value))
     array = np.asarray(value, dtype)
     return np.zeros(array.shape, bool) if array.dtype == jax.dtypes.float0 else array
+
+
+def _address(array: np.ndarray) -> tuple[Any, ...]:
+    interface = array.__array_interface__
+    return (interface["data"][0], interface["strides"])
 
 
 def _checked(result: Any, aval: Any) -> Any:
