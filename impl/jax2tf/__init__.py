@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import jax2tf.lowering as _lowering  # registers every rule
 from jax2tf.convert import convert
+from jax2tf.dims import PolyShape
 from jax2tf.dtypes import dtype_of_val
 from jax2tf.errors import ConversionError, UnsupportedDtypeError, UnsupportedPrimitiveError
 
 __all__ = [
     "ConversionError",
+    "PolyShape",
     "UnsupportedDtypeError",
     "UnsupportedPrimitiveError",
     "convert",

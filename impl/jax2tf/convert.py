@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 import tensorflow as tf
 
-from jax2tf import compat, dtypes, gradients
+from jax2tf import arguments, dims, gradients
 from jax2tf.lowering import Lowering, rules
 from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.trace import Trace, Tracer
@@ -42,8 +41,11 @@ def convert(
 
     Args:
       fun_jax: any function that jax.jit takes.
-      polymorphic_shapes: not supported yet.
-      polymorphic_constraints: not supported yet.
+      polymorphic_shapes: a shape spec for all positional arguments, or a pytree prefix of specs:
+        None (the shape is known), or text such as "b, ..." or "(b, 2*n + 1, _)", in which names
+        stand for dimensions that are at least 1, `_` for one that is known, and `...` for the rest.
+      polymorphic_constraints: what may be assumed of the dimensions, as "b >= 8",
+        "mod(b, 4) == 0", "a <= 2*b". Checked, like all that was assumed, when the function runs.
       with_gradient: whether TensorFlow can differentiate the result, by JAX's vjp of `fun_jax`.
         With False, differentiating raises a LookupError.
       enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
@@ -59,24 +61,20 @@ def convert(
       TypeError: `fun_jax` is not callable.
 
     The result raises, when called: TypeError for an argument that is no array, ValueError for one
-    of unknown shape, jax2tf.ConversionError for what has no lowering. Each names the argument or
-    the primitive and the line of `fun_jax` it comes from.
+    whose shape is unknown or contradicts polymorphic_shapes (tf.errors.InvalidArgumentError where
+    only the run can tell), jax2tf.ConversionError for what has no lowering. Each names the argument
+    or the primitive and the line of `fun_jax` it comes from.
     """
     if not callable(fun_jax):
         raise TypeError(
             f"jax2tf.convert: fun_jax should be a function, got {type(fun_jax).__name__}"
         )
     _refuse_unsupported(
-        polymorphic_shapes=any(
-            spec is not None
-            for spec in jax.tree.leaves(polymorphic_shapes, is_leaf=lambda x: x is None)
-        ),
-        polymorphic_constraints=bool(polymorphic_constraints),
         native_serialization=bool(native_serialization),
         native_serialization_platforms=native_serialization_platforms is not None,
         native_serialization_disabled_checks=bool(native_serialization_disabled_checks),
     )
-    tracer = Tracer(fun_jax)
+    tracer = Tracer(fun_jax, tuple(polymorphic_constraints))
     op_set = rules.XLA if enable_xla else rules.NO_XLA
     name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
 
@@ -85,16 +83,18 @@ def convert(
             return list(
                 trace.cached(("compiled", op_set), lambda: _compiled(trace, op_set))(*tensors)
             )
-        return Lowering(trace, op_set).run(trace.jaxpr, tensors)
+        return _lower(trace, op_set, tensors)
 
     @tf.autograph.experimental.do_not_convert
     @functools.wraps(fun_jax)
     def converted_fun(*args: Any, **kwargs: Any) -> Any:
-        paths, in_tree = jax.tree_util.tree_flatten_with_path(_unwrapped((args, kwargs)))
-        arguments = [_Argument(path, value, name) for path, value in paths]
-        trace = tracer.trace(in_tree, tuple(a.spec for a in arguments))
+        args, kwargs = arguments.unwrap((args, kwargs))
+        leaves, in_tree = arguments.flatten(args, kwargs, name)
+        n_kwargs = len(jax.tree.leaves(kwargs))
+        specs = dims.spec_leaves(polymorphic_shapes, args, n_kwargs)
+        trace = tracer.trace(in_tree, leaves, specs)
         results = gradients.differentiable(
-            trace, lower, [a.tensor() for a in arguments], with_gradient, name
+            trace, lower, [leaf.tensor() for leaf in leaves], with_gradient, name
         )
         return jax.tree.unflatten(trace.out_tree, results)
 
@@ -121,67 +121,22 @@ def _without_defaults(fun: Callable[..., Any]) -> inspect.Signature:
     return inspect.Signature(kept)
 
 
-class _Argument:
-    """One leaf of the arguments: what JAX should trace for it, and its tensor."""
-
-    __slots__ = ("_value", "spec")
-
-    def __init__(self, path: tuple[Any, ...], value: Any, function: str):
-        try:
-            dtype = dtypes.jax_dtype(value)
-        except (TypeError, OverflowError) as error:
-            raise type(error)(f"{_where(path, function)}: {error}") from None
-        if isinstance(value, jax.core.Tracer):
-            raise TypeError(
-                f"{_where(path, function)}: got a JAX tracer; a converted function takes "
-                "TensorFlow values. To call TensorFlow inside JAX, use call_tf"
-            )
-        self._value = value
-        shape = np.shape(value) if not isinstance(value, tf.Tensor | tf.Variable) else value.shape
-        if isinstance(shape, tf.TensorShape) and not shape.is_fully_defined():
-            raise ValueError(
-                f"{_where(path, function)}: its shape {shape} is not fully known; give the "
-                "tf.function an input_signature of known shapes"
-            )
-        self.spec = jax.ShapeDtypeStruct(
-            tuple(shape), dtype, weak_type=dtypes.is_python_scalar(value)
-        )
-
-    def tensor(self) -> tf.Tensor:
-        """The value as a tensor of the dtype that JAX sees."""
-        dtype = dtypes.to_tf(self.spec.dtype)
-        value = self._value
-        if isinstance(value, tf.Tensor | tf.Variable):
-            tensor = tf.convert_to_tensor(value)
-            return tensor if tensor.dtype == dtype else tf.cast(tensor, dtype)
-        if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
-            value = jax.random.key_data(value)
-        if self.spec.dtype == jax.dtypes.float0:
-            value = np.zeros(self.spec.shape, bool)
-        return tf.constant(np.asarray(value).astype(dtype.as_numpy_dtype, copy=False))
-
-
-def _unwrapped(tree: Any) -> Any:
-    """The tree with the containers that tf.Module wraps replaced by plain ones, at any depth."""
-
-    def unwrap(leaf: Any) -> Any:
-        plain = compat.unwrap_module_container(leaf)
-        return leaf if plain is leaf else _unwrapped(plain)
-
-    return jax.tree.map(unwrap, tree)
+def _lower(trace: Trace, op_set: str, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    if not trace.is_polymorphic:
+        return Lowering(trace, op_set).run(trace.jaxpr, tensors)
+    solution = dims.solve([aval.shape for aval in trace.jaxpr.in_avals], tensors, trace.names)
+    # The arguments of a vjp are those of its function, which were checked there.
+    checks = solution.check(trace.constraints) if trace.where else []
+    with tf.control_dependencies(checks):
+        # What reads an argument waits for the checks of its shape.
+        checked = [tf.identity(t) for t in tensors] if not tf.executing_eagerly() else tensors
+    return Lowering(trace, op_set, solution.values).run(trace.jaxpr, checked)
 
 
 def _compiled(trace: Trace, op_set: str) -> Callable[..., Any]:
-    def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        return Lowering(trace, op_set).run(trace.jaxpr, tensors)
-
-    return tf.function(run, autograph=False, jit_compile=True)
-
-
-def _where(path: tuple[Any, ...], function: str) -> str:
-    (top, *rest) = path
-    root = "args" if top.idx == 0 else "kwargs"
-    return f"jax2tf.convert({function}): argument {root}{jax.tree_util.keystr(tuple(rest))}"
+    return tf.function(
+        lambda *tensors: _lower(trace, op_set, tensors), autograph=False, jit_compile=True
+    )
 
 
 def _refuse_unsupported(**given: bool) -> None:

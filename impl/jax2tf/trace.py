@@ -9,13 +9,16 @@ from __future__ import annotations
 import collections
 import dataclasses
 import threading
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any
 
 import jax
+import tensorflow as tf
+from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf import compat
+from jax2tf import compat, dims
+from jax2tf.arguments import Argument
 
 
 @dataclasses.dataclass(eq=False)
@@ -27,12 +30,16 @@ class Trace:
       differentiable_jaxpr: the same before JAX lowered its high-level primitives, which carry
         derivative rules of their own (custom_root on JAX 0.12).
       out_tree: the structure of its result.
+      where: function and path of each argument, for messages.
+      constraints: what was assumed of dimension variables.
       cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
     """
 
     jaxpr: jex_core.ClosedJaxpr
     differentiable_jaxpr: jex_core.ClosedJaxpr
     out_tree: jax.tree_util.PyTreeDef
+    where: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
     lock: Any = dataclasses.field(default_factory=threading.RLock)
 
@@ -45,6 +52,18 @@ class Trace:
                 if key not in self.cache:
                     self.cache[key] = make()
                 return self.cache[key]
+
+    @property
+    def is_polymorphic(self) -> bool:
+        """Whether the shape of an argument is symbolic."""
+        return self.cached(
+            "is_polymorphic",
+            lambda: not all(dims.is_static(aval.shape) for aval in self.jaxpr.in_avals),
+        )
+
+    def names(self, i: int) -> str:
+        """The name of the i-th argument, for messages; those of a vjp are followed by others."""
+        return self.where[i] if i < len(self.where) else f"cotangent {i - len(self.where)}"
 
     def use_counts(self) -> collections.Counter[int]:
         """How many equations call each inner jaxpr, by the jaxpr's id.
@@ -61,27 +80,72 @@ class Trace:
 class Tracer:
     """A JAX function and its traces so far."""
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: Callable[..., Any], constraints: tuple[str, ...] = ()):
         self.is_jitted = isinstance(fun, jax.stages.Wrapped)
         self._jitted: Any = fun if self.is_jitted else jax.jit(fun)
+        self._constraints = constraints
         self._traces: dict[Hashable, Trace] = {}
         self._lock = threading.RLock()
 
-    def trace(self, in_tree: jax.tree_util.PyTreeDef, specs: tuple[Any, ...]) -> Trace:
-        """The trace for arguments `(args, kwargs)` of structure `in_tree` and leaves `specs`."""
-        signature = tuple((s.shape, s.dtype, s.weak_type) for s in specs)
-        key = (in_tree, signature, compat.trace_context())
+    def trace(
+        self,
+        in_tree: jax.tree_util.PyTreeDef,
+        leaves: Sequence[Argument],
+        specs: Sequence[str | None],
+    ) -> Trace:
+        """The trace for arguments `(args, kwargs)` of structure `in_tree`, one spec a leaf.
+
+        Shapes that a spec maps to the same symbolic shape share one trace.
+        """
+        given = tuple(
+            (_known(leaf.shape), spec, leaf.dtype, leaf.weak_type)
+            for leaf, spec in zip(leaves, specs, strict=True)
+        )
+        context = compat.trace_context()
+        key = (in_tree, given, context)
         try:
             return self._traces[key]
         except KeyError:
-            with self._lock:
-                if key not in self._traces:
-                    self._traces[key] = self._trace(in_tree, specs)
-                return self._traces[key]
+            pass
+        with self._lock:
+            if key not in self._traces:
+                avals = self._avals(leaves, specs)
+                # Dimensions of different scopes do not compare: their texts do.
+                texts = tuple(tuple(str(d) for d in aval.shape) for aval in avals)
+                types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
+                shared = (in_tree, texts, types, context)
+                if shared not in self._traces:
+                    self._traces[shared] = self._trace(in_tree, leaves, avals)
+                self._traces[key] = self._traces[shared]
+            return self._traces[key]
 
-    def _trace(self, in_tree: jax.tree_util.PyTreeDef, specs: tuple[Any, ...]) -> Trace:
-        args, kwargs = jax.tree.unflatten(in_tree, specs)
-        return trace_of(self._jitted.trace(*args, **kwargs))
+    def _avals(
+        self, leaves: Sequence[Argument], specs: Sequence[str | None]
+    ) -> list[jax.ShapeDtypeStruct]:
+        scope = export.SymbolicScope(self._constraints)
+        return [
+            jax.ShapeDtypeStruct(
+                dims.symbolic_shape(spec, leaf.shape, scope, leaf.where),
+                leaf.dtype,
+                weak_type=leaf.weak_type,
+            )
+            for leaf, spec in zip(leaves, specs, strict=True)
+        ]
+
+    def _trace(
+        self,
+        in_tree: jax.tree_util.PyTreeDef,
+        leaves: Sequence[Argument],
+        avals: Sequence[jax.ShapeDtypeStruct],
+    ) -> Trace:
+        args, kwargs = jax.tree.unflatten(in_tree, avals)
+        trace = trace_of(self._jitted.trace(*args, **kwargs))
+        where = tuple(leaf.where for leaf in leaves)
+        return dataclasses.replace(trace, where=where, constraints=self._constraints)
+
+
+def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())
 
 
 def trace_of(traced: jax.stages.Traced) -> Trace:

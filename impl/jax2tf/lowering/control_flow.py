@@ -172,7 +172,9 @@ def _scan_loop(
     size = ctx.dim(length)
     ys = [
         tf.TensorArray(
-            dtypes.to_tf(aval.dtype), size, element_shape=_static(dtypes.physical_shape(aval))
+            dtypes.to_tf(aval.dtype),
+            size,
+            element_shape=ctx.static_shape(dtypes.physical_shape(aval)),
         )
         for aval in jaxpr.out_avals[n_carry:]
     ]
@@ -211,10 +213,6 @@ def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.
     if tf.executing_eagerly():
         return ctx.function(("loop", id(ctx.eqn)), loop, *operands)
     return loop(ctx, *operands)
-
-
-def _static(shape: Sequence[Any]) -> list[int | None]:
-    return [d if isinstance(d, int) else None for d in shape]
 
 
 def _as_list(result: Any) -> Tensors:

@@ -8,6 +8,7 @@ costs the TensorFlow ops and little else.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -18,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dtypes
+from jax2tf import compat, dims, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.lowering import keys, rules
 from jax2tf.lowering.rules import Context
@@ -34,9 +35,10 @@ SHARED_FUNCTION_MIN_EQUATIONS = 4
 class Lowering:
     """One run of a trace's jaxpr over tensors: the op set, the shared functions, the constants."""
 
-    def __init__(self, trace: Trace, op_set: str):
+    def __init__(self, trace: Trace, op_set: str, dim_values: dims.Values | None = None):
         self.trace = trace
         self.op_set = op_set
+        self.dim_values = dim_values or {}
         eager = tf.executing_eagerly()
         self._root_graph = None if eager else tf.compat.v1.get_default_graph()
         self._graph_constants: weakref.WeakKeyDictionary[Any, dict[Any, tf.Tensor]] = (
@@ -93,9 +95,19 @@ class Lowering:
           name: the function's name in graphs.
         """
         signature = tuple((a.dtype, tuple(a.shape.as_list())) for a in args)
+        sizes = {d: v for d, v in self.dim_values.items() if isinstance(v, int)}
+        # A function sees no tensor of the graph around it: unknown sizes are arguments too.
+        unknown = [d for d in self.dim_values if d not in sizes]
+        args = [*args, *(self.dim_values[d] for d in unknown)]
+
+        def with_dims(*inner: tf.Tensor) -> Any:
+            n = len(inner) - len(unknown)
+            values = {**sizes, **dict(zip(unknown, inner[n:], strict=True))}
+            return body(Lowering(self.trace, self.op_set, values), *inner[:n])
+
         function = self.trace.cached(
-            ("function", key, self.op_set, signature),
-            lambda: self._concrete_function(body, args, name),
+            ("function", key, self.op_set, signature, tuple(sizes.items()), tuple(unknown)),
+            lambda: self._concrete_function(with_dims, args, name),
         )
         return list(function(*args))
 
@@ -109,17 +121,45 @@ class Lowering:
         value = _as_numpy(value)
         if tf.executing_eagerly():
             return tf.constant(value)
-        graph = tf.compat.v1.get_default_graph()
         large = value.size > SMALL_CONSTANT_SIZE
-        if large and self._root_graph is not None:
-            graph = self._root_graph
-        pool = self._graph_constants.setdefault(graph, {})
         key = (value.dtype, value.shape, _address(value) if large else value.tobytes())
+        # The array is kept beside the tensor, so that its address stays its own.
+        make = functools.partial(_constant_and_array, value)
+        return self._pooled(key, make, "constants/", in_root=large)[0]
+
+    def dim(self, dim: Any) -> dims.Size:
+        """The size of a dimension; where only the run can tell, a tensor made once a graph."""
+        if isinstance(dim, int):
+            return dim
+        if not self._has_unknown_dims():
+            return dims.evaluate(dim, self.dim_values)
+        make = functools.partial(dims.evaluate, dim, self.dim_values)
+        return self._pooled(("dim", str(dim)), make, "dims/", in_root=True)
+
+    def shape(self, shape: Sequence[Any]) -> tuple[int, ...] | tf.Tensor:
+        """A shape as TensorFlow takes it."""
+        sizes = [self.dim(d) for d in shape]
+        if all(isinstance(size, int) for size in sizes):
+            return tuple(sizes)
+        make = functools.partial(tf.stack, sizes)
+        return self._pooled(("shape", *map(str, shape)), make, "dims/", in_root=True)
+
+    def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
+        """What is known of a shape before the run."""
+        if self._has_unknown_dims():
+            return [d if isinstance(d, int) else None for d in shape]
+        return [self.dim(d) for d in shape]
+
+    def _has_unknown_dims(self) -> bool:
+        return not all(isinstance(v, int) for v in self.dim_values.values())
+
+    def _pooled(self, key: Hashable, make: Callable[[], Any], scope: str, in_root: bool) -> Any:
+        graph = self._root_graph if in_root else tf.compat.v1.get_default_graph()
+        pool = self._graph_constants.setdefault(graph, {})
         if key not in pool:
-            with graph.as_default(), tf.name_scope("constants/"):
-                # The array is kept beside the tensor, so that its address stays its own.
-                pool[key] = (tf.constant(value), value)
-        return pool[key][0]
+            with graph.as_default(), tf.name_scope(scope):
+                pool[key] = make()
+        return pool[key]
 
     def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
         return self.trace.use_counts()[id(jaxpr)] > 1 and (
@@ -130,7 +170,7 @@ class Lowering:
         self, body: Callable[..., Any], args: Sequence[tf.Tensor], name: str
     ) -> Callable[..., Any]:
         def function(*inner: tf.Tensor) -> list[tf.Tensor]:
-            return [tf.identity(r) for r in body(Lowering(self.trace, self.op_set), *inner)]
+            return [tf.identity(r) for r in body(*inner)]
 
         function.__name__ = _identifier(name) or "shared"
         specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
@@ -145,7 +185,7 @@ class Lowering:
             if not step.multiple_results:
                 results = (results,)
             for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
-                slots[slot] = _checked(result, out.aval)
+                slots[slot] = self._checked(result, out.aval)
         except Exception as error:
             # Whatever went wrong, the reader wants to know where in their program.
             if not getattr(error, "__notes__", None):
@@ -154,6 +194,19 @@ class Lowering:
                     f"from {compat.user_source(step.eqn)}"
                 )
             raise
+
+    def _checked(self, result: Any, aval: Any) -> Any:
+        """The result of a rule, which must have the dtype and shape that JAX inferred."""
+        if not hasattr(aval, "dtype"):
+            return result
+        expected = dtypes.to_tf(aval.dtype)
+        if result.dtype != expected:
+            raise AssertionError(
+                f"a rule gave dtype {result.dtype.name}, but should {expected.name}"
+            )
+        if not tf.executing_eagerly():
+            result.set_shape(self.static_shape(dtypes.physical_shape(aval)))
+        return result
 
     def _read(self, slots: list[Any], ref: int | _Constant) -> Any:
         if isinstance(ref, int):
@@ -301,19 +354,10 @@ def _as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
     return np.zeros(array.shape, bool) if array.dtype == jax.dtypes.float0 else array
 
 
+def _constant_and_array(value: np.ndarray) -> tuple[tf.Tensor, np.ndarray]:
+    return tf.constant(value), value
+
+
 def _address(array: np.ndarray) -> tuple[Any, ...]:
     interface = array.__array_interface__
     return (interface["data"][0], interface["strides"])
-
-
-def _checked(result: Any, aval: Any) -> Any:
-    """The result of a rule, which must have the dtype and shape that JAX inferred."""
-    if not hasattr(aval, "dtype"):
-        return result
-    expected = dtypes.to_tf(aval.dtype)
-    if result.dtype != expected:
-        raise AssertionError(f"a rule gave dtype {result.dtype.name}, but should {expected.name}")
-    if not tf.executing_eagerly():
-        shape = dtypes.physical_shape(aval)
-        result.set_shape([d if isinstance(d, int) else None for d in shape])
-    return result

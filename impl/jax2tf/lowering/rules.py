@@ -93,13 +93,17 @@ class Context:
         """Whether XLA ops may be used."""
         return self._lowering.op_set == XLA
 
-    def dim(self, dim: Any) -> int:
-        """A dimension as an int, or as a scalar int32 tensor where it is symbolic."""
-        return int(dim)
+    def dim(self, dim: Any) -> Any:
+        """A dimension as an int, or as a scalar int32 tensor where only the run can tell."""
+        return self._lowering.dim(dim)
 
-    def shape(self, shape: Sequence[Any]) -> tuple[int, ...]:
-        """A shape as TensorFlow takes it: a tuple of ints, or an int32 vector if symbolic."""
-        return tuple(self.dim(d) for d in shape)
+    def shape(self, shape: Sequence[Any]) -> Any:
+        """A shape as TensorFlow takes it: a tuple of ints, or an int32 vector."""
+        return self._lowering.shape(shape)
+
+    def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
+        """What is known of a shape before the run, for tf.TensorShape and the like."""
+        return self._lowering.static_shape(shape)
 
     def inline(self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> list[tf.Tensor]:
         """Lowers a closed jaxpr in place."""
