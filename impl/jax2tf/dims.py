@@ -13,14 +13,15 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import tensorflow as tf
 from jax import export
 
-Size = int | tf.Tensor
-Values = Mapping[str, Size]
+# An int where it is known, else a scalar int32 tensor.
+Size: TypeAlias = Any
+Values: TypeAlias = Mapping[str, Size]
 
 
 class PolyShape(tuple):
@@ -134,7 +135,7 @@ class Equations:
     def __init__(self, equations: Sequence[tuple[Any, Size, str]]):
         self._all = [(_parse(str(dim)), size, where) for dim, size, where in equations]
         self.values: dict[str, Size] = {}
-        self._divisible: list[tuple[Size, int, str]] = []
+        self._divisible: list[tuple[Size, Size, str]] = []
         self._solve_all([e for e in self._all if _variables(e[0])])
 
     def check(self, constraints: Sequence[str]) -> list[tf.Operation]:
@@ -187,7 +188,7 @@ class Equations:
                 for expression, size, where in pending
                 if (linear := _linear(expression, self.values)) is not None
             ]
-            found = _eliminate(rows, [v for v in wanted if v not in self.values])
+            found = _eliminate(rows, [v for v in wanted if v not in self.values]) or _divide(rows)
             if not found:
                 missing = [v for v in wanted if v not in self.values]
                 raise ValueError(
@@ -196,14 +197,14 @@ class Equations:
                     + ". Name it alone, or in a linear expression, as a dimension of an argument"
                 )
             for name, numerator, denominator, where in found:
-                if denominator != 1:
+                if not _is_int(denominator) or denominator != 1:
                     self._divisible.append((numerator, denominator, where))
                     numerator = numerator // denominator
                 self.values[name] = numerator
 
 
-# A linear form over unknown variables: integer coefficients, and a known rest.
-_Linear = tuple[dict[str, int], Size]
+# A linear form over unknown variables: their coefficients, and a known rest.
+_Linear: TypeAlias = tuple[dict[str, Size], Size]
 
 
 def _linear(expression: ast.expr, values: Values) -> _Linear | None:
@@ -221,12 +222,12 @@ def _linear(expression: ast.expr, values: Values) -> _Linear | None:
             return _sum(_linear(left, values), _scale(_linear(right, values), -1))
         case ast.BinOp(left=left, op=ast.Mult(), right=right):
             for factor, other in ((left, right), (right, left)):
-                if not _variables(factor):
-                    return _scale(_linear(other, values), int(_evaluate(factor, values)))
+                if all(v in values for v in _variables(factor)):
+                    return _scale(_linear(other, values), _evaluate(factor, values))
     return None
 
 
-def _scale(form: _Linear | None, factor: int) -> _Linear | None:
+def _scale(form: _Linear | None, factor: Size) -> _Linear | None:
     if form is None:
         return None
     coefficients, rest = form
@@ -237,13 +238,24 @@ def _sum(a: _Linear | None, b: _Linear | None) -> _Linear | None:
     if a is None or b is None:
         return None
     coefficients = {v: a[0].get(v, 0) + b[0].get(v, 0) for v in {*a[0], *b[0]}}
-    return {v: c for v, c in coefficients.items() if c}, a[1] + b[1]
+    return {v: c for v, c in coefficients.items() if not _is_int(c) or c}, a[1] + b[1]
 
 
-def _eliminate(
-    rows: Sequence[tuple[_Linear, Size, str]], unknowns: Sequence[str]
-) -> list[tuple[str, Size, int, str]]:
-    """Gauss-Jordan elimination on exact fractions: `(variable, numerator, denominator, where)`.
+def _is_int(size: Size) -> bool:
+    return isinstance(size, int)
+
+
+def _divide(rows: Sequence[_Equation]) -> list[_Solved]:
+    """The variables that stand alone in an equation, times a size that only the run can tell."""
+    return [
+        (*form[0], size - form[1], *form[0].values(), where)
+        for form, size, where in rows
+        if len(form[0]) == 1
+    ]
+
+
+def _eliminate(rows: Sequence[_Equation], unknowns: Sequence[str]) -> list[_Solved]:
+    """Gauss-Jordan elimination on exact fractions.
 
     The coefficients are known when the function is converted, the right sides only when it runs:
     each row remembers how much of every original right side it holds.
@@ -251,7 +263,7 @@ def _eliminate(
     matrix: list[_Row] = [
         ({v: fractions.Fraction(c) for v, c in form[0].items()}, {i: fractions.Fraction(1)})
         for i, (form, _, _) in enumerate(rows)
-        if form[0]
+        if form[0] and all(_is_int(c) for c in form[0].values())
     ]
     pivots: set[int] = set()
     for variable in unknowns:
@@ -263,7 +275,7 @@ def _eliminate(
         pivots.add(k)
         pivot = matrix[k]
         matrix = [row if j == k else _without(row, pivot, variable) for j, row in enumerate(matrix)]
-    solved: dict[str, tuple[str, Size, int, str]] = {}
+    solved: dict[str, _Solved] = {}
     for row, origin in matrix:
         coefficients = {v: c for v, c in row.items() if c}
         if len(coefficients) != 1:
@@ -281,7 +293,10 @@ def _eliminate(
     return list(solved.values())
 
 
-_Row = tuple[dict[str, fractions.Fraction], dict[int, fractions.Fraction]]
+_Equation: TypeAlias = tuple[_Linear, Size, str]
+# Variable, numerator, denominator, and the equations it comes from.
+_Solved: TypeAlias = tuple[str, Size, Size, str]
+_Row: TypeAlias = tuple[dict[str, fractions.Fraction], dict[int, fractions.Fraction]]
 
 
 def _without(row: _Row, pivot: _Row, variable: str) -> _Row:

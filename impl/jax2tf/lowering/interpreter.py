@@ -154,7 +154,7 @@ class Lowering:
         return not all(isinstance(v, int) for v in self.dim_values.values())
 
     def _pooled(self, key: Hashable, make: Callable[[], Any], scope: str, in_root: bool) -> Any:
-        graph = self._root_graph if in_root else tf.compat.v1.get_default_graph()
+        graph: Any = self._root_graph if in_root else tf.compat.v1.get_default_graph()
         pool = self._graph_constants.setdefault(graph, {})
         if key not in pool:
             with graph.as_default(), tf.name_scope(scope):
@@ -279,7 +279,8 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
 
     def ref(atom: Any) -> int | _Constant:
         if isinstance(atom, jex_core.Literal):
-            return _Constant(_as_numpy(atom.val, atom.aval.dtype))
+            aval: Any = atom.aval
+                return _Constant(_as_numpy(atom.val, aval.dtype))
         return slots[atom]
 
     inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]

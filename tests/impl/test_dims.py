@@ -1,0 +1,188 @@
+"""Polymorphic shapes: specs, solving, evaluation, checks."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import jax2tf
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax2tf import dims
+
+MODES = {"graph": {}, "compiled": {"jit_compile": True}}
+
+
+def unknown(*shape):
+    return tf.TensorSpec(shape, tf.float32)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("spec", "signature", "fun", "sizes"),
+    [
+        ("b, _", [(None, 3)], lambda x: x + 1, [(1, 3), (5, 3)]),
+        ("(b, ...)", [(None, 3, 2)], lambda x: x * x.shape[0], [(2, 3, 2), (4, 3, 2)]),
+        ("b, 2*b", [(None, None)], lambda x: jnp.reshape(x, (-1,)), [(2, 4), (3, 6)]),
+        ("b, b", [(None, None)], lambda x: x @ x, [(2, 2), (3, 3)]),
+        ("b", [(None,)], lambda x: jnp.zeros((2 * x.shape[0] + 1,)) + x[0], [(2,), (3,)]),
+        ("b", [(None,)], lambda x: jnp.sum(x) / x.shape[0], [(2,), (3,)]),
+        ("b", [(None,)], lambda x: jnp.concatenate([x, x]).reshape(x.shape[0], 2), [(2,), (3,)]),
+        ("b", [(None,)], lambda x: jnp.arange(x.shape[0]) + x, [(2,), (3,)]),
+    ],
+)
+def test_one_graph_serves_every_size(mode, spec, signature, fun, sizes):
+    converted = jax2tf.convert(fun, polymorphic_shapes=spec)
+    specs = [unknown(*s) for s in signature]
+    graph = tf.function(converted, autograph=False, input_signature=specs, **MODES[mode])
+    for shape in sizes:
+        x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        expected = np.asarray(jax.jit(fun)(x))
+        np.testing.assert_allclose(np.asarray(graph(x)), expected, rtol=1e-5)
+        np.testing.assert_allclose(np.asarray(converted(x)), expected, rtol=1e-5)
+    assert graph.experimental_get_tracing_count() == 1
+
+
+def test_sizes_share_a_trace():
+    traces = []
+
+    def fun(x):
+        traces.append(x.shape)
+        return x
+
+    converted = jax2tf.convert(fun, polymorphic_shapes="b, _")
+    for n in (1, 2, 3):
+        assert converted(np.ones((n, 3), np.float32)).shape == (n, 3)
+    assert [str(t) for t in traces] == ["(b, 3)"]
+
+
+def test_known_dimensions_stay_known():
+    converted = jax2tf.convert(lambda x: jnp.tanh(x) @ jnp.ones((3, 4)), polymorphic_shapes="b, _")
+    graph = tf.function(converted, autograph=False).get_concrete_function(unknown(None, 3))
+    assert graph.output_shapes.as_list() == [None, 4]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "sizes", "values"),
+    [
+        (["a, b"], [(2, 3)], {"a": 2, "b": 3}),
+        (["a + b, a - b"], [(8, 2)], {"a": 5, "b": 3}),
+        (["2*a + 3*b", "a + b"], [(12,), (5,)], {"a": 3, "b": 2}),
+        (["a*b", "a"], [(6,), (2,)], {"a": 2, "b": 3}),
+        (["floordiv(a, 2)", "a"], [(2,), (5,)], {"a": 5}),
+        (["3*a + 2"], [(14,)], {"a": 4}),
+        (["max(a, 3), a"], [(3, 2)], {"a": 2}),
+    ],
+)
+def test_variables_are_solved(shapes, sizes, values):
+    scope = jax.export.SymbolicScope()
+    symbolic = [jax.export.symbolic_shape(s, scope=scope) for s in shapes]
+    solution = dims.solve(symbolic, [tf.zeros(s) for s in sizes], str)
+    assert solution.values == values
+    assert solution.check([]) == []
+
+
+class TestRefused:
+    """The argument, the spec, the shape and what to do are named."""
+
+    def test_unsolvable(self):
+        converted = jax2tf.convert(lambda x: x, polymorphic_shapes="mod(a, 3)")
+        with pytest.raises(ValueError, match=r"cannot solve dimension variable a .*args\[0\]"):
+            converted(np.ones(2))
+
+    def test_no_whole_solution(self):
+        converted = jax2tf.convert(lambda x: x, polymorphic_shapes="2*a + 1")
+        with pytest.raises(ValueError, match=r"args\[0\].shape\[0\]"):
+            converted(np.ones(4))
+
+    def test_unequal(self):
+        converted = jax2tf.convert(lambda x: x, polymorphic_shapes="b, b")
+        with pytest.raises(ValueError, match=r"args\[0\].shape\[1\] should be b.*b = 4"):
+            converted(np.ones((4, 5)))
+
+    def test_empty(self):
+        converted = jax2tf.convert(lambda x: x, polymorphic_shapes="b")
+        with pytest.raises(ValueError, match="variable b should be at least 1: 0 >= 1 is false"):
+            converted(np.ones(0))
+
+    def test_a_constraint(self):
+        converted = jax2tf.convert(
+            lambda x: x, polymorphic_shapes="b", polymorphic_constraints=["b >= 8"]
+        )
+        assert converted(np.ones(8)).shape == 8
+        with pytest.raises(ValueError, match="constraint b >= 8 does not hold: 7 >= 8 is false"):
+            converted(np.ones(7))
+
+    @pytest.mark.parametrize(
+        ("constraint", "size", "words"),
+        [
+            ("b >= 8", 7, "b >= 8"),
+            ("mod(b, 4) == 0", 6, r"mod\(b, 4\) == 0"),
+            ("b <= 3", 4, "b <= 3"),
+        ],
+    )
+    def test_in_a_graph_when_it_runs(self, constraint, size, words):
+        converted = jax2tf.convert(
+            lambda x: x * 2, polymorphic_shapes="b", polymorphic_constraints=[constraint]
+        )
+        graph = tf.function(converted, autograph=False, input_signature=[unknown(None)])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            graph(np.ones(size, np.float32))
+
+    @pytest.mark.parametrize(
+        ("spec", "words"),
+        [
+            ("b", "has 1 dimensions, but the argument has shape"),
+            ("b, 4", "does not fit its shape"),
+            ("b, _, c", "does not fit its shape|has 3 dimensions"),
+            ("(b, 3", "does not fit its shape"),
+            ("b, B*", "does not fit its shape"),
+        ],
+    )
+    def test_a_spec_that_does_not_fit(self, spec, words):
+        with pytest.raises(ValueError, match=words) as error:
+            jax2tf.convert(lambda x: x, polymorphic_shapes=spec)(np.ones((2, 3)))
+        assert "args[0]" in str(error.value)
+        assert repr(spec) in str(error.value)
+
+    def test_an_unknown_placeholder(self):
+        converted = tf.function(jax2tf.convert(lambda x: x, polymorphic_shapes="_, 3"))
+        with pytest.raises(ValueError, match="does not fit its shape"):
+            converted.get_concrete_function(unknown(None, 3))
+
+    def test_unknown_rank(self):
+        converted = tf.function(jax2tf.convert(lambda x: x, polymorphic_shapes="b, ..."))
+        with pytest.raises(ValueError, match="its rank is unknown"):
+            converted.get_concrete_function(tf.TensorSpec(None))
+
+    def test_a_tree_of_specs_that_is_no_prefix(self):
+        converted = jax2tf.convert(lambda x, y: x, polymorphic_shapes=["b, ..."])
+        with pytest.raises(ValueError, match="prefix of the positional arguments"):
+            converted(np.ones(2), np.ones(2))
+
+
+def test_a_prefix_of_specs():
+    def fun(tree, y):
+        return {"sum": tree["a"] + tree["b"] + y}
+
+    converted = jax2tf.convert(fun, polymorphic_shapes=["b, _", jax2tf.PolyShape("b", None)])
+    tree = {"a": np.ones((2, 3)), "b": np.ones((2, 3))}
+    assert converted(tree, np.ones((2, 3)))["sum"].shape == (2, 3)
+
+
+def test_gradients_of_a_polymorphic_function():
+    def fun(x):
+        return jnp.sum(jnp.sin(x)) / x.shape[0]
+
+    converted = jax2tf.convert(fun, polymorphic_shapes="b, _")
+
+    @tf.function(autograph=False, input_signature=[unknown(None, 2)])
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = converted(x)
+        return tape.gradient(y, x)
+
+    for n in (1, 3):
+        x = np.random.default_rng(n).normal(size=(n, 2)).astype(np.float32)
+        np.testing.assert_allclose(gradient(x), jax.grad(fun)(x), rtol=1e-5)
