@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import jax2tf
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import jax2tf
 from jax2tf import dims
 
 MODES = {"graph": {}, "compiled": {"jit_compile": True}}

@@ -280,7 +280,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
     def ref(atom: Any) -> int | _Constant:
         if isinstance(atom, jex_core.Literal):
             aval: Any = atom.aval
-                return _Constant(_as_numpy(atom.val, aval.dtype))
+            return _Constant(_as_numpy(atom.val, aval.dtype))
         return slots[atom]
 
     inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
