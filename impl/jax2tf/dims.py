@@ -13,7 +13,7 @@ import functools
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import tensorflow as tf
@@ -303,11 +303,17 @@ def _without(row: _Row, pivot: _Row, variable: str) -> _Row:
     factor = row[0].get(variable, fractions.Fraction(0)) / pivot[0][variable]
     if not factor:
         return row
+    return _minus(row[0], factor, pivot[0]), _minus(row[1], factor, pivot[1])
+
+
+_Key = TypeVar("_Key")
+
+
+def _minus(
+    a: dict[_Key, fractions.Fraction], factor: fractions.Fraction, b: dict[_Key, fractions.Fraction]
+) -> dict[_Key, fractions.Fraction]:
     zero = fractions.Fraction(0)
-    return tuple(  # type: ignore[return-value]
-        {k: a.get(k, zero) - factor * b.get(k, zero) for k in {*a, *b}}
-        for a, b in zip(row, pivot, strict=True)
-    )
+    return {k: a.get(k, zero) - factor * b.get(k, zero) for k in {*a, *b}}
 
 
 def _require(
