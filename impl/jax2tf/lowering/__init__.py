@@ -12,8 +12,12 @@ from jax2tf.lowering import (
     convolution,
     cumulative,
     elementwise,
+    fft,
+    indexing,
+    linalg,
     random,
     reductions,
+    scatter,
     special,
 )
 from jax2tf.lowering.interpreter import Lowering
@@ -29,7 +33,11 @@ __all__ = [
     "convolution",
     "cumulative",
     "elementwise",
+    "fft",
+    "indexing",
+    "linalg",
     "random",
     "reductions",
+    "scatter",
     "special",
 ]

@@ -1,0 +1,294 @@
+"""Indexing: dynamic_slice, dynamic_update_slice and gather.
+
+Out of bounds means what it means to JAX: slices are moved in bounds, and so are the windows of a
+gather, or they are filled as a whole. TensorFlow's kernels would raise on a CPU and read zeros on a
+GPU, so they get to see clamped indices only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+from jax import lax
+
+from jax2tf import dtypes
+from jax2tf.compat import xla_data, xla_ops
+from jax2tf.lowering import index_windows as iw
+from jax2tf.lowering.index_windows import Windows, wide
+from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+
+
+@register("dynamic_slice")
+def _dynamic_slice(
+    ctx: Context, operand: tf.Tensor, *starts: tf.Tensor, slice_sizes: Sequence[Any]
+) -> tf.Tensor:
+    shape = dtypes.physical_shape(ctx.avals_in[0])
+    sizes = (*slice_sizes, *shape[len(slice_sizes) :])
+    begin = _slice_begin(ctx, shape, sizes, starts)
+    if begin is None:
+        return tf.identity(operand)
+    moved = wide(operand)
+    return tf.cast(tf.slice(moved, begin, ctx.shape(sizes)), operand.dtype)
+
+
+@register("dynamic_update_slice", op_sets=(XLA,))
+def _dynamic_update_slice(
+    ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
+) -> tf.Tensor:
+    shape = dtypes.physical_shape(ctx.avals_in[0])
+    indices = [iw.as_index(s) for s in starts]
+    common = tf.int64 if any(s.dtype == tf.int64 for s in indices) else tf.int32
+    begin = [tf.cast(s, common) for s in indices]
+    begin += [tf.zeros([], common)] * (len(shape) - len(begin))
+    if not begin:
+        return tf.identity(update)
+    result = xla_ops.xla_dynamic_update_slice(wide(operand), wide(update), tf.stack(begin))
+    return tf.cast(result, operand.dtype)
+
+
+@register("dynamic_update_slice", op_sets=(NO_XLA,))
+def _dynamic_update_slice_without_xla(
+    ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
+) -> tf.Tensor:
+    # A select over a range, not a scatter: graph readers take it inside their loops.
+    shape, sizes = (dtypes.physical_shape(aval) for aval in ctx.avals_in[:2])
+    result, inside = wide(update), None
+    for d, start in enumerate(starts):
+        if shape[d] == sizes[d]:
+            continue
+        start = _clamped_start(ctx, start, shape[d], sizes[d])
+        offset = tf.range(tf.cast(ctx.dim(shape[d]), start.dtype)) - start
+        size = tf.cast(ctx.dim(sizes[d]), start.dtype)
+        if sizes[d] == 0:
+            return tf.identity(operand)
+        if sizes[d] != 1:
+            result = tf.gather(result, tf.maximum(tf.minimum(offset, size - 1), 0), axis=d)
+            here = tf.logical_and(tf.greater_equal(offset, 0), tf.less(offset, size))
+        else:
+            here = tf.equal(offset, 0)
+        here = tf.reshape(here, [-1] + [1] * (len(shape) - 1 - d))
+        inside = here if inside is None else tf.logical_and(inside, here)
+    if inside is None:
+        return tf.identity(update)
+    return tf.cast(tf.where(inside, result, wide(operand)), operand.dtype)
+
+
+def _slice_begin(
+    ctx: Context, shape: Sequence[Any], sizes: Sequence[Any], starts: Sequence[tf.Tensor]
+) -> tf.Tensor | None:
+    """Where a slice begins, clamped; None if there is one place only."""
+    begin: list[Any] = [0] * len(shape)
+    free = [d for d in range(len(starts)) if shape[d] != sizes[d]]
+    for d in free:
+        begin[d] = _clamped_start(ctx, starts[d], shape[d], sizes[d])
+    if not free:
+        return None
+    common = tf.int64 if any(begin[d].dtype == tf.int64 for d in free) else tf.int32
+    return tf.stack([tf.cast(b, common) for b in begin])
+
+
+def _clamped_start(ctx: Context, start: tf.Tensor, dim: Any, size: Any) -> tf.Tensor:
+    start = iw.as_index(start)
+    return tf.maximum(tf.minimum(start, tf.cast(ctx.dim(dim - size), start.dtype)), 0)
+
+
+@register("gather")
+def _gather(
+    ctx: Context,
+    operand: tf.Tensor,
+    indices: tf.Tensor,
+    *,
+    dimension_numbers: lax.GatherDimensionNumbers,
+    slice_sizes: Sequence[Any],
+    mode: lax.GatherScatterMode,
+    fill_value: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+) -> tf.Tensor:
+    del indices_are_sorted, unique_indices  # Hints to XLA; they change no value.
+    shape = dtypes.physical_shape(ctx.avals_in[0])
+    key_dims = shape[len(slice_sizes) :]
+    out_shape = dtypes.physical_shape(ctx.avals_out[0])
+    if key_dims:
+        dimension_numbers = _with_trailing_offsets(dimension_numbers, len(out_shape), len(key_dims))
+    windows = iw.gather_windows(
+        shape, ctx.avals_in[1].shape, len(out_shape), dimension_numbers, (*slice_sizes, *key_dims)
+    )
+    if 0 in out_shape:
+        return tf.zeros(ctx.shape(out_shape), operand.dtype)
+    starts = iw.as_index(indices)
+    moved = wide(operand)
+    if ctx.enable_xla and not _reads_directly(windows):
+        # XlaGather clamps by itself.
+        result = _xla_gather(ctx, moved, starts, windows, dimension_numbers)
+        in_bounds = None if _clips(mode) else iw.clamped(ctx, starts, windows)
+    else:
+        in_bounds = iw.clamped(ctx, starts, windows)
+        result = _read(ctx, moved, in_bounds, windows)
+    if not _clips(mode) and windows.indexed:
+        inside = iw.in_bounds(starts, in_bounds)
+        inside = iw.spread(ctx, inside, windows, windows.batch_labels, windows.layout)
+        fill = tf.constant(_fill(fill_value, ctx.avals_out[0].dtype), operand.dtype)
+        result = tf.where(inside, result, tf.cast(fill, result.dtype))
+    return tf.cast(result, operand.dtype)
+
+
+def _clips(mode: lax.GatherScatterMode) -> bool:
+    # XLA clamps a gather that was promised to be in bounds, and drops such a scatter.
+    return mode in (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def _with_trailing_offsets(
+    numbers: lax.GatherDimensionNumbers, rank: int, count: int
+) -> lax.GatherDimensionNumbers:
+    """Dimension numbers of a gather of keys, whose data has `count` dimensions more at the end."""
+    offsets = (*numbers.offset_dims, *range(rank - count, rank))
+    return lax.GatherDimensionNumbers(
+        offset_dims=offsets,
+        collapsed_slice_dims=numbers.collapsed_slice_dims,
+        start_index_map=numbers.start_index_map,
+        operand_batching_dims=numbers.operand_batching_dims,
+        start_indices_batching_dims=numbers.start_indices_batching_dims,
+    )
+
+
+def _fill(value: Any, dtype: Any) -> np.ndarray:
+    """What a gather reads out of bounds; jax.lax.gather documents the defaults."""
+    if dtypes.is_key(dtype):
+        dtype = dtypes.key_data(dtype).dtype
+    if value is None:
+        if jax.dtypes.issubdtype(dtype, np.inexact):
+            value = np.nan
+        elif dtype == np.bool_:
+            value = True
+        else:
+            limits = ml_dtypes.iinfo(dtype)
+            value = limits.min if limits.min < 0 else limits.max
+    return np.asarray(value).astype(dtype)
+
+
+def _reads_directly(windows: Windows) -> bool:
+    """Whether one tf.gather or tf.gather_nd does it, with nothing to move before or after."""
+    if windows.partial or any(windows.sizes[d] != 1 for d in windows.varying):
+        return False
+    if not windows.varying:
+        return not windows.batching
+    operand = [d for d in range(len(windows.shape)) if d not in windows.aligned]
+    batch = [i for i in range(len(windows.batch_shape)) if ("batch", i) not in _aligned(windows)]
+    batching = [("batch", i) for _, i in windows.batching]
+    if len(windows.varying) == 1:
+        at = operand.index(windows.varying[0])
+        order = [
+            *batching,
+            *(("window", d) for d in operand[:at]),
+            *(("batch", i) for i in batch),
+            *(("window", d) for d in operand[at + 1 :]),
+        ]
+        in_front = iw.is_identity([*windows.aligned, *operand]) and iw.is_identity(
+            [*(i for _, i in windows.batching), *batch]
+        )
+    else:
+        depth = len(windows.varying)
+        order = [*windows.batch_labels, *(("window", d) for d in operand[depth:])]
+        in_front = windows.varying == windows.indexed == tuple(range(depth)) and not batching
+    layout = [label for label in windows.layout if label in order]
+    return in_front and layout == [label for label in order if label in windows.layout]
+
+
+def _aligned(windows: Windows) -> list[iw.Label]:
+    return [("batch", i) for _, i in windows.batching]
+
+
+def _read(ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows) -> tf.Tensor:
+    """A gather in standard ops, all of whose windows are in bounds."""
+    if windows.partial:
+        sizes = [
+            s if d in windows.partial else n
+            for d, (s, n) in enumerate(zip(windows.sizes, windows.shape, strict=True))
+        ]
+        x = tf.slice(x, [0] * len(sizes), ctx.shape(sizes))
+    if len(windows.varying) == 0:
+        result, labels = _read_everything(ctx, x, windows)
+    elif len(windows.varying) == 1:
+        result, labels = _read_along(ctx, x, starts, windows, windows.varying[0])
+    else:
+        result, labels = _read_points(ctx, x, starts, windows)
+    return iw.rearranged(ctx, result, windows, labels, windows.layout)
+
+
+def _read_everything(
+    ctx: Context, x: tf.Tensor, windows: Windows
+) -> tuple[tf.Tensor, list[iw.Label]]:
+    """Every window is the whole operand: it is repeated along the batch."""
+    rest = [d for d in range(len(windows.shape)) if d not in windows.aligned]
+    x = iw.transposed(x, [*windows.aligned, *rest])
+    window = [("window", d) for d in rest]
+    labels = [*windows.batch_labels, *window]
+    x = iw.spread(ctx, x, windows, [*_aligned(windows), *window], labels)
+    return tf.broadcast_to(x, ctx.shape([windows.size(n) for n in labels])), labels
+
+
+def _read_along(
+    ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows, dim: int
+) -> tuple[tf.Tensor, list[iw.Label]]:
+    """Windows differ in one dimension: tf.gather, its batch_dims for batching dimensions."""
+    rest = [d for d in range(len(windows.shape)) if d not in windows.aligned]
+    x = iw.transposed(x, [*windows.aligned, *rest])
+    indices = iw.coordinate(starts, windows, dim)
+    aligned = [i for _, i in windows.batching]
+    batch = [i for i in range(len(windows.batch_shape)) if i not in aligned]
+    indices = iw.transposed(indices, [*aligned, *batch])
+    read = [("batch", i) for i in batch]
+    if windows.sizes[dim] != 1:
+        steps = tf.range(tf.cast(ctx.dim(windows.sizes[dim]), indices.dtype))
+        indices = tf.expand_dims(indices, -1) + steps
+        read.append(("window", dim))
+    at = rest.index(dim)
+    labels = [
+        *_aligned(windows),
+        *(("window", d) for d in rest[:at]),
+        *read,
+        *(("window", d) for d in rest[at + 1 :]),
+    ]
+    result = tf.gather(x, indices, axis=len(aligned) + at, batch_dims=len(aligned))
+    return result, labels
+
+
+def _read_points(
+    ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows
+) -> tuple[tf.Tensor, list[iw.Label]]:
+    """Windows differ in several dimensions: tf.gather_nd of each of their points."""
+    dims = sorted((*windows.aligned, *windows.varying))
+    rest = [d for d in range(len(windows.shape)) if d not in dims]
+    indices, labels = iw.grid(ctx, starts, windows, dims)
+    result = tf.gather_nd(iw.transposed(x, [*dims, *rest]), indices)
+    return result, [*labels, *(("window", d) for d in rest)]
+
+
+def _xla_gather(
+    ctx: Context,
+    x: tf.Tensor,
+    starts: tf.Tensor,
+    windows: Windows,
+    numbers: lax.GatherDimensionNumbers,
+) -> tf.Tensor:
+    message = xla_data.GatherDimensionNumbers(
+        offset_dims=numbers.offset_dims,
+        collapsed_slice_dims=numbers.collapsed_slice_dims,
+        start_index_map=numbers.start_index_map,
+        operand_batching_dims=numbers.operand_batching_dims,
+        start_indices_batching_dims=numbers.start_indices_batching_dims,
+        index_vector_dim=len(windows.batch_shape),
+    )
+    return xla_ops.xla_gather(
+        operand=x,
+        start_indices=starts,
+        slice_sizes=tf.cast(ctx.shape(windows.sizes), starts.dtype),
+        dimension_numbers=message.SerializeToString(),
+        indices_are_sorted=False,
+    )

@@ -1,0 +1,3 @@
+"""Linear algebra: factorisations, eigenvalues, solves."""
+
+from __future__ import annotations

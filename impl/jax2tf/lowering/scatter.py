@@ -1,0 +1,307 @@
+"""Scatter: scatter, scatter_add, _sub, _mul, _min, _max and scatter_apply of any function.
+
+A window of updates that is not in bounds as a whole is dropped. Updates of the same element are
+combined one after the other, in the order of the indices.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf import dtypes
+from jax2tf.compat import xla_data, xla_ops
+from jax2tf.lowering import index_windows as iw
+from jax2tf.lowering.index_windows import Windows, wide
+from jax2tf.lowering.rules import Context, register
+
+Write = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
+
+_COMBINERS: dict[str, Callable[..., jax.Array]] = {
+    "scatter-add": lax.add,
+    "scatter-sub": lax.sub,
+    "scatter-mul": lax.mul,
+    "scatter-min": lax.min,
+    "scatter-max": lax.max,
+}
+
+
+@register("scatter", *_COMBINERS)
+def _scatter(
+    ctx: Context,
+    operand: tf.Tensor,
+    indices: tf.Tensor,
+    updates: tf.Tensor,
+    *,
+    dimension_numbers: lax.ScatterDimensionNumbers,
+    mode: lax.GatherScatterMode,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    update_jaxpr: jex_core.Jaxpr | None,
+    update_consts: Sequence[Any],
+) -> tf.Tensor:
+    del indices_are_sorted  # A hint to XLA; it changes no value.
+    shape, _, updates_shape = (dtypes.physical_shape(aval) for aval in ctx.avals_in)
+    if 0 in shape or 0 in updates_shape:
+        return tf.identity(operand)
+    key_dims = len(shape) - len(ctx.avals_in[0].shape)
+    if key_dims:
+        dimension_numbers = _with_trailing_windows(dimension_numbers, len(updates_shape), key_dims)
+    windows = iw.scatter_windows(shape, ctx.avals_in[1].shape, updates_shape, dimension_numbers)
+    starts = iw.as_index(indices)
+    clips = mode == lax.GatherScatterMode.CLIP
+    if clips:
+        starts = iw.clamped(ctx, starts, windows)
+    combiner = _combiner(ctx, update_jaxpr, update_consts)
+    kernel = _kernel(ctx, combiner)
+    args = wide(operand), starts, wide(updates), windows
+    # XLA's scatter loses updates when index vectors are empty.
+    use_xla = ctx.enable_xla and windows.indexed and not (kernel and _writes_directly(windows))
+    if use_xla:
+        result = _xla_scatter(ctx, *args, dimension_numbers, combiner)
+    else:
+        result = _write(ctx, *args, kernel or _fold(ctx, combiner, unique_indices), clips)
+    return tf.cast(result, operand.dtype)
+
+
+def _with_trailing_windows(
+    numbers: lax.ScatterDimensionNumbers, rank: int, count: int
+) -> lax.ScatterDimensionNumbers:
+    """Dimension numbers of a scatter of keys, whose data has `count` dimensions more at the end."""
+    return lax.ScatterDimensionNumbers(
+        update_window_dims=(*numbers.update_window_dims, *range(rank - count, rank)),
+        inserted_window_dims=numbers.inserted_window_dims,
+        scatter_dims_to_operand_dims=numbers.scatter_dims_to_operand_dims,
+        operand_batching_dims=numbers.operand_batching_dims,
+        scatter_indices_batching_dims=numbers.scatter_indices_batching_dims,
+    )
+
+
+def _combiner(
+    ctx: Context, jaxpr: jex_core.Jaxpr | None, consts: Sequence[Any]
+) -> jex_core.ClosedJaxpr | None:
+    """What makes an element of an element and its update; None if the update replaces it."""
+    name = ctx.eqn.primitive.name
+    if name in _COMBINERS:
+        return _named_combiner(name, ctx.avals_out[0].dtype)
+    return None if jaxpr is None else jex_core.ClosedJaxpr(jaxpr, consts)
+
+
+@functools.cache
+def _named_combiner(name: str, dtype: np.dtype) -> jex_core.ClosedJaxpr:
+    scalar = jax.ShapeDtypeStruct((), dtype)
+    return jax.make_jaxpr(_COMBINERS[name])(scalar, scalar)
+
+
+def _kernel(ctx: Context, combiner: jex_core.ClosedJaxpr | None) -> Write | None:
+    """The TensorFlow op that writes all updates at once, if one does what JAX does."""
+    name, dtype = ctx.eqn.primitive.name, ctx.out
+    if combiner is None:
+        return _ignoring(tf.raw_ops.TensorScatterUpdate)
+    narrow = dtype.is_floating and dtype.size == 1
+    if name in ("scatter-add", "scatter-sub") and not narrow:
+        # In a wider dtype, sums would be rounded once instead of at each step.
+        adds = name == "scatter-add"
+        return _ignoring(tf.raw_ops.TensorScatterAdd if adds else tf.raw_ops.TensorScatterSub)
+    if name in ("scatter-min", "scatter-max"):
+        extreme = _ignoring(
+            tf.raw_ops.TensorScatterMin if name == "scatter-min" else tf.raw_ops.TensorScatterMax
+        )
+        if dtype.is_integer:
+            return extreme
+        if dtype.is_bool:
+            return _as_int8(extreme)
+        if dtype.is_floating and not ctx.enable_xla:
+            return _ordered(extreme, nan_last=name == "scatter-max")
+    return None
+
+
+def _ignoring(op: Callable[..., tf.Tensor]) -> Write:
+    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        return op(tensor=x, indices=indices, updates=updates, bad_indices_policy="IGNORE")
+
+    return write
+
+
+def _as_int8(write: Write) -> Write:
+    def write_bools(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        return tf.cast(write(tf.cast(x, tf.int8), indices, tf.cast(updates, tf.int8)), tf.bool)
+
+    return write_bools
+
+
+def _ordered(extreme: Write, nan_last: bool) -> Write:
+    """Minimum or maximum of floats by way of integers in the same order.
+
+    TensorFlow's own kernels lose NaN and do not tell the zeros apart. As integers, the bits of
+    floats are ordered once those of negative numbers are flipped; NaN goes to whichever end wins.
+    """
+
+    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        double = x.dtype == tf.float64
+        floats, integers = (tf.float64, tf.int64) if double else (tf.float32, tf.int32)
+        magnitude = tf.constant(integers.max, integers)
+
+        def flip(bits: tf.Tensor) -> tf.Tensor:
+            return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, magnitude), bits)
+
+        def order(values: tf.Tensor) -> tf.Tensor:
+            values = tf.cast(values, floats)
+            nan = tf.constant(math.nan if nan_last else -math.nan, floats)
+            return flip(tf.bitcast(tf.where(tf.math.is_nan(values), nan, values), integers))
+
+        result = extreme(order(x), indices, order(updates))
+        return tf.cast(tf.bitcast(flip(result), floats), x.dtype)
+
+    return write
+
+
+def _fold(ctx: Context, combiner: jex_core.ClosedJaxpr | None, unique: bool) -> Write:
+    """Any combiner: the first update of each element at once, then the second of each, ..."""
+
+    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        depth = indices.shape[-1]
+        indices = tf.reshape(indices, [-1, depth])
+        updates = tf.reshape(updates, tf.concat([[-1], tf.shape(x)[depth:]], 0))
+        bounds = tf.cast(tf.shape(x)[:depth], indices.dtype)
+        near = tf.maximum(tf.minimum(indices, bounds - 1), 0)
+        inside = tf.reduce_all(tf.equal(near, indices), -1)
+        replace = _ignoring(tf.raw_ops.TensorScatterUpdate)
+
+        def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+            combined = _elementwise(ctx, combiner, tf.gather_nd(x, near), updates)
+            return replace(x, tf.where(tf.expand_dims(chosen, -1), near, -1), combined)
+
+        if unique:
+            return step(inside, x)
+        turn = tf.where(inside, _occurrence(near, bounds), -1)
+        return tf.while_loop(
+            lambda i, _: tf.less_equal(i, tf.reduce_max(turn)),
+            lambda i, x: (i + 1, step(tf.equal(turn, i), x)),
+            (tf.zeros([], turn.dtype), x),
+        )[1]
+
+    return write
+
+
+def _occurrence(indices: tf.Tensor, bounds: tf.Tensor) -> tf.Tensor:
+    """For each index vector, how many equal ones come before it."""
+    strides = tf.math.cumprod(bounds, exclusive=True, reverse=True)
+    places = tf.reduce_sum(indices * strides, -1)
+    order = tf.argsort(places, stable=True)
+    ordered = tf.gather(places, order)
+    first = tf.searchsorted(ordered, ordered, side="left")
+    turns = tf.range(tf.size(order)) - first
+    return tf.gather(turns, tf.argsort(order))
+
+
+def _elementwise(
+    ctx: Context, combiner: jex_core.ClosedJaxpr, current: tf.Tensor, updates: tf.Tensor
+) -> tf.Tensor:
+    """The combiner, which is a jaxpr of scalars, on arrays."""
+    dtype = combiner.in_avals[0].dtype
+    length = math.prod(dtypes.physical_shape(ctx.avals_in[2]))
+
+    def make() -> tuple[jex_core.ClosedJaxpr, jex_core.ClosedJaxpr]:
+        vector = jax.ShapeDtypeStruct((length,), dtype)
+        function = jax.vmap(jex_core.jaxpr_as_fun(combiner))
+        return jax.make_jaxpr(function)(vector, vector), combiner
+
+    vectorized, _ = ctx.cached(("elementwise", id(combiner.jaxpr), length), make)
+    vectors = (tf.cast(tf.reshape(v, [-1]), ctx.out) for v in (current, updates))
+    (result,) = ctx.inline(vectorized, *vectors)
+    return tf.reshape(tf.cast(result, updates.dtype), tf.shape(updates))
+
+
+def _writes_directly(windows: Windows) -> bool:
+    """Whether updates are rows of the operand as they are, with nothing to move."""
+    depth = len(windows.indexed)
+    return (
+        depth > 0
+        and windows.varying == windows.indexed == tuple(range(depth))
+        and all(windows.sizes[d] == 1 for d in windows.indexed)
+        and not windows.batching
+        and not windows.partial
+        and list(windows.layout)
+        == [*windows.batch_labels, *(("window", d) for d in range(depth, len(windows.shape)))]
+    )
+
+
+def _write(
+    ctx: Context,
+    x: tf.Tensor,
+    starts: tf.Tensor,
+    updates: tf.Tensor,
+    windows: Windows,
+    write: Write,
+    in_bounds: bool,
+) -> tf.Tensor:
+    """A scatter in standard ops: rows of the operand, indexed by the dimensions that vary."""
+    dims = sorted({*windows.aligned, *windows.varying, *windows.partial})
+    rest = [d for d in range(len(windows.shape)) if d not in dims]
+    rows = iw.transposed(x, [*dims, *rest])
+    if dims:
+        indices, labels = iw.grid(ctx, starts, windows, dims)
+    else:
+        # Every window is the whole operand: it becomes the one row of an array.
+        rows, labels = tf.expand_dims(rows, 0), windows.batch_labels
+        indices = tf.zeros(ctx.shape([*windows.batch_shape, 1]), starts.dtype)
+    if not in_bounds and any(windows.sizes[d] != 1 or d not in dims for d in windows.indexed):
+        # The kernel drops elements out of bounds one by one; a window is dropped as a whole.
+        inside = iw.in_bounds(starts, iw.clamped(ctx, starts, windows))
+        inside = iw.spread(ctx, inside, windows, windows.batch_labels, [*labels, ("index", 0)])
+        indices = tf.where(inside, indices, -1)
+    window = [("window", d) for d in rest]
+    updates = iw.rearranged(ctx, updates, windows, windows.layout, [*labels, *window])
+    if not labels:
+        # TensorFlow's kernels want at least one batch dimension.
+        indices, updates = tf.expand_dims(indices, 0), tf.expand_dims(updates, 0)
+    rows = write(rows, indices, updates)
+    if not dims:
+        return tf.squeeze(rows, 0)
+    return iw.transposed(rows, np.argsort([*dims, *rest]).tolist())
+
+
+def _xla_scatter(
+    ctx: Context,
+    x: tf.Tensor,
+    starts: tf.Tensor,
+    updates: tf.Tensor,
+    windows: Windows,
+    numbers: lax.ScatterDimensionNumbers,
+    combiner: jex_core.ClosedJaxpr | None,
+) -> tf.Tensor:
+    message = xla_data.ScatterDimensionNumbers(
+        update_window_dims=numbers.update_window_dims,
+        inserted_window_dims=numbers.inserted_window_dims,
+        scatter_dims_to_operand_dims=numbers.scatter_dims_to_operand_dims,
+        input_batching_dims=numbers.operand_batching_dims,
+        scatter_indices_batching_dims=numbers.scatter_indices_batching_dims,
+        index_vector_dim=len(windows.batch_shape),
+    )
+    return xla_ops.xla_scatter(
+        operand=x,
+        scatter_indices=starts,
+        updates=updates,
+        update_computation=(
+            _replacement(x.dtype) if combiner is None else ctx.computation(combiner, x.dtype)
+        ),
+        dimension_numbers=message.SerializeToString(),
+        indices_are_sorted=False,
+    )
+
+
+@functools.cache
+def _replacement(dtype: tf.DType) -> Any:
+    scalar = tf.TensorSpec([], dtype)
+    with tf.init_scope():
+        function = tf.function(lambda current, update: update, autograph=False)
+        return function.get_concrete_function(scalar, scalar)
