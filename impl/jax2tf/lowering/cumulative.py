@@ -1,3 +1,156 @@
-"""Cumulative reductions: cumsum, cumprod, cummax, cummin, cumlogsumexp."""
+"""Cumulative reductions: cumsum, cumprod, cummax, cummin, cumlogsumexp.
+
+All take O(n) or O(n log n) work: TensorFlow's own kernels are linear, XLA turns the windows that
+grow with the index into scans, and without XLA the scan is JAX's, over standard ops.
+"""
 
 from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf.compat import xla_ops
+from jax2tf.lowering.reductions import WIDER
+from jax2tf.lowering.rules import Context, register
+
+Combine = Callable[[Any, Any], Any]
+
+# XLA has kernels of Cumsum and Cumprod for 32 and 64 bits only. Integers wrap alike in any dtype of
+# at least as many bits; narrow floats are rounded once, at the end.
+_ACCUMULATOR = WIDER | {
+    "bfloat16": tf.float32,
+    "float16": tf.float32,
+    "int8": tf.int32,
+    "int16": tf.int32,
+    "uint8": tf.int32,
+    "uint16": tf.int32,
+    "uint32": tf.int32,
+    "uint64": tf.int64,
+}
+
+
+@register("cumsum")
+def _cumsum(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+    if _by_associative_scan():
+        return _scan(ctx, lax.add, 0, x, axis, reverse)
+    if x.dtype.is_complex:
+        return tf.complex(
+            tf.cumsum(tf.math.real(x), axis, reverse=reverse),
+            tf.cumsum(tf.math.imag(x), axis, reverse=reverse),
+        )
+    return _accumulated(lambda x: tf.cumsum(x, axis, reverse=reverse), x)
+
+
+@register("cumprod")
+def _cumprod(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+    if x.dtype.is_complex or _by_associative_scan():
+        return _scan(ctx, lax.mul, 1, x, axis, reverse)
+    return _accumulated(lambda x: tf.math.cumprod(x, axis, reverse=reverse), x)
+
+
+@register("cummax")
+def _cummax(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+    return _scan(ctx, lax.max, _limits(x.dtype)[0], x, axis, reverse)
+
+
+@register("cummin")
+def _cummin(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+    return _scan(ctx, lax.min, _limits(x.dtype)[1], x, axis, reverse)
+
+
+@register("cumlogsumexp")
+def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+    if x.dtype.is_complex or _by_associative_scan():
+        return _scan(ctx, jnp.logaddexp, -math.inf, x, axis, reverse)
+
+    def function(x: tf.Tensor) -> tf.Tensor:
+        # TensorFlow's kernel steps over NaNs and makes NaN of two infinities; a sum keeps both.
+        ordinary = x < math.inf
+        zero = tf.zeros([], x.dtype)
+        result = tf.math.cumulative_logsumexp(tf.where(ordinary, x, zero), axis, reverse=reverse)
+        return result + tf.cumsum(tf.where(ordinary, zero, x), axis, reverse=reverse)
+
+    return _accumulated(function, x)
+
+
+def _accumulated(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+    accumulator = _ACCUMULATOR.get(x.dtype.name)
+    if accumulator is None:
+        return function(x)
+    return tf.cast(function(tf.cast(x, accumulator)), x.dtype)
+
+
+def _limits(dtype: tf.DType) -> tuple[float, float]:
+    return (dtype.min, dtype.max) if dtype.is_integer else (-math.inf, math.inf)
+
+
+def _by_associative_scan() -> bool:
+    # JAX still has the switch that its own jax2tf read.
+    return bool(jax.config.jax2tf_associative_scan_reductions)
+
+
+def _scan(
+    ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, reverse: bool
+) -> tf.Tensor:
+    if 0 in ctx.avals_in[0].shape:
+        return x
+    if ctx.enable_xla and not _by_associative_scan():
+        return _window_scan(ctx, combine, identity, x, axis, reverse)
+    return _associative_scan(ctx, combine, x, axis, reverse)
+
+
+def _window_scan(
+    ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, reverse: bool
+) -> tf.Tensor:
+    """Each element's window reaches back to the start of the axis, or on to its end."""
+    (aval,) = ctx.avals_in
+    storage = WIDER.get(x.dtype.name, x.dtype)
+    ones = [1] * len(aval.shape)
+    window, padding = list(ones), [[0, 0] for _ in ones]
+    window[axis] = ctx.dim(aval.shape[axis])
+    padding[axis][1 if reverse else 0] = window[axis] - 1
+    result = xla_ops.xla_reduce_window(
+        tf.cast(x, storage),
+        tf.cast(tf.constant(identity, storage.real_dtype), storage),
+        window,
+        ones,
+        ones,
+        ones,
+        padding,
+        computation=ctx.computation(_scalar_jaxpr(combine, aval.dtype), storage),
+    )
+    return tf.cast(result, x.dtype)
+
+
+@functools.cache
+def _scalar_jaxpr(combine: Combine, dtype: Any) -> jex_core.ClosedJaxpr:
+    scalar = jax.ShapeDtypeStruct((), dtype)
+    return jax.make_jaxpr(combine)(scalar, scalar)
+
+
+def _associative_scan(
+    ctx: Context, combine: Combine, x: tf.Tensor, axis: int, reverse: bool
+) -> tf.Tensor:
+    """JAX's own scan, traced and lowered: slices and elementwise ops, about eight per halving."""
+    (aval,) = ctx.avals_in
+    if not isinstance(aval.shape[axis], int):
+        raise ctx.unsupported(
+            f"a scan over an axis of unknown size ({aval.shape[axis]}) needs XLA",
+            "convert with enable_xla=True and without jax2tf_associative_scan_reductions",
+            axis=axis,
+        )
+    key = ("associative_scan", combine, aval.shape, aval.dtype, axis, reverse)
+    scan = functools.partial(lax.associative_scan, combine, axis=axis, reverse=reverse)
+    (result,) = ctx.inline(
+        ctx.cached(key, lambda: jax.make_jaxpr(scan)(jax.ShapeDtypeStruct(aval.shape, aval.dtype))),
+        x,
+    )
+    return result

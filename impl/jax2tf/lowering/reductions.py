@@ -17,7 +17,7 @@ Reducer = Callable[..., tf.Tensor]
 
 # Dtypes without kernels of their own, and what to compute in: integers wrap when they are cast
 # back, float8 is what XLA's CPU backend computes in float32 too.
-_WIDER = {
+WIDER = {
     "int4": tf.int32,
     "uint4": tf.int32,
     "float8_e4m3b11fnuz": tf.float32,
@@ -30,7 +30,7 @@ _WIDER = {
 
 def widened(function: Reducer, x: tf.Tensor) -> tf.Tensor:
     """`function(x)`, computed in a dtype that has kernels."""
-    wider = _WIDER.get(x.dtype.name)
+    wider = WIDER.get(x.dtype.name)
     return function(x) if wider is None else tf.cast(function(tf.cast(x, wider)), x.dtype)
 
 
@@ -104,7 +104,7 @@ def _argmin(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: Any
 def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     (axis,) = axes
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
-    x = tf.cast(x, _WIDER.get(x.dtype.name, x.dtype))
+    x = tf.cast(x, WIDER.get(x.dtype.name, x.dtype))
     index = arg(x, axis, output_type=dtype)
     if x.dtype.is_floating:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
