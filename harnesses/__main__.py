@@ -61,8 +61,6 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
             "-pno:terminal",
             "-oaddopts=--import-mode=importlib",
             "-pno:cacheprovider",
-            "--dist=worksteal",
-            "--max-worker-restart=1000000",
             *workers,
             *argv,
         ],

@@ -5,18 +5,17 @@ Every process of a run has a `Matrix`: workers run cells, the controller gathers
 
 import collections
 import contextlib
-import faulthandler
 import functools
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from harnesses.engine import results
 from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.judge import Judge
 from harnesses.engine.options import selection
 from harnesses.engine.results import Row
+from harnesses.engine.watchdog import Watchdog
 from harnesses.harness import all_harnesses
 from limitations import ledger
 from limitations.check import CELL_KINDS, Finding, LedgerIndex, check, check_cell
@@ -48,7 +47,7 @@ class Matrix:
     def run(self, cell: Cell) -> tuple[Row, str | None]:
         """Runs a cell under the watchdog; returns its row, and what is wrong if it is red."""
         judge = self._judge  # imports TensorFlow, on the watch of no cell
-        with self._watchdog():
+        with self._watchdog.watching():
             return self._judged(cell, judge.run(cell))
 
     def lost(self, cell: Cell, worker: str) -> tuple[Row, str | None]:
@@ -102,18 +101,10 @@ class Matrix:
         return results.versions(self.impl)
 
     @functools.cached_property
-    def _note(self) -> TextIO:
-        """Where the watchdog of this process leaves a traceback; empty if nothing hung."""
-        return self._closing.enter_context((self.scratch / self._worker).open("w"))
-
-    @contextlib.contextmanager
-    def _watchdog(self) -> Iterator[None]:
-        # faulthandler waits in a C thread, so it ends a process that never lets go of the GIL too.
-        faulthandler.dump_traceback_later(self._timeout, exit=True, file=self._note)
-        try:
-            yield
-        finally:
-            faulthandler.cancel_dump_traceback_later()
+    def _watchdog(self) -> Watchdog:
+        watchdog = Watchdog(self._timeout, self.scratch / self._worker)
+        self._closing.callback(watchdog.close)
+        return watchdog
 
     def _judged(self, cell: Cell, observed: Row) -> tuple[Row, str | None]:
         row = results.row_of(cell, self._versions, **observed)

@@ -34,6 +34,19 @@ def pytest_configure(config: pytest.Config) -> None:
     except LedgerError as error:
         raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(Gatherer(config.stash[MATRIX]))
+    _choose_distribution(config.option)
+
+
+def _choose_distribution(options: Any) -> None:
+    """Settings of xdist that a matrix needs, where the command line leaves them at their defaults.
+
+    Stealing keeps the cells of a harness on one worker, where JAX's result is computed once, and
+    a run goes on however many of its workers die.
+    """
+    if getattr(options, "dist", "no") == "load":
+        options.dist = "worksteal"
+    if getattr(options, "maxworkerrestart", "") is None:
+        options.maxworkerrestart = "1000000"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

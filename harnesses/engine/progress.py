@@ -25,6 +25,7 @@ class ProgressBar:
             TimeRemainingColumn(),
             TextColumn("{task.fields[counts]}"),
             console=console,
+            refresh_per_second=2,
         )
 
     def pytest_sessionstart(self, session: pytest.Session) -> None:
