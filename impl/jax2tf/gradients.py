@@ -1,11 +1,19 @@
 """tf.custom_gradient around a lowered function: the gradient is JAX's vjp.
 
-The vjp is traced and lowered only when TensorFlow asks for it, by the same way as the function
-itself, so that JAX's custom rules hold and the gradient differentiates in turn.
+JAX's own rules hold (relu at 0 has gradient 0) because JAX does the differentiating. There are two
+ways to the same gradient:
+
+- A tape watches: the forward pass also returns what the backward pass needs, as JAX's vjp splits
+  them, and nothing is computed twice.
+- Nobody watches yet (a graph that may be differentiated later, a SavedModel): only the function is
+  lowered. Its vjp is traced and lowered if TensorFlow asks for it, and computes forward again.
+
+Derivatives of a gradient take the second way: it is a function of the arguments alone.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +26,7 @@ from jax2tf import compat
 from jax2tf.trace import Trace, trace_of
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
+Gradients = list[tf.Tensor | None]
 
 
 def differentiable(
@@ -32,65 +41,150 @@ def differentiable(
       with_gradient: False makes TensorFlow raise a LookupError when it is asked to differentiate.
       name: the function's name, for the error.
     """
-    if tf.executing_eagerly() and not compat.tape_may_record(list(args)):
+    watched = compat.tape_may_record(list(args))
+    if tf.executing_eagerly() and not watched:
         return lower(trace, args)
     if not with_gradient:
-        message = f"the gradient of {name} was switched off by with_gradient=False"
+        message = f"jax2tf.convert({name}, with_gradient=False) was asked for its gradient"
         return [
             tf.raw_ops.PreventGradient(input=result, message=message)
             for result in lower(trace, args)
         ]
+    way = _with_residuals if watched else _with_recomputation
 
     @tf.custom_gradient
     def with_vjp(*tensors: tf.Tensor) -> Any:
-        def vjp(*cotangents: tf.Tensor) -> list[tf.Tensor | None]:
-            return _vjp(trace, lower, tensors, cotangents, name)
-
-        return lower(trace, tensors), vjp
+        return way(trace, lower, tensors, name)
 
     return list(with_vjp(*args))
 
 
-def _vjp(
+def _with_recomputation(
+    trace: Trace, lower: LowerTrace, args: Sequence[tf.Tensor], name: str
+) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
+    def gradient(*cotangents: tf.Tensor) -> Gradients:
+        return _recomputed(trace, lower, args, cotangents, name)
+
+    return lower(trace, args), gradient
+
+
+def _with_residuals(
+    trace: Trace, lower: LowerTrace, args: Sequence[tf.Tensor], name: str
+) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
+    vjp = trace.cached("vjp", lambda: _Vjp(trace))
+    if not vjp.is_differentiable:
+        return _with_recomputation(trace, lower, args, name)
+    n_outputs = len(trace.jaxpr.out_avals)
+    results = lower(vjp.forward, args)
+    residuals = results[n_outputs:]
+
+    def gradient(*cotangents: tf.Tensor) -> Gradients:
+        if compat.tape_may_record([*args, *cotangents]):
+            return _recomputed(trace, lower, args, cotangents, name)
+        wanted = [_conjugate(cotangents[i]) for i in vjp.outputs]
+        return vjp.gradients(lower(vjp.backward, [*residuals, *wanted]))
+
+    return results[:n_outputs], gradient
+
+
+def _recomputed(
     trace: Trace,
     lower: LowerTrace,
     args: Sequence[tf.Tensor],
     cotangents: Sequence[tf.Tensor],
     name: str,
-) -> list[tf.Tensor | None]:
-    outputs = [i for i, aval in enumerate(trace.jaxpr.out_avals) if _is_inexact(aval)]
-    inputs = [i for i, aval in enumerate(trace.jaxpr.in_avals) if _is_inexact(aval)]
-    gradients: list[tf.Tensor | None] = [None] * len(args)
-    if not (outputs and inputs):
+) -> Gradients:
+    vjp = trace.cached("vjp", lambda: _Vjp(trace))
+    if not vjp.is_differentiable:
+        return [None] * len(args)
+    operands = [*args, *(_conjugate(cotangents[i]) for i in vjp.outputs)]
+    whole = trace.cached("whole_vjp", vjp.trace_whole)
+    return vjp.gradients(differentiable(whole, lower, operands, True, f"the gradient of {name}"))
+
+
+class _Vjp:
+    """JAX's vjp of a trace with respect to its inexact arguments.
+
+    Attributes:
+      inputs: which arguments are inexact: those have gradients.
+      outputs: which results are inexact: those have cotangents.
+      forward: a trace of the arguments, giving results and residuals.
+      backward: a trace of residuals and cotangents, giving gradients.
+    """
+
+    def __init__(self, trace: Trace):
+        self._trace = trace
+        self._function = jex_core.jaxpr_as_fun(trace.differentiable_jaxpr)
+        self.inputs = [i for i, aval in enumerate(trace.jaxpr.in_avals) if _is_inexact(aval)]
+        self.outputs = [i for i, aval in enumerate(trace.jaxpr.out_avals) if _is_inexact(aval)]
+        if self.is_differentiable:
+            self.forward, self.backward = self._split()
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether any result depends on any argument in a way that has a derivative."""
+        return bool(self.inputs and self.outputs)
+
+    def gradients(self, results: Sequence[tf.Tensor]) -> Gradients:
+        """The results of the backward pass as TensorFlow wants them, None for integers.
+
+        TensorFlow's gradient with respect to a complex value is the conjugate of JAX's.
+        """
+        gradients: Gradients = [None] * len(self._trace.jaxpr.in_avals)
+        for i, result in zip(self.inputs, results, strict=True):
+            gradients[i] = _conjugate(result)
         return gradients
-    vjp_trace = trace.cached("vjp", lambda: _trace_vjp(trace, inputs, outputs))
-    # TensorFlow's gradient of a complex value is the conjugate of JAX's.
-    operands = [*args, *(_conjugate(cotangents[i]) for i in outputs)]
-    results = differentiable(vjp_trace, lower, operands, True, f"the gradient of {name}")
-    for i, result in zip(inputs, results, strict=True):
-        gradients[i] = _conjugate(result)
-    return gradients
 
+    def trace_whole(self) -> Trace:
+        """A trace of arguments and cotangents, giving gradients."""
 
-def _trace_vjp(trace: Trace, inputs: list[int], outputs: list[int]) -> Trace:
-    function = jex_core.jaxpr_as_fun(trace.differentiable_jaxpr)
-    n_args = len(trace.jaxpr.in_avals)
+        def whole(args: list[jax.Array], cotangents: list[jax.Array]) -> Any:
+            _, pullback = self._vjp(args)
+            return pullback(cotangents)
 
-    def vjp(*operands: jax.Array) -> tuple[jax.Array, ...]:
-        args, cotangents = list(operands[:n_args]), operands[n_args:]
+        return trace_of(jax.jit(whole).trace(self._argument_specs(), self._cotangent_specs()))
 
-        def of_inexact(*inexact: jax.Array) -> list[jax.Array]:
-            for i, value in zip(inputs, inexact, strict=True):
+    def _split(self) -> tuple[Trace, Trace]:
+        structure: list[Any] = []
+
+        def forward(*args: jax.Array) -> Any:
+            results, pullback = self._vjp(list(args))
+            residuals, tree = jax.tree.flatten(pullback)
+            structure.append(tree)
+            return results, residuals
+
+        forward_trace = trace_of(jax.jit(forward).trace(*self._argument_specs()))
+
+        def backward(residuals: list[jax.Array], cotangents: list[jax.Array]) -> Any:
+            return jax.tree.unflatten(structure[0], residuals)(cotangents)
+
+        n_results = len(self._trace.jaxpr.out_avals)
+        residuals = [_spec(aval) for aval in forward_trace.jaxpr.out_avals[n_results:]]
+        backward_trace = trace_of(jax.jit(backward).trace(residuals, self._cotangent_specs()))
+        forward_trace = dataclasses.replace(
+            forward_trace, where=self._trace.where, constraints=self._trace.constraints
+        )
+        return forward_trace, backward_trace
+
+    def _vjp(self, args: list[jax.Array]) -> tuple[list[jax.Array], Callable[..., Any]]:
+        def of_inexact(*inexact: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
+            for i, value in zip(self.inputs, inexact, strict=True):
                 args[i] = value
-            results = function(*args)
-            return [results[i] for i in outputs]
+            results = self._function(*args)
+            return [results[i] for i in self.outputs], results
 
-        _, pullback = jax.vjp(of_inexact, *(args[i] for i in inputs))
-        return pullback(list(cotangents))
+        _, pullback, results = jax.vjp(of_inexact, *(args[i] for i in self.inputs), has_aux=True)
+        return results, pullback
 
-    avals = [*trace.jaxpr.in_avals, *(trace.jaxpr.out_avals[i] for i in outputs)]
-    specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    return trace_of(jax.jit(vjp).trace(*specs))
+    def _argument_specs(self) -> list[jax.ShapeDtypeStruct]:
+        return [_spec(aval) for aval in self._trace.jaxpr.in_avals]
+
+    def _cotangent_specs(self) -> list[jax.ShapeDtypeStruct]:
+        return [_spec(self._trace.jaxpr.out_avals[i]) for i in self.outputs]
+
+
+def _spec(aval: Any) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
 
 def _is_inexact(aval: Any) -> bool:
