@@ -18,6 +18,7 @@ from jax2tf.lowering import (
     random,
     reductions,
     scatter,
+    sorting,
     special,
 )
 from jax2tf.lowering.interpreter import Lowering
@@ -39,5 +40,6 @@ __all__ = [
     "random",
     "reductions",
     "scatter",
+    "sorting",
     "special",
 ]

@@ -1,0 +1,169 @@
+"""Sorting: sort, top_k, approx_top_k.
+
+JAX sorts by a total order: NaNs come after infinity. `sort` takes zeros, and NaNs, for equal;
+`top_k` tells them apart by their bits. TensorFlow's own ops leave the place of a NaN open, so they
+are given integers that are in JAX's order.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from jax2tf.compat import xla_ops
+from jax2tf.lowering.reductions import WIDER
+from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+
+# Dtypes that XlaVariadicSort or TopKV2 lack on some path, and a wider one in the same order.
+_STORAGE = {**WIDER, "bool": tf.int32, "uint16": tf.int32}
+
+_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
+
+
+@register("sort", op_sets=(XLA,))
+def _sort(
+    ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
+) -> Sequence[tf.Tensor]:
+    stored = [tf.cast(x, WIDER.get(x.dtype.name, x.dtype)) for x in operands]
+    comparator = _comparator(tuple(x.dtype for x in stored), num_keys)
+    results = xla_ops.xla_variadic_sort(
+        stored, tf.constant(dimension), comparator=comparator, is_stable=is_stable
+    )
+    return [tf.cast(r, x.dtype) for r, x in zip(results, operands, strict=True)]
+
+
+@functools.cache
+def _comparator(
+    dtypes: tuple[tf.DType, ...], num_keys: int
+) -> tf.types.experimental.ConcreteFunction:
+    """Whether the first of each pair of scalars goes before the second, by the first keys."""
+
+    def before(*scalars: tf.Tensor) -> tf.Tensor:
+        pairs = list(zip(scalars[::2], scalars[1::2], strict=True))[:num_keys]
+        *major, last = itertools.chain.from_iterable(_real_pairs(a, b) for a, b in pairs)
+        result = _less(*last)
+        for a, b in reversed(major):
+            result = _less(a, b) | (~_less(b, a) & result)
+        return result
+
+    specs = [tf.TensorSpec([], dtype) for dtype in dtypes for _ in range(2)]
+    with tf.init_scope():
+        return tf.function(before, autograph=False).get_concrete_function(*specs)
+
+
+def _real_pairs(a: tf.Tensor, b: tf.Tensor) -> list[tuple[tf.Tensor, tf.Tensor]]:
+    if a.dtype.is_complex:
+        return [(tf.math.real(a), tf.math.real(b)), (tf.math.imag(a), tf.math.imag(b))]
+    if a.dtype == tf.bool:
+        return [(tf.cast(a, tf.int32), tf.cast(b, tf.int32))]
+    return [(a, b)]
+
+
+def _less(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    if a.dtype.is_floating:
+        return (a < b) | (tf.math.is_nan(b) & ~tf.math.is_nan(a))
+    return a < b
+
+
+@register("sort", op_sets=(NO_XLA,))
+def _sort_by_keys(
+    ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
+) -> Sequence[tf.Tensor]:
+    """Sorts stably by the last key, then by the one before it, and so on."""
+    del is_stable
+    moved = [_to_last(x, dimension) for x in operands]
+    keys = [key for x in moved[:num_keys] for key in _sort_keys(x)]
+    order = _stable_order(keys[-1])
+    for key in reversed(keys[:-1]):
+        order = _take(order, _stable_order(_take(key, order)))
+    return [_from_last(_take(x, order), dimension) for x in moved]
+
+
+def _sort_keys(x: tf.Tensor) -> list[tf.Tensor]:
+    """Integers in the order in which `sort` puts `x`, the most significant first."""
+    if x.dtype.is_complex:
+        return [*_sort_keys(tf.math.real(x)), *_sort_keys(tf.math.imag(x))]
+    x = tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype))
+    if not x.dtype.is_floating:
+        return [x]
+    key = _total_order(tf.where(tf.equal(x, 0), tf.zeros([], x.dtype), x))
+    return [tf.where(tf.math.is_nan(x), tf.constant(key.dtype.max, key.dtype), key)]
+
+
+def _stable_order(key: tf.Tensor) -> tf.Tensor:
+    # TopKV2 puts the larger first, and of equals the one with the smaller index.
+    return tf.math.top_k(tf.bitwise.invert(key), tf.shape(key)[-1]).indices
+
+
+@register("top_k")
+def _top_k(
+    ctx: Context, x: tf.Tensor, *, k: int, axis: int, is_stable: bool = True
+) -> Sequence[tf.Tensor]:
+    del is_stable  # TopKV2 always is
+    return _extremes(x, k, axis, largest=True)
+
+
+@register("approx_top_k")
+def _approx_top_k(
+    ctx: Context,
+    x: tf.Tensor,
+    *,
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> Sequence[tf.Tensor]:
+    # JAX may be less exact than asked, and on CPU is not. Without aggregation it gives more than k.
+    del k, recall_target, reduction_input_size_override, aggregate_to_topk
+    axis = reduction_dimension % x.shape.rank
+    return _extremes(x, ctx.avals_out[0].shape[axis], axis, largest=is_max_k)
+
+
+def _extremes(x: tf.Tensor, k: int, axis: int, *, largest: bool) -> Sequence[tf.Tensor]:
+    """The `k` largest or smallest along `axis`, and their indices."""
+    stored = _to_last(tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype)), axis)
+    flip = (lambda key: key) if largest else tf.bitwise.invert
+    values, indices = tf.math.top_k(flip(_total_order(stored)), k)
+    values = tf.cast(_from_total_order(flip(values), stored.dtype), x.dtype)
+    return [_from_last(values, axis), _from_last(indices, axis)]
+
+
+def _total_order(x: tf.Tensor) -> tf.Tensor:
+    """Integers in the total order (IEEE 754, 5.10) of the bits of `x`."""
+    if not x.dtype.is_floating:
+        return x
+    return _flip_negative(tf.bitcast(x, _BITS[x.dtype.size]))
+
+
+def _from_total_order(key: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    return tf.bitcast(_flip_negative(key), dtype) if dtype.is_floating else key
+
+
+def _flip_negative(bits: tf.Tensor) -> tf.Tensor:
+    """Turns sign and magnitude into two's complement, and back."""
+    sign = tf.bitwise.right_shift(bits, tf.constant(8 * bits.dtype.size - 1, bits.dtype))
+    return tf.bitwise.bitwise_xor(bits, tf.bitwise.bitwise_and(sign, bits.dtype.max))
+
+
+def _take(x: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
+    return tf.gather(x, order, axis=-1, batch_dims=x.shape.rank - 1)
+
+
+def _to_last(x: tf.Tensor, axis: int) -> tf.Tensor:
+    last = x.shape.rank - 1
+    if axis == last:
+        return x
+    return tf.transpose(x, [d for d in range(last + 1) if d != axis] + [axis])
+
+
+def _from_last(x: tf.Tensor, axis: int) -> tf.Tensor:
+    last = x.shape.rank - 1
+    if axis == last:
+        return x
+    dims = list(range(last))
+    return tf.transpose(x, [*dims[:axis], last, *dims[axis:]])
