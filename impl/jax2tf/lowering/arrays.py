@@ -195,9 +195,24 @@ def _dim_as_value(ctx: Context, *, dim: Any) -> tf.Tensor:
 def _pad(
     ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, *, padding_config: Sequence[Any]
 ) -> tf.Tensor:
-    """StableHLO's pad: elements are put apart first, then edges are added, or cut off."""
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
-    shape = ctx.avals_in[0].shape
+    return padded(ctx, x, padding_value, ctx.avals_in[0].shape, low, high, interior)
+
+
+def padded(
+    ctx: Context,
+    x: tf.Tensor,
+    padding_value: tf.Tensor,
+    shape: Sequence[Any],
+    low: Sequence[Any],
+    high: Sequence[Any],
+    interior: Sequence[int],
+) -> tf.Tensor:
+    """StableHLO's pad of `x`, of JAX's `shape`: elements are put apart, then edges added or cut."""
+    cut_shape = [
+        d + (gap * (d - 1) if gap and not (_is_static([d]) and d == 0) else 0) + a + b
+        for d, a, b, gap in zip(shape, low, high, interior, strict=True)
+    ]
     if any(interior):
         if ctx.enable_xla and _is_static([*shape, *low, *high]):
             return carried(
@@ -213,7 +228,7 @@ def _pad(
         return x
     # Cut last: what is cut on one side may be padding of the other.
     begin = ctx.shape([-edge if _is_negative(edge) else 0 for edge in low])
-    size = ctx.shape(ctx.avals_out[0].shape)
+    size = ctx.shape(cut_shape)
     return carried(INT4_CARRIER, lambda t: tf.slice(t, begin, size), x)
 
 

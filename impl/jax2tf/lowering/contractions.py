@@ -2,7 +2,8 @@
 
 A contraction is one MatMul or BatchMatMulV2: batch dimensions stay as they are, and a transpose or
 a reshape comes only where the operand's dimensions do not already read batch, free, contracting or
-batch, contracting, free. XlaDotV2 serves where JAX asks for a precision that MatMul has no word for.
+batch, contracting, free. XlaDotV2 serves where JAX asks for a precision that MatMul has no word
+for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import compat, dtypes
+from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.rules import Context, register
 
 DimensionNumbers = tuple[
@@ -54,7 +56,8 @@ def _dot_general(
     lhs_aval, rhs_aval = ctx.avals_in
     compute = compute_dtype(lhs_aval.dtype, rhs_aval.dtype, ctx.avals_out[0].dtype)
     kernel = KERNEL_DTYPES.get(compute, compute)
-    lhs, rhs = (x if x.dtype == kernel else tf.cast(x, kernel) for x in (lhs, rhs))
+    # Two casts: the operands' values in `compute` first, as XLA has them there.
+    lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
     config = precision_config(precision)
     if config and ctx.enable_xla and kernel in (tf.float32, tf.complex64):
         out = compat.xla_ops.xla_dot_v2(
@@ -62,9 +65,7 @@ def _dot_general(
         )
     else:
         out = _contract(ctx, lhs, rhs, dimension_numbers)
-    if out.dtype != compute:
-        out = tf.cast(out, compute)
-    return out if compute == ctx.out else tf.cast(out, ctx.out)
+    return cast(cast(out, compute), ctx.out)
 
 
 def compute_dtype(lhs: np.dtype, rhs: np.dtype, out: np.dtype) -> tf.DType:
