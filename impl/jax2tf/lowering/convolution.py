@@ -217,9 +217,7 @@ def _is_transposed_conv(conv: _Conv) -> bool:
         and _all_ones(conv.strides)
         and _all_ones(conv.rhs_dilation)
         and all(
-            dims.is_static((low, high, window))
-            and low < window
-            and high - (window - 1) < dilation
+            dims.is_static((low, high, window)) and low < window and high - (window - 1) < dilation
             for (low, high), window, dilation in zip(
                 conv.padding, conv.window, conv.lhs_dilation, strict=True
             )
@@ -227,9 +225,7 @@ def _is_transposed_conv(conv: _Conv) -> bool:
     )
 
 
-def _conv_backprop_input(
-    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv
-) -> tf.Tensor:
+def _conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.Tensor:
     """A transposed convolution; the op's own padding takes away from a full window's overlap."""
     if conv.rank == 1:
         lhs, rhs, conv = lhs[:, None], rhs[None], _with_leading_dimension(conv)
@@ -260,9 +256,7 @@ def _conv_backprop_input(
         return tf.nn.conv3d_transpose(lhs, rhs, ctx.shape(conv.out_shape), strides, padding)
     full = [
         (n - 1) * d + window
-        for n, d, window in zip(
-            conv.lhs_shape[1:-1], conv.lhs_dilation, conv.window, strict=True
-        )
+        for n, d, window in zip(conv.lhs_shape[1:-1], conv.lhs_dilation, conv.window, strict=True)
     ]
     shape = (conv.out_shape[0], *full, conv.out_shape[-1])
     out = tf.nn.conv3d_transpose(lhs, rhs, ctx.shape(shape), strides, "VALID")
@@ -348,14 +342,14 @@ def _batch_groups_as_features(
     lhs = tf.transpose(lhs, (*range(1, conv.rank + 2), 0, conv.rank + 2))
     shape = (batch // groups, *spatial, groups * features)
     lhs = tf.reshape(lhs, ctx.shape(shape))
-    return lhs, rhs, dataclasses.replace(
-        conv, lhs_shape=shape, feature_groups=groups, batch_groups=1
+    return (
+        lhs,
+        rhs,
+        dataclasses.replace(conv, lhs_shape=shape, feature_groups=groups, batch_groups=1),
     )
 
 
-def _convolved_by_groups(
-    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv
-) -> tf.Tensor:
+def _convolved_by_groups(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.Tensor:
     groups = conv.feature_groups
     one = dataclasses.replace(
         conv,
@@ -368,9 +362,7 @@ def _convolved_by_groups(
     return tf.concat([_convolve(ctx, a, b, one) for a, b in parts], -1)
 
 
-def _product_of_patches(
-    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv
-) -> tf.Tensor:
+def _product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.Tensor:
     """One matrix product: the inputs of each position of the filter, side by side, with `rhs`."""
     spatial = conv.out_shape[1:-1]
     patches = []
