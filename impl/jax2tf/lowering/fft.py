@@ -1,3 +1,40 @@
-"""Fast Fourier transforms: fft of every type and length."""
+"""Fast Fourier transforms: the four types, over the last one, two or three dimensions."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from jax import lax
+
+from jax2tf.lowering.rules import Context, register
+
+_COMPLEX: dict[tuple[lax.FftType, int], Callable[[tf.Tensor], tf.Tensor]] = {
+    (lax.FftType.FFT, 1): tf.signal.fft,
+    (lax.FftType.FFT, 2): tf.signal.fft2d,
+    (lax.FftType.FFT, 3): tf.signal.fft3d,
+    (lax.FftType.IFFT, 1): tf.signal.ifft,
+    (lax.FftType.IFFT, 2): tf.signal.ifft2d,
+    (lax.FftType.IFFT, 3): tf.signal.ifft3d,
+}
+
+# These take the lengths of the real side, which the complex side does not tell.
+_REAL: dict[tuple[lax.FftType, int], Callable[..., tf.Tensor]] = {
+    (lax.FftType.RFFT, 1): tf.signal.rfft,
+    (lax.FftType.RFFT, 2): tf.signal.rfft2d,
+    (lax.FftType.RFFT, 3): tf.signal.rfft3d,
+    (lax.FftType.IRFFT, 1): tf.signal.irfft,
+    (lax.FftType.IRFFT, 2): tf.signal.irfft2d,
+    (lax.FftType.IRFFT, 3): tf.signal.irfft3d,
+}
+
+
+@register("fft")
+def _fft(
+    ctx: Context, x: tf.Tensor, *, fft_type: lax.FftType, fft_lengths: Sequence[Any]
+) -> tf.Tensor:
+    key = lax.FftType(fft_type), len(fft_lengths)
+    if key in _COMPLEX:
+        return _COMPLEX[key](x)
+    return _REAL[key](x, ctx.shape(fft_lengths))
