@@ -10,8 +10,8 @@ from typing import Any
 import jax
 import tensorflow as tf
 
-from jax2tf import arguments, dims, gradients
-from jax2tf.lowering import Lowering, rules
+from jax2tf import arguments, dims, dtypes, gradients
+from jax2tf.lowering import Lowering, compiled, rules
 from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.trace import Trace, Tracer
 
@@ -134,9 +134,16 @@ def _lower(trace: Trace, op_set: str, tensors: Sequence[tf.Tensor]) -> list[tf.T
 
 
 def _compiled(trace: Trace, op_set: str) -> Callable[..., Any]:
-    return tf.function(
-        lambda *tensors: _lower(trace, op_set, tensors), autograph=False, jit_compile=True
+    given, made = (
+        [dtypes.to_tf(aval.dtype) for aval in avals]
+        for avals in (trace.jaxpr.in_avals, trace.jaxpr.out_avals)
     )
+
+    @functools.partial(tf.function, autograph=False, jit_compile=True)
+    def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        return compiled.leave(_lower(trace, op_set, compiled.arrive(tensors, given)))
+
+    return lambda *tensors: compiled.arrive(run(*compiled.leave(tensors)), made)
 
 
 def _refuse_unsupported(**given: bool) -> None:

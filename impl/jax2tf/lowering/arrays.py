@@ -34,7 +34,7 @@ def _reshape(
 ) -> tf.Tensor:
     if dimensions is not None:
         x = _permuted(ctx, x, dimensions)
-    return tf.reshape(x, ctx.shape([*new_sizes, *_key_dims(ctx)]))
+    return tf.reshape(x, ctx.shape(new_sizes))
 
 
 @register("transpose")
@@ -43,10 +43,9 @@ def _transpose(ctx: Context, x: tf.Tensor, *, permutation: Sequence[int]) -> tf.
 
 
 def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tensor:
-    axes = [*permutation, *range(len(permutation), len(permutation) + len(_key_dims(ctx)))]
-    if axes == list(range(len(axes))):
+    if list(permutation) == list(range(len(permutation))):
         return x
-    return carried(INT4_CARRIER, lambda t: tf.transpose(t, axes), x)
+    return carried(INT4_CARRIER, lambda t: tf.transpose(t, permutation), x)
 
 
 @register("squeeze")
@@ -59,15 +58,14 @@ def _squeeze(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Ten
 def _broadcast_in_dim(
     ctx: Context, x: tf.Tensor, *, shape: Sequence[Any], broadcast_dimensions: Sequence[int]
 ) -> tf.Tensor:
-    operand = [*ctx.avals_in[0].shape, *_key_dims(ctx)]
-    places = [*broadcast_dimensions, *range(len(shape), len(shape) + len(_key_dims(ctx)))]
-    shape = [*shape, *_key_dims(ctx)]
+    operand, shape = ctx.avals_in[0].shape, list(shape)
     expanded = [1] * len(shape)
-    for place, size in zip(places, operand, strict=True):
+    for place, size in zip(broadcast_dimensions, operand, strict=True):
         expanded[place] = size
+    aligned = list(range(len(shape) - len(operand), len(shape)))
     # tf.broadcast_to adds leading dimensions by itself.
-    if expanded == shape or places != list(range(len(shape) - len(operand), len(shape))):
-        x = _expanded(ctx, x, expanded, places)
+    if expanded == shape or list(broadcast_dimensions) != aligned:
+        x = _expanded(ctx, x, expanded, broadcast_dimensions)
     if expanded == shape:
         return x
     return carried(INT4_CARRIER, lambda t: tf.broadcast_to(t, ctx.shape(shape)), x)
@@ -117,8 +115,7 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Sequence[Any], axis: int) -> li
 
 @register("tile")
 def _tile(ctx: Context, x: tf.Tensor, *, reps: Sequence[int]) -> tf.Tensor:
-    counts = ctx.shape([*reps, *(1 for _ in _key_dims(ctx))])
-    return carried(_TILE_CARRIER, lambda t: tf.tile(t, counts), x)
+    return carried(_TILE_CARRIER, lambda t: tf.tile(t, ctx.shape(reps)), x)
 
 
 @register("slice")
@@ -130,14 +127,12 @@ def _slice(
     limit_indices: Sequence[Any],
     strides: Sequence[int] | None,
 ) -> tf.Tensor:
-    key_dims = _key_dims(ctx)
-    begin = ctx.shape([*start_indices, *(0 for _ in key_dims)])
+    begin = ctx.shape(start_indices)
     if strides is None or all(stride == 1 for stride in strides):
-        size = ctx.shape([*ctx.avals_out[0].shape, *key_dims])
+        size = ctx.shape(ctx.avals_out[0].shape)
         return carried(INT4_CARRIER, lambda t: tf.slice(t, begin, size), x)
-    end = ctx.shape([*limit_indices, *key_dims])
-    step = [*strides, *(1 for _ in key_dims)]
-    return carried(INT4_CARRIER, lambda t: tf.strided_slice(t, begin, end, step), x)
+    end = ctx.shape(limit_indices)
+    return carried(INT4_CARRIER, lambda t: tf.strided_slice(t, begin, end, strides), x)
 
 
 @register("select_n")
@@ -145,8 +140,6 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     """cases[which], where a selector out of range takes the nearest case, as it does in XLA."""
     if len(cases) == 1:
         return cases[0]
-    for _ in _key_dims(ctx, 1) if which.shape.rank else ():
-        which = tf.expand_dims(which, -1)
     return carried(_NARROW_CARRIER, lambda *ts: _selected(which, ts), *cases)
 
 
@@ -268,14 +261,6 @@ def _with_edges(
 
         x = carried(_NARROW_CARRIER, pad, x, padding_value)
     return x
-
-
-def _key_dims(ctx: Context, operand: int = 0) -> tuple[int, ...]:
-    """The dimensions that the data of a typed PRNG key adds to an operand; () for other dtypes."""
-    aval = ctx.avals_in[operand]
-    if isinstance(aval.dtype, np.dtype):
-        return ()
-    return dtypes.physical_shape(aval)[len(aval.shape) :]
 
 
 def _is_static(dims: Sequence[Any]) -> bool:

@@ -56,14 +56,16 @@ def cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """`x` converted to `dtype` with the values that XLA gives."""
     if x.dtype == dtype:
         return x
-    if dtype == tf.bool:
-        return _to_bool(x)
     if x.dtype.is_complex and not dtype.is_complex:
         x = tf.math.real(x)
+    if dtype == tf.bool:
+        return _to_bool(x)
     if x.dtype in FLOAT8_CARRIER and not dtype.is_floating:
         x = tf.cast(x, tf.float32)
     if x.dtype in INT4_CARRIER and not dtype.is_integer:
         x = tf.cast(x, INT4_CARRIER[x.dtype])
+    if dtype in INT4_CARRIER and x.dtype == tf.bool:
+        x = tf.cast(x, INT4_CARRIER[dtype])
     if dtype in FLOAT8_CARRIER and not x.dtype.is_floating:
         x = tf.cast(x, tf.float32)
     if x.dtype.is_floating and dtype.is_integer:
@@ -72,9 +74,12 @@ def cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 def _to_bool(x: tf.Tensor) -> tf.Tensor:
-    carrier = FLOAT8_CARRIER.get(x.dtype) or INT4_CARRIER.get(x.dtype)
+    carrier = _COMPARED_AS.get(x.dtype)
     x = x if carrier is None else tf.cast(x, carrier)
     return tf.not_equal(x, tf.zeros([], x.dtype))
+
+
+_COMPARED_AS = {**FLOAT8_CARRIER, **INT4_CARRIER}
 
 
 def _float_to_integer(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

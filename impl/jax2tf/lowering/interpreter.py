@@ -21,7 +21,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
-from jax2tf.lowering import keys, rules
+from jax2tf.lowering import compiled, keys, rules
 from jax2tf.lowering.rules import Context
 from jax2tf.trace import Trace, inner_jaxprs
 
@@ -84,7 +84,12 @@ class Lowering:
         return self.call_function((id(jaxpr.jaxpr), jaxpr), body, [*consts, *args], name)
 
     def call_function(
-        self, key: Hashable, body: Callable[..., Any], args: Sequence[tf.Tensor], name: str
+        self,
+        key: Hashable,
+        body: Callable[..., Any],
+        args: Sequence[tf.Tensor],
+        name: str,
+        jit_compile: bool | None = None,
     ) -> list[tf.Tensor]:
         """The results of `body(lowering, *args)` as one TensorFlow function, made once a key.
 
@@ -93,6 +98,7 @@ class Lowering:
           body: gets the lowering to use inside the function, and tensors in place of `args`.
           args: tensors; all that the body reads has to come through them.
           name: the function's name in graphs.
+          jit_compile: True to have it compiled by XLA, whatever runs around it.
         """
         signature = tuple((a.dtype, tuple(a.shape.as_list())) for a in args)
         sizes = {d: v for d, v in self.dim_values.items() if isinstance(v, int)}
@@ -107,7 +113,7 @@ class Lowering:
 
         function = self.trace.cached(
             ("function", key, self.op_set, signature, tuple(sizes.items()), tuple(unknown)),
-            lambda: self._concrete_function(with_dims, args, name),
+            lambda: self._concrete_function(with_dims, args, name, jit_compile),
         )
         return list(function(*args))
 
@@ -167,22 +173,30 @@ class Lowering:
         )
 
     def _concrete_function(
-        self, body: Callable[..., Any], args: Sequence[tf.Tensor], name: str
+        self,
+        body: Callable[..., Any],
+        args: Sequence[tf.Tensor],
+        name: str,
+        jit_compile: bool | None,
     ) -> Callable[..., Any]:
         def function(*inner: tf.Tensor) -> list[tf.Tensor]:
             return [tf.identity(r) for r in body(*inner)]
 
         function.__name__ = _identifier(name) or "shared"
         specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
-        return tf.function(function, autograph=False).get_concrete_function(*specs)
+        function_ = tf.function(function, autograph=False, jit_compile=jit_compile)
+        return function_.get_concrete_function(*specs)
 
     def _step(self, step: Step, slots: list[Any]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
         for slot in step.last_uses:
             slots[slot] = None
         try:
-            results = step.rule(Context(self, step.eqn), *operands, **step.params)
-            if not step.multiple_results:
+            if step.compiled:
+                results = self._compiled_step(step, operands)
+            else:
+                results = step.rule(Context(self, step.eqn), *operands, **step.params)
+            if not step.multiple_results and not step.compiled:
                 results = (results,)
             for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
                 slots[slot] = self._checked(result, out.aval)
@@ -194,6 +208,19 @@ class Lowering:
                     f"from {compat.user_source(step.eqn)}"
                 )
             raise
+
+    def _compiled_step(self, step: Step, operands: list[Any]) -> list[tf.Tensor]:
+        given = [x.dtype for x in operands]
+
+        def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
+            operands = compiled.arrive(inner, given)
+            results = step.rule(Context(lowering, step.eqn), *operands, **step.params)
+            return compiled.leave(results if step.multiple_results else [results])
+
+        name = step.eqn.primitive.name
+        crossing = compiled.leave(operands)
+        results = self.call_function((step.eqn, *given), body, crossing, name, jit_compile=True)
+        return compiled.arrive(results, [dtypes.to_tf(v.aval.dtype) for v in step.eqn.outvars])
 
     def _checked(self, result: Any, aval: Any) -> Any:
         """The result of a rule, which must have the dtype and shape that JAX inferred."""
@@ -237,6 +264,7 @@ class Step:
       outputs: slot numbers.
       last_uses: slots that hold a value which no later step reads.
       scope: the name scope of its ops.
+      compiled: whether only XLA can run it, so that eager mode and graphs have it compile the step.
     """
 
     eqn: jex_core.JaxprEqn
@@ -247,6 +275,7 @@ class Step:
     last_uses: list[int]
     scope: str
     multiple_results: bool
+    compiled: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -308,6 +337,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
                 ],
                 scope=_scope(eqn),
                 multiple_results=eqn.primitive.multiple_results,
+                compiled=op_set == rules.XLA and _needs_compiler(eqn),
             )
         )
     return Plan(len(inputs), len(slots), steps, [ref(v) for v in jaxpr.outvars])
@@ -315,6 +345,12 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
 
 def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
     return (a for a in atoms if not isinstance(a, jex_core.Literal))
+
+
+def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether an equation without inner jaxprs has a dtype that only XLA knows."""
+    names = {str(getattr(v.aval, "dtype", "")) for v in (*eqn.invars, *eqn.outvars)}
+    return not names.isdisjoint(compiled.COMPILED_DTYPES) and not any(inner_jaxprs(eqn))
 
 
 def _no_rule(eqn: jex_core.JaxprEqn, op_set: str) -> UnsupportedPrimitiveError:
@@ -356,7 +392,7 @@ def _as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
 
 
 def _constant_and_array(value: np.ndarray) -> tuple[tf.Tensor, np.ndarray]:
-    return tf.constant(value), value
+    return compiled.constant(value), value
 
 
 def _address(array: np.ndarray) -> tuple[Any, ...]:

@@ -1,0 +1,44 @@
+"""What has to be known to hand tensors to functions that XLA compiles, and to take theirs.
+
+A dtype that a tensor can have and that no TensorFlow kernel knows still has its meaning in XLA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import tensorflow as tf
+
+# Dtypes for which TensorFlow has kernels in compiled code alone.
+COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"})
+
+# Dtypes that XLA packs two in a byte and a tensor does not. TensorFlow hands its bytes to compiled
+# code as they are, so what comes out is wrong; eight bits pass.
+_PACKED = {"int4": tf.int8, "uint4": tf.uint8}
+
+
+def leave(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """The tensors as they can cross the border of compiled code, in either direction."""
+    return arrive(tensors, [_PACKED.get(x.dtype.name, x.dtype) for x in tensors])
+
+
+def arrive(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:
+    """The tensors behind the border, in the dtypes that they had before it."""
+    return [
+        x if x.dtype == dtype else tf.cast(x, dtype)
+        for x, dtype in zip(tensors, dtypes, strict=True)
+    ]
+
+
+def constant(value: np.ndarray) -> tf.Tensor:
+    """A constant in a graph; a GraphDef has no way to write one of `COMPILED_DTYPES`."""
+    if value.dtype.name not in COMPILED_DTYPES:
+        return tf.constant(value)
+
+    @tf.function(autograph=False, jit_compile=True)
+    def narrow(x: tf.Tensor) -> tf.Tensor:
+        return tf.cast(x, value.dtype)
+
+    # bfloat16 has every value of a float8.
+    return narrow(tf.constant(value.astype(tf.bfloat16.as_numpy_dtype)))
