@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -44,7 +45,8 @@ def main(options: argparse.Namespace, console: Console) -> int:
         )
     rows = [row for file in files for row in results.read(file).values()]
     for grouping in options.by or DEFAULT_GROUPINGS:
-        console.print(summary_table(rows, grouping.split(",")))
+        # As wide as it has to be: a line that a terminal wraps is read, a column left out is not.
+        console.print(summary_table(rows, grouping.split(",")), width=200, crop=False)
     versions = sorted({version_line(row) for row in rows})
     console.print("\n".join(versions))
     red = Tally(rows).red
@@ -82,32 +84,37 @@ class Tally:
 
 
 def summary_table(rows: list[Row], fields: list[str]) -> Table:
-    """A row of counts for each group of cells that agree in `fields`, and one for all."""
+    """A row of counts for each group of cells that agree in `fields`, and one for all.
+
+    Outcomes that no cell had have no column.
+    """
     unknown = [field for field in fields if field not in rows[0]]
     if unknown:
         raise results.ResultsError(
             f"cannot group by {', '.join(unknown)}: a row has {', '.join(rows[0])}"
         )
-    table = Table(title="by " + ", ".join(fields), title_justify="left")
+    total = Tally(rows)
+    outcomes = [outcome for outcome in OUTCOMES if total.outcomes[outcome]]
+    table = Table(title="by " + ", ".join(fields), title_justify="left", box=box.SIMPLE_HEAD)
     for name in fields:
-        table.add_column(name)
-    for name in ("cells", *OUTCOMES, "limited", "red", "s a cell"):
-        table.add_column(name, justify="right")
+        table.add_column(name, no_wrap=True)
+    for name in ("cells", *outcomes, "limited", "red", "s a cell"):
+        table.add_column(name, justify="right", no_wrap=True)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
         groups[tuple(str(row[name]) for name in fields)].append(row)
     for group, members in sorted(groups.items()):
-        table.add_row(*group, *_counts(Tally(members)))
+        table.add_row(*group, *_counts(Tally(members), outcomes))
     table.add_section()
-    table.add_row("all", *[""] * (len(fields) - 1), *_counts(Tally(rows)), style="bold")
+    table.add_row("all", *[""] * (len(fields) - 1), *_counts(total, outcomes), style="bold")
     return table
 
 
-def _counts(tally: Tally) -> list[str]:
+def _counts(tally: Tally, outcomes: list[str]) -> list[str]:
     red = f"[red]{tally.red}[/red]" if tally.red else "0"
     return [
         str(tally.cells),
-        *(str(tally.outcomes[outcome]) for outcome in OUTCOMES),
+        *(str(tally.outcomes[outcome]) for outcome in outcomes),
         f"{tally.limited} ({tally.share_limited:.1%})",
         red,
         f"{tally.seconds_a_cell:.4f}",
