@@ -44,9 +44,10 @@ def main(options: argparse.Namespace, console: Console) -> int:
             f"there are no results in {results.RESULTS}. Make them with: python -m harnesses run"
         )
     rows = [row for file in files for row in results.read(file).values()]
+    # A line that a narrow terminal wraps can be read, a column that is left out cannot.
+    console.width = max(console.width, 120)
     for grouping in options.by or DEFAULT_GROUPINGS:
-        # As wide as it has to be: a line that a terminal wraps is read, a column left out is not.
-        console.print(summary_table(rows, grouping.split(",")), width=200, crop=False)
+        console.print(summary_table(rows, grouping.split(",")))
     versions = sorted({version_line(row) for row in rows})
     console.print("\n".join(versions))
     red = Tally(rows).red
