@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
 from jax2tf.compat import xla_ops
-from jax2tf.lowering.rules import XLA, Context, register
+from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
 # Dtypes that hold every value of a narrow one, and have kernels. Not float16 for float8: there
 # float8_e5m2's smallest numbers are subnormal, which processors may flush to zero.
@@ -107,8 +108,76 @@ def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
 
 @register("bitcast_convert_type")
 def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.Tensor:
+    """Little-endian: what a wide element is cut into lies in a new last dimension, lowest first."""
     del new_dtype
-    return x if x.dtype == ctx.out else tf.bitcast(x, ctx.out)
+    dtype = ctx.out
+    if x.dtype == dtype:
+        return x
+    # tf.bitcast takes neither float8 nor 4-bit integers; both have a way from and to bytes.
+    if x.dtype in FLOAT8_CARRIER:
+        x = _float8_to_bytes(x)
+    if x.dtype in INT4_CARRIER:
+        if dtype in INT4_CARRIER:
+            return tf.cast(tf.cast(x, INT4_CARRIER[x.dtype]), dtype)
+        x = _int4_to_bytes(x)
+    if dtype in FLOAT8_CARRIER:
+        return _bytes_to_float8(ctx, _bitcast(x, tf.uint8), dtype)
+    if dtype in INT4_CARRIER:
+        return _bytes_to_int4(ctx, _bitcast(x, tf.uint8), dtype)
+    return _bitcast(x, dtype)
+
+
+def _bitcast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    return x if x.dtype == dtype else tf.bitcast(x, dtype)
+
+
+def _float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
+    """The bits of a float8 as uint8, put together from those of the same number in float32."""
+    dtype = x.dtype.as_numpy_dtype
+    info = ml_dtypes.finfo(dtype)
+    bias = 1 - info.minexp
+    wide = tf.cast(x, tf.float32)
+    magnitude = tf.abs(wide)
+    bits = tf.bitcast(magnitude, tf.int32)
+    normal = tf.bitwise.right_shift(bits, 23 - info.nmant) - ((127 - bias) << info.nmant)
+    subnormal = tf.cast(magnitude * 2.0 ** (bias - 1 + info.nmant), tf.int32)
+    code = tf.where(magnitude < float(info.smallest_normal), subnormal, normal)
+    for special in (np.inf, np.nan):
+        is_special = magnitude > float(info.max) if special == np.inf else wide != wide
+        code = tf.where(is_special, _code(special, dtype) & 0x7F, code)
+    negative = tf.bitcast(wide, tf.int32) < 0
+    if _code(np.nan, dtype) == 0x80:
+        # These have one NaN, where others have -0, and no infinities.
+        negative = tf.logical_or(negative, wide != wide)
+    return tf.cast(tf.where(negative, code + 128, code), tf.uint8)
+
+
+def _code(value: float, dtype: Any) -> int:
+    return int(np.array(value, dtype).view(np.uint8))
+
+
+def _bytes_to_float8(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    table = ctx.constant(_ALL_BYTES.view(dtype.as_numpy_dtype))
+    return tf.gather(table, tf.cast(x, tf.int32))
+
+
+_ALL_BYTES = np.arange(256, dtype=np.uint8)
+
+
+def _int4_to_bytes(x: tf.Tensor) -> tf.Tensor:
+    """Bytes of pairs of 4-bit integers along the last dimension."""
+    nibbles = tf.bitwise.bitwise_and(tf.cast(tf.cast(x, INT4_CARRIER[x.dtype]), tf.uint8), 15)
+    low, high = nibbles[..., ::2], nibbles[..., 1::2]
+    both = tf.bitwise.bitwise_or(low, tf.bitwise.left_shift(high, tf.constant(4, tf.uint8)))
+    return tf.squeeze(both, -1) if both.shape[-1] == 1 else both
+
+
+def _bytes_to_int4(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    low = tf.bitwise.bitwise_and(x, 15)
+    high = tf.bitwise.right_shift(x, tf.constant(4, tf.uint8))
+    nibbles = tf.reshape(tf.stack([low, high], -1), ctx.shape(ctx.avals_out[0].shape))
+    # Casting to int4 takes the low four bits.
+    return tf.cast(nibbles, dtype)
 
 
 @register("reduce_precision", op_sets=(XLA,))
@@ -116,3 +185,36 @@ def _reduce_precision_xla(
     ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
     return xla_ops.xla_reduce_precision(x, exponent_bits, mantissa_bits)
+
+
+@register("reduce_precision", op_sets=(NO_XLA,))
+def _reduce_precision(
+    ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
+) -> tf.Tensor:
+    """Rounds to fewer bits, ties to even; what is too small for the exponent becomes zero."""
+    info = ml_dtypes.finfo(x.dtype.as_numpy_dtype)
+    integer = _SIGNED[x.dtype.size]
+    bits = tf.bitcast(x, integer)
+    dropped = info.nmant - mantissa_bits
+    if dropped > 0:
+        lowest_kept = tf.bitwise.bitwise_and(
+            tf.bitwise.right_shift(bits, tf.constant(dropped, integer)), 1
+        )
+        bits = bits + lowest_kept + ((1 << (dropped - 1)) - 1)
+        bits = tf.bitwise.bitwise_and(bits, -(1 << dropped))
+    if exponent_bits < info.nexp:
+        bits = _with_exponent_bits(bits, info, exponent_bits)
+    # Rounding can carry a NaN's bits away.
+    return tf.where(tf.math.is_nan(x), x, tf.bitcast(bits, x.dtype))
+
+
+_SIGNED = {2: tf.int16, 4: tf.int32, 8: tf.int64}
+
+
+def _with_exponent_bits(bits: tf.Tensor, info: Any, exponent_bits: int) -> tf.Tensor:
+    bias, reduced_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+    infinity = ((1 << info.nexp) - 1) << info.nmant
+    exponent = tf.bitwise.bitwise_and(bits, infinity)
+    sign = tf.bitwise.bitwise_and(bits, bits.dtype.min)
+    bits = tf.where(exponent > ((bias + reduced_bias) << info.nmant), sign + infinity, bits)
+    return tf.where(exponent <= ((bias - reduced_bias) << info.nmant), sign, bits)
