@@ -74,7 +74,7 @@ def _rng_bit_generator(
     new_state, bits = xla_ops.xla_rng_bit_generator(
         algorithm=int(algorithm),
         initial_state=state,
-        shape=ctx.shape(shape),
+        shape=tf.convert_to_tensor(ctx.shape(shape), tf.int32),
         dtype=dtypes.to_tf(drawn),
     )
     new_key = new_state if wide else tf.reshape(tf.bitcast(new_state, tf.uint32), [-1])
