@@ -39,7 +39,7 @@ def assert_same(actual, expected):
     for got, should in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         assert isinstance(got, tf.Tensor)
         assert got.dtype == tf.as_dtype(should.dtype), f"{got.dtype} but should be {should.dtype}"
-        np.testing.assert_array_equal(np.asarray(got), np.asarray(should))
+        np.testing.assert_array_equal(got.numpy(), np.asarray(should))
 
 
 def graph_of(fun, *args) -> tf.compat.v1.GraphDef:

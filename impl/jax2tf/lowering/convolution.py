@@ -21,7 +21,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
-from jax2tf import compat, dims, dtypes
+from jax2tf import compat, dims
 from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.contractions import KERNEL_DTYPES, compute_dtype, precision_config
 from jax2tf.lowering.conversions import cast

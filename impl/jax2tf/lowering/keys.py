@@ -28,7 +28,8 @@ def _on_data(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
     primitive = ctx.eqn.primitive
 
     def one(*values: jax.Array) -> Any:
-        return primitive.bind(*values, **params)
+        results = primitive.bind(*values, **params)
+        return tuple(results) if primitive.multiple_results else results
 
     # Innermost last: each vmap takes the last dimension of the keys' data.
     per_key = functools.reduce(

@@ -19,7 +19,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.compat import xla_ops
-from jax2tf.lowering.rules import XLA, Context, register
+from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
 # (SC 2011): the rotations of Threefry-2x32 in turns of four rounds, and the key schedule's parity.
@@ -64,22 +64,60 @@ def _iota_2x32_shape(ctx: Context, *, shape: Any) -> list[tf.Tensor]:
     return [tf.cast(high, tf.uint32), tf.cast(count, tf.uint32)]
 
 
+# XLA's default on CPU and GPU is Philox; TensorFlow has numbers of its own for the algorithms.
+_PHILOX, _THREEFRY = 1, 2
+_TF_ALGORITHM = {0: _PHILOX, 1: _THREEFRY, 2: _PHILOX}
+
+
 @register("rng_bit_generator", op_sets=(XLA,))
 def _rng_bit_generator(
     ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
 ) -> list[tf.Tensor]:
-    wide = key.dtype == tf.uint64
-    state = key if wide else tf.bitcast(tf.reshape(key, [-1, 2]), tf.uint64)
-    drawn = {1: np.uint32, 2: np.uint32, 4: np.uint32, 8: np.uint64}[np.dtype(dtype).itemsize]
     new_state, bits = xla_ops.xla_rng_bit_generator(
-        algorithm=int(algorithm),
-        initial_state=state,
+        algorithm=_TF_ALGORITHM[int(algorithm)],
+        initial_state=_state_of(key),
         shape=tf.convert_to_tensor(ctx.shape(shape), tf.int32),
-        dtype=dtypes.to_tf(drawn),
+        dtype=_drawn_dtype(dtype),
     )
-    new_key = new_state if wide else tf.reshape(tf.bitcast(new_state, tf.uint32), [-1])
-    # XLA gives narrow results as the low bits of 32-bit ones.
-    return [new_key, tf.cast(bits, dtypes.to_tf(dtype))]
+    return [_key_of(new_state, key), tf.cast(bits, dtypes.to_tf(dtype))]
+
+
+@register("rng_bit_generator", op_sets=(NO_XLA,))
+def _philox(
+    ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
+) -> list[tf.Tensor]:
+    if _TF_ALGORITHM[int(algorithm)] != _PHILOX:
+        raise ctx.unsupported(
+            "XLA's threefry generator has no standard TensorFlow op",
+            "use keys of impl='threefry2x32' or 'rbg', or convert with enable_xla=True",
+            algorithm=algorithm,
+        )
+    state = _state_of(key)
+    drawn = _drawn_dtype(dtype)
+    size = tf.convert_to_tensor(ctx.shape(shape), tf.int32)
+    # The counter's high half is the key: seen on XLA's CPU backend, bit for bit.
+    bits = tf.raw_ops.StatelessRandomUniformFullIntV2(
+        shape=size, key=state[:1], counter=tf.stack([state[1], state[0]]), alg=_PHILOX, dtype=drawn
+    )
+    # Each step of the counter gives 128 bits.
+    steps = -(-tf.reduce_prod(tf.cast(size, tf.int64)) * drawn.size // 16)
+    new_state = tf.stack([state[0], state[1] + tf.cast(steps, tf.uint64)])
+    return [_key_of(new_state, key), tf.cast(bits, dtypes.to_tf(dtype))]
+
+
+def _state_of(key: tf.Tensor) -> tf.Tensor:
+    return key if key.dtype == tf.uint64 else tf.bitcast(tf.reshape(key, [-1, 2]), tf.uint64)
+
+
+def _key_of(state: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
+    if like.dtype == tf.uint64:
+        return state
+    return tf.reshape(tf.bitcast(state, tf.uint32), like.shape)
+
+
+def _drawn_dtype(dtype: Any) -> tf.DType:
+    # The bits of a narrow dtype are the low ones of 32.
+    return tf.uint64 if np.dtype(dtype).itemsize == 8 else tf.uint32
 
 
 @register("rng_uniform")
