@@ -1,33 +1,196 @@
-"""Calls: the primitives that hold a jaxpr and run it once (jit, remat, custom derivatives)."""
+"""Calls: the primitives that hold a jaxpr and run it once, and those that only mark a value.
+
+What happens inside belongs to other families; here a call has to bring in what it is given, in
+the order in which it is given, and bring out what comes of it.
+"""
+
+import functools
 
 import jax
 import jax.numpy as jnp
+from jax.ad_checkpoint import checkpoint_name
 
-from harnesses.harness import FLOATS, INTS, Normal, define
+from harnesses.harness import ALL, FLOATS, INTS, Normal, define
+
+_MATRIX = (2, 3)
+
+
+@jax.jit
+def _double(x):
+    return x + x
+
+
+@functools.partial(jax.jit, static_argnames="times")
+def _repeated(x, times):
+    return functools.reduce(lambda y, _: jnp.tanh(y), range(times), x)
+
+
+@jax.custom_jvp
+def _scaled(x, scale):
+    return jnp.tanh(x) * scale
+
+
+@_scaled.defjvp
+def _scaled_jvp(primals, tangents):
+    (x, scale), (dx, dscale) = primals, tangents
+    # Twice the true derivative: a lowering that differentiates by itself is found out.
+    return _scaled(x, scale), 2 * (1 - jnp.tanh(x) ** 2) * scale * dx + jnp.tanh(x) * dscale
+
+
+@jax.custom_vjp
+def _clipped(x):
+    return jnp.clip(x, -1, 1), {"sum": x.sum()}
+
+
+def _clipped_forward(x):
+    return _clipped(x), jnp.abs(x) < 2
+
+
+def _clipped_backward(near, cotangents):
+    return (jnp.where(near, cotangents[0] + cotangents[1]["sum"], 0),)
+
+
+_clipped.defvjp(_clipped_forward, _clipped_backward)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _applied(function, x):
+    return function(x)
+
+
+_applied.defvjp(
+    lambda function, x: (function(x), x),
+    lambda function, x, cotangent: (cotangent * function(x) * 3,),
+)
+
+
+def _sum_of_gradient(function):
+    return jax.grad(lambda *args: function(*args).sum())
+
+
+for dtype in ALL:
+    define("jit", "", lambda x: jax.jit(jnp.transpose)(x), [Normal(_MATRIX, dtype)], dtype=dtype)
+    define(
+        "optimization_barrier",
+        "",
+        jax.lax.optimization_barrier,
+        [Normal(_MATRIX, dtype)],
+        dtype=dtype,
+    )
+    define("name", "", lambda x: checkpoint_name(x, "kept"), [Normal(_MATRIX, dtype)], dtype=dtype)
 
 for dtype in (*FLOATS, *INTS):
-    define(
-        "jit",
-        "",
-        lambda x: jax.jit(lambda y: y + y)(x) - x,
-        [Normal((2, 3), dtype)],
-        dtype=dtype,
-    )
+    define("jit", "twice", lambda x: _double(_double(x)), [Normal(_MATRIX, dtype)], dtype=dtype)
 
 for dtype in FLOATS:
+    define("remat2", "", jax.checkpoint(jnp.sin), [Normal(_MATRIX, dtype)], dtype=dtype)
     define(
-        "remat",
-        "",
-        jax.checkpoint(lambda x: jnp.sin(jnp.sin(x))),
-        [Normal((2, 3), dtype)],
+        "remat2",
+        "gradient",
+        _sum_of_gradient(jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)))),
+        [Normal(_MATRIX, dtype)],
         dtype=dtype,
     )
+    define("custom_jvp_call", "", jax.nn.relu, [Normal(_MATRIX, dtype)], dtype=dtype)
+    define("custom_vjp_call", "", _clipped, [Normal(_MATRIX, dtype)], dtype=dtype)
 
+
+def _structure(case, function, *shapes, primitive="jit", dtype="float32", **rest):
+    """A harness about what goes in and out of a call; one dtype tells it."""
+    args = [Normal(shape, dtype) for shape in shapes]
+    define(primitive, case, function, args, dtype=dtype, **rest)
+
+
+# A function that is itself jitted is compiled by itself, whatever the mode.
+_structure("outermost", jax.jit(lambda x: x + x), _MATRIX)
+_structure("exact", lambda x: jax.jit(lambda y: y)(x), _MATRIX, ulps=0)
+_structure("nested", jax.jit(lambda x: _double(jax.jit(_double)(x))), _MATRIX)
+_structure("shared", lambda x, y: _double(x) + _double(y) + _double(x), _MATRIX, _MATRIX)
+_structure("two_shapes", lambda x, y: (_double(x), _double(y)), _MATRIX, (4,))
+_structure("order", jax.jit(lambda x, y: (y, x - y, x)), (3,), (3,))
+_structure("same_result_twice", jax.jit(lambda x: (x, x)), (3,))
+_structure("unused_argument", jax.jit(lambda x, y: x), (3,), (4,))
+_structure("no_argument", lambda: jax.jit(lambda: jnp.arange(3.0))())
+_structure("no_result", jax.jit(lambda x: ()), (3,))
+_structure("captured_value", lambda x, y: jax.jit(lambda z: z * y)(x), (3,), (3,))
+_structure("captured_constant", jax.jit(lambda x: x * jnp.array([1.0, 2.0, 3.0])), (3,))
+_structure("static_argument", lambda x: _repeated(x, 1) + _repeated(x, times=3), (3,))
+_structure("keywords", lambda x, y: jax.jit(lambda *, b, a: a - 2 * b)(a=x, b=y), (3,), (3,))
+_structure("inline", jax.jit(jnp.tanh, inline=True), (3,))
+_structure("donated", jax.jit(lambda x: x + 1, donate_argnums=0), (3,))
+_structure("empty", jax.jit(lambda x: x + x), (0, 3))
+_structure("scalar", jax.jit(lambda x: x + x), ())
+_structure("literal_result", jax.jit(lambda x: (x, 1.0, True)), (3,))
+_structure("named_scope", jax.named_call(jax.jit(lambda x: x + x), name="a scope"), (3,))
+_structure("gradient_through", _sum_of_gradient(lambda x, y: _double(x) * _double(y)), (3,), (3,))
 define(
     "jit",
-    "exact",
-    jax.jit(lambda x: x),
-    [Normal((2, 3), "float32")],
+    "tree",
+    jax.jit(lambda tree, z: {"first": [tree["a"] + z, None], "second": (tree["b"],)}),
+    [{"b": Normal((3,), "float32"), "a": Normal((2, 3), "float32")}, Normal((3,), "float32")],
     dtype="float32",
-    ulps=0,
+)
+define(
+    "jit",
+    "mixed_dtypes",
+    jax.jit(lambda x, y, z: (x * y, z)),
+    [Normal((3,), "float32"), Normal((3,), "int32"), Normal((3,), bool)],
+    dtype="float32",
+)
+
+_structure(
+    "nested",
+    jax.checkpoint(lambda x: jax.checkpoint(jnp.sin)(jnp.cos(x))),
+    _MATRIX,
+    primitive="remat2",
+)
+_structure(
+    "policy",
+    _sum_of_gradient(
+        jax.checkpoint(
+            lambda x: jnp.sin(checkpoint_name(jnp.cos(x), "kept")),
+            policy=jax.checkpoint_policies.save_only_these_names("kept"),
+        )
+    ),
+    _MATRIX,
+    primitive="remat2",
+    params={"policy": "save_only_these_names"},
+)
+_structure(
+    "prevent_cse",
+    _sum_of_gradient(jax.checkpoint(jnp.tanh, prevent_cse=False)),
+    _MATRIX,
+    primitive="remat2",
+    params={"prevent_cse": False},
+)
+_structure(
+    "several",
+    lambda x, y: jax.lax.optimization_barrier({"x": x, "y": y}),
+    (3,),
+    (2, 2),
+    primitive="optimization_barrier",
+)
+_structure("two_arguments", _scaled, (3,), (), primitive="custom_jvp_call")
+_structure("gradient", _sum_of_gradient(_scaled), (3,), (), primitive="custom_jvp_call")
+_structure(
+    "tangent",
+    lambda x, s: jax.jvp(_scaled, (x, s), (jnp.ones_like(x), s)),
+    (3,),
+    (),
+    primitive="custom_jvp_call",
+)
+_structure("batched", jax.vmap(_scaled, in_axes=(0, None)), (4, 3), (), primitive="custom_jvp_call")
+_structure(
+    "gradient",
+    _sum_of_gradient(lambda x: _clipped(x)[0] + _clipped(x)[1]["sum"]),
+    (3,),
+    primitive="custom_vjp_call",
+)
+_structure("batched", jax.vmap(_clipped), (4, 3), primitive="custom_vjp_call")
+_structure("function", lambda x: _applied(jnp.cos, x), (3,), primitive="custom_vjp_call")
+_structure(
+    "function_gradient",
+    _sum_of_gradient(lambda x: _applied(jnp.cos, x)),
+    (3,),
+    primitive="custom_vjp_call",
 )

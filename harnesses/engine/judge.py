@@ -34,7 +34,9 @@ _AROUND_OPS = re.compile(
     r"|Detected at node .* defined at \(most recent call last\):\n(?:  File .*\n|\n|<stack .*\n)*"
     r"|\s*\[\[\{\{node .*?\}\}\]\]"
     r"|\s*\[Op:\w+\]"
+    r"|\s*The op is created at:\s*\n(?:File .*(?:\n|$))*"
 )
+_FUNCTION = re.compile(r"__inference_(\S+?)_\d+(?:\[[^\]]*\])?")
 
 
 class Judge:
@@ -126,7 +128,7 @@ def _phase(phase: str) -> Iterator[None]:
 
 
 def _error(phase: str, error: Exception) -> Row:
-    message = _AROUND_OPS.sub("", str(error)).strip()[:_MESSAGE_LENGTH]
+    message = _FUNCTION.sub(r"\1", _AROUND_OPS.sub("", str(error))).strip()[:_MESSAGE_LENGTH]
     return {
         "outcome": "error",
         "phase": phase,

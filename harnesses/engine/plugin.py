@@ -5,6 +5,7 @@ run` (which calls pytest) are the same run. With `-n` pytest-xdist spreads the c
 processes; a worker that dies, or that the watchdog ends, costs the one cell that it was running.
 """
 
+import textwrap
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,8 @@ from limitations.ledger import LedgerError
 
 MATRIX = pytest.StashKey[Matrix]()
 _ROW = "row"
+# Of messages that TensorFlow fills with stacks and graphs; the row holds more.
+_SHOWN = 400
 _TEST = "test_matrix.py::test_cell["
 
 
@@ -63,7 +66,8 @@ def run_cell(config: pytest.Config, cell: Cell, record: Callable[[str, Row], Non
 
 def describe(cell: Cell, problem: str) -> str:
     """Why a cell is red, and the line that repeats it."""
-    return f"{cell}: {problem}\n    {cell.command}"
+    shown = textwrap.shorten(problem, _SHOWN, placeholder=" ...")
+    return f"{cell}: {shown}\n    {cell.command}"
 
 
 def rows_of(report: pytest.TestReport) -> list[Row]:

@@ -35,7 +35,8 @@ class ProgressBar:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
-            self._print_red(report.longreprtext)
+            # Not longreprtext: xdist puts a line about the worker before it.
+            self._print_red(str(report.longrepr))
         for row in rows_of(report):
             self._counts[row["outcome"]] += 1
             counts = " ".join(f"{outcome} {n}" for outcome, n in self._counts.most_common())

@@ -1,7 +1,9 @@
 """Groups of dtypes that families iterate over, each a tuple of NumPy dtypes.
 
-`ALL` holds every dtype that JAX and TensorFlow share; `WITHOUT_TENSORFLOW` those that JAX takes
-and no TensorFlow tensor can hold.
+`ALL` holds every dtype that TensorFlow computes with in all modes. Beside it stand the narrow
+dtypes, of which a primitive needs one harness each and not every case: `INT4`, which TensorFlow
+casts but hands to compiled code in the wrong layout; `INT2` and `FLOAT4`, which its tensors hold
+and none of its kernels casts; `WITHOUT_TENSORFLOW`, which JAX takes and no tensor can hold.
 """
 
 import jax
@@ -20,14 +22,16 @@ FLOAT8 = _dtypes(
 FLOAT4 = _dtypes("float4_e2m1fn")
 INTS = _dtypes("int8", "int16", "int32", "int64")
 UINTS = _dtypes("uint8", "uint16", "uint32", "uint64")
-INT4 = _dtypes("int2", "int4", "uint2", "uint4")
+INT4 = _dtypes("int4", "uint4")
+INT2 = _dtypes("int2", "uint2")
 BOOL = (np.dtype(bool),)
 COMPLEX = _dtypes("complex64", "complex128")
 
 INTEGERS = INTS + UINTS
 REALS = FLOATS + INTEGERS
 NUMERIC = REALS + COMPLEX
-ALL = NUMERIC + BOOL + FLOAT8 + FLOAT4 + INT4
+ALL = NUMERIC + BOOL + FLOAT8
+NARROW = INT4 + INT2 + FLOAT4
 
 WITHOUT_TENSORFLOW = _dtypes("float8_e3m4", "float8_e4m3", "float8_e8m0fnu") + _dtypes(
     "float6_e2m3fn", "float6_e3m2fn", "int1", "uint1"
