@@ -1,10 +1,11 @@
-"""Calls: the primitives that hold a jaxpr and run it once, and those that only mark a value.
+"""Calls: the primitives that hold a jaxpr and run it once.
 
 What happens inside belongs to other families; here a call has to bring in what it is given, in
 the order in which it is given, and bring out what comes of it.
 """
 
 import functools
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,37 +17,37 @@ _MATRIX = (2, 3)
 
 
 @jax.jit
-def _double(x):
+def _double(x: Any) -> Any:
     return x + x
 
 
 @functools.partial(jax.jit, static_argnames="times")
-def _repeated(x, times):
+def _repeated(x: Any, times: int) -> Any:
     return functools.reduce(lambda y, _: jnp.tanh(y), range(times), x)
 
 
 @jax.custom_jvp
-def _scaled(x, scale):
+def _scaled(x: Any, scale: Any) -> Any:
     return jnp.tanh(x) * scale
 
 
 @_scaled.defjvp
-def _scaled_jvp(primals, tangents):
+def _scaled_jvp(primals: Any, tangents: Any) -> Any:
     (x, scale), (dx, dscale) = primals, tangents
     # Twice the true derivative: a lowering that differentiates by itself is found out.
     return _scaled(x, scale), 2 * (1 - jnp.tanh(x) ** 2) * scale * dx + jnp.tanh(x) * dscale
 
 
 @jax.custom_vjp
-def _clipped(x):
+def _clipped(x: Any) -> Any:
     return jnp.clip(x, -1, 1), {"sum": x.sum()}
 
 
-def _clipped_forward(x):
+def _clipped_forward(x: Any) -> Any:
     return _clipped(x), jnp.abs(x) < 2
 
 
-def _clipped_backward(near, cotangents):
+def _clipped_backward(near: Any, cotangents: Any) -> Any:
     return (jnp.where(near, cotangents[0] + cotangents[1]["sum"], 0),)
 
 
@@ -54,7 +55,7 @@ _clipped.defvjp(_clipped_forward, _clipped_backward)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _applied(function, x):
+def _applied(function: Any, x: Any) -> Any:
     return function(x)
 
 
@@ -64,20 +65,12 @@ _applied.defvjp(
 )
 
 
-def _sum_of_gradient(function):
+def _sum_of_gradient(function: Any) -> Any:
     return jax.grad(lambda *args: function(*args).sum())
 
 
 for dtype in ALL:
     define("jit", "", lambda x: jax.jit(jnp.transpose)(x), [Normal(_MATRIX, dtype)], dtype=dtype)
-    define(
-        "optimization_barrier",
-        "",
-        jax.lax.optimization_barrier,
-        [Normal(_MATRIX, dtype)],
-        dtype=dtype,
-    )
-    define("name", "", lambda x: checkpoint_name(x, "kept"), [Normal(_MATRIX, dtype)], dtype=dtype)
 
 for dtype in (*FLOATS, *INTS):
     define("jit", "twice", lambda x: _double(_double(x)), [Normal(_MATRIX, dtype)], dtype=dtype)
@@ -95,10 +88,12 @@ for dtype in FLOATS:
     define("custom_vjp_call", "", _clipped, [Normal(_MATRIX, dtype)], dtype=dtype)
 
 
-def _structure(case, function, *shapes, primitive="jit", dtype="float32", **rest):
+def _structure(
+    case: str, function: Any, *shapes: tuple, primitive: str = "jit", **rest: Any
+) -> None:
     """A harness about what goes in and out of a call; one dtype tells it."""
-    args = [Normal(shape, dtype) for shape in shapes]
-    define(primitive, case, function, args, dtype=dtype, **rest)
+    args = [Normal(shape, "float32") for shape in shapes]
+    define(primitive, case, function, args, dtype="float32", family="calls", **rest)
 
 
 # A function that is itself jitted is compiled by itself, whatever the mode.
@@ -158,17 +153,10 @@ _structure(
 )
 _structure(
     "prevent_cse",
-    _sum_of_gradient(jax.checkpoint(jnp.tanh, prevent_cse=False)),
+    _sum_of_gradient(jax.checkpoint(jnp.sin, prevent_cse=False)),
     _MATRIX,
     primitive="remat2",
     params={"prevent_cse": False},
-)
-_structure(
-    "several",
-    lambda x, y: jax.lax.optimization_barrier({"x": x, "y": y}),
-    (3,),
-    (2, 2),
-    primitive="optimization_barrier",
 )
 _structure("two_arguments", _scaled, (3,), (), primitive="custom_jvp_call")
 _structure("gradient", _sum_of_gradient(_scaled), (3,), (), primitive="custom_jvp_call")

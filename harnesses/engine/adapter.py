@@ -1,6 +1,7 @@
 """The only way from the judge to the implementation that it judges."""
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,15 +18,39 @@ LOWERINGS: Mapping[str, Mapping[str, bool]] = {
 DEFAULT_LOWERINGS = ("xla",)
 
 
+class ImplementationError(ValueError):
+    """There is no such implementation."""
+
+
 class Adapter:
-    """An implementation under its module's name: any module with `convert` (and `call_tf`)."""
+    """An implementation under its module's name: any module with `convert` (and `call_tf`).
+
+    One that cannot be imported raises what the import raised when something is converted.
+    """
 
     def __init__(self, module: str = DEFAULT_IMPLEMENTATION):
         self.name = module
-        self._module = importlib.import_module(module)
+        self._module: Any = None
+        self._error: Exception | None = None
+        try:
+            self._module = importlib.import_module(module)
+        except Exception as error:
+            self._error = error
 
     def convert(
         self, fun: Callable[..., Any], lowering: str, *, with_gradient: bool = False
     ) -> Callable[..., Any]:
         """The TensorFlow function that the implementation makes of `fun`."""
+        if self._error is not None:
+            raise self._error
         return self._module.convert(fun, with_gradient=with_gradient, **LOWERINGS[lowering])
+
+
+def check_exists(module: str) -> None:
+    """Raises ImplementationError if there is no module of that name; imports its parents alone."""
+    try:
+        found = importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        found = False
+    if not found:
+        raise ImplementationError(f"--impl {module}: there is no such module to judge")

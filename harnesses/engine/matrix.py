@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harnesses.engine import results
+from harnesses.engine.adapter import check_exists
 from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.judge import Judge
 from harnesses.engine.options import selection
@@ -27,6 +28,8 @@ class Matrix:
     def __init__(self, options: Any, worker: str, scratch: str | None):
         self.selection = selection(options)
         self.impl = None if options.side == JAX_SIDE else options.impl
+        if self.impl is not None:
+            check_exists(self.impl)
         self.rows: list[Row] = []
         self.findings: list[Finding] = []
         self.seconds = 0.0  # of processor time, in all processes

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harnesses.engine.adapter import ImplementationError
 from harnesses.engine.cells import Cell
 from harnesses.engine.matrix import Matrix
 from harnesses.engine.options import add_options
@@ -34,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     name, scratch = (worker["workerid"], worker["scratch"]) if worker else ("main", None)
     try:
         config.stash[MATRIX] = Matrix(config.option, name, scratch)
-    except LedgerError as error:
+    except (LedgerError, ImplementationError) as error:
         raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(Gatherer(config.stash[MATRIX]))
     _choose_distribution(config.option)
@@ -53,7 +54,9 @@ def _choose_distribution(options: Any) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    config.stash[MATRIX].close()
+    matrix = config.stash.get(MATRIX, None)
+    if matrix is not None:
+        matrix.close()
 
 
 def run_cell(config: pytest.Config, cell: Cell, record: Callable[[str, Row], None]) -> None:

@@ -28,6 +28,12 @@ from jax2tf.trace import Trace, trace_of
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
 Gradients = list[tf.Tensor | None]
 
+# TensorFlow asks for gradients of these alone. For some of the others the compiler has no
+# PreventGradient.
+_DIFFERENTIABLE = frozenset(
+    {tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128}
+)
+
 
 def differentiable(
     trace: Trace, lower: LowerTrace, args: Sequence[tf.Tensor], with_gradient: bool, name: str
@@ -48,6 +54,8 @@ def differentiable(
         message = f"jax2tf.convert({name}, with_gradient=False) was asked for its gradient"
         return [
             tf.raw_ops.PreventGradient(input=result, message=message)
+            if result.dtype in _DIFFERENTIABLE
+            else result
             for result in lower(trace, args)
         ]
     way = _with_residuals if watched else _with_recomputation

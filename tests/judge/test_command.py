@@ -44,17 +44,17 @@ def test_lost_worker_costs_one_cell(harnesses, fake, outcome, message):
     process, rows = harnesses(
         "run",
         f"--impl=tests.judge.fakes.{fake}",
-        "--name=jit_*float*",
+        *(f"--name=remat2_{dtype}" for dtype in ("bfloat16", "float16", "float32", "float64")),
         "--mode=eager",
         "--cell-timeout=5",
         "-n1",
     )
-    lost = rows.pop("jit_bfloat16")
+    lost = rows.pop("remat2_bfloat16")
     assert process.returncode != 0
     assert (lost["outcome"], lost["message"], lost["verdict"]) == (outcome, message, "red")
     assert {row["outcome"] for row in rows.values()} == {"pass"}
-    assert {"jit_float16", "jit_float32", "jit_float64"} <= set(rows)
-    command = "--name jit_bfloat16 --device cpu --mode eager --lowering xla -n 0"
+    assert set(rows) == {"remat2_float16", "remat2_float32", "remat2_float64"}
+    command = "--name remat2_bfloat16 --device cpu --mode eager --lowering xla -n 0"
     assert f"{outcome}: {message}; no limitation declares it" in process.stdout
     assert f"python -m harnesses run {command}" in process.stdout
 
@@ -63,6 +63,12 @@ def test_empty_selection_is_a_failure(harnesses):
     process, _ = harnesses("run", "--name=no_such_harness", "-n0")
     assert process.returncode != 0
     assert "no cell was executed, so nothing is proved" in process.stdout
+
+
+def test_implementation_that_does_not_exist(harnesses):
+    process, _ = harnesses("run", "--impl=jax3tf.convert", "-n0")
+    assert process.returncode != 0
+    assert "--impl jax3tf.convert: there is no such module to judge" in process.stderr
 
 
 def test_jax_alone_needs_no_tensorflow(harnesses):
@@ -81,4 +87,4 @@ def test_list_and_show(harnesses):
     assert listed.stderr == "1 harnesses: calls 1\n"
     shown, _ = harnesses("show", "--name=jit_float32")
     assert "Normal(shape=(2, 3), dtype=dtype('float32'))" in shown.stdout
-    assert "add a a" in shown.stdout
+    assert "name=transpose" in shown.stdout

@@ -29,7 +29,7 @@ def test_right_implementation_passes(matrix):
     ("fake", "words"),
     [
         ("dtype", "result.dtype=float64, but should be float32"),
-        ("shape", "result.shape=(1, 2, 3), but should be (2, 3)"),
+        ("shape", "result.shape=(1, 3, 2), but should be (3, 2)"),
         ("tree", "the result's tree is PyTreeDef([*]), but should be PyTreeDef(*)"),
     ],
 )
@@ -58,6 +58,7 @@ def test_one_ulp_too_far(matrix):
     [
         ("lowering", "eager", "lower", "NotImplementedError", "no such lowering"),
         ("lowering", "graph", "lower", "NotImplementedError", "no such lowering"),
+        ("broken", "eager", "lower", "RuntimeError", "two rules for one primitive"),
         ("running", "eager", "run", "InvalidArgumentError", "no kernel"),
         ("running", "graph", "run", "InvalidArgumentError", "no kernel"),
     ],

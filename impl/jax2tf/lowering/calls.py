@@ -39,18 +39,6 @@ def _remat(ctx: Context, *args: tf.Tensor, jaxpr: jex_core.Jaxpr, **_: Any) -> l
     return _call_either(ctx, jaxpr, args)
 
 
-@register("name")
-def _name(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    # The name tells a rematerialisation policy what to keep.
-    return x
-
-
-@register("optimization_barrier")
-def _optimization_barrier(ctx: Context, *args: tf.Tensor) -> list[tf.Tensor]:
-    # It orders computations and changes no value; TensorFlow schedules a graph by itself.
-    return list(args)
-
-
 def _call_either(
     ctx: Context, jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, args: tuple[tf.Tensor, ...]
 ) -> list[tf.Tensor]:

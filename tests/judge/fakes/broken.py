@@ -1,0 +1,3 @@
+"""It cannot be imported."""
+
+raise RuntimeError("two rules for one primitive")
