@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.ad_checkpoint import checkpoint_name
+from jax.extend.core.primitives import closed_call_p
 
 from harnesses.harness import ALL, FLOATS, INTS, Normal, define
 
@@ -182,3 +183,13 @@ _structure(
     (3,),
     primitive="custom_vjp_call",
 )
+
+_structure("", lambda x: (jax.lax.dce_sink(x), x + x)[1], (3,), primitive="dce_sink")
+
+if closed_call_p.name == "eval_jaxpr":  # before JAX 0.12 binding it takes internal functions
+    _structure(
+        "",
+        lambda x: closed_call_p.bind(x, call_jaxpr=jax.make_jaxpr(lambda y: (y + y, -y))(x)),
+        (3,),
+        primitive="eval_jaxpr",
+    )

@@ -55,9 +55,7 @@ class ProgressBar:
         if self.matrix is not None:
             for finding in self.matrix.findings_beyond_cells():
                 self._print_red(str(finding))
-            self.console.print(
-                self.matrix.summary(), markup=False, highlight=False, soft_wrap=True
-            )
+            self.console.print(self.matrix.summary(), markup=False, highlight=False, soft_wrap=True)
 
     def _print_red(self, text: str) -> None:
         self.console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)

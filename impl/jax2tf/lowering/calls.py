@@ -39,6 +39,12 @@ def _remat(ctx: Context, *args: tf.Tensor, jaxpr: jex_core.Jaxpr, **_: Any) -> l
     return _call_either(ctx, jaxpr, args)
 
 
+@register("dce_sink")
+def _dce_sink(ctx: Context, x: tf.Tensor, **_: Any) -> list[tf.Tensor]:
+    # It keeps JAX from dropping what computes x, which TensorFlow may drop again.
+    return []
+
+
 def _call_either(
     ctx: Context, jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, args: tuple[tf.Tensor, ...]
 ) -> list[tf.Tensor]:
