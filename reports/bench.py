@@ -124,9 +124,9 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class Paired:
-    """Seconds of jax.jit, and the ratio to it of each other contender, round by round."""
+    """Seconds of each contender, and the ratio of each to "jax" in the same round."""
 
-    jax: Quartiles
+    seconds: Mapping[str, Quartiles]
     ratios: Mapping[str, Quartiles]
 
 
@@ -209,12 +209,12 @@ def paired(rounds: int, measurements: Mapping[str, Callable[[], float]]) -> Pair
     for i in range(rounds):
         for name in _rotated(names, i):
             taken[name].append(measurements[name]())
-    reference = taken.pop("jax")
     ratios = {
-        name: Quartiles.of([t / r for t, r in zip(times, reference, strict=True)])
+        name: [t / r for t, r in zip(times, taken["jax"], strict=True)]
         for name, times in taken.items()
+        if name != "jax"
     }
-    return Paired(Quartiles.of(reference), ratios)
+    return Paired(*({name: Quartiles.of(s) for name, s in d.items()} for d in (taken, ratios)))
 
 
 def _rotated(names: list[str], by: int) -> list[str]:
