@@ -28,9 +28,9 @@ from harnesses.harness import (
     COMPLEX,
     FLOAT8,
     FLOATS,
-    INT4,
     INTEGERS,
     INTS,
+    NARROW,
     UINTS,
     WITHOUT_TENSORFLOW,
     Harness,
@@ -55,10 +55,10 @@ DTYPE_GROUPS = {
     "signed": INTS,
     "unsigned": UINTS,
     "float8": FLOAT8,
-    "int2 and int4": INT4,
+    "narrow": NARROW,
     "exotic": WITHOUT_TENSORFLOW,
 }
-TRIED = ALL + WITHOUT_TENSORFLOW
+TRIED = ALL + NARROW + WITHOUT_TENSORFLOW
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
