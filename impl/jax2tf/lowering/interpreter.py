@@ -89,6 +89,8 @@ class Lowering:
         body: Callable[..., Any],
         args: Sequence[tf.Tensor],
         name: str,
+        *,
+        any_shape: bool = False,
         jit_compile: bool | None = None,
     ) -> list[tf.Tensor]:
         """The results of `body(lowering, *args)` as one TensorFlow function, made once a key.
@@ -98,9 +100,11 @@ class Lowering:
           body: gets the lowering to use inside the function, and tensors in place of `args`.
           args: tensors; all that the body reads has to come through them.
           name: the function's name in graphs.
+          any_shape: whether one function serves arguments of all shapes.
           jit_compile: True to have it compiled by XLA, whatever runs around it.
         """
-        signature = tuple((a.dtype, tuple(a.shape.as_list())) for a in args)
+        shapes = [None if any_shape else tuple(a.shape.as_list()) for a in args]
+        signature = tuple((a.dtype, shape) for a, shape in zip(args, shapes, strict=True))
         sizes = {d: v for d, v in self.dim_values.items() if isinstance(v, int)}
         # A function sees no tensor of the graph around it: unknown sizes are arguments too.
         unknown = [d for d in self.dim_values if d not in sizes]
@@ -113,7 +117,7 @@ class Lowering:
 
         function = self.trace.cached(
             ("function", key, self.op_set, signature, tuple(sizes.items()), tuple(unknown)),
-            lambda: self._concrete_function(with_dims, args, name, jit_compile),
+            lambda: _concrete_function(with_dims, args, shapes, name, jit_compile),
         )
         return list(function(*args))
 
@@ -172,21 +176,6 @@ class Lowering:
             _count_equations(jaxpr, SHARED_FUNCTION_MIN_EQUATIONS) >= SHARED_FUNCTION_MIN_EQUATIONS
         )
 
-    def _concrete_function(
-        self,
-        body: Callable[..., Any],
-        args: Sequence[tf.Tensor],
-        name: str,
-        jit_compile: bool | None,
-    ) -> Callable[..., Any]:
-        def function(*inner: tf.Tensor) -> list[tf.Tensor]:
-            return [tf.identity(r) for r in body(*inner)]
-
-        function.__name__ = _identifier(name) or "shared"
-        specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
-        function_ = tf.function(function, autograph=False, jit_compile=jit_compile)
-        return function_.get_concrete_function(*specs)
-
     def _step(self, step: Step, slots: list[Any]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
         for slot in step.last_uses:
@@ -243,6 +232,24 @@ class Lowering:
                 ref.tensor = tf.constant(ref.value)
             return ref.tensor
         return self.constant(ref.value)
+
+
+def _concrete_function(
+    body: Callable[..., Any],
+    args: Sequence[tf.Tensor],
+    shapes: Sequence[Any],
+    name: str,
+    jit_compile: bool | None,
+) -> Callable[..., Any]:
+    def function(*inner: tf.Tensor) -> list[tf.Tensor]:
+        return [tf.identity(r) for r in body(*inner)]
+
+    function.__name__ = _identifier(name) or "shared"
+    # The sizes of dimension variables follow the arguments that have shapes.
+    shapes = [*shapes, *([()] * (len(args) - len(shapes)))]
+    specs = [tf.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, args, strict=True)]
+    shared = tf.function(function, autograph=False, jit_compile=jit_compile)
+    return shared.get_concrete_function(*specs)
 
 
 @dataclasses.dataclass

@@ -29,27 +29,31 @@ _PARITY = 0x1BD11BDA
 
 @register("threefry2x32")
 def _threefry2x32(ctx: Context, *key_and_counts: tf.Tensor) -> list[tf.Tensor]:
-    return ctx.function("threefry2x32", _threefry_block, *key_and_counts)
+    # Elementwise: one function serves every shape.
+    return ctx.function("threefry2x32", _threefry_block, *key_and_counts, any_shape=True)
 
 
 def _threefry_block(
     ctx: Context, key0: tf.Tensor, key1: tf.Tensor, count0: tf.Tensor, count1: tf.Tensor
 ) -> list[tf.Tensor]:
-    parity = tf.constant(_PARITY, tf.uint32)
-    schedule = (key0, key1, key0 ^ key1 ^ parity)
+    schedule = (key0, key1, key0 ^ key1 ^ _uint32(ctx, _PARITY))
     x0, x1 = count0 + key0, count1 + key1
     for turn in range(5):
         for rotation in _ROTATIONS[turn % 2]:
             x0 = x0 + x1
-            x1 = x0 ^ _rotate_left(x1, rotation)
+            x1 = x0 ^ _rotate_left(ctx, x1, rotation)
         x0 = x0 + schedule[(turn + 1) % 3]
-        x1 = x1 + schedule[(turn + 2) % 3] + tf.constant(turn + 1, tf.uint32)
+        x1 = x1 + schedule[(turn + 2) % 3] + _uint32(ctx, turn + 1)
     return [x0, x1]
 
 
-def _rotate_left(x: tf.Tensor, bits: int) -> tf.Tensor:
-    left = tf.bitwise.left_shift(x, tf.constant(bits, tf.uint32))
-    return left | tf.bitwise.right_shift(x, tf.constant(32 - bits, tf.uint32))
+def _rotate_left(ctx: Context, x: tf.Tensor, bits: int) -> tf.Tensor:
+    left = tf.bitwise.left_shift(x, _uint32(ctx, bits))
+    return left | tf.bitwise.right_shift(x, _uint32(ctx, 32 - bits))
+
+
+def _uint32(ctx: Context, value: int) -> tf.Tensor:
+    return ctx.constant(np.uint32(value))
 
 
 @register("iota_2x32_shape")

@@ -126,19 +126,25 @@ class Context:
         return self._lowering.constant(value)
 
     def function(
-        self, key: Hashable, body: Callable[..., Any], *args: tf.Tensor, name: str = ""
+        self,
+        key: Hashable,
+        body: Callable[..., Any],
+        *args: tf.Tensor,
+        name: str = "",
+        any_shape: bool = False,
     ) -> list[tf.Tensor]:
         """Calls `body(ctx, *args)` as one TensorFlow function, in eager mode too.
 
         For a rule of many ops (a threefry block) or of loops, which eager TensorFlow runs in
-        Python. `key` names the body; shapes and dtypes of `args` are added to it.
+        Python. `key` names the body; shapes and dtypes of `args` are added to it. With `any_shape`
+        one function serves arguments of all shapes.
         """
 
         def with_context(lowering: Any, *inner: tf.Tensor) -> Any:
             return body(Context(lowering, self.eqn), *inner)
 
         return self._lowering.call_function(
-            key, with_context, args, name or self.eqn.primitive.name
+            key, with_context, args, name or self.eqn.primitive.name, any_shape=any_shape
         )
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
