@@ -1,3 +1,293 @@
-"""Linear algebra: factorisations, eigenvalues, solves."""
+"""Linear algebra: factorisations, eigenvalues, solves.
+
+Where TensorFlow has the op, the rule is that op and what JAX says beside it (which triangle, what
+failure looks like). The others are algorithms of `linalg_algorithms`.
+"""
 
 from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from jax2tf.lowering import linalg_algorithms as algorithms
+from jax2tf.lowering.linalg_algorithms import nan_like
+from jax2tf.lowering.rules import Context, register
+
+
+@register("cholesky")
+def _cholesky(ctx: Context, a: tf.Tensor) -> tf.Tensor:
+    factor = tf.linalg.cholesky(a)
+    # Without positive pivots all of it is NaN; kernels differ in how much they leave.
+    positive = tf.reduce_all(tf.math.real(tf.linalg.diag_part(factor)) > 0, -1)
+    return tf.where(positive[..., None, None], factor, nan_like(factor))
+
+
+@register("cholesky_update")
+def _cholesky_update(ctx: Context, r: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
+    # R is upper triangular: R^T R + w w^T = L L^T. The QR factor of [R; w^T] is L^T but for signs.
+    factor = tf.linalg.qr(tf.concat([r, w[..., None, :]], -2))[1]
+    sign = tf.where(tf.linalg.diag_part(factor) < 0, -1, 1)
+    return factor * tf.cast(sign, factor.dtype)[..., None]
+
+
+@register("triangular_solve")
+def _triangular_solve(
+    ctx: Context,
+    a: tf.Tensor,
+    b: tf.Tensor,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> tf.Tensor:
+    dtype = b.dtype
+    if dtype.size == 2:
+        a, b = tf.cast(a, tf.float32), tf.cast(b, tf.float32)
+    if unit_diagonal:
+        a = tf.linalg.set_diag(a, tf.ones_like(tf.linalg.diag_part(a)))
+    if not left_side:
+        # X op(A) = B is op(A)^T X^T = B^T.
+        b = tf.linalg.matrix_transpose(b)
+        transpose_a = not transpose_a
+    if a.dtype.is_complex and conjugate_a != transpose_a:
+        # TensorFlow transposes and conjugates together.
+        a = tf.math.conj(a)
+    x = tf.linalg.triangular_solve(a, b, lower=lower, adjoint=transpose_a)
+    return tf.cast(x if left_side else tf.linalg.matrix_transpose(x), dtype)
+
+
+@register("lu")
+def _lu(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
+    if 0 in a.shape[-2:]:
+        pivots, permutation = (ctx.shape(aval.shape) for aval in ctx.avals_out[1:])
+        rows = tf.broadcast_to(tf.range(a.shape[-2]), permutation)
+        return [tf.identity(a), tf.zeros(pivots, tf.int32), rows]
+    return _batched(ctx, algorithms.lu, a)
+
+
+@register("lu_pivots_to_permutation")
+def _lu_pivots_to_permutation(
+    ctx: Context, pivots: tf.Tensor, *, permutation_size: Any
+) -> tf.Tensor:
+    size = tf.convert_to_tensor(ctx.dim(permutation_size))
+    flat = _merge_batch(pivots, pivots.shape.rank - 1)
+    permutation = algorithms.as_function(algorithms.permutation_of, ctx.enable_xla)(flat, size)
+    return tf.reshape(permutation, ctx.shape(ctx.avals_out[0].shape))
+
+
+@register("qr")
+def _qr(
+    ctx: Context, a: tf.Tensor, *, pivoting: bool, full_matrices: bool, use_magma: Any
+) -> list[tf.Tensor]:
+    del use_magma  # Which GPU library.
+    if 0 in a.shape[-2:]:
+        # Of nothing, the first factor is the identity, and the permutation is never written.
+        q, r, *columns = (ctx.shape(aval.shape) for aval in ctx.avals_out)
+        identity = tf.broadcast_to(tf.eye(q[-2], q[-1], dtype=a.dtype), q)
+        return [identity, tf.zeros(r, a.dtype), *(tf.zeros(c, tf.int32) for c in columns)]
+    if not pivoting:
+        return list(tf.linalg.qr(a, full_matrices=full_matrices))
+    m, n = a.shape[-2:]
+    reflectors, taus, columns = _batched(ctx, algorithms.pivoted_qr, a)
+    size = m if full_matrices else min(m, n)
+    padded = tf.pad(reflectors, [[0, 0]] * (a.shape.rank - 1) + [[0, max(size - n, 0)]])
+    q = _batched(ctx, algorithms.product_of_reflectors, padded[..., :size], taus)[0]
+    return [q, tf.linalg.band_part(reflectors[..., :size, :], 0, -1), columns]
+
+
+@register("geqrf")
+def _geqrf(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
+    return _batched(ctx, algorithms.qr, a)
+
+
+@register("householder_product")
+def _householder_product(ctx: Context, a: tf.Tensor, taus: tf.Tensor) -> tf.Tensor:
+    return _batched(ctx, algorithms.product_of_reflectors, a, taus)[0]
+
+
+@register("ormqr")
+def _ormqr(
+    ctx: Context, a: tf.Tensor, taus: tf.Tensor, c: tf.Tensor, *, left: bool, transpose: bool
+) -> tf.Tensor:
+    return _batched(ctx, _application(left, transpose), a, taus, c)[0]
+
+
+@functools.cache
+def _application(left: bool, transpose: bool) -> Callable[..., tf.Tensor]:
+    return functools.partial(algorithms.apply_reflectors, left=left, transpose=transpose)
+
+
+@register("hessenberg")
+def _hessenberg(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
+    return _batched(ctx, algorithms.hessenberg, a)
+
+
+@register("tridiagonal")
+def _tridiagonal(ctx: Context, a: tf.Tensor, *, lower: bool) -> list[tf.Tensor]:
+    # From the upper triangle, LAPACK does the same with rows and columns in reverse.
+    def reverse(x: tf.Tensor, *axes: int) -> tf.Tensor:
+        return x if lower else tf.reverse(x, axes)
+
+    triangle = reverse(a, -2, -1)
+    reduced, taus = _batched(ctx, algorithms.tridiagonal, triangle)
+    reflectors = tf.where(_lower_triangle(a), reduced, triangle)
+    diagonal = tf.math.real(tf.linalg.diag_part(reduced))
+    off_diagonal = tf.math.real(tf.linalg.diag_part(reduced, k=-1))
+    return [
+        reverse(reflectors, -2, -1),
+        reverse(diagonal, -1),
+        reverse(off_diagonal, -1),
+        reverse(taus, -1),
+    ]
+
+
+def _lower_triangle(a: tf.Tensor) -> tf.Tensor:
+    n = tf.range(tf.shape(a)[-1])
+    return n[:, None] >= n[None, :]
+
+
+@register("tridiagonal_solve")
+def _tridiagonal_solve(
+    ctx: Context,
+    lower: tf.Tensor,
+    diagonal: tf.Tensor,
+    upper: tf.Tensor,
+    rhs: tf.Tensor,
+    *,
+    perturb_singular: bool = False,
+) -> tf.Tensor:
+    if perturb_singular:
+        raise ctx.unsupported("singular systems are not perturbed", "leave perturb_singular out")
+    if rhs.shape[-2] == 1:
+        return rhs / diagonal[..., None]
+    count = rhs.shape.rank - 2
+    bands = (tf.transpose(_merge_batch(x, count)) for x in (lower, diagonal, upper))
+    columns = tf.transpose(_merge_batch(rhs, count), [1, 0, 2])
+    solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.enable_xla)
+    return tf.reshape(
+        tf.transpose(solve(*bands, columns), [1, 0, 2]), ctx.shape(ctx.avals_out[0].shape)
+    )
+
+
+@register("eigh")
+def _eigh(
+    ctx: Context,
+    a: tf.Tensor,
+    *,
+    lower: bool,
+    sort_eigenvalues: bool,
+    subset_by_index: tuple[int, int] | None,
+    algorithm: Any,
+) -> list[tf.Tensor]:
+    del sort_eigenvalues, algorithm  # TensorFlow sorts always; how is its own affair.
+    a = a if lower else tf.linalg.matrix_transpose(a, conjugate=a.dtype.is_complex)
+    values, vectors = _if_finite(tf.linalg.eigh, a)
+    start, end = subset_by_index or (0, a.shape[-1])
+    return [vectors[..., start:end], tf.math.real(values[..., start:end])]
+
+
+@register("svd")
+def _svd(
+    ctx: Context,
+    a: tf.Tensor,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: tuple[int, int] | None,
+    algorithm: Any,
+) -> list[tf.Tensor]:
+    del algorithm  # TensorFlow has one of its own.
+
+    def svd(a: tf.Tensor) -> list[tf.Tensor]:
+        if not compute_uv:
+            return [tf.linalg.svd(a, compute_uv=False)]
+        s, u, v = tf.linalg.svd(a, full_matrices=full_matrices)
+        return [s, u, tf.linalg.matrix_transpose(v, conjugate=v.dtype.is_complex)]
+
+    results = _if_finite(svd, a)
+    if subset_by_index:
+        start, end = subset_by_index
+        results = [results[0][..., start:end], *results[1:]]
+        if compute_uv:
+            results[1:] = [results[1][..., start:end], results[2][..., start:end, :]]
+    return results
+
+
+@register("eig")
+def _eig(
+    ctx: Context,
+    a: tf.Tensor,
+    *,
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool = False,
+    implementation: Any = None,
+    use_magma: Any = None,
+) -> list[tf.Tensor]:
+    del enable_eigvec_derivs, implementation, use_magma  # Derivatives, and which library.
+
+    def eig(a: tf.Tensor) -> list[tf.Tensor]:
+        if not (compute_left_eigenvectors or compute_right_eigenvectors):
+            return [tf.linalg.eigvals(a)]
+        values, right = tf.linalg.eig(a)
+        results = [values]
+        if compute_left_eigenvectors:
+            # The rows of the inverse are left eigenvectors, but for their length.
+            left = tf.linalg.matrix_transpose(tf.linalg.inv(right), conjugate=True)
+            results.append(left / tf.norm(left, axis=-2, keepdims=True))
+        if compute_right_eigenvectors:
+            results.append(right)
+        return results
+
+    return _if_finite(eig, a)
+
+
+@register("symmetric_product")
+def _symmetric_product(
+    ctx: Context, a: tf.Tensor, c: tf.Tensor, *, alpha: float, beta: float
+) -> tf.Tensor:
+    product = tf.matmul(a, a, transpose_b=True)
+    return tf.cast(alpha, a.dtype) * product + tf.cast(beta, a.dtype) * c
+
+
+def _if_finite(factorise: Callable[[tf.Tensor], list[tf.Tensor]], a: tf.Tensor) -> list[tf.Tensor]:
+    """The factors of the matrices in `a`; NaN, not an error, for one that is not finite."""
+    finite = tf.reduce_all(tf.equal(a - a, 0), [-2, -1], keepdims=True)
+    results = factorise(tf.where(finite, a, tf.zeros_like(a)))
+    return [
+        tf.where(finite if r.shape.rank == a.shape.rank else finite[..., 0], r, nan_like(r))
+        for r in results
+    ]
+
+
+def _batched(ctx: Context, algorithm: Callable[..., Any], *args: tf.Tensor) -> list[tf.Tensor]:
+    """An algorithm on arrays of one batch dimension, on arrays of any number of them.
+
+    The first argument is a matrix; its leading dimensions are those that all have.
+    """
+    count = args[0].shape.rank - 2
+    batch = _shape(args[0])[:count]
+    flat = [_merge_batch(a, count) for a in args]
+    results = algorithms.as_function(algorithm, ctx.enable_xla)(*flat)
+    if isinstance(results, tf.Tensor):
+        results = (results,)
+    return [tf.reshape(r, [*batch, *_shape(r)[1:]]) for r in results]
+
+
+def _merge_batch(a: tf.Tensor, count: int) -> tf.Tensor:
+    """`a`, its first `count` dimensions made one."""
+    shape = _shape(a)
+    # Not -1: there may be no elements to infer it from.
+    return tf.reshape(a, [functools.reduce(operator.mul, shape[:count], 1), *shape[count:]])
+
+
+def _shape(a: tf.Tensor) -> list[Any]:
+    """The dimensions of `a`, as ints where they are known."""
+    dynamic = None if a.shape.is_fully_defined() else tf.unstack(tf.shape(a))
+    return [d if d is not None else dynamic[i] for i, d in enumerate(a.shape)]
