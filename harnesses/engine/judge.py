@@ -100,7 +100,8 @@ class Judge:
         ):
             with _phase("lower"):
                 tensors = jax.tree.map(self._tensorflow.constant, args)
-                converted = self._adapter.convert(harness.fun, cell.lowering)
+                # With gradients, as users convert; it also compiles faster than the refusal does.
+                converted = self._adapter.convert(harness.fun, cell.lowering, with_gradient=True)
                 callable_ = self._tensorflow.MODES[cell.mode](converted, tensors)
             try:
                 result = callable_(*tensors)

@@ -12,11 +12,19 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from harnesses.engine.devices import DeviceError
+
 Mode = Callable[[Callable[..., Any], tuple], Callable[..., Any]]
 
 
 def device(name: str) -> contextlib.AbstractContextManager:
-    """A context in which TensorFlow's ops run on the device: "cpu", "gpu" or "tpu"."""
+    """A context in which TensorFlow's ops run on the device: "cpu", "gpu" or "tpu".
+
+    Raises:
+      DeviceError: if TensorFlow does not have it; left alone, it would silently take the CPU.
+    """
+    if not tf.config.list_logical_devices(name.upper()):
+        raise DeviceError(f"--device {name}: TensorFlow finds none here")
     return tf.device(f"/{name.upper()}:0")
 
 

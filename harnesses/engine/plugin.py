@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from harnesses.engine import devices
 from harnesses.engine.adapter import ImplementationError
 from harnesses.engine.cells import Cell
 from harnesses.engine.matrix import Matrix
@@ -35,7 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     name, scratch = (worker["workerid"], worker["scratch"]) if worker else ("main", None)
     try:
         config.stash[MATRIX] = Matrix(config.option, name, scratch)
-    except (LedgerError, ImplementationError) as error:
+        devices.prepare(config.stash[MATRIX].selection.device)
+    except (LedgerError, ImplementationError, devices.DeviceError) as error:
         raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(Gatherer(config.stash[MATRIX]))
     _choose_distribution(config.option)

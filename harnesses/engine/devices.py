@@ -1,0 +1,32 @@
+"""The devices of a run: whether JAX has them, and that JAX and TensorFlow can share them."""
+
+import os
+from collections.abc import Sequence
+
+import jax
+
+
+class DeviceError(ValueError):
+    """JAX has no device of the kind that was asked for."""
+
+
+def prepare(devices: Sequence[str]) -> None:
+    """Makes the devices ready, before JAX or TensorFlow has touched one.
+
+    Raises:
+      DeviceError: if JAX cannot use one of them here.
+    """
+    # Each of the two would take nearly all memory of a GPU for itself.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    for device in devices:
+        if device != "cpu":
+            _require(device)
+
+
+def _require(device: str) -> None:
+    try:
+        jax.devices(device)
+    except RuntimeError as error:
+        reason = str(error).partition("\n")[0]
+        raise DeviceError(f"--device {device}: JAX finds none here: {reason}") from error

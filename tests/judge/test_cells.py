@@ -1,0 +1,78 @@
+"""Which cells a selection takes."""
+
+import pytest
+
+from harnesses.engine import devices
+from harnesses.engine.cells import Selection
+from harnesses.engine.results import row_of
+from harnesses.harness import all_harnesses
+
+ALL_NAMES = [harness.name for harness in all_harnesses()]
+
+
+def _names(**selection):
+    return [harness.name for harness in Selection(**selection).harnesses()]
+
+
+def test_everything_by_default():
+    cells = Selection().cells()
+    assert [cell.harness.name for cell in cells[::3]] == ALL_NAMES
+    assert [str(cell) for cell in cells[:2]] == [
+        f"{ALL_NAMES[0]}-cpu-xla-{m}" for m in ("eager", "graph")
+    ]
+    assert Selection().is_full
+    assert Selection(lowering=("no_xla",)).is_full
+    assert not Selection(mode=("eager",)).is_full
+    assert not Selection(sample=5).is_full
+
+
+def test_filters():
+    assert set(_names(primitive=("remat2",), dtype=("float16",))) == {
+        "remat2_float16",
+        "remat2_gradient_float16",
+    }
+    assert _names(name=("jit_f?oat32", "jit_int8")) == ["jit_float32", "jit_int8"]
+    assert {h.family for h in Selection(family=("calls",)).harnesses()} == {"calls"}
+    (cell,) = Selection(
+        name=("jit_int8",), lowering=("no_xla",), mode=("compiled",), device=("tpu",)
+    ).cells()
+    assert str(cell) == "jit_int8-tpu-no_xla-compiled"
+    assert cell.command == (
+        "python -m harnesses run --name jit_int8 --device tpu --mode compiled "
+        "--lowering no_xla -n 0"
+    )
+    (cell,) = Selection(name=("jit_int8",), side="jax").cells()
+    assert str(cell) == "jit_int8-cpu-jax-jax"
+    assert cell.command == "python -m harnesses run --name jit_int8 --device cpu --side jax -n 0"
+
+
+def test_samples_are_the_same_every_time_and_grow():
+    small, large = _names(sample=10), _names(sample=30)
+    assert small == _names(sample=10)
+    assert (len(small), len(large)) == (10, 30)
+    assert set(small) < set(large)
+
+
+def test_shards_divide_the_harnesses():
+    shards = [_names(shard=f"{index}/3") for index in (1, 2, 3)]
+    assert sorted(name for shard in shards for name in shard) == sorted(ALL_NAMES)
+    assert max(map(len, shards)) - min(map(len, shards)) <= 1
+
+
+def test_cells_of_a_harness_follow_each_other():
+    names = [cell.harness.name for cell in Selection(device=("cpu", "gpu")).cells()]
+    assert names == [name for name in ALL_NAMES for _ in range(6)]
+
+
+def test_a_row_says_what_the_cell_is():
+    cell = Selection(name=("remat2_policy_float32",), mode=("graph",)).cells()[0]
+    row = row_of(cell, {"jax": "0.12"}, outcome="pass")
+    assert row["params"] == "policy=save_only_these_names"
+    assert (row["family"], row["primitive"], row["mode"]) == ("calls", "remat2", "graph")
+    assert (row["x64"], row["jax"], row["phase"]) == (False, "0.12", None)
+
+
+def test_a_device_that_is_missing():
+    devices.prepare(("cpu",))
+    with pytest.raises(devices.DeviceError, match="--device tpu: JAX finds none here: "):
+        devices.prepare(("tpu",))
