@@ -186,10 +186,10 @@ _structure(
 
 _structure("", lambda x: (jax.lax.dce_sink(x), x + x)[1], (3,), primitive="dce_sink")
 
-if closed_call_p.name == "eval_jaxpr":  # before JAX 0.12 binding it takes internal functions
-    _structure(
-        "",
-        lambda x: closed_call_p.bind(x, call_jaxpr=jax.make_jaxpr(lambda y: (y + y, -y))(x)),
-        (3,),
-        primitive="eval_jaxpr",
-    )
+_structure(
+    "",
+    lambda x: closed_call_p.bind(x, call_jaxpr=jax.make_jaxpr(lambda y: (y + y, -y))(x)),
+    (3,),
+    primitive="eval_jaxpr",
+    jax_versions=">=0.12",  # before, binding it takes internal functions
+)

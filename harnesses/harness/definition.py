@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from packaging.specifiers import SpecifierSet
 
 from harnesses.harness.arguments import Arg
 from harnesses.harness.dtypes import is_complex, is_float
@@ -51,11 +52,17 @@ class Harness:
     tags: frozenset[str]
     check: Check | None
     where: str = field(compare=False)
+    jax_versions: str | None = None
 
     def make_args(self) -> tuple:
         """The arguments of `fun`: the same NumPy arrays on every call."""
         rng = np.random.default_rng(zlib.crc32(self.name.encode()))
         return jax.tree.map(lambda arg: arg.make(rng), tuple(self.args), is_leaf=_is_arg)
+
+    def runs_on(self, version: str) -> bool:
+        """Whether a version of JAX has what the harness asks for."""
+        asked = self.jax_versions
+        return asked is None or SpecifierSet(asked).contains(version, prereleases=True)
 
     def tolerance(self, dtype: np.dtype) -> float:
         """How many ULPs a result of `dtype` may be away from JAX's."""
@@ -81,6 +88,7 @@ def define(
     x64: bool | None = None,
     tags: tuple[str, ...] = (),
     check: Check | None = None,
+    jax_versions: str | None = None,
     family: str | None = None,
 ) -> Harness:
     """Adds a harness named `{primitive}_{case}_{dtype}` to the database.
@@ -100,6 +108,8 @@ def define(
       tags: "any_zero_sign" lets zeros of either sign agree.
       check: `check(args, expected, actual)` returns the error in ULPs instead of the comparison of
         values; for results that are right in more than one way (Q and R, eigenvectors).
+      jax_versions: a version specifier such as ">=0.12", for what other versions of JAX lack. State
+        it rather than defining the harness under a condition: tables list those of all versions.
       family: only for harnesses that are not defined in a family's module.
 
     Raises:
@@ -134,19 +144,24 @@ def define(
         tags=frozenset(tags),
         check=check,
         where=where,
+        jax_versions=jax_versions,
     )
     _REGISTRY[name] = harness
     return harness
 
 
-def all_harnesses() -> list[Harness]:
-    """Every harness of every family, in the order of definition."""
+def all_harnesses(jax_version: str | None = jax.__version__) -> list[Harness]:
+    """Every harness of every family that a version of JAX can run, in the order of definition.
+
+    By default of the running JAX; with None of all versions.
+    """
     import harnesses
 
     for module in pkgutil.iter_modules(harnesses.__path__):
         if not module.ispkg and not module.name.startswith("_"):
             importlib.import_module(f"harnesses.{module.name}")
-    return list(_REGISTRY.values())
+    every = _REGISTRY.values()
+    return [h for h in every if jax_version is None or h.runs_on(jax_version)]
 
 
 def _is_arg(node: Any) -> bool:

@@ -110,3 +110,19 @@ def test_names_are_of_primitive_case_and_dtype():
     for harness in all_harnesses():
         assert harness.name.startswith(harness.primitive)
         assert harness.name.endswith(harness.dtype.name)
+
+
+def test_a_harness_may_be_of_some_versions_of_jax_alone():
+    harness = next(harness for harness in all_harnesses() if harness.name == "jit_float32")
+    newer = dataclasses.replace(harness, jax_versions=">=0.12")
+    assert harness.runs_on("0.10.2")
+    assert not newer.runs_on("0.11.3")
+    assert newer.runs_on("0.12.0.1")
+    assert newer.runs_on("0.13.0.dev20260101")
+
+
+def test_the_database_is_that_of_the_running_jax():
+    of_all_versions = all_harnesses(jax_version=None)
+    assert all_harnesses() == [h for h in of_all_versions if h.runs_on(jax.__version__)]
+    assert "eval_jaxpr_float32" in {harness.name for harness in of_all_versions}
+    assert "eval_jaxpr_float32" not in {harness.name for harness in all_harnesses("0.10.2")}

@@ -1,5 +1,6 @@
 """The tables: what they say of a made-up database and ledger, and when they are stale."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -202,9 +203,12 @@ def test_the_proof_is_shown_and_what_came_after_it(texts):
         assert table_under(texts[name], "Proved on") == [
             ["cpu", "xla", "0.12.0", "2.21.0", "3.12.3", "5", "1,500", "1,470", "30 (2.0%)"]
         ]
-        assert "added since" not in texts[name]
-    text = tables.table_files(DATABASE[:4], [], {}, {"runs": [RUN]})[tables.COVERAGE]
-    assert "has 4 harnesses now; those that a run above lacks were added since" in text
+    newer = [
+        *(harness("qr", "float32", str(i)) for i in range(1000)),
+        dataclasses.replace(harness("qr", "float32"), jax_versions=">=0.13"),
+    ]
+    text = tables.table_files([*DATABASE, *newer], [], {}, {"runs": [RUN]})[tables.COVERAGE]
+    assert table_under(text, "Proved on")[0][5] == "5 (+1,000 since)"
 
 
 @pytest.mark.parametrize(
@@ -232,7 +236,7 @@ def test_the_legend_says_what_a_group_holds(texts):
 @pytest.fixture
 def made_up(monkeypatch, ledger, tmp_path):
     """The command sees the made-up database and ledger, and no results of this checkout."""
-    monkeypatch.setattr(tables, "all_harnesses", lambda: DATABASE)
+    monkeypatch.setattr(tables, "all_harnesses", lambda jax_version: DATABASE)
     monkeypatch.setattr(tables, "load", lambda: load(ledger))
     monkeypatch.setattr(tables, "load_uncovered", lambda: load_uncovered(ledger))
     monkeypatch.setattr(results, "RESULTS", tmp_path / "no results")
@@ -330,6 +334,19 @@ def test_jax_alone_proves_its_own_side(reports, made_up, write_results):
     assert (run["device"], run["lowering"], run["cells"]) == ("gpu", "jax", 5)
 
 
+def test_a_run_is_full_without_harnesses_that_its_jax_cannot_run(
+    reports, made_up, write_results, monkeypatch
+):
+    newer = dataclasses.replace(harness("qr", "float32"), jax_versions=">=0.13")
+    monkeypatch.setattr(tables, "all_harnesses", lambda jax_version: [*DATABASE, newer])
+    path = write_results("cpu.jsonl", full_run(jax="0.12.0"))
+    reports("tables", "--into", made_up, "--results", path)
+    assert len(json.loads((made_up / "proved.json").read_text())["runs"]) == 1
+    path = write_results("cpu.jsonl", full_run(jax="0.13.0"))
+    _, printed = reports("tables", "--into", made_up, "--results", path)
+    assert "3 of 18 cells did not run" in printed
+
+
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
@@ -349,7 +366,7 @@ def test_a_partial_or_red_run_proves_nothing(reports, made_up, write_results, ro
 
 
 def test_every_link_of_the_real_tables_leads_somewhere():
-    texts = tables.table_files(all_harnesses(), load(), load_uncovered(), {"runs": [RUN]})
+    texts = tables.table_files(all_harnesses(None), load(), load_uncovered(), {"runs": [RUN]})
     links = {link for text in texts.values() for link in re.findall(r"\]\(([^)]*)\)", text)}
     paths = [rendering.TABLES / link for link in links if not link.startswith("https://")]
     assert paths
