@@ -1,0 +1,93 @@
+"""Whole programs convert and give what jax.jit gives, in every mode, with their gradients."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from reports.programs import Program, decoder_layer, decoder_layer_args, programs
+
+DECODER_LAYER = Program(
+    "decoder layer",
+    partial(decoder_layer, heads=2),
+    partial(decoder_layer_args, width=16, batch=2, length=8),
+)
+PROGRAMS = {program.name: program for program in [*programs("small"), DECODER_LAYER]}
+del PROGRAMS["resnet18"]  # until reduce_window_max has a rule
+MODES = {
+    "eager": lambda fun: fun,
+    "graph": partial(tf.function, autograph=False),
+    "compiled": partial(tf.function, autograph=False, jit_compile=True),
+}
+
+each_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+each_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+
+
+def assert_near(actual, expected):
+    """Equal to float32 rounding, relative to the largest element of the tree: sums may cancel.
+
+    (The gradient of a bias of the keys is such a sum: softmax does not see it.)
+    """
+    largest = max(np.abs(leaf).max() for leaf in jax.tree.leaves(expected))
+    for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        assert (np.asarray(a).dtype, a.shape) == (e.dtype, e.shape)
+        np.testing.assert_allclose(a, e, rtol=0, atol=2e-6 * largest)
+
+
+@each_mode
+@each_program
+def test_a_program_gives_what_jax_gives(program, mode):
+    args = program.make_args()
+    converted = mode(jax2tf.convert(program.fun))
+    assert_near(converted(*jax.tree.map(tf.constant, args)), jax.jit(program.fun)(*args))
+
+
+@each_mode
+@pytest.mark.parametrize("name", ["mlp", "decoder layer"])
+def test_a_program_differentiates_as_in_jax(name, mode):
+    program = PROGRAMS[name]
+    params, x = program.make_args()
+
+    def loss(params, x):
+        return jnp.square(program.fun(params, x)).mean()
+
+    variables = jax.tree.map(tf.Variable, params)
+    leaves = jax.tree.leaves(variables)
+
+    def gradient():
+        with tf.GradientTape() as tape:
+            value = jax2tf.convert(loss)(variables, tf.constant(x))
+        return tape.gradient(value, leaves)
+
+    assert_near(mode(gradient)(), jax.jit(jax.grad(loss))(params, x))
+
+
+def test_a_layer_that_is_called_twelve_times_is_lowered_once():
+    def nodes(name):
+        program = PROGRAMS[name]
+        args = jax.tree.map(tf.constant, program.make_args())
+        converted = tf.function(jax2tf.convert(program.fun), autograph=False)
+        graph = converted.get_concrete_function(*args).graph.as_graph_def()
+        return len(graph.node) + sum(len(f.node_def) for f in graph.library.function)
+
+    assert nodes("transformer") < nodes("transformer, no inner jit") / 2
+
+
+def test_a_program_is_saved_and_loaded(tmp_path):
+    program = PROGRAMS["transformer"]
+    params, tokens = program.make_args()
+    module = tf.Module()
+    module.params = jax.tree.map(tf.Variable, params)
+    spec = tf.TensorSpec(tokens.shape, tokens.dtype)
+    converted = jax2tf.convert(program.fun)
+    module.logits = tf.function(
+        lambda tokens: converted(module.params, tokens), autograph=False, input_signature=[spec]
+    )
+    tf.saved_model.save(module, tmp_path)
+    loaded = tf.saved_model.load(tmp_path)
+    assert_near(loaded.logits(tokens), jax.jit(program.fun)(params, tokens))
