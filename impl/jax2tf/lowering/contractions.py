@@ -16,7 +16,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import tensorflow as tf
 
 from jax2tf import compat, dtypes
@@ -42,6 +41,23 @@ KERNEL_DTYPES = {
 }
 
 
+# What JAX makes of a DotAlgorithmPreset: the dtypes of the operands and of the result. An algorithm
+# that is named here but not done by the kernel that runs is done more precisely.
+_ALGORITHM_DTYPES = {
+    "F16_F16_F16": (tf.float16, tf.float16),
+    "F16_F16_F32": (tf.float16, tf.float32),
+    "BF16_BF16_BF16": (tf.bfloat16, tf.bfloat16),
+    "BF16_BF16_F32": (tf.bfloat16, tf.float32),
+    "BF16_BF16_F32_X3": (tf.float32, tf.float32),
+    "BF16_BF16_F32_X6": (tf.float32, tf.float32),
+    "BF16_BF16_F32_X9": (tf.float32, tf.float32),
+    "TF32_TF32_F32": (tf.float32, tf.float32),
+    "TF32_TF32_F32_X3": (tf.float32, tf.float32),
+    "F32_F32_F32": (tf.float32, tf.float32),
+    "F64_F64_F64": (tf.float64, tf.float64),
+}
+
+
 @register("dot_general")
 def _dot_general(
     ctx: Context,
@@ -52,46 +68,77 @@ def _dot_general(
     precision: Any,
     preferred_element_type: Any,
 ) -> tf.Tensor:
-    # preferred_element_type is the result's dtype.
-    lhs_aval, rhs_aval = ctx.avals_in
-    compute = compute_dtype(lhs_aval.dtype, rhs_aval.dtype, ctx.avals_out[0].dtype)
-    kernel = KERNEL_DTYPES.get(compute, compute)
-    # Two casts: the operands' values in `compute` first, as XLA has them there.
-    lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
-    config = precision_config(precision)
-    if config and ctx.enable_xla and kernel in (tf.float32, tf.complex64):
-        out = compat.xla_ops.xla_dot_v2(
-            lhs, rhs, _dot_dimension_numbers(dimension_numbers), config, kernel
-        )
+    del preferred_element_type  # The result's aval has it.
+    lhs_shape, rhs_shape = (aval.shape for aval in ctx.avals_in)
+    return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
+
+
+def _dot(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_shape: Sequence[Any],
+    rhs_shape: Sequence[Any],
+    dimension_numbers: DimensionNumbers,
+    precision: Any = None,
+) -> tf.Tensor:
+    """dot_general of operands of JAX's shapes `lhs_shape` and `rhs_shape`, in dtype `ctx.out`."""
+    dimension_numbers = _hashable(dimension_numbers)
+    algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
+    if algorithm:
+        operand, compute = _algorithm_dtypes(ctx, precision)
+        # XLA itself takes float32 apart into bfloat16s.
+        if (operand, lhs.dtype, rhs.dtype) != (tf.bfloat16, tf.float32, tf.float32):
+            lhs, rhs = cast(lhs, operand), cast(rhs, operand)
     else:
-        out = _contract(ctx, lhs, rhs, dimension_numbers)
+        compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
+    kernel = KERNEL_DTYPES.get(compute, compute)
+    config = precision_config(precision)
+    if config and ctx.enable_xla and (algorithm or kernel in (tf.float32, tf.complex64)):
+        numbers = _dot_dimension_numbers(dimension_numbers)
+        out = compat.xla_ops.xla_dot_v2(lhs, rhs, numbers, config, kernel)
+    else:
+        # Two casts: the operands' values in `compute` first, as XLA has them there.
+        lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
+        out = _contract(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
     return cast(cast(out, compute), ctx.out)
 
 
-def compute_dtype(lhs: np.dtype, rhs: np.dtype, out: np.dtype) -> tf.DType:
+def compute_dtype(lhs: tf.DType, rhs: tf.DType, out: tf.DType) -> tf.DType:
     """The dtype to which XLA brings the operands of a contraction: the wider of theirs and `out`.
 
     JAX itself casts operands of different dtypes to the dtype of the result.
     """
-    return dtypes.to_tf(out if lhs != rhs or _width(out) >= _width(lhs) else lhs)
+    return out if lhs != rhs or _width(out) >= _width(lhs) else lhs
+
+
+def _width(dtype: tf.DType) -> tuple[Any, ...]:
+    """Orders dtypes as XLA does when it asks which of two is more precise."""
+    return dtype.is_complex, dtype.is_floating, dtype.is_integer, dtype.size, dtype == tf.bfloat16
+
+
+def _algorithm_dtypes(ctx: Context, algorithm: Any) -> tuple[tf.DType, tf.DType]:
+    known = _ALGORITHM_DTYPES.get(getattr(algorithm, "name", ""))
+    if known is None:
+        raise ctx.unsupported(
+            "TensorFlow has no such algorithm for a matrix product",
+            "use one of the other presets of jax.lax.DotAlgorithmPreset",
+            precision=algorithm,
+        )
+    return known
 
 
 def precision_config(precision: Any) -> bytes:
     """XLA's PrecisionConfig message for JAX's `precision`, empty for the default."""
+    config = compat.xla_data.PrecisionConfig
+    if isinstance(precision, jax.lax.DotAlgorithmPreset):
+        algorithm = config.Algorithm.Value(f"ALG_DOT_{precision.name}")
+        return config(algorithm=algorithm).SerializeToString()
     both = precision if isinstance(precision, tuple) else (precision, precision)
-    if any(not isinstance(p, jax.lax.Precision) for p in both) or all(
-        p == jax.lax.Precision.DEFAULT for p in both
-    ):
+    if all(p in (None, jax.lax.Precision.DEFAULT) for p in both):
         return b""
-    values = [compat.xla_data.PrecisionConfig.Precision.Value(p.name) for p in both]
-    return compat.xla_data.PrecisionConfig(operand_precision=values).SerializeToString()
-
-
-def _width(dtype: np.dtype) -> tuple[int, int, bool]:
-    """Orders dtypes as XLA does when it asks which of two is more precise."""
-    kinds = (np.bool_, np.integer, np.floating, np.complexfloating)
-    kind = next(i for i, kind in enumerate(kinds) if jax.dtypes.issubdtype(dtype, kind))
-    return kind, np.dtype(dtype).itemsize, dtype == jnp.bfloat16
+    values = [config.Precision.Value(p.name) for p in both]
+    return config(operand_precision=values).SerializeToString()
 
 
 def _dot_dimension_numbers(dimension_numbers: DimensionNumbers) -> bytes:
@@ -104,14 +151,133 @@ def _dot_dimension_numbers(dimension_numbers: DimensionNumbers) -> bytes:
     ).SerializeToString()
 
 
+@register("ragged_dot_general")
+def _ragged_dot_general(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    group_sizes: tf.Tensor,
+    *,
+    ragged_dot_dimension_numbers: jax.lax.RaggedDotDimensionNumbers,
+    precision: Any,
+    preferred_element_type: Any,
+) -> tf.Tensor:
+    """As JAX has it off TPUs: dot_general over the groups, with zeros in place of other groups."""
+    del preferred_element_type  # The result's aval has it.
+    lhs_shape, rhs_shape, sizes_shape = (aval.shape for aval in ctx.avals_in)
+    numbers = ragged_dot_dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
+    (ragged,) = numbers.lhs_ragged_dimensions
+    groups = sizes_shape[-1]
+    if ragged in lhs_batch:
+        dimension_numbers = numbers.dot_dimension_numbers
+    elif ragged in lhs_contracting:
+        at = lhs_contracting.index(ragged)
+        outer = (*lhs_batch, *lhs_contracting[:at])
+        lhs = _masked(ctx, lhs, lhs_shape, group_sizes, outer, ragged)
+        outer = (*rhs_batch, *rhs_contracting[:at])
+        rhs = _masked(ctx, rhs, rhs_shape, group_sizes, outer, rhs_contracting[at])
+        lhs_shape, rhs_shape = (groups, *lhs_shape), (groups, *rhs_shape)
+        dimension_numbers = (
+            (_shifted(lhs_contracting), _shifted(rhs_contracting)),
+            ((0, *_shifted(lhs_batch)), (0, *_shifted(rhs_batch))),
+        )
+    else:
+        fixed = (*lhs_batch, *lhs_contracting)
+        outer = (*lhs_batch, *(d for d in range(ragged) if d not in fixed))
+        lhs = _masked(ctx, lhs, lhs_shape, group_sizes, outer, ragged)
+        lhs_shape = (groups, *lhs_shape)
+        dimension_numbers = (
+            ((0, *_shifted(lhs_contracting)), (*numbers.rhs_group_dimensions, *rhs_contracting)),
+            (_shifted(lhs_batch), rhs_batch),
+        )
+    return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
+
+
+def _masked(
+    ctx: Context,
+    x: tf.Tensor,
+    shape: Sequence[Any],
+    group_sizes: tf.Tensor,
+    outer: Sequence[int],
+    ragged: int,
+) -> tf.Tensor:
+    """`x` once for each group, along a new first dimension, with zeros outside of the group.
+
+    Args:
+      group_sizes: how many elements of dimension `ragged` each group has; one list of sizes, or
+        one for each index into the dimensions `outer`.
+    """
+    kernel = KERNEL_DTYPES.get(x.dtype, x.dtype)
+    wide = tf.int64 if group_sizes.dtype in (tf.int64, tf.uint32, tf.uint64) else tf.int32
+    sizes = tf.cast(group_sizes, wide)
+    ends = tf.cumsum(sizes, -1)[..., None]
+    positions = tf.range(ctx.dim(shape[ragged]), dtype=wide)
+    inside = (ends - sizes[..., None] <= positions) & (positions < ends)
+    # The mask's dimensions are outer, group, ragged; they go to their places around x's others.
+    places = [*(d + 1 for d in outer), 0, ragged + 1]
+    if group_sizes.shape.rank == 1:
+        places = places[-2:]
+    inside = tf.transpose(inside, sorted(range(len(places)), key=places.__getitem__))
+    for d in range(len(shape) + 1):
+        if d not in places:
+            inside = tf.expand_dims(inside, d)
+    zero = tf.zeros([], kernel)
+    return cast(tf.where(inside, cast(x, kernel)[None], zero), x.dtype)
+
+
+def _shifted(dimensions: Sequence[int]) -> tuple[int, ...]:
+    """The same dimensions after one was put before them."""
+    return tuple(d + 1 for d in dimensions)
+
+
+@register("scaled_dot")
+def _scaled_dot(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_scale: tf.Tensor,
+    rhs_scale: tf.Tensor,
+    *,
+    dimension_numbers: DimensionNumbers,
+    preferred_element_type: Any,
+) -> tf.Tensor:
+    """(lhs * lhs_scale) @ (rhs * rhs_scale), the products in bfloat16; a scale serves a block."""
+    del preferred_element_type  # The result's aval has it.
+    lhs_shape, rhs_shape, *scale_shapes = (aval.shape for aval in ctx.avals_in)
+    lhs = _scaled(ctx, lhs, lhs_shape, lhs_scale, scale_shapes[0])
+    rhs = _scaled(ctx, rhs, rhs_shape, rhs_scale, scale_shapes[1])
+    return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
+
+
+def _scaled(
+    ctx: Context, x: tf.Tensor, shape: Sequence[Any], scale: tf.Tensor, scale_shape: Sequence[Any]
+) -> tf.Tensor:
+    scale = cast(scale, tf.bfloat16)
+    for d, (size, blocks) in enumerate(zip(shape, scale_shape, strict=True)):
+        if size != blocks:
+            scale = tf.repeat(scale, ctx.dim(size // blocks), axis=d)
+    x = cast(x, tf.bfloat16)
+    if not ctx.enable_xla:
+        return x * scale
+    # Rounded by an op of its own: XLA may leave out a rounding between two casts.
+    product = tf.cast(x, tf.float32) * tf.cast(scale, tf.float32)
+    product = compat.xla_ops.xla_reduce_precision(product, exponent_bits=8, mantissa_bits=7)
+    return tf.cast(product, tf.bfloat16)
+
+
 def _contract(
-    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, dimension_numbers: DimensionNumbers
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_shape: Sequence[Any],
+    rhs_shape: Sequence[Any],
+    dimension_numbers: DimensionNumbers,
 ) -> tf.Tensor:
     """dot_general of operands of one dtype that has a MatMul kernel, in that dtype."""
-    lhs_shape, rhs_shape = (aval.shape for aval in ctx.avals_in[:2])
-    left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
+    left, right = _sides(len(lhs_shape), len(rhs_shape), dimension_numbers)
     if not left.contracting:
-        return _outer_product(ctx, lhs, rhs, left, right)
+        return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
     # A right side without batch dimensions broadcasts over the free dimensions of the left one.
     merge_left = bool(left.batch or left.contracting_first or not left.free)
     out = tf.matmul(
@@ -137,8 +303,32 @@ def _as_matrices(
         return x
     if merge_free:
         free = [math.prod(free)]
-    matrix = [math.prod(contracting), *free]
-    return tf.reshape(x, ctx.shape(batch + (matrix if side.contracting_first else matrix[::-1])))
+    columns = [math.prod(contracting)]
+    matrix = columns + free if side.contracting_first else free + columns
+    return tf.reshape(x, ctx.shape(batch + matrix))
+
+
+def _outer_product(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    left: _Side,
+    right: _Side,
+    lhs_shape: Sequence[Any],
+    rhs_shape: Sequence[Any],
+) -> tf.Tensor:
+    """dot_general without contracting dimensions: each element of one times each of the other."""
+    batch, left_free, _ = left.split(lhs_shape)
+    _, right_free, _ = right.split(rhs_shape)
+    if left.permutation is not None:
+        lhs = tf.transpose(lhs, left.permutation)
+    if right.permutation is not None:
+        rhs = tf.transpose(rhs, right.permutation)
+    if right_free:
+        lhs = tf.reshape(lhs, ctx.shape([*batch, *left_free, *[1] * len(right_free)]))
+    if left_free and batch:
+        rhs = tf.reshape(rhs, ctx.shape([*batch, *[1] * len(left_free), *right_free]))
+    return lhs * rhs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,23 +392,6 @@ def _side(
     contracting_first, order = orders[0]
     in_order = order == tuple(range(rank))
     return _Side(batch, free, contracting, contracting_first, None if in_order else order)
-
-
-def _outer_product(
-    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side
-) -> tf.Tensor:
-    """dot_general without contracting dimensions: each element of one times each of the other."""
-    batch, left_free, _ = left.split(ctx.avals_in[0].shape)
-    _, right_free, _ = right.split(ctx.avals_in[1].shape)
-    if left.permutation is not None:
-        lhs = tf.transpose(lhs, left.permutation)
-    if right.permutation is not None:
-        rhs = tf.transpose(rhs, right.permutation)
-    if right_free:
-        lhs = tf.reshape(lhs, ctx.shape([*batch, *left_free, *[1] * len(right_free)]))
-    if left_free and batch:
-        rhs = tf.reshape(rhs, ctx.shape([*batch, *[1] * len(left_free), *right_free]))
-    return lhs * rhs
 
 
 def _hashable(dimension_numbers: DimensionNumbers) -> DimensionNumbers:

@@ -103,7 +103,7 @@ def _conv_general_dilated(
     )
     if _has_zero(conv.out_shape) or _has_zero(conv.lhs_shape) or _has_zero(conv.rhs_shape):
         return tf.zeros(ctx.shape(out_aval.shape), ctx.out)
-    compute = compute_dtype(lhs_aval.dtype, rhs_aval.dtype, out_aval.dtype)
+    compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
     convolve = _complex if compute.is_complex else _real
     out = convolve(ctx, _transposed(lhs, lhs_order), _transposed(rhs, rhs_order), conv, compute)
     return _transposed(cast(out, ctx.out), _inverse(out_order))
@@ -133,11 +133,11 @@ def _real(
 def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.Tensor:
     """The convolution by the first op that fits, in the dtype of the operands."""
     plain = _all_ones(conv.lhs_dilation) and conv.batch_groups == 1
+    plainer = plain and _all_ones(conv.rhs_dilation) and conv.feature_groups == 1
     if plain and 1 <= conv.rank <= 2 and lhs.dtype in _CONV2D_DTYPES:
         return _conv2d(ctx, lhs, rhs, conv)
-    if plain and conv.rank == 3 and conv.feature_groups == 1 and lhs.dtype in _FLOATS:
-        if _all_ones(conv.rhs_dilation):
-            return _conv3d(ctx, lhs, rhs, conv)
+    if plainer and conv.rank == 3 and lhs.dtype in _FLOATS:
+        return _conv3d(ctx, lhs, rhs, conv)
     if _is_transposed_conv(conv) and lhs.dtype in _FLOATS:
         return _conv_backprop_input(ctx, lhs, rhs, conv)
     if ctx.enable_xla and conv.rank > 0:
