@@ -26,6 +26,7 @@ DimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]],
     tuple[Sequence[int], Sequence[int]],
 ]
+_Dims = tuple[int, ...]
 
 # Where TensorFlow has no MatMul kernel on every device and in every mode: the dtype in which the
 # result, cast back, is the same. Integers wrap alike at every width; float8 is exact in float32, as
@@ -83,7 +84,6 @@ def _dot(
     precision: Any = None,
 ) -> tf.Tensor:
     """dot_general of operands of JAX's shapes `lhs_shape` and `rhs_shape`, in dtype `ctx.out`."""
-    dimension_numbers = _hashable(dimension_numbers)
     algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
     if algorithm:
         operand, compute = _algorithm_dtypes(ctx, precision)
@@ -275,7 +275,7 @@ def _contract(
     dimension_numbers: DimensionNumbers,
 ) -> tf.Tensor:
     """dot_general of operands of one dtype that has a MatMul kernel, in that dtype."""
-    left, right = _sides(len(lhs_shape), len(rhs_shape), dimension_numbers)
+    left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
     if not left.contracting:
         return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
     # A right side without batch dimensions broadcasts over the free dimensions of the left one.
@@ -357,7 +357,9 @@ class _Side:
 
 @functools.cache
 def _sides(
-    lhs_rank: int, rhs_rank: int, dimension_numbers: DimensionNumbers
+    lhs_rank: int,
+    rhs_rank: int,
+    dimension_numbers: tuple[tuple[_Dims, _Dims], tuple[_Dims, _Dims]],
 ) -> tuple[_Side, _Side]:
     """Both operands' sides, their contracting dimensions in the order that saves transposes."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
@@ -394,7 +396,9 @@ def _side(
     return _Side(batch, free, contracting, contracting_first, None if in_order else order)
 
 
-def _hashable(dimension_numbers: DimensionNumbers) -> DimensionNumbers:
+def _hashable(
+    dimension_numbers: DimensionNumbers,
+) -> tuple[tuple[_Dims, _Dims], tuple[_Dims, _Dims]]:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     return (
         (tuple(lhs_contracting), tuple(rhs_contracting)),
