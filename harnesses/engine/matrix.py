@@ -77,11 +77,11 @@ class Matrix:
         declared = sum(row["limitation"] is not None for row in self.rows)
         red = sum(row["verdict"] == "red" for row in self.rows)
         counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
-        each = self.seconds / max(1, len(self.rows))
+        count = max(1, len(self.rows))
         return (
-            f"{len(self.rows)} cells ({counts}); {declared} declared, {red} red, "
-            f"{len(self.findings)} findings; {self.seconds:.1f} s of processor time, "
-            f"{each:.4f} s a cell"
+            f"{len(self.rows)} cells ({counts}); {declared} declared ({declared / count:.1%}), "
+            f"{red} red, {len(self.findings)} findings; {self.seconds:.1f} s of processor time, "
+            f"{self.seconds / count:.4f} s a cell"
         )
 
     @functools.cached_property

@@ -38,6 +38,7 @@ def test_nan_infinities_and_zeros_agree_with_themselves_alone(dtype):
     assert errors[3:5, 3:5].tolist() == [[0, 1], [1, 0]]
 
 
+@pytest.mark.fuzz
 @given(_float32s(min_value=2.0**-100, max_value=2.0**100), st.integers(0, 1000), st.booleans())
 def test_a_step_is_one_ulp(value, steps, negative):
     value = -value if negative else value
@@ -58,11 +59,13 @@ def test_every_normal_number_and_the_next(dtype):
     assert (ulp_errors(values[:-1], values[1:]) == 1).all()
 
 
+@pytest.mark.fuzz
 @given(_float32s(), _float32s())
 def test_sign_does_not_matter(expected, actual):
     assert _error(expected, actual) == _error(-expected, -actual)
 
 
+@pytest.mark.fuzz
 @given(_float32s(), _float32s(), _float32s())
 def test_further_away_is_more(expected, near, far):
     assume(abs(np.float64(near) - expected) < abs(np.float64(far) - expected))
@@ -98,6 +101,7 @@ def test_complex_counts_in_ulps_of_the_magnitude():
     assert np.isinf(ulp_errors(expected, other_part)[1:]).all()
 
 
+@pytest.mark.fuzz
 @given(st.integers(-(2**63), 2**63 - 1), st.integers(-(2**63), 2**63 - 1))
 def test_integers_count_in_ones_and_are_equal_only_to_themselves(expected, actual):
     error = _error(np.int64(expected), np.int64(actual))

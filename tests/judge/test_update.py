@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from harnesses.engine.cells import MODE_NAMES
@@ -61,7 +61,7 @@ def test_smallest_conditions(fails, conditions):
     assert found == conditions
 
 
-@settings(max_examples=60, deadline=None)
+@pytest.mark.fuzz
 @given(st.sets(st.integers(0, len(DATABASE) * len(MODE_NAMES) - 1)), st.data())
 def test_every_failure_is_explained_once_and_no_pass_is_matched(failing, data):
     numbers = itertools.count()
