@@ -1,4 +1,4 @@
-"""Takes the engine's hooks, so that the matrix runs with the other tests; profiles of hypothesis."""
+"""Takes the engine's hooks, so that the matrix runs with the other tests; hypothesis profiles."""
 
 import hypothesis
 

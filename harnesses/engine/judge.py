@@ -85,7 +85,7 @@ class Judge:
             args = harness.make_args()
             try:
                 with jax.enable_x64(harness.x64), jax.default_device(jax.devices(device)[0]):
-                    jitted = jax.jit(harness.fun)
+                    jitted: Any = jax.jit(harness.fun)
                     expected = jax.tree.map(np.asarray, jitted(*args))
                     jitted.clear_cache()  # thousands follow, and none is called again
             except Exception as error:

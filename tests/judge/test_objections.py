@@ -116,5 +116,6 @@ def test_summary_prints_the_cost_of_a_cell(matrix):
     _run_one(run)
     run.seconds = 0.25
     assert run.summary() == (
-        "1 cells (1 pass); 0 declared (0.0%), 0 red, 0 findings; 0.2 s of processor time, 0.2500 s a cell"
+        "1 cells (1 pass); 0 declared (0.0%), 0 red, 0 findings; 0.2 s of processor time, "
+        "0.2500 s a cell"
     )
