@@ -14,20 +14,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-import jax.numpy as jnp
 import tensorflow as tf
 from jax import lax
 
-from jax2tf import dtypes
+from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER
 from jax2tf.lowering.rules import Context
 
 # Dtypes that most kernels lack, and a wider one through which their values pass unchanged.
-_VIA = {
-    dtypes.to_tf(jnp.int4): tf.int8,
-    dtypes.to_tf(jnp.uint4): tf.uint8,
-    dtypes.to_tf(jnp.float8_e4m3fn): tf.float32,
-    dtypes.to_tf(jnp.float8_e5m2): tf.float32,
-}
+_VIA = {**FLOAT8_CARRIER, **INT4_CARRIER}
 
 Label = tuple[str, int]
 

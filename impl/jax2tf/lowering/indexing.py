@@ -16,7 +16,6 @@ import numpy as np
 import tensorflow as tf
 from jax import lax
 
-from jax2tf import dtypes
 from jax2tf.compat import xla_data, xla_ops
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
@@ -27,24 +26,20 @@ from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 def _dynamic_slice(
     ctx: Context, operand: tf.Tensor, *starts: tf.Tensor, slice_sizes: Sequence[Any]
 ) -> tf.Tensor:
-    shape = dtypes.physical_shape(ctx.avals_in[0])
-    sizes = (*slice_sizes, *shape[len(slice_sizes) :])
-    begin = _slice_begin(ctx, shape, sizes, starts)
+    begin = _slice_begin(ctx, ctx.avals_in[0].shape, slice_sizes, starts)
     if begin is None:
         return tf.identity(operand)
     moved = wide(operand)
-    return tf.cast(tf.slice(moved, begin, ctx.shape(sizes)), operand.dtype)
+    return tf.cast(tf.slice(moved, begin, ctx.shape(slice_sizes)), operand.dtype)
 
 
 @register("dynamic_update_slice", op_sets=(XLA,))
 def _dynamic_update_slice(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
-    shape = dtypes.physical_shape(ctx.avals_in[0])
     indices = [iw.as_index(s) for s in starts]
     common = tf.int64 if any(s.dtype == tf.int64 for s in indices) else tf.int32
     begin = [tf.cast(s, common) for s in indices]
-    begin += [tf.zeros([], common)] * (len(shape) - len(begin))
     if not begin:
         return tf.identity(update)
     result = xla_ops.xla_dynamic_update_slice(wide(operand), wide(update), tf.stack(begin))
@@ -56,7 +51,7 @@ def _dynamic_update_slice_without_xla(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
     # A select over a range, not a scatter: graph readers take it inside their loops.
-    shape, sizes = (dtypes.physical_shape(aval) for aval in ctx.avals_in[:2])
+    shape, sizes = (aval.shape for aval in ctx.avals_in[:2])
     result, inside = wide(update), None
     for d, start in enumerate(starts):
         if shape[d] == sizes[d]:
@@ -111,13 +106,10 @@ def _gather(
     unique_indices: bool,
 ) -> tf.Tensor:
     del indices_are_sorted, unique_indices  # Hints to XLA; they change no value.
-    shape = dtypes.physical_shape(ctx.avals_in[0])
-    key_dims = shape[len(slice_sizes) :]
-    out_shape = dtypes.physical_shape(ctx.avals_out[0])
-    if key_dims:
-        dimension_numbers = _with_trailing_offsets(dimension_numbers, len(out_shape), len(key_dims))
+    shape, indices_shape = (aval.shape for aval in ctx.avals_in)
+    out_shape = ctx.avals_out[0].shape
     windows = iw.gather_windows(
-        shape, ctx.avals_in[1].shape, len(out_shape), dimension_numbers, (*slice_sizes, *key_dims)
+        shape, indices_shape, len(out_shape), dimension_numbers, slice_sizes
     )
     if 0 in out_shape:
         return tf.zeros(ctx.shape(out_shape), operand.dtype)
@@ -143,24 +135,8 @@ def _clips(mode: lax.GatherScatterMode) -> bool:
     return mode in (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
-def _with_trailing_offsets(
-    numbers: lax.GatherDimensionNumbers, rank: int, count: int
-) -> lax.GatherDimensionNumbers:
-    """Dimension numbers of a gather of keys, whose data has `count` dimensions more at the end."""
-    offsets = (*numbers.offset_dims, *range(rank - count, rank))
-    return lax.GatherDimensionNumbers(
-        offset_dims=offsets,
-        collapsed_slice_dims=numbers.collapsed_slice_dims,
-        start_index_map=numbers.start_index_map,
-        operand_batching_dims=numbers.operand_batching_dims,
-        start_indices_batching_dims=numbers.start_indices_batching_dims,
-    )
-
-
 def _fill(value: Any, dtype: Any) -> np.ndarray:
     """What a gather reads out of bounds; jax.lax.gather documents the defaults."""
-    if dtypes.is_key(dtype):
-        dtype = dtypes.key_data(dtype).dtype
     if value is None:
         if jax.dtypes.issubdtype(dtype, np.inexact):
             value = np.nan

@@ -20,6 +20,7 @@ from jax.extend import core as jex_core
 from jax2tf import dtypes
 from jax2tf.compat import xla_data, xla_ops
 from jax2tf.lowering import index_windows as iw
+from jax2tf.lowering.conversions import FLOAT8_CARRIER
 from jax2tf.lowering.index_windows import Windows, wide
 from jax2tf.lowering.rules import Context, register
 
@@ -32,6 +33,16 @@ _COMBINERS: dict[str, Callable[..., jax.Array]] = {
     "scatter-min": lax.min,
     "scatter-max": lax.max,
 }
+
+
+_KERNELS = {
+    "scatter-add": tf.raw_ops.TensorScatterAdd,
+    "scatter-sub": tf.raw_ops.TensorScatterSub,
+    "scatter-min": tf.raw_ops.TensorScatterMin,
+    "scatter-max": tf.raw_ops.TensorScatterMax,
+}
+
+_EXTREMES = ("scatter-min", "scatter-max")
 
 
 @register("scatter", *_COMBINERS)
@@ -49,19 +60,19 @@ def _scatter(
     update_consts: Sequence[Any],
 ) -> tf.Tensor:
     del indices_are_sorted  # A hint to XLA; it changes no value.
-    shape, _, updates_shape = (dtypes.physical_shape(aval) for aval in ctx.avals_in)
+    shape, indices_shape, updates_shape = (aval.shape for aval in ctx.avals_in)
     if 0 in shape or 0 in updates_shape:
         return tf.identity(operand)
-    key_dims = len(shape) - len(ctx.avals_in[0].shape)
-    if key_dims:
-        dimension_numbers = _with_trailing_windows(dimension_numbers, len(updates_shape), key_dims)
-    windows = iw.scatter_windows(shape, ctx.avals_in[1].shape, updates_shape, dimension_numbers)
+    windows = iw.scatter_windows(shape, indices_shape, updates_shape, dimension_numbers)
     starts = iw.as_index(indices)
     clips = mode == lax.GatherScatterMode.CLIP
     if clips:
         starts = iw.clamped(ctx, starts, windows)
-    combiner = _combiner(ctx, update_jaxpr, update_consts)
-    kernel = _kernel(ctx, combiner)
+    name, dtype = ctx.eqn.primitive.name, operand.dtype
+    if name in _EXTREMES:
+        operand, updates = (_as_ordered(x, name) for x in (operand, updates))
+    combiner = _combiner(name, operand.dtype, update_jaxpr, update_consts)
+    kernel = _kernel(name, operand.dtype, combiner)
     args = wide(operand), starts, wide(updates), windows
     # XLA's scatter loses updates when index vectors are empty.
     use_xla = ctx.enable_xla and windows.indexed and not (kernel and _writes_directly(windows))
@@ -69,59 +80,37 @@ def _scatter(
         result = _xla_scatter(ctx, *args, dimension_numbers, combiner)
     else:
         result = _write(ctx, *args, kernel or _fold(ctx, combiner, unique_indices), clips)
-    return tf.cast(result, operand.dtype)
-
-
-def _with_trailing_windows(
-    numbers: lax.ScatterDimensionNumbers, rank: int, count: int
-) -> lax.ScatterDimensionNumbers:
-    """Dimension numbers of a scatter of keys, whose data has `count` dimensions more at the end."""
-    return lax.ScatterDimensionNumbers(
-        update_window_dims=(*numbers.update_window_dims, *range(rank - count, rank)),
-        inserted_window_dims=numbers.inserted_window_dims,
-        scatter_dims_to_operand_dims=numbers.scatter_dims_to_operand_dims,
-        operand_batching_dims=numbers.operand_batching_dims,
-        scatter_indices_batching_dims=numbers.scatter_indices_batching_dims,
-    )
+    if name in _EXTREMES:
+        return _from_ordered(tf.cast(result, operand.dtype), dtype)
+    return tf.cast(result, dtype)
 
 
 def _combiner(
-    ctx: Context, jaxpr: jex_core.Jaxpr | None, consts: Sequence[Any]
+    name: str, dtype: tf.DType, jaxpr: jex_core.Jaxpr | None, consts: Sequence[Any]
 ) -> jex_core.ClosedJaxpr | None:
     """What makes an element of an element and its update; None if the update replaces it."""
-    name = ctx.eqn.primitive.name
     if name in _COMBINERS:
-        return _named_combiner(name, ctx.avals_out[0].dtype)
+        return _named_combiner(name, dtype)
     return None if jaxpr is None else jex_core.ClosedJaxpr(jaxpr, consts)
 
 
 @functools.cache
-def _named_combiner(name: str, dtype: np.dtype) -> jex_core.ClosedJaxpr:
-    scalar = jax.ShapeDtypeStruct((), dtype)
-    return jax.make_jaxpr(_COMBINERS[name])(scalar, scalar)
+def _named_combiner(name: str, dtype: tf.DType) -> jex_core.ClosedJaxpr:
+    with jax.enable_x64(True):
+        scalar = jax.ShapeDtypeStruct((), dtype.as_numpy_dtype)
+        return jax.make_jaxpr(_COMBINERS[name])(scalar, scalar)
 
 
-def _kernel(ctx: Context, combiner: jex_core.ClosedJaxpr | None) -> Write | None:
+def _kernel(name: str, dtype: tf.DType, combiner: jex_core.ClosedJaxpr | None) -> Write | None:
     """The TensorFlow op that writes all updates at once, if one does what JAX does."""
-    name, dtype = ctx.eqn.primitive.name, ctx.out
     if combiner is None:
         return _ignoring(tf.raw_ops.TensorScatterUpdate)
-    narrow = dtype.is_floating and dtype.size == 1
-    if name in ("scatter-add", "scatter-sub") and not narrow:
+    if dtype in FLOAT8_CARRIER:
         # In a wider dtype, sums would be rounded once instead of at each step.
-        adds = name == "scatter-add"
-        return _ignoring(tf.raw_ops.TensorScatterAdd if adds else tf.raw_ops.TensorScatterSub)
-    if name in ("scatter-min", "scatter-max"):
-        extreme = _ignoring(
-            tf.raw_ops.TensorScatterMin if name == "scatter-min" else tf.raw_ops.TensorScatterMax
-        )
-        if dtype.is_integer:
-            return extreme
-        if dtype.is_bool:
-            return _as_int8(extreme)
-        if dtype.is_floating and not ctx.enable_xla:
-            return _ordered(extreme, nan_last=name == "scatter-max")
-    return None
+        return None
+    if name in _EXTREMES and dtype.is_complex:
+        return None
+    return _ignoring(_KERNELS[name]) if name in _KERNELS else None
 
 
 def _ignoring(op: Callable[..., tf.Tensor]) -> Write:
@@ -131,40 +120,36 @@ def _ignoring(op: Callable[..., tf.Tensor]) -> Write:
     return write
 
 
-def _as_int8(write: Write) -> Write:
-    def write_bools(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
-        return tf.cast(write(tf.cast(x, tf.int8), indices, tf.cast(updates, tf.int8)), tf.bool)
+def _as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
+    """`x` as integers in the same order, for a minimum or maximum; complex numbers as they are.
 
-    return write_bools
-
-
-def _ordered(extreme: Write, nan_last: bool) -> Write:
-    """Minimum or maximum of floats by way of integers in the same order.
-
-    TensorFlow's own kernels lose NaN and do not tell the zeros apart. As integers, the bits of
-    floats are ordered once those of negative numbers are flipped; NaN goes to whichever end wins.
+    TensorFlow's kernels lose NaN and do not tell the zeros apart. As integers, the bits of floats
+    are in order once those of negative numbers are flipped; NaN goes to whichever end wins.
     """
-
-    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
-        double = x.dtype == tf.float64
-        floats, integers = (tf.float64, tf.int64) if double else (tf.float32, tf.int32)
-        magnitude = tf.constant(integers.max, integers)
-
-        def flip(bits: tf.Tensor) -> tf.Tensor:
-            return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, magnitude), bits)
-
-        def order(values: tf.Tensor) -> tf.Tensor:
-            values = tf.cast(values, floats)
-            nan = tf.constant(math.nan if nan_last else -math.nan, floats)
-            return flip(tf.bitcast(tf.where(tf.math.is_nan(values), nan, values), integers))
-
-        result = extreme(order(x), indices, order(updates))
-        return tf.cast(tf.bitcast(flip(result), floats), x.dtype)
-
-    return write
+    if x.dtype.is_bool:
+        return tf.cast(x, tf.int8)
+    if not x.dtype.is_floating:
+        return x
+    x = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
+    nan = tf.constant(math.nan if name == "scatter-max" else -math.nan, x.dtype)
+    return _flipped(tf.bitcast(tf.where(tf.math.is_nan(x), nan, x), _BITS[x.dtype]))
 
 
-def _fold(ctx: Context, combiner: jex_core.ClosedJaxpr | None, unique: bool) -> Write:
+def _from_ordered(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """What `_as_ordered` made integers of."""
+    if dtype.is_floating:
+        x = tf.bitcast(_flipped(x), tf.float64 if dtype == tf.float64 else tf.float32)
+    return tf.cast(x, dtype)
+
+
+_BITS = {tf.float32: tf.int32, tf.float64: tf.int64}
+
+
+def _flipped(bits: tf.Tensor) -> tf.Tensor:
+    return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, bits.dtype.max), bits)
+
+
+def _fold(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
     """Any combiner: the first update of each element at once, then the second of each, ..."""
 
     def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
@@ -208,7 +193,7 @@ def _elementwise(
 ) -> tf.Tensor:
     """The combiner, which is a jaxpr of scalars, on arrays."""
     dtype = combiner.in_avals[0].dtype
-    length = math.prod(dtypes.physical_shape(ctx.avals_in[2]))
+    length = math.prod(ctx.avals_in[2].shape)
 
     def make() -> tuple[jex_core.ClosedJaxpr, jex_core.ClosedJaxpr]:
         vector = jax.ShapeDtypeStruct((length,), dtype)
@@ -216,7 +201,8 @@ def _elementwise(
         return jax.make_jaxpr(function)(vector, vector), combiner
 
     vectorized, _ = ctx.cached(("elementwise", id(combiner.jaxpr), length), make)
-    vectors = (tf.cast(tf.reshape(v, [-1]), ctx.out) for v in (current, updates))
+    inner = dtypes.to_tf(dtype)
+    vectors = (tf.cast(tf.reshape(v, [-1]), inner) for v in (current, updates))
     (result,) = ctx.inline(vectorized, *vectors)
     return tf.reshape(tf.cast(result, updates.dtype), tf.shape(updates))
 
