@@ -115,13 +115,13 @@ def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.T
         return x
     # tf.bitcast takes neither float8 nor 4-bit integers; both have a way from and to bytes.
     if x.dtype in FLOAT8_CARRIER:
-        x = _float8_to_bytes(x)
+        x = float8_to_bytes(x)
     if x.dtype in INT4_CARRIER:
         if dtype in INT4_CARRIER:
             return tf.cast(tf.cast(x, INT4_CARRIER[x.dtype]), dtype)
         x = _int4_to_bytes(x)
     if dtype in FLOAT8_CARRIER:
-        return _bytes_to_float8(ctx, _bitcast(x, tf.uint8), dtype)
+        return bytes_to_float8(ctx, _bitcast(x, tf.uint8), dtype)
     if dtype in INT4_CARRIER:
         return _bytes_to_int4(ctx, _bitcast(x, tf.uint8), dtype)
     return _bitcast(x, dtype)
@@ -131,7 +131,7 @@ def _bitcast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     return x if x.dtype == dtype else tf.bitcast(x, dtype)
 
 
-def _float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
+def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
     """The bits of a float8 as uint8, put together from those of the same number in float32."""
     dtype = x.dtype.as_numpy_dtype
     info = ml_dtypes.finfo(dtype)
@@ -156,7 +156,8 @@ def _code(value: float, dtype: Any) -> int:
     return int(np.array(value, dtype).view(np.uint8))
 
 
-def _bytes_to_float8(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+def bytes_to_float8(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The float8 numbers of these bits."""
     table = ctx.constant(_ALL_BYTES.view(dtype.as_numpy_dtype))
     return tf.gather(table, tf.cast(x, tf.int32))
 

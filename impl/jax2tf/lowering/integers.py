@@ -1,0 +1,136 @@
+"""Integers: division by zero, remainders, shifts by any distance, counts of bits.
+
+TensorFlow's CPU kernels raise where an integer is divided by zero and cut shifts that are out of
+range to the nearest one that is not. JAX defines both: a quotient by zero has all bits set, a
+remainder by zero is the dividend, and shifts out of range leave zeros, or signs.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from jax2tf.lowering import elementwise
+from jax2tf.lowering.elementwise import (
+    FLOAT8,
+    NARROW_INTEGERS,
+    SIGNED,
+    Function,
+    in_kernel_dtype,
+    known_value,
+)
+from jax2tf.lowering.rules import Context, register, register_table
+
+raw = tf.raw_ops
+
+_UNSIGNED = {"int8": tf.uint8, "int16": tf.uint16, "int32": tf.uint32, "int64": tf.uint64}
+# Where TensorFlow's CPU kernels have a remainder.
+_REMAINDER = {
+    **dict.fromkeys((*FLOAT8, "bfloat16", "float16"), tf.float32),
+    **dict.fromkeys((*NARROW_INTEGERS, "int8", "int16", "uint8", "uint16"), tf.int32),
+    "uint32": tf.int64,
+}
+
+
+def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    if not x.dtype.is_integer:
+        return elementwise.quotient(x, y)
+    if _is_never_zero(y):
+        return raw.TruncateDiv(x=x, y=y)
+    by_zero = tf.equal(y, 0)
+    quotient = raw.TruncateDiv(x=x, y=tf.where(by_zero, tf.ones_like(y), y))
+    return tf.where(by_zero, raw.Invert(x=tf.zeros_like(y)), quotient)
+
+
+def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    if x.dtype == tf.uint64:
+        # By zero: x - quotient * 0.
+        return x - _quotient(x, y) * y
+    if x.dtype.is_floating or _is_never_zero(y):
+        return raw.TruncateMod(x=x, y=y)
+    by_zero = tf.equal(y, 0)
+    return tf.where(by_zero, x, raw.TruncateMod(x=x, y=tf.where(by_zero, tf.ones_like(y), y)))
+
+
+register_table({"div": in_kernel_dtype(_quotient), "rem": in_kernel_dtype(_remainder, _REMAINDER)})
+
+
+def _is_never_zero(x: tf.Tensor) -> bool:
+    value = known_value(x)
+    return value is not None and bool(value.all())
+
+
+@register("shift_left")
+def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    if x.dtype.name in NARROW_INTEGERS:
+        return _shift_narrow(raw.LeftShift, x, distance, signed=False)
+    return _shift(raw.LeftShift, x, distance, _bits(x.dtype))
+
+
+@register("shift_right_logical")
+def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    if x.dtype.name in NARROW_INTEGERS:
+        return _shift_narrow(raw.RightShift, x, distance, signed=False)
+    return _shift_as(_UNSIGNED, x, distance)
+
+
+@register("shift_right_arithmetic")
+def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    if x.dtype.name in NARROW_INTEGERS:
+        return _shift_narrow(raw.RightShift, x, distance, signed=True)
+    return _shift_as(SIGNED, x, distance)
+
+
+def _shift_as(dtypes: dict[str, tf.DType], x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    """Shifts x to the right as the dtype that `dtypes` gives for its own: that tells what fills."""
+    dtype = dtypes.get(x.dtype.name, x.dtype)
+    shifted = _shift(raw.RightShift, tf.cast(x, dtype), tf.cast(distance, dtype), _bits(dtype))
+    return tf.cast(shifted, x.dtype)
+
+
+def _shift_narrow(op: Function, x: tf.Tensor, distance: tf.Tensor, signed: bool) -> tf.Tensor:
+    """Shifts an integer of fewer than eight bits as an int32."""
+    bits = _bits(x.dtype)
+    wide = _unsigned(x)
+    if signed:
+        wide -= 2 * (wide & 2 ** (bits - 1))
+    return tf.cast(_shift(op, wide, _unsigned(distance), bits), x.dtype)
+
+
+def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Tensor:
+    """`op(x, distance)`; by `bits` or more, or less than 0: zeros, or signs."""
+    known = known_value(distance)
+    if known is not None and ((known >= 0) & (known < bits)).all():
+        return op(x=x, y=distance)
+    last = tf.constant(bits - 1, distance.dtype)
+    outside = raw.Greater(x=distance, y=last)
+    if not distance.dtype.is_unsigned:
+        outside |= raw.Less(x=distance, y=tf.zeros_like(distance))
+    if op is raw.RightShift and not x.dtype.is_unsigned:
+        return op(x=x, y=tf.where(outside, last, distance))
+    return tf.where(outside, tf.zeros_like(x), op(x=x, y=distance))
+
+
+@register("population_count")
+def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    return tf.cast(raw.PopulationCount(x=_unsigned(x)), x.dtype)
+
+
+@register("clz")
+def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    # What is not counted once all bits below the highest are set.
+    filled, bits, shift = _unsigned(x), _bits(x.dtype), 1
+    while shift < bits:
+        filled |= raw.RightShift(x=filled, y=tf.constant(shift, filled.dtype))
+        shift *= 2
+    return tf.cast(bits - tf.cast(raw.PopulationCount(x=filled), tf.int32), x.dtype)
+
+
+def _bits(dtype: tf.DType) -> int:
+    return int(dtype.name[-1]) if dtype.name in NARROW_INTEGERS else 8 * dtype.size
+
+
+def _unsigned(x: tf.Tensor) -> tf.Tensor:
+    """The bits of x as a number: in the unsigned dtype of its size, or in int32 if it is narrow."""
+    if x.dtype.name in NARROW_INTEGERS:
+        return tf.cast(x, tf.int32) & (2 ** _bits(x.dtype) - 1)
+    return tf.cast(x, _UNSIGNED.get(x.dtype.name, x.dtype))
