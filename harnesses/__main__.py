@@ -47,12 +47,11 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
 
     from harnesses.engine.progress import ProgressBar
 
-    # TensorFlow's C++ log speaks of every CPU feature and every retrace; only errors concern us.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # What TensorFlow logs in C++ comes as an exception too where it matters.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     root = str(_MATRIX.parent.parent)
     # Workers are new processes: they find the implementation where this one does.
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, sys.path)])
-    workers = [] if "-n" in argv or any(a.startswith("-n") for a in argv) else ["-n", "auto"]
     bar = ProgressBar(Console())
     status = pytest.main(
         [
@@ -61,7 +60,7 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
             "-pno:terminal",
             "-oaddopts=--import-mode=importlib",
             "-pno:cacheprovider",
-            *workers,
+            f"-n{options.n}",
             *argv,
         ],
         plugins=[bar],

@@ -14,6 +14,9 @@ import tensorflow as tf
 
 from harnesses.engine.devices import DeviceError
 
+# A judge makes a new tf.function for each cell, which TensorFlow takes for a mistake and warns of.
+tf.get_logger().setLevel("ERROR")
+
 Mode = Callable[[Callable[..., Any], tuple], Callable[..., Any]]
 
 

@@ -17,7 +17,7 @@ from harnesses.engine.cells import Cell
 
 Row = dict[str, Any]
 
-FOLDER = Path("reports/results")
+FOLDER = Path(__file__).parents[2] / "reports" / "results"
 # Between the `key=value`s of the column params; values hold commas.
 PARAMS_SEPARATOR = "; "
 

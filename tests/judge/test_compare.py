@@ -55,7 +55,8 @@ def test_every_normal_number_and_the_next(dtype):
     limits = ml_dtypes.finfo(dtype)
     bits = np.arange(2**15, dtype=np.uint16)
     values = bits.view(dtype)
-    values = values[np.isfinite(values.astype(np.float32)) & (values > limits.smallest_normal)]
+    values = values[np.isfinite(values.astype(np.float32))]
+    values = values[values > limits.smallest_normal]
     assert (ulp_errors(values[:-1], values[1:]) == 1).all()
 
 
