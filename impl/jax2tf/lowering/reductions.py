@@ -102,7 +102,8 @@ def _argmin(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: Any
 
 
 def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    (axis,) = axes
+    # JAX may hold a NumPy integer here, whose dtype TensorFlow would take for that of its tensors.
+    axis = int(axes[0])
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
     x = tf.cast(x, WIDER.get(x.dtype.name, x.dtype))
     index = arg(x, axis, output_type=dtype)
