@@ -7,7 +7,7 @@ from pathlib import Path
 from harnesses.engine import results
 from harnesses.harness import all_harnesses
 from limitations.check import check
-from limitations.ledger import FOLDER, LedgerError, load
+from limitations.ledger import FOLDER, LedgerError, load, load_uncovered
 from limitations.update import update, write
 
 
@@ -18,6 +18,7 @@ def main(argv: list[str]) -> int:
     for function in (check_, update_):
         command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
         command.add_argument("--results", type=Path, action="append", help="file of a run's rows")
+        command.add_argument("--ledger", type=Path, default=FOLDER, help="folder of the entries")
         command.set_defaults(command=function)
     options = parser.parse_args(argv)
     options.results = options.results or [results.FOLDER / "cpu.jsonl"]
@@ -30,10 +31,11 @@ def main(argv: list[str]) -> int:
 
 def check_(options: argparse.Namespace) -> int:
     """Prints everything in which the ledger and the results disagree."""
-    limitations, harnesses = load(), all_harnesses()
+    limitations, harnesses = load(options.ledger), all_harnesses()
+    uncovered = load_uncovered(options.ledger)
     found = 0
     for path in options.results:
-        for finding in check(results.read(path), limitations, harnesses):
+        for finding in check(results.read(path), limitations, harnesses, uncovered):
             print(finding)
             found += 1
     print(f"{len(limitations)} limitations, {found} findings", file=sys.stderr)
@@ -43,8 +45,8 @@ def check_(options: argparse.Namespace) -> int:
 def update_(options: argparse.Namespace) -> int:
     """Rewrites the entries that the results contradict, and adds those that they call for."""
     rows = [row for path in options.results for row in results.read(path)]
-    staying, new = update(rows, load(), all_harnesses())
-    for path in write(FOLDER, staying, new):
+    staying, new = update(rows, load(options.ledger), all_harnesses())
+    for path in write(options.ledger, staying, new):
         print(path)
     unreasoned = sum(not limitation.reason for limitation in new)
     print(f"{len(staying)} entries stay, {len(new)} are new; {unreasoned} need a reason")

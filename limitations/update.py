@@ -11,6 +11,7 @@ person has filled it.
 import dataclasses
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ def update(
     index = LedgerIndex(staying.values())
     open_rows = [row for row in rows if row["outcome"] != "pass" and not index.matching(row)]
     new = [_inheriting(entry, rows, replaced) for entry in explain(open_rows, rows)]
-    return list(staying.values()), new
+    return list(staying.values()), _merged(new)
 
 
 def explain(failing: Sequence[Row], rows: Sequence[Row]) -> Iterator[Limitation]:
@@ -117,6 +118,20 @@ def _inheriting(
     return entry
 
 
+def _merged(entries: Iterable[Limitation]) -> list[Limitation]:
+    """The entries, with one in place of those that differ in their primitive alone."""
+    merged: list[Limitation] = []
+    for entry in entries:
+        for number, other in enumerate(merged):
+            if dataclasses.replace(entry, primitive=other.primitive) == other:
+                together = (*other.primitive, *entry.primitive)
+                merged[number] = dataclasses.replace(other, primitive=together)
+                break
+        else:
+            merged.append(entry)
+    return merged
+
+
 def _failure(row: Row) -> tuple:
     """In what way a row fails; equal for rows that one limitation may explain together."""
     if row["outcome"] == "mismatch" and row["ulps"] is not None:
@@ -129,9 +144,10 @@ def _pattern(row: Row) -> str | None:
     """A regular expression for the first line of the row's message, without what varies in it."""
     if row["outcome"] not in ("error", "mismatch") or not row["message"]:
         return None
-    line = row["message"].strip().splitlines()[0][:120]
+    line = textwrap.shorten(row["message"].strip().splitlines()[0], 100, placeholder="")
     # A space needs no escape, and the pattern is for people too.
-    return ".*".join(re.escape(part).replace(r"\ ", " ") for part in _VARYING.split(line)).strip()
+    pattern = ".*".join(re.escape(part).replace(r"\ ", " ") for part in _VARYING.split(line))
+    return re.sub(r"\.\*(?:[\s,]*\.\*)+", ".*", pattern).strip()
 
 
 def _exactly(row: Row) -> Limitation:
@@ -247,7 +263,6 @@ def _table(limitation: Limitation) -> tomlkit.items.Table:
             continue
         if key == "reason" or value not in (None, (), {}):
             table.add(key, _plain(value))
-    table.add(tomlkit.nl())
     return table
 
 
