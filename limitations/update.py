@@ -248,7 +248,8 @@ def _rewritten(
         tables.append(_table(limitation))
     if "limitation" not in document and added:
         document.append("limitation", tables)
-    return tomlkit.dumps(document)
+    # A blank line before each table that was added; one that follows a comment belongs to it.
+    return re.sub(r"(?m)^(?!#)(.+)\n(?=\[\[)", r"\1\n\n", tomlkit.dumps(document))
 
 
 def _table(limitation: Limitation) -> tomlkit.items.Table:

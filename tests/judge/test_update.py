@@ -159,6 +159,7 @@ def test_entries_that_hold_stay_and_others_give_their_reasons(tmp_path):
     text = path.read_text()
     assert text.startswith("# Written by a person.\n\n[[limitation]]  # stays\n")
     assert "no longer fails" not in text
+    assert '"too broad, but the reason is good"\nlink = "https://example.org"\n\n[[lim' in text
     with pytest.raises(LedgerError, match=r"entry 4: 'reason' must be a text that is not empty"):
         load(tmp_path)
     path.write_text(text.replace('reason = ""', 'reason = "found by a person"'))
