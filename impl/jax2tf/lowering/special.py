@@ -15,7 +15,7 @@ import jax
 import tensorflow as tf
 
 from jax2tf.lowering.elementwise import FLOAT8, Function, in_kernel_dtype
-from jax2tf.lowering.rules import register
+from jax2tf.lowering.rules import register_table
 
 raw = tf.raw_ops
 
@@ -208,5 +208,4 @@ _TABLE: dict[str, Function] = {
     "zeta": _zeta,
 }
 
-for _primitive, _function in _TABLE.items():
-    register(_primitive)(in_kernel_dtype(_function, _FLOAT32))
+register_table({name: in_kernel_dtype(rule, _FLOAT32) for name, rule in _TABLE.items()})
