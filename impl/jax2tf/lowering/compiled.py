@@ -13,6 +13,10 @@ import tensorflow as tf
 # Dtypes for which TensorFlow has kernels in compiled code alone.
 COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"})
 
+# Dtypes that Switch, Merge and TensorListStack have no kernels for: branches and loops are made of
+# these unless they are compiled.
+COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {"float8_e4m3fn", "float8_e5m2"}
+
 # Dtypes that XLA packs two in a byte and a tensor does not. TensorFlow hands its bytes to compiled
 # code as they are, so what comes out is wrong; eight bits pass.
 _PACKED = {"int4": tf.int8, "uint4": tf.uint8}

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
+import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
@@ -49,6 +51,14 @@ def _branch(
         # A tf.cond of unchanged tensors needs an op of its own in each branch.
         return _as_list(tf.cond(tf.not_equal(index, 0), run[1], run[0]))
     return _as_list(choose(index, run))
+
+
+@register("platform_index")
+def _platform_index(ctx: Context, *, platforms: Sequence[tuple[str, ...] | None]) -> tf.Tensor:
+    # A graph may run elsewhere; it is made for the platform that JAX runs on here.
+    here = jax.default_backend()
+    index = next(i for i, names in enumerate(platforms) if names is None or here in names)
+    return ctx.constant(np.int32(index))
 
 
 def _thunk(

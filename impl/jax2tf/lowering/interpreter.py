@@ -22,6 +22,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat, dims, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.lowering import compiled, keys, rules
+from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.lowering.rules import Context
 from jax2tf.trace import Trace, inner_jaxprs
 
@@ -355,9 +356,16 @@ def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
 
 
 def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether an equation without inner jaxprs has a dtype that only XLA knows."""
+    """Whether an equation has a dtype that only XLA knows, and does not just call a jaxpr."""
     names = {str(getattr(v.aval, "dtype", "")) for v in (*eqn.invars, *eqn.outvars)}
+    if eqn.primitive.name in CALLBACKS:
+        return False
+    if eqn.primitive.name in _CONTROL_FLOW:
+        return not names.isdisjoint(compiled.COMPILED_CONTROL_FLOW_DTYPES)
     return not names.isdisjoint(compiled.COMPILED_DTYPES) and not any(inner_jaxprs(eqn))
+
+
+_CONTROL_FLOW = frozenset({"cond", "while", "scan"})
 
 
 def _no_rule(eqn: jex_core.JaxprEqn, op_set: str) -> UnsupportedPrimitiveError:

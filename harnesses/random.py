@@ -1,0 +1,186 @@
+"""Random numbers: bit for bit, for every generator and every function of jax.random.
+
+Keys come in as their raw data, so that both sides start from the same bits.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from harnesses.harness import FLOATS, INTS, UINTS, Arg, Fill, Normal, Values, define
+
+_THREEFRY = Values([0xDEADBEEF, 42], np.uint32)
+_RBG = Values([0xDEADBEEF, 42, 7, 0xFFFFFFF0], np.uint32)
+_KEYS: dict[str, Arg] = {"threefry2x32": _THREEFRY, "rbg": _RBG, "unsafe_rbg": _RBG}
+
+
+def _with_key(fun: Callable[..., Any], impl: str) -> Callable[..., Any]:
+    def from_data(data: Any, *args: Any) -> Any:
+        return fun(jax.random.wrap_key_data(data, impl=impl), *args)
+
+    return from_data
+
+
+def _define(primitive: str, case: str, fun: Callable[..., Any], *args: Arg, dtype: Any = np.uint32,
+            impl: str = "threefry2x32", **rest: Any) -> None:  # fmt: skip
+    define(primitive, case, _with_key(fun, impl), [_KEYS[impl], *args], dtype=dtype, **rest)
+
+
+_key_data = jax.random.key_data
+
+for impl in _KEYS:
+    for dtype in UINTS:
+        _define("random_bits", impl, lambda k, d=dtype: jax.random.bits(k, (3, 5), d),
+                dtype=dtype, impl=impl, params={"impl": impl})  # fmt: skip
+    for case, shape in {"scalar": (), "empty": (0, 3), "odd": (7,), "large": (2, 33, 5)}.items():
+        _define("random_bits", f"{impl}_{case}", lambda k, s=shape: jax.random.bits(k, s),
+                impl=impl, params={"impl": impl, "shape": shape})  # fmt: skip
+    _KEY_FUNCTIONS = {
+        "random_split": lambda k: _key_data(jax.random.split(k, 3)),
+        "random_fold_in": lambda k: _key_data(jax.random.fold_in(k, 7)),
+        "random_clone": lambda k: _key_data(jax.random.clone(k)),
+        "random_unwrap": _key_data,
+    }
+    for primitive, fun in _KEY_FUNCTIONS.items():
+        _define(primitive, impl, fun, impl=impl, params={"impl": impl})
+    _define("random_split", f"{impl}_shape", lambda k: _key_data(jax.random.split(k, (2, 3))),
+            impl=impl, params={"impl": impl, "shape": (2, 3)})  # fmt: skip
+    for dtype in (*INTS, *UINTS):
+        define("random_seed", impl, lambda s, i=impl: _key_data(jax.random.key(s, impl=i)),
+               [Fill((), dtype, np.iinfo(dtype).max - 5)], dtype=dtype, params={"impl": impl})  # fmt: skip
+    _BATCHES = {
+        "random_bits": lambda k: jax.vmap(lambda k: jax.random.bits(k, (2,)))(jax.random.split(k, 3)),
+        "random_split": lambda k: _key_data(jax.vmap(jax.random.split)(jax.random.split(k, 3))),
+        "random_fold_in": lambda k: _key_data(jax.vmap(lambda i: jax.random.fold_in(k, i))(jnp.arange(3))),
+        "random_seed": lambda k: _key_data(jax.vmap(jax.random.key)(jnp.arange(3))),
+    }  # fmt: skip
+    for primitive, fun in _BATCHES.items():
+        _define(primitive, f"{impl}_vmap", fun, impl=impl, params={"impl": impl})
+
+_KEY_MOVEMENTS = {
+    "slice": lambda ks: ks[1:3],
+    "index": lambda ks: ks[2],
+    "gather": lambda ks: ks[jnp.array([3, 0, 0])],
+    "reshape": lambda ks: ks.reshape(2, 2),
+    "transpose": lambda ks: ks.reshape(2, 2).T,
+    "concatenate": lambda ks: jnp.concatenate([ks, ks[:1]]),
+    "stack": lambda ks: jnp.stack([ks[0], ks[3]]),
+    "where": lambda ks: jnp.where(jnp.array([True, False, True, False]), ks, ks[::-1]),
+    "broadcast": lambda ks: jnp.broadcast_to(ks, (3, 4)),
+    "squeeze": lambda ks: jnp.squeeze(ks[:1]),
+    "dynamic_slice": lambda ks: jax.lax.dynamic_slice(ks, (jnp.int32(9),), (2,)),
+    "update": lambda ks: ks.at[1].set(ks[3]),
+    "scan_carry": lambda ks: jax.lax.scan(lambda k, _: (jax.random.split(k)[0], k), ks[0], None, 3)[1],
+    "scan_xs": lambda ks: jax.lax.scan(lambda c, k: (c, k), 0, ks)[1],
+    "while": lambda ks: jax.lax.fori_loop(0, 3, lambda i, k: jax.random.fold_in(k, i), ks[0]),
+    "cond": lambda ks: jax.lax.cond(True, lambda: ks[0], lambda: ks[1]),
+    "jit": lambda ks: jax.jit(lambda k: jax.random.split(k)[1])(ks[0]),
+}  # fmt: skip
+for case, fun in _KEY_MOVEMENTS.items():
+    for impl in ("threefry2x32", "rbg"):
+        _define("random_wrap", f"{impl}_{case}",
+                lambda k, f=fun: _key_data(f(jax.random.split(k, 4))),
+                impl=impl, params={"impl": impl, "movement": case})  # fmt: skip
+
+for dtype in (np.uint32,):
+    define(
+        "threefry2x32", "old_style_key", lambda k: jax.random.split(k, 2), [_THREEFRY], dtype=dtype
+    )
+    define("threefry2x32", "prng_key", jax.random.PRNGKey, [Fill((), np.int32, -1)], dtype=dtype)
+    define(
+        "threefry2x32", "not_partitionable", lambda k: _bits_in_order(k), [_THREEFRY], dtype=dtype
+    )
+
+
+def _bits_in_order(key: Any) -> Any:
+    with jax.threefry_partitionable(False):
+        return jax.random.bits(key, (7,)), jax.random.split(key, 3)
+
+
+_ALGORITHMS = {"default": 0, "three_fry": 1, "philox": 2}
+for name, algorithm in _ALGORITHMS.items():
+    for dtype in UINTS:
+        define("rng_bit_generator", name,
+               lambda k, a=algorithm, d=dtype: jax.lax.rng_bit_generator(k, (5,), d, a),
+               [_RBG], dtype=dtype, params={"algorithm": name})  # fmt: skip
+define("rng_bit_generator", "twice",
+       lambda k: jax.lax.rng_bit_generator(jax.lax.rng_bit_generator(k, (3, 3))[0], (2,)),
+       [_RBG], dtype=np.uint32)  # fmt: skip
+define("rng_bit_generator", "wide_key", lambda k: jax.lax.rng_bit_generator(k, (4,), np.uint64),
+       [Values([5, 2**63], np.uint64)], dtype=np.uint64)  # fmt: skip
+
+r = jax.random
+_SAMPLERS: dict[str, Callable[..., Any]] = {
+    "ball": lambda k, d: r.ball(k, 3, shape=(2,), dtype=d),
+    "beta": lambda k, d: r.beta(k, 2.0, 0.5, (3,), d),
+    "cauchy": lambda k, d: r.cauchy(k, (3,), d),
+    "chisquare": lambda k, d: r.chisquare(k, 3.0, shape=(3,), dtype=d),
+    "dirichlet": lambda k, d: r.dirichlet(k, jnp.ones(3, d), (2,), d),
+    "double_sided_maxwell": lambda k, d: r.double_sided_maxwell(k, 1.0, 2.0, (3,), d),
+    "exponential": lambda k, d: r.exponential(k, (3,), d),
+    "f": lambda k, d: r.f(k, 3.0, 4.0, shape=(3,), dtype=d),
+    "generalized_normal": lambda k, d: r.generalized_normal(k, 1.5, (3,), d),
+    "gumbel": lambda k, d: r.gumbel(k, (3,), d),
+    "laplace": lambda k, d: r.laplace(k, (3,), d),
+    "loggamma": lambda k, d: r.loggamma(k, 0.5, (3,), d),
+    "logistic": lambda k, d: r.logistic(k, (3,), d),
+    "lognormal": lambda k, d: r.lognormal(k, 0.5, (3,), d),
+    "maxwell": lambda k, d: r.maxwell(k, (3,), d),
+    "normal": lambda k, d: r.normal(k, (3, 4), d),
+    "pareto": lambda k, d: r.pareto(k, 2.0, (3,), d),
+    "rademacher": lambda k, d: r.rademacher(k, (3,), d),
+    "rayleigh": lambda k, d: r.rayleigh(k, 2.0, (3,), d),
+    "t": lambda k, d: r.t(k, 3.0, (3,), d),
+    "triangular": lambda k, d: r.triangular(k, 0.0, 0.3, 1.0, (3,), d),
+    "truncated_normal": lambda k, d: r.truncated_normal(k, -1.0, 2.0, (3,), d),
+    "uniform": lambda k, d: r.uniform(k, (3, 4), d, -2, 3),
+    "wald": lambda k, d: r.wald(k, 1.5, (3,), d),
+    "weibull_min": lambda k, d: r.weibull_min(k, 1.5, 2.0, (3,), d),
+}
+for case, fun in _SAMPLERS.items():
+    for dtype in FLOATS:
+        _define(
+            "random", case, lambda k, f=fun, d=dtype: f(k, d), dtype=dtype, scale="array", ulps=16
+        )
+for dtype in FLOATS:
+    _define("random_gamma", "", lambda k, d=dtype: r.gamma(k, jnp.array([0.5, 3.0], d), (2,), d),
+            dtype=dtype, ulps=16)  # fmt: skip
+_define("random_gamma", "vmap",
+        lambda k: jax.vmap(lambda k: r.gamma(k, jnp.array([0.5, 3.0])))(r.split(k, 2)),
+        dtype=np.float32, ulps=16)  # fmt: skip
+
+_DISCRETE: dict[str, Callable[..., Any]] = {
+    "bernoulli": lambda k: r.bernoulli(k, 0.3, (8,)),
+    "binomial": lambda k: r.binomial(k, 10, 0.3, (4,)),
+    "categorical": lambda k: r.categorical(k, jnp.log(jnp.arange(1.0, 5.0)), shape=(6,)),
+    "categorical_without_replacement": lambda k: r.categorical(
+        k, jnp.log(jnp.arange(1.0, 5.0)), shape=(3,), replace=False
+    ),
+    "choice": lambda k: r.choice(k, 10, (4,)),
+    "choice_weighted": lambda k: r.choice(k, 4, (5,), p=jnp.array([0.1, 0.2, 0.3, 0.4])),
+    "choice_without_replacement": lambda k: r.choice(k, 10, (4,), replace=False),
+    "geometric": lambda k: r.geometric(k, 0.3, (4,)),
+    "multinomial": lambda k: r.multinomial(k, jnp.float32(10), jnp.array([0.2, 0.3, 0.5])),
+    "permutation": lambda k: r.permutation(k, 9),
+    "permutation_independent": lambda k: r.permutation(
+        k, jnp.arange(12).reshape(3, 4), axis=1, independent=True
+    ),
+    "poisson": lambda k: r.poisson(k, 3.0, (4,)),
+    "poisson_large": lambda k: r.poisson(k, 50.0, (4,)),
+}
+for case, fun in _DISCRETE.items():
+    _define("random", case, fun, dtype=np.int32)
+for dtype in (*INTS, *UINTS):
+    _define("random", "randint", lambda k, d=dtype: r.randint(k, (5,), 3, 100, d), dtype=dtype)
+_define("random", "multivariate_normal",
+        lambda k: r.multivariate_normal(k, jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]]), (3,)),
+        dtype=np.float32, scale="array", ulps=16)  # fmt: skip
+_define("random", "orthogonal", lambda k: jnp.abs(r.orthogonal(k, 3)), dtype=np.float32,
+        scale="array", ulps=64)  # fmt: skip
+_define("random", "normal_complex", lambda k: r.normal(k, (3,), np.complex64), dtype=np.complex64)
+_define("random", "dropout",
+        lambda k, x: jnp.where(r.bernoulli(k, 0.5, x.shape), x / 0.5, 0), Normal((4, 5), np.float32),
+        dtype=np.float32)  # fmt: skip
