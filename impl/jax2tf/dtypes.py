@@ -22,19 +22,28 @@ def to_tf(dtype: Any) -> tf.DType:
     float0 (the tangent dtype of integers) is held as bool, typed PRNG keys as their uint32 data.
 
     Raises:
-      UnsupportedDtypeError: TensorFlow has no such dtype (float8_e3m4, float8_e8m0fnu, ...).
+      UnsupportedDtypeError: TensorFlow has no such dtype (float8_e3m4, float8_e8m0fnu, ...), or
+        has the name alone.
     """
     if dtype == jax.dtypes.float0:
         return tf.bool
     if is_key(dtype):
         return tf.as_dtype(key_data(dtype).dtype)
+    name = np.dtype(dtype).name
     try:
-        return tf.as_dtype(np.dtype(dtype))
-    except TypeError as error:
-        raise UnsupportedDtypeError(
-            f"jax2tf.convert: TensorFlow has no dtype {np.dtype(dtype).name}; "
-            "cast to one that it has (float8_e4m3fn, bfloat16, float32, ...) inside the function"
-        ) from error
+        if name not in _WITHOUT_KERNELS:
+            return tf.as_dtype(np.dtype(dtype))
+        lack = f"neither kernels nor an XLA type for dtype {name}"
+    except TypeError:
+        lack = f"no dtype {name}"
+    raise UnsupportedDtypeError(
+        f"jax2tf.convert: TensorFlow has {lack}; "
+        "cast to one that it has (float8_e4m3fn, bfloat16, int4, ...) inside the function"
+    )
+
+
+# Tensors can have these dtypes, and then nothing can be done with them.
+_WITHOUT_KERNELS = frozenset({"float4_e2m1fn", "int2", "uint2"})
 
 
 def is_key(dtype: Any) -> bool:

@@ -6,7 +6,8 @@ may lack some. Then the elements travel in a dtype that holds them exactly (`con
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,9 @@ _TILE_CARRIER = {**_NARROW_CARRIER, tf.uint16: tf.int32}
 # An iota of at most so many elements is a constant: it takes less room than the ops that make it.
 _IOTA_AS_CONSTANT = 64
 
-# tf.pad's CPU kernel takes six dimensions, after those that it does not pad are merged.
+# So many dimensions TensorFlow's CPU kernels take at most; those of tf.pad six, after neighbours
+# that are not padded are merged. JAX has no bound, so beyond it ops see one axis at a time.
+_MAX_RANK = 8
 _PAD_MAX_RANK = 6
 
 
@@ -83,7 +86,16 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence
 def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     if not dimensions:
         return x
-    return carried(_NARROW_CARRIER, lambda t: tf.reverse(t, dimensions), x)
+    if x.shape.rank > _MAX_RANK:
+        shape = ctx.avals_in[0].shape
+        return _axis_by_axis(
+            ctx, x, shape, shape, dimensions, lambda view, *_: _reversed(view, [1])
+        )
+    return _reversed(x, dimensions)
+
+
+def _reversed(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+    return carried(_NARROW_CARRIER, lambda t: tf.reverse(t, axes), x)
 
 
 @register("concatenate")
@@ -127,11 +139,35 @@ def _slice(
     limit_indices: Sequence[Any],
     strides: Sequence[int] | None,
 ) -> tf.Tensor:
-    begin = ctx.shape(start_indices)
-    if strides is None or all(stride == 1 for stride in strides):
-        size = ctx.shape(ctx.avals_out[0].shape)
-        return carried(INT4_CARRIER, lambda t: tf.slice(t, begin, size), x)
-    end = ctx.shape(limit_indices)
+    shape, new_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
+    strides = strides or [1] * len(shape)
+    return _sliced(ctx, x, shape, start_indices, limit_indices, strides, new_shape)
+
+
+def _sliced(
+    ctx: Context,
+    x: tf.Tensor,
+    shape: Sequence[Any],
+    start: Sequence[Any],
+    limit: Sequence[Any],
+    strides: Sequence[int],
+    new_shape: Sequence[Any],
+) -> tf.Tensor:
+    if not shape:
+        return x
+    if len(shape) > _MAX_RANK:
+
+        def slice_axis(view: tf.Tensor, axis: int, before: Any, after: Any) -> tf.Tensor:
+            sizes = [[before, of[axis], after] for of in (shape, limit, new_shape)]
+            first, step = [0, start[axis], 0], [1, strides[axis], 1]
+            return _sliced(ctx, view, sizes[0], first, sizes[1], step, sizes[2])
+
+        axes = [i for i, (old, new) in enumerate(zip(shape, new_shape, strict=True)) if old != new]
+        return _axis_by_axis(ctx, x, shape, new_shape, axes, slice_axis)
+    begin = ctx.shape(start)
+    if all(stride == 1 for stride in strides):
+        return carried(INT4_CARRIER, lambda t: tf.slice(t, begin, ctx.shape(new_shape)), x)
+    end = ctx.shape(limit)
     return carried(INT4_CARRIER, lambda t: tf.strided_slice(t, begin, end, strides), x)
 
 
@@ -140,7 +176,12 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     """cases[which], where a selector out of range takes the nearest case, as it does in XLA."""
     if len(cases) == 1:
         return cases[0]
-    return carried(_NARROW_CARRIER, lambda *ts: _selected(which, ts), *cases)
+    if cases[0].shape.rank > _MAX_RANK:
+        flat = [tf.reshape(t, [-1]) for t in (which, *cases)]
+        which, cases = flat[0] if which.shape.rank else which, tuple(flat[1:])
+    result = carried(_NARROW_CARRIER, lambda *ts: _selected(which, ts), *cases)
+    shape = ctx.avals_out[0].shape
+    return tf.reshape(result, ctx.shape(shape)) if len(shape) > _MAX_RANK else result
 
 
 def _selected(which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -202,7 +243,7 @@ def padded(
     interior: Sequence[int],
 ) -> tf.Tensor:
     """StableHLO's pad of `x`, of JAX's `shape`: elements are put apart, then edges added or cut."""
-    cut_shape = [
+    size = [
         d + (gap * (d - 1) if gap and not (_is_static([d]) and d == 0) else 0) + a + b
         for d, a, b, gap in zip(shape, low, high, interior, strict=True)
     ]
@@ -214,15 +255,16 @@ def padded(
                 x,
                 padding_value,
             )
-        x, high = _dilated(ctx, x, padding_value, shape, high, interior)
-    grown = [(_positive(a), _positive(b)) for a, b in zip(low, high, strict=True)]
-    x = _with_edges(ctx, x, padding_value, grown)
-    if not any(_is_negative(edge) for edge in (*low, *high)):
+        x, shape, high = _dilated(ctx, x, padding_value, shape, high, interior)
+    edges = [(_positive(a), _positive(b)) for a, b in zip(low, high, strict=True)]
+    x = _with_edges(ctx, x, shape, padding_value, edges)
+    if not any(map(_negative, (*low, *high))):
         return x
     # Cut last: what is cut on one side may be padding of the other.
-    begin = ctx.shape([-edge if _is_negative(edge) else 0 for edge in low])
-    size = ctx.shape(cut_shape)
-    return carried(INT4_CARRIER, lambda t: tf.slice(t, begin, size), x)
+    uncut = [d - _negative(a) - _negative(b) for d, a, b in zip(size, low, high, strict=True)]
+    begin = [-_negative(edge) for edge in low]
+    end = [b + d for b, d in zip(begin, size, strict=True)]
+    return _sliced(ctx, x, uncut, begin, end, [1] * len(size), size)
 
 
 def _dilated(
@@ -232,35 +274,69 @@ def _dilated(
     shape: Sequence[Any],
     high: Sequence[Any],
     interior: Sequence[int],
-) -> tuple[tf.Tensor, list[Any]]:
-    """`x` with padding values after each element, and `high` less those at the ends."""
+) -> tuple[tf.Tensor, list[Any], list[Any]]:
+    """`x` with padding values after each element, its shape, and `high` less those at the end."""
     shape, high = list(shape), list(high)
     for axis, gap in enumerate(interior):
         if gap and not (_is_static([shape[axis]]) and shape[axis] == 0):
-            edges = [(0, gap if i == axis + 1 else 0) for i in range(len(shape) + 1)]
-            x = _with_edges(ctx, tf.expand_dims(x, axis + 1), padding_value, edges)
+            apart = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
+            edges = [(0, gap if i == axis + 1 else 0) for i in range(len(apart))]
+            x = _with_edges(ctx, tf.expand_dims(x, axis + 1), apart, padding_value, edges)
             shape[axis] = shape[axis] * (1 + gap)
             high[axis] = high[axis] - gap
             x = tf.reshape(x, ctx.shape(shape))
-    return x, high
+    return x, shape, high
 
 
 def _with_edges(
-    ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Any, Any]]
+    ctx: Context,
+    x: tf.Tensor,
+    shape: Sequence[Any],
+    padding_value: tf.Tensor,
+    edges: Sequence[tuple[Any, Any]],
 ) -> tf.Tensor:
     """Adds (before, after) padding values along each axis."""
-    padded = [axis for axis, edge in enumerate(edges) if any(edge)]
-    # Padding two axes at once leaves at most five dimensions after merging.
-    at_once = 2 if len(edges) > _PAD_MAX_RANK else max(len(padded), 1)
-    for first in range(0, len(padded), at_once):
-        axes = padded[first : first + at_once]
-        paddings = [ctx.shape(edge) if i in axes else (0, 0) for i, edge in enumerate(edges)]
+    axes = [axis for axis, edge in enumerate(edges) if any(edge)]
+    if len(shape) > _PAD_MAX_RANK:
+        new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
 
-        def pad(t: tf.Tensor, value: tf.Tensor, paddings: Any = paddings) -> tf.Tensor:
-            return tf.raw_ops.PadV2(input=t, paddings=paddings, constant_values=value)
+        def pad_axis(view: tf.Tensor, axis: int, *_: Any) -> tf.Tensor:
+            return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
 
-        x = carried(_NARROW_CARRIER, pad, x, padding_value)
-    return x
+        return _axis_by_axis(ctx, x, shape, new_shape, axes, pad_axis)
+    return _padded(ctx, x, padding_value, edges) if axes else x
+
+
+def _padded(
+    ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Any, Any]]
+) -> tf.Tensor:
+    paddings = [ctx.shape(edge) for edge in edges]
+    return carried(
+        _NARROW_CARRIER,
+        lambda t, v: tf.raw_ops.PadV2(input=t, paddings=paddings, constant_values=v),
+        x,
+        padding_value,
+    )
+
+
+def _axis_by_axis(
+    ctx: Context,
+    x: tf.Tensor,
+    shape: Sequence[Any],
+    new_shape: Sequence[Any],
+    axes: Sequence[int],
+    op: Callable[..., tf.Tensor],
+) -> tf.Tensor:
+    """Applies op(view, axis, before, after) along each axis in turn, to views of shape
+    (before, shape[axis], after), and gives the result the new shape.
+    """
+    sizes = list(shape)
+    for axis in axes:
+        before, after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
+        view = tf.reshape(x, ctx.shape((before, sizes[axis], after)))
+        x = op(view, axis, before, after)
+        sizes[axis] = new_shape[axis]
+    return tf.reshape(x, ctx.shape(new_shape))
 
 
 def _is_static(dims: Sequence[Any]) -> bool:
@@ -268,8 +344,9 @@ def _is_static(dims: Sequence[Any]) -> bool:
 
 
 def _positive(edge: Any) -> Any:
-    return 0 if _is_negative(edge) else edge
+    return edge - _negative(edge)
 
 
-def _is_negative(edge: Any) -> bool:
-    return _is_static([edge]) and edge < 0
+def _negative(edge: Any) -> int:
+    """The edge where it cuts; a symbolic one is known to add, or JAX would have refused it."""
+    return min(edge, 0) if _is_static([edge]) else 0
