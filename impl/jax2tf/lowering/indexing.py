@@ -113,26 +113,23 @@ def _gather(
     )
     if 0 in out_shape:
         return tf.zeros(ctx.shape(out_shape), operand.dtype)
-    starts = iw.as_index(indices)
+    fills = mode == lax.GatherScatterMode.FILL_OR_DROP
+    # JAX looks at the low 32 bits where it fills: all that an index in bounds needs.
+    starts = tf.cast(indices, tf.int32) if fills else iw.as_index(indices)
     moved = wide(operand)
     if ctx.enable_xla and not _reads_directly(windows):
-        # XlaGather clamps by itself.
+        # XlaGather clamps by itself, also where JAX was promised to be in bounds.
         result = _xla_gather(ctx, moved, starts, windows, dimension_numbers)
-        in_bounds = None if _clips(mode) else iw.clamped(ctx, starts, windows)
+        in_bounds = iw.clamped(ctx, starts, windows) if fills else None
     else:
         in_bounds = iw.clamped(ctx, starts, windows)
         result = _read(ctx, moved, in_bounds, windows)
-    if not _clips(mode) and windows.indexed:
+    if fills and windows.indexed:
         inside = iw.in_bounds(starts, in_bounds)
         inside = iw.spread(ctx, inside, windows, windows.batch_labels, windows.layout)
-        fill = tf.constant(_fill(fill_value, ctx.avals_out[0].dtype), operand.dtype)
-        result = tf.where(inside, result, tf.cast(fill, result.dtype))
+        fill = _fill(fill_value, ctx.avals_out[0].dtype).astype(result.dtype.as_numpy_dtype)
+        result = tf.where(inside, result, tf.constant(fill))
     return tf.cast(result, operand.dtype)
-
-
-def _clips(mode: lax.GatherScatterMode) -> bool:
-    # XLA clamps a gather that was promised to be in bounds, and drops such a scatter.
-    return mode in (lax.GatherScatterMode.CLIP, lax.GatherScatterMode.PROMISE_IN_BOUNDS)
 
 
 def _fill(value: Any, dtype: Any) -> np.ndarray:
