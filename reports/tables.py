@@ -47,7 +47,7 @@ LIMITED_SUPPORT = "primitives_with_limited_support.md"
 
 # Short names for dtypes that are often listed together, the larger groups first.
 DTYPE_GROUPS = {
-    "all": ALL,
+    "common": ALL,
     "inexact": FLOATS + COMPLEX,
     "integer": INTEGERS,
     "floating": FLOATS,
