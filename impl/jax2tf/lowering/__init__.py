@@ -21,6 +21,7 @@ from jax2tf.lowering import (
     scatter,
     sorting,
     special,
+    windows,
 )
 from jax2tf.lowering.interpreter import Lowering
 
@@ -44,4 +45,5 @@ __all__ = [
     "scatter",
     "sorting",
     "special",
+    "windows",
 ]

@@ -102,7 +102,8 @@ def _conv_general_dilated(
         precision=precision_config(precision),
     )
     if _has_zero(conv.out_shape) or _has_zero(conv.lhs_shape) or _has_zero(conv.rhs_shape):
-        return tf.zeros(ctx.shape(out_aval.shape), ctx.out)
+        # tf.zeros has no float8.
+        return cast(tf.zeros(ctx.shape(out_aval.shape), tf.int8), ctx.out)
     compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
     convolve = _complex if compute.is_complex else _real
     out = convolve(ctx, _transposed(lhs, lhs_order), _transposed(rhs, rhs_order), conv, compute)

@@ -163,7 +163,8 @@ class Context:
 
         def body(*args: tf.Tensor) -> list[tf.Tensor]:
             results = self.inline(jaxpr, *(tf.cast(a, d) for a, d in zip(args, inner, strict=True)))
-            return [tf.cast(r, storage or r.dtype) for r in results]
+            # A predicate (what SelectAndScatter selects by) stays one.
+            return [tf.cast(r, storage) if storage and r.dtype in inner else r for r in results]
 
         def make() -> Any:
             specs = [tf.TensorSpec([], storage or dtype) for dtype in inner]
