@@ -1,0 +1,33 @@
+"""The README's examples run, and its commands exist."""
+
+from __future__ import annotations
+
+import configparser
+import doctest
+import pathlib
+import re
+
+README = pathlib.Path(__file__).parents[1] / "README.md"
+
+
+def test_the_examples_run():
+    flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
+    parser = doctest.DocTestParser()
+    text = re.sub(r"^```.*$", "", README.read_text(), flags=re.MULTILINE)
+    example = parser.get_doctest(text, {}, "README.md", str(README), 0)
+    assert len(example.examples) > 10
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=flags).run(example, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_the_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)]+)\)", README.read_text()):
+        assert (README.parent / target).exists(), target
+
+
+def test_the_tox_environments_exist():
+    tox = configparser.ConfigParser()
+    tox.read(README.parent / "tox.ini")
+    for name in re.findall(r"tox run -e (\w+)|`-e (\w+)`", README.read_text()):
+        assert f"testenv:{''.join(name)}" in tox.sections()
