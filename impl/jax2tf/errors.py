@@ -27,3 +27,7 @@ class UnsupportedPrimitiveError(ConversionError, NotImplementedError):
 
 class UnsupportedDtypeError(ConversionError, TypeError):
     """A dtype of JAX that TensorFlow does not have."""
+
+
+class NotDifferentiableError(ConversionError, ValueError):
+    """A function that TensorFlow asked the gradient of, and JAX has none for."""

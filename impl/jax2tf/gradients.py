@@ -13,8 +13,9 @@ Derivatives of a gradient take the second way: it is a function of the arguments
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -23,6 +24,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat
+from jax2tf.errors import NotDifferentiableError
 from jax2tf.trace import Trace, trace_of
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
@@ -82,15 +84,17 @@ def _with_residuals(
     vjp = trace.cached("vjp", lambda: _Vjp(trace))
     if not vjp.is_differentiable:
         return _with_recomputation(trace, lower, args, name)
+    with _refusal(name):
+        forward, backward = trace.cached("split_vjp", vjp.trace_split)
     n_outputs = len(trace.jaxpr.out_avals)
-    results = lower(vjp.forward, args)
+    results = lower(forward, args)
     residuals = results[n_outputs:]
 
     def gradient(*cotangents: tf.Tensor) -> Gradients:
         if compat.tape_may_record([*args, *cotangents]):
             return _recomputed(trace, lower, args, cotangents, name)
         wanted = [_conjugate(cotangents[i]) for i in vjp.outputs]
-        return vjp.gradients(lower(vjp.backward, [*residuals, *wanted]))
+        return vjp.gradients(lower(backward, [*residuals, *wanted]))
 
     return results[:n_outputs], gradient
 
@@ -106,8 +110,21 @@ def _recomputed(
     if not vjp.is_differentiable:
         return [None] * len(args)
     operands = [*args, *(_conjugate(cotangents[i]) for i in vjp.outputs)]
-    whole = trace.cached("whole_vjp", vjp.trace_whole)
+    with _refusal(name):
+        whole = trace.cached("whole_vjp", vjp.trace_whole)
     return vjp.gradients(differentiable(whole, lower, operands, True, f"the gradient of {name}"))
+
+
+@contextlib.contextmanager
+def _refusal(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise NotDifferentiableError(
+            f"jax2tf.convert({name}): JAX cannot differentiate it: {error} To run or save it "
+            "without a gradient, convert it with with_gradient=False, or save it with "
+            "tf.saved_model.SaveOptions(experimental_custom_gradients=False)"
+        ) from error
 
 
 class _Vjp:
@@ -116,8 +133,6 @@ class _Vjp:
     Attributes:
       inputs: which arguments are inexact: those have gradients.
       outputs: which results are inexact: those have cotangents.
-      forward: a trace of the arguments, giving results and residuals.
-      backward: a trace of residuals and cotangents, giving gradients.
     """
 
     def __init__(self, trace: Trace):
@@ -125,8 +140,6 @@ class _Vjp:
         self._function = jex_core.jaxpr_as_fun(trace.differentiable_jaxpr)
         self.inputs = [i for i, aval in enumerate(trace.jaxpr.in_avals) if _is_inexact(aval)]
         self.outputs = [i for i, aval in enumerate(trace.jaxpr.out_avals) if _is_inexact(aval)]
-        if self.is_differentiable:
-            self.forward, self.backward = self._split()
 
     @property
     def is_differentiable(self) -> bool:
@@ -152,7 +165,8 @@ class _Vjp:
 
         return trace_of(jax.jit(whole).trace(self._argument_specs(), self._cotangent_specs()))
 
-    def _split(self) -> tuple[Trace, Trace]:
+    def trace_split(self) -> tuple[Trace, Trace]:
+        """A trace of arguments, giving results and residuals; one of these, giving gradients."""
         structure: list[Any] = []
 
         def forward(*args: jax.Array) -> Any:

@@ -1,0 +1,98 @@
+"""Properties of dimension solving and evaluation, on random expressions and sizes."""
+
+from __future__ import annotations
+
+import hypothesis
+import jax
+import numpy as np
+import pytest
+import tensorflow as tf
+from hypothesis import strategies as st
+
+from jax2tf import dims
+
+NAMES = ("a", "b", "c")
+VALUES = st.fixed_dictionaries({name: st.integers(1, 40) for name in NAMES})
+
+
+def _binary(left, right):
+    return st.one_of(
+        st.builds("({} + {})".format, left, right),
+        st.builds("({} - {})".format, left, right),
+        st.builds("({} * {})".format, left, right),
+        st.builds("floordiv({}, {})".format, left, st.integers(1, 9).map(str)),
+        st.builds("mod({}, {})".format, left, st.integers(1, 9).map(str)),
+    )
+
+
+EXPRESSIONS = st.recursive(
+    st.one_of(st.sampled_from(NAMES), st.integers(0, 20).map(str)),
+    lambda inner: _binary(inner, inner),
+    max_leaves=6,
+)
+FUNCTIONS = {"floordiv": lambda a, b: a // b, "mod": lambda a, b: a % b, "__builtins__": {}}
+
+
+@pytest.mark.fuzz
+@hypothesis.given(EXPRESSIONS, VALUES)
+def test_a_symbolic_dimension_evaluates_as_integers_do(text, values):
+    symbols = jax.export.symbolic_shape(", ".join(NAMES))
+    dim = eval(text, FUNCTIONS, dict(zip(NAMES, symbols, strict=True)))
+    expected = eval(text, FUNCTIONS, values)
+    assert dims.evaluate(dim, values) == expected
+    tensors = {name: tf.constant(value) for name, value in values.items()}
+    assert int(dims.evaluate(dim, tensors)) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("max(a, b)", 7), ("min(a, b) + 2*a", 9)])
+def test_extremes(text, expected):
+    (dim,) = jax.export.symbolic_shape(text, scope=jax.export.SymbolicScope())
+    assert dims.evaluate(dim, {"a": 3, "b": 7}) == expected
+    assert int(dims.evaluate(dim, {"a": tf.constant(3), "b": tf.constant(7)})) == expected
+
+
+LINEAR = st.lists(
+    st.tuples(*(st.integers(-4, 4) for _ in NAMES), st.integers(0, 5)), min_size=1, max_size=4
+)
+
+
+@pytest.mark.fuzz
+@hypothesis.given(LINEAR, VALUES)
+def test_a_solution_is_the_only_one_or_refused(rows, values):
+    """What is solved is what the sizes came from; what many values explain is refused."""
+    shapes, sizes = [], []
+    for *coefficients, constant in rows:
+        text = " + ".join(f"{c}*{n}" for c, n in zip(coefficients, NAMES, strict=True))
+        size = sum(c * values[n] for c, n in zip(coefficients, NAMES, strict=True)) + constant
+        hypothesis.assume(any(coefficients) and 0 <= size < 10_000)
+        shapes.append(f"{text} + {constant}")
+        sizes.append(size)
+    scope = jax.export.SymbolicScope()
+    try:
+        symbolic = [jax.export.symbolic_shape(s, scope=scope) for s in shapes]
+    except ValueError:
+        hypothesis.reject()  # JAX knows that it is negative
+    tensors = [tf.zeros([size], tf.bool) for size in sizes]
+    used = {n for *cs, _ in rows for c, n in zip(cs, NAMES, strict=True) if c}
+    if _rank([cs for *cs, _ in rows]) < len(used):
+        with pytest.raises(ValueError, match="cannot solve dimension variable"):
+            dims.solve(symbolic, tensors, str)
+        return
+    solution = dims.solve(symbolic, tensors, str)
+    assert solution.values == {n: values[n] for n in used}
+    solution.check([])
+
+
+@pytest.mark.fuzz
+@hypothesis.given(VALUES, st.integers(1, 5), st.sampled_from(["a", "b"]))
+def test_a_size_that_contradicts_is_found(values, off, name):
+    scope = jax.export.SymbolicScope()
+    symbolic = [jax.export.symbolic_shape(s, scope=scope) for s in ("a, b", f"{name}, a + b")]
+    a, b = values["a"], values["b"]
+    tensors = [tf.zeros([a, b], tf.bool), tf.zeros([values[name] + off, a + b], tf.bool)]
+    with pytest.raises(ValueError, match="should be"):
+        dims.solve(symbolic, tensors, str).check([])
+
+
+def _rank(rows):
+    return int(np.linalg.matrix_rank(np.array(rows, dtype=float)))
