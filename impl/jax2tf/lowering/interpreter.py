@@ -362,7 +362,14 @@ def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
         return False
     if eqn.primitive.name in _CONTROL_FLOW:
         return not names.isdisjoint(compiled.COMPILED_CONTROL_FLOW_DTYPES)
-    return not names.isdisjoint(compiled.COMPILED_DTYPES) and not any(inner_jaxprs(eqn))
+    return not names.isdisjoint(compiled.COMPILED_DTYPES) and not any(
+        map(_is_called, inner_jaxprs(eqn))
+    )
+
+
+def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether a jaxpr is there to be called, and not to say how a scatter combines two elements."""
+    return any(v.aval.shape for v in jaxpr.invars)
 
 
 _CONTROL_FLOW = frozenset({"cond", "while", "scan"})

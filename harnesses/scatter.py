@@ -1,0 +1,408 @@
+"""Scatter: elements written, or combined with updates, at places known only at run time.
+
+The windows are those of the family indexing. Indices repeat: JAX combines such updates in order.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from harnesses.harness import (
+    ALL,
+    BOOL,
+    COMPLEX,
+    FLOATS,
+    INT4,
+    INTEGERS,
+    NUMERIC,
+    Arg,
+    Bools,
+    Fill,
+    Integers,
+    Normal,
+    Values,
+    define,
+    edge_pairs,
+    is_complex,
+)
+from harnesses.indexing import MODES, WINDOWS, Window
+
+_F32, _I32 = np.dtype("float32"), np.dtype("int32")
+
+_SCATTERS: dict[str, Callable[..., jax.Array]] = {
+    "scatter": lax.scatter,
+    "scatter-add": lax.scatter_add,
+    "scatter-sub": lax.scatter_sub,
+    "scatter-mul": lax.scatter_mul,
+    "scatter-min": lax.scatter_min,
+    "scatter-max": lax.scatter_max,
+}
+# Sums and products of repeated indices are rounded step by step, here as in JAX.
+_EXACT = 0
+
+
+def _scatter(name: str, window: Window, **params: Any) -> Callable[..., jax.Array]:
+    return lambda x, i, u: _SCATTERS[name](x, i, u, window.scatter(), **params)
+
+
+def _updates_shape(window: Window) -> tuple[int, ...]:
+    operand = jax.ShapeDtypeStruct(window.shape, _F32)
+    indices = jax.ShapeDtypeStruct(np.shape(window.indices), _I32)
+    result = jax.eval_shape(
+        lambda x, i: lax.gather(x, i, window.gather(), window.sizes), operand, indices
+    )
+    return result.shape
+
+
+def _args(window: Window, dtype: Any, index_dtype: Any = _I32) -> list[Arg]:
+    return [
+        Normal(window.shape, dtype),
+        Values(window.indices, index_dtype),
+        Normal(_updates_shape(window), dtype),
+    ]
+
+
+for _shape_name, _window in WINDOWS.items():
+    for _name in ("scatter", "scatter-add"):
+        for _mode in MODES:
+            define(
+                _name,
+                f"{_shape_name}_{_mode}",
+                _scatter(_name, _window, mode=_mode),
+                _args(_window, _F32),
+                dtype=_F32,
+                params={"mode": _mode},
+                ulps=_EXACT,
+            )
+    for _name, _mode in {
+        "scatter-sub": "fill",
+        "scatter-mul": "fill",
+        "scatter-min": "clip",
+        "scatter-max": "fill",
+    }.items():
+        define(
+            _name,
+            f"{_shape_name}_{_mode}",
+            _scatter(_name, _window, mode=_mode),
+            _args(_window, _F32),
+            dtype=_F32,
+            params={"mode": _mode},
+            ulps=_EXACT,
+        )
+
+_ROWS, _ELEMENTS = WINDOWS["rows"], WINDOWS["elements"]
+
+for _dtype in (*ALL, *INT4):
+    for _name in _SCATTERS:
+        if _dtype != _F32 and not (_dtype in BOOL and _name in list(_SCATTERS)[1:4]):
+            define(
+                _name,
+                "rows_fill",
+                _scatter(_name, _ROWS, mode="fill"),
+                _args(_ROWS, _dtype),
+                dtype=_dtype,
+                params={"mode": "fill"},
+                ulps=_EXACT if not is_complex(_dtype) else 4,
+            )
+    if _dtype != _F32:
+        define(
+            "scatter",
+            "windows_2d_clip",
+            _scatter("scatter", WINDOWS["windows_2d"], mode="clip"),
+            _args(WINDOWS["windows_2d"], _dtype),
+            dtype=_dtype,
+            params={"mode": "clip"},
+        )
+
+for _index_dtype in INTEGERS:
+    _limits = jnp.iinfo(_index_dtype)
+    _places = np.array([0, 3, 5, _limits.max, _limits.min, 3], _index_dtype)[:, None]
+    _window = _ROWS._replace(indices=_places)
+    for _mode in MODES:
+        define(
+            "scatter-add",
+            f"indices_{_index_dtype.name}_{_mode}",
+            _scatter("scatter-add", _window, mode=_mode),
+            _args(_window, _F32, _index_dtype),
+            dtype=_F32,
+            params={"mode": _mode, "indices_dtype": _index_dtype.name},
+            ulps=_EXACT,
+        )
+for _name in _SCATTERS:
+    _window = _ROWS._replace(indices=np.array([[0], [2], [4]]))
+    define(
+        _name,
+        "sorted_and_unique",
+        _scatter(_name, _window, indices_are_sorted=True, unique_indices=True),
+        _args(_window, _F32),
+        dtype=_F32,
+        params={"indices_are_sorted": True, "unique_indices": True},
+        ulps=_EXACT,
+    )
+
+# Which NaN, zero or end of the range wins: each pair of edge values, one element of the operand.
+for _dtype in (*FLOATS, *INTEGERS):
+    for _name in ("scatter-min", "scatter-max", "scatter-add", "scatter-mul"):
+        _left, _right = edge_pairs(_dtype)
+        _window = Window(_left.shape, np.arange(_left.shape[0])[:, None], (1,), collapsed=(0,))
+        define(
+            _name,
+            "edges",
+            _scatter(_name, _window),
+            [_left, Values(_window.indices, _I32), _right],
+            dtype=_dtype,
+        )
+for _dtype in COMPLEX:
+    for _name in ("scatter-min", "scatter-max"):
+        define(
+            _name,
+            "windows_2d_clip",
+            _scatter(_name, WINDOWS["windows_2d"], mode="clip"),
+            _args(WINDOWS["windows_2d"], _dtype),
+            dtype=_dtype,
+        )
+
+# scatter_apply: any function of the element; the updates have a shape and no value.
+_APPLIED: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "double": lambda x: x * 2,
+    "sin": jnp.sin,
+    "constant": lambda x: jnp.full_like(x, 3),
+    "conditional": lambda x: jnp.where(x > 0, x - 1, 7 * x),
+}
+for _apply_name, _function in _APPLIED.items():
+    for _shape_name in ("rows", "elements", "windows_2d", "batching"):
+        _window = WINDOWS[_shape_name]
+        define(
+            "scatter_apply",
+            f"{_apply_name}_{_shape_name}",
+            lambda x, i, window=_window, function=_function: lax.scatter_apply(
+                x, i, function, window.scatter(), update_shape=_updates_shape(window)
+            ),
+            _args(_window, _F32)[:2],
+            dtype=_F32,
+            ulps=4 if _apply_name == "sin" else _EXACT,
+        )
+for _dtype in (*NUMERIC, *BOOL):
+    define(
+        "scatter_apply",
+        "rows_clip",
+        lambda x, i: lax.scatter_apply(
+            x,
+            i,
+            jnp.logical_not if x.dtype == bool else lambda v: v + v,
+            _ROWS.scatter(),
+            update_shape=_updates_shape(_ROWS),
+            mode="clip",
+        ),
+        _args(_ROWS, _dtype)[:2],
+        dtype=_dtype,
+    )
+
+# jax.numpy's `.at`.
+
+_AT: dict[str, Callable[[jax.Array, jax.Array, jax.Array], Any]] = {
+    "integer": lambda x, i, u: x.at[i[0]].set(u[0]),
+    "two_integers": lambda x, i, u: x.at[i[0], i[1]].add(5),
+    "slice": lambda x, i, u: x.at[1:3].set(7),
+    "slice_add": lambda x, i, u: x.at[:, 1:].add(x[:, :3]),
+    "slice_mul": lambda x, i, u: x.at[1:4, 2].mul(u[0, :3]),
+    "stride": lambda x, i, u: x.at[::2].set(u[:3]),
+    "backwards": lambda x, i, u: x.at[::-1].add(u),
+    "everything": lambda x, i, u: x.at[...].set(u),
+    "array": lambda x, i, u: x.at[i].add(u),
+    "array_of_columns": lambda x, i, u: x.at[:, i].add(1),
+    "array_of_columns_set": lambda x, i, u: x.at[:, i[:2]].set(u[:, :2]),
+    "two_arrays": lambda x, i, u: x.at[i, i].set(u[0, 0]),
+    "outer_arrays": lambda x, i, u: x.at[i[:, None], i].max(u[0, 0]),
+    "array_and_slice": lambda x, i, u: x.at[i, 1:3].min(u[:, 1:3]),
+    "constant_mask": lambda x, i, u: x.at[np.array([True, False, True, True, False])].mul(2),
+    "scalar": lambda x, i, u: x.at[i].set(0),
+    "nothing": lambda x, i, u: x.at[i[:0]].set(1),
+    "divide": lambda x, i, u: x.at[i].divide(u),
+    "power": lambda x, i, u: x.at[i[:3]].power(2),
+    "subtract": lambda x, i, u: x.at[i].subtract(u),
+    "apply": lambda x, i, u: x.at[i].apply(jnp.exp),
+    "other_dtype": lambda x, i, u: x.at[i].add(jnp.arange(4)),
+    "sorted_unique": lambda x, i, u: x.at[jnp.arange(3)].set(
+        u[:3], indices_are_sorted=True, unique_indices=True
+    ),
+    "one_hot": lambda x, i, u: jnp.zeros((5, 5)).at[jnp.arange(5), i].set(1),
+}
+for _name, _fun in _AT.items():
+    define(
+        "at",
+        _name,
+        _fun,
+        [Normal((5, 4), _F32), Values([1, -2, 0, 7, -9], _I32), Normal((5, 4), _F32)],
+        dtype=_F32,
+        ulps={"divide": 1, "apply": 4}.get(_name, _EXACT),
+    )
+for _mode in ("clip", "drop", "fill", "promise_in_bounds"):
+    for _method in ("set", "add", "multiply", "min", "max", "subtract"):
+        define(
+            f"at_{_method}",
+            _mode,
+            lambda x, i, u, mode=_mode, method=_method: getattr(x.at[i, 1:], method)(u, mode=mode),
+            [Normal((5, 4), _F32), Values([1, -2, 0, 7, 1], _I32), Normal((5, 3), _F32)],
+            dtype=_F32,
+            params={"mode": _mode},
+            ulps=_EXACT,
+        )
+
+# Functions that write by index: name, case, function, arguments.
+
+_SEGMENTS = Values([0, 2, 2, -1, 0, 9, 1, 2], _I32)
+_DATA = Normal((8, 3), _F32)
+_PUBLIC: list[tuple[str, str, Callable[..., Any], list[Arg]]] = [
+    (
+        "put_along_axis",
+        "rows",
+        lambda x, i, u: jnp.put_along_axis(x, i, u, axis=0, inplace=False),
+        [Normal((5, 4), _F32), Integers((2, 4), _I32, 0, 5), Normal((2, 4), _F32)],
+    ),
+    (
+        "put_along_axis",
+        "flat",
+        lambda x, i, u: jnp.put_along_axis(x, i, u, axis=None, inplace=False),
+        [Normal((5, 4), _F32), Values([0, 19, -1], _I32), Normal((3,), _F32)],
+    ),
+    (
+        "put",
+        "clip",
+        lambda x, i, u: jnp.put(x, i, u, mode="clip", inplace=False),
+        [Normal((5, 4), _F32), Values([1, 3, 99], _I32), Normal((3,), _F32)],
+    ),
+    (
+        "put",
+        "wrap",
+        lambda x, i, u: jnp.put(x, i, u, mode="wrap", inplace=False),
+        [Normal((5, 4), _F32), Values([1, 3, 99], _I32), Normal((2,), _F32)],
+    ),
+    (
+        "place",
+        "",
+        lambda x, c, u: jnp.place(x, c, u, inplace=False),
+        [Normal((5, 4), _F32), Bools((5, 4)), Normal((3,), _F32)],
+    ),
+    (
+        "fill_diagonal",
+        "",
+        lambda x: jnp.fill_diagonal(x, 3, inplace=False),
+        [Normal((4, 4), _F32)],
+    ),
+    ("one_hot", "", lambda i: jax.nn.one_hot(i, 4), [Values([0, 3, -1, 4], _I32)]),
+    (
+        "segment_sum",
+        "sorted",
+        lambda x, s: jax.ops.segment_sum(x, jnp.sort(s), 4, indices_are_sorted=True),
+        [_DATA, Integers((8,), _I32, 0, 4)],
+    ),
+    (
+        "segment_sum",
+        "clip",
+        lambda x, s: jax.ops.segment_sum(x, s, 4, mode="clip"),
+        [_DATA, _SEGMENTS],
+    ),
+    (
+        "segment_sum",
+        "buckets",
+        lambda x, s: jax.ops.segment_sum(x, s, 4, bucket_size=3),
+        [_DATA, _SEGMENTS],
+    ),
+]
+for _reduction in ("segment_sum", "segment_prod", "segment_min", "segment_max"):
+    _PUBLIC.append(
+        (
+            _reduction,
+            "",
+            lambda x, s, reduction=_reduction: getattr(jax.ops, reduction)(x, s, 4),
+            [_DATA, _SEGMENTS],
+        )
+    )
+    for _dtype in (np.dtype("int32"), np.dtype("bfloat16"), np.dtype("uint8")):
+        _PUBLIC.append(
+            (
+                _reduction,
+                "",
+                lambda x, s, reduction=_reduction: getattr(jax.ops, reduction)(x, s, 4),
+                [Normal((8,), _dtype), _SEGMENTS],
+            )
+        )
+for _function, _case, _fun, _argument in _PUBLIC:
+    define(_function, _case, _fun, _argument, dtype=_argument[0].dtype, ulps=_EXACT)
+
+# vmap gives batching dimensions.
+
+_BATCHES = {
+    "both": (0, 0, 0),
+    "operand": (2, None, None),
+    "indices": (None, 0, None),
+    "updates": (None, None, 1),
+}
+for _name, _axes in _BATCHES.items():
+    _shapes = [(5, 2), (4,), (4, 2)]
+    _batched = [
+        shape if axis is None else (*shape[:axis], 3, *shape[axis:])
+        for shape, axis in zip(_shapes, _axes, strict=True)
+    ]
+    define(
+        "scatter-add",
+        f"vmap_{_name}",
+        jax.vmap(lambda x, i, u: x.at[i].add(u), _axes),
+        [Normal(_batched[0], _F32), Integers(_batched[1], _I32, -7, 7), Normal(_batched[2], _F32)],
+        dtype=_F32,
+        ulps=_EXACT,
+    )
+    define(
+        "scatter",
+        f"vmap_{_name}",
+        jax.vmap(lambda x, i, u: x.at[i].set(u), _axes),
+        [
+            Normal(_batched[0], _F32),
+            Values(np.resize([1, -9, 4, 7], _batched[1]), _I32),
+            Normal(_batched[2], _F32),
+        ],
+        dtype=_F32,
+    )
+define(
+    "scatter_apply",
+    "vmap",
+    jax.vmap(lambda x, i: x.at[i].apply(lambda v: v + 1)),
+    [Normal((3, 5), _F32), Integers((3, 4), _I32, -7, 7)],
+    dtype=_F32,
+    ulps=_EXACT,
+)
+define(
+    "scatter-add",
+    "gradient_of_gather",
+    jax.grad(lambda x, i: jnp.sum(jnp.take(x, i, axis=0, mode="fill", fill_value=0) ** 2)),
+    [Normal((5, 4), _F32), Values([[1, -2, 0], [7, 1, -9]], _I32)],
+    dtype=_F32,
+    ulps=_EXACT,
+)
+define(
+    "scatter-add",
+    "gradient_of_dynamic_slice",
+    jax.grad(lambda x, i: jnp.sum(lax.dynamic_slice(x, (i,), (3,)) ** 3)),
+    [Normal((7,), _F32), Fill((), _I32, 9)],
+    dtype=_F32,
+    ulps=4,
+)
+define(
+    "scatter",
+    "empty_updates",
+    lambda x, u: x.at[jnp.zeros((0,), int)].set(u),
+    [Normal((5, 4), _F32), Normal((0, 4), _F32)],
+    dtype=_F32,
+)
+define(
+    "scatter-add",
+    "empty_operand",
+    lambda x, i, u: x.at[i].add(u),
+    [Normal((0, 4), _F32), Values([0, 1], _I32), Normal((2, 4), _F32)],
+    dtype=_F32,
+)
