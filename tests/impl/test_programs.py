@@ -17,7 +17,6 @@ DECODER_LAYER = Program(
     partial(decoder_layer_args, width=16, batch=2, length=8),
 )
 PROGRAMS = {program.name: program for program in [*programs("small"), DECODER_LAYER]}
-del PROGRAMS["resnet18"]  # until reduce_window_max has a rule
 MODES = {
     "eager": lambda fun: fun,
     "graph": partial(tf.function, autograph=False),
@@ -48,7 +47,7 @@ def test_a_program_gives_what_jax_gives(program, mode):
 
 
 @each_mode
-@pytest.mark.parametrize("name", ["mlp", "decoder layer"])
+@pytest.mark.parametrize("name", ["mlp", "resnet18", "decoder layer"])
 def test_a_program_differentiates_as_in_jax(name, mode):
     program = PROGRAMS[name]
     params, x = program.make_args()
