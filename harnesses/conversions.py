@@ -89,8 +89,12 @@ def _convert(old: np.dtype, new: np.dtype, x):
 
 
 for old in CONVERTIBLE:
-    values = telling_values(old)
     for new in CONVERTIBLE:
+        values = telling_values(old)
+        if old == jnp.bfloat16 and new == np.bool_:
+            # Whether a subnormal bfloat16 is zero is not the same in every version of JAX.
+            magnitude = np.abs(values.astype(np.float32))
+            values = values[(magnitude == 0) | ~(magnitude < jnp.finfo(old).smallest_normal)]
         define(
             "convert_element_type",
             f"to_{new.name}",

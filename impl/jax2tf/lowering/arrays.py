@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 import tensorflow as tf
 
@@ -244,7 +245,7 @@ def padded(
 ) -> tf.Tensor:
     """StableHLO's pad of `x`, of JAX's `shape`: elements are put apart, then edges added or cut."""
     size = [
-        d + (gap * (d - 1) if gap and not (_is_static([d]) and d == 0) else 0) + a + b
+        d + gap * _positive(d - 1) + a + b
         for d, a, b, gap in zip(shape, low, high, interior, strict=True)
     ]
     if any(interior):
@@ -278,12 +279,12 @@ def _dilated(
     """`x` with padding values after each element, its shape, and `high` less those at the end."""
     shape, high = list(shape), list(high)
     for axis, gap in enumerate(interior):
-        if gap and not (_is_static([shape[axis]]) and shape[axis] == 0):
+        if gap:
             apart = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
             edges = [(0, gap if i == axis + 1 else 0) for i in range(len(apart))]
             x = _with_edges(ctx, tf.expand_dims(x, axis + 1), apart, padding_value, edges)
+            high[axis] = high[axis] - gap * jax.core.min_dim(shape[axis], 1)
             shape[axis] = shape[axis] * (1 + gap)
-            high[axis] = high[axis] - gap
             x = tf.reshape(x, ctx.shape(shape))
     return x, shape, high
 
@@ -344,9 +345,8 @@ def _is_static(dims: Sequence[Any]) -> bool:
 
 
 def _positive(edge: Any) -> Any:
-    return edge - _negative(edge)
+    return jax.core.max_dim(edge, 0)
 
 
-def _negative(edge: Any) -> int:
-    """The edge where it cuts; a symbolic one is known to add, or JAX would have refused it."""
-    return min(edge, 0) if _is_static([edge]) else 0
+def _negative(edge: Any) -> Any:
+    return jax.core.min_dim(edge, 0)
