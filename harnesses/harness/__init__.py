@@ -18,6 +18,7 @@ from harnesses.harness.arguments import (
     Values,
     edge_pairs,
     edge_values,
+    without_subnormals,
 )
 from harnesses.harness.definition import (
     DEFAULT_ULPS,
@@ -80,4 +81,5 @@ __all__ = [
     "is_complex",
     "is_float",
     "is_integer",
+    "without_subnormals",
 ]

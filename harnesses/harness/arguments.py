@@ -135,6 +135,13 @@ def edge_values(dtype: Any) -> np.ndarray:
     return _distinct_bits(values)
 
 
+def without_subnormals(values: np.ndarray) -> np.ndarray:
+    """The floats that are not subnormal, for where processors may take such for zero."""
+    magnitude = np.abs(values.astype(np.float64))
+    smallest = float(ml_dtypes.finfo(values.dtype).smallest_normal)
+    return values[(magnitude == 0) | ~(magnitude < smallest)]
+
+
 def edge_pairs(dtype: Any, others: Sequence[Any] | np.ndarray | None = None) -> list[Values]:
     """Two arguments that pair every edge value with every other (or with each of `others`)."""
     left = edge_values(dtype)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
-# Dtypes for which TensorFlow has kernels in compiled code alone.
+# Dtypes for which TensorFlow has kernels in compiled code alone. Without XLA ops (enable_xla=False)
+# they are compiled all the same: standard ops, and nothing runs them where XLA is not.
 COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"})
 
 # Dtypes that Switch, Merge and TensorListStack have no kernels for: branches and loops are made of

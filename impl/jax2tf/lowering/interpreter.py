@@ -345,7 +345,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
                 ],
                 scope=_scope(eqn),
                 multiple_results=eqn.primitive.multiple_results,
-                compiled=op_set == rules.XLA and _needs_compiler(eqn),
+                compiled=_needs_compiler(eqn),
             )
         )
     return Plan(len(inputs), len(slots), steps, [ref(v) for v in jaxpr.outvars])
