@@ -170,7 +170,7 @@ register_table(
 # Identities: they speak of placement, memory, names or derivatives.
 
 
-@register("copy", "copy_p", "name", "stop_gradient")
+@register("copy", "name", "stop_gradient")
 def _identity(ctx: Context, x: tf.Tensor, **_: Any) -> tf.Tensor:
     return x
 
@@ -339,6 +339,9 @@ def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 @register("clamp")
 def _clamp(ctx: Context, low: tf.Tensor, x: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+    if x.dtype.is_complex:
+        x = tf.where(tf.math.real(low) >= tf.math.real(x), low, x)
+        return tf.where(tf.math.real(x) <= tf.math.real(high), x, high)
     # In this order, so that `high` wins where it is below `low`.
     return _min(ctx, _max(ctx, x, low), high)
 

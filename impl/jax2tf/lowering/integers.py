@@ -54,6 +54,26 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 register_table({"div": in_kernel_dtype(_quotient), "rem": in_kernel_dtype(_remainder, _REMAINDER)})
 
 
+@register("mulhi")
+def _product_high(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """The upper half of the bits of the product in twice as many."""
+    bits = _bits(x.dtype)
+    if bits < 64:
+        wide = tf.uint64 if x.dtype == tf.uint32 else tf.int64
+        product = tf.cast(x, wide) * tf.cast(y, wide)
+        return tf.cast(raw.RightShift(x=product, y=tf.constant(bits, wide)), x.dtype)
+    half = tf.constant(32, x.dtype)
+    low_half = tf.constant(2**32 - 1, x.dtype)
+    (x_high, x_low), (y_high, y_low) = (
+        (raw.RightShift(x=v, y=half), raw.BitwiseAnd(x=v, y=low_half)) for v in (x, y)
+    )
+    # The product of the low halves fills all bits, and is never negative.
+    carry = _shift_as(_UNSIGNED, x_low * y_low, half)
+    middle = x_high * y_low + carry
+    other = x_low * y_high + raw.BitwiseAnd(x=middle, y=low_half)
+    return x_high * y_high + raw.RightShift(x=middle, y=half) + raw.RightShift(x=other, y=half)
+
+
 def _is_never_zero(x: tf.Tensor) -> bool:
     value = known_value(x)
     return value is not None and bool(value.all())
