@@ -108,12 +108,12 @@ def _shift_as(dtypes: dict[str, tf.DType], x: tf.Tensor, distance: tf.Tensor) ->
 
 
 def _shift_narrow(op: Function, x: tf.Tensor, distance: tf.Tensor, signed: bool) -> tf.Tensor:
-    """Shifts an integer of fewer than eight bits as an int32."""
+    """Shifts an integer of fewer than eight bits as an int32, or as a uint32."""
     bits = _bits(x.dtype)
     wide = _unsigned(x)
-    if signed:
-        wide -= 2 * (wide & 2 ** (bits - 1))
-    return tf.cast(_shift(op, wide, _unsigned(distance), bits), x.dtype)
+    wide = wide - 2 * (wide & 2 ** (bits - 1)) if signed else tf.cast(wide, tf.uint32)
+    distance = tf.cast(_unsigned(distance), wide.dtype)
+    return tf.cast(_shift(op, wide, distance, bits), x.dtype)
 
 
 def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Tensor:

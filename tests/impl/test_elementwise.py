@@ -1,0 +1,112 @@
+"""What the matrix cannot see of elementwise rules: which ops a graph holds, and how many."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+from harnesses.harness import Harness, all_harnesses
+
+
+def _ops(fun, *args, enable_xla=True):
+    """The types of the ops that a graph of the converted function holds."""
+    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
+    function = tf.function(converted, autograph=False)
+    graph = function.get_concrete_function(*args).graph
+    plumbing = ("Placeholder", "Identity", "IdentityN", "PreventGradient", "Const", "NoOp")
+    return [op.type for op in graph.get_operations() if op.type not in plumbing]
+
+
+ONE_OP = {
+    "Abs": lax.abs, "Acos": lax.acos, "Acosh": lax.acosh, "Asin": lax.asin, "Asinh": lax.asinh,
+    "Atan": lax.atan, "Atanh": lax.atanh, "Ceil": lax.ceil, "Cos": lax.cos, "Cosh": lax.cosh,
+    "Exp": lax.exp, "Expm1": lax.expm1, "Floor": lax.floor, "IsFinite": lax.is_finite,
+    "Log": lax.log, "Log1p": lax.log1p, "Neg": lax.neg,
+    "Reciprocal": lambda x: lax.integer_pow(x, -1),
+    "Round": lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), "Rsqrt": lax.rsqrt,
+    "Sigmoid": lax.logistic, "Sin": lax.sin, "Sinh": lax.sinh, "Sqrt": lax.sqrt,
+    "Square": lax.square, "Tan": lax.tan, "Tanh": lax.tanh, "Maximum": jax.nn.relu,
+    "Minimum": lambda x: lax.min(2.0, x), "AddV2": lambda x: lax.add(x, x),
+    "Atan2": lambda x: lax.atan2(x, x), "Equal": lambda x: lax.eq(x, x), "Mul": lambda x: x * x,
+    "Greater": lambda x: lax.gt(x, x), "GreaterEqual": lambda x: lax.ge(x, x),
+    "Less": lambda x: lax.lt(x, x), "LessEqual": lambda x: lax.le(x, x), "Pow": lambda x: x**x,
+    "NextAfter": lambda x: lax.nextafter(x, x), "NotEqual": lambda x: lax.ne(x, x),
+    "RealDiv": lambda x: lax.div(x, x), "Sub": lambda x: lax.sub(x, x),
+    "TruncateMod": lambda x: lax.rem(x, x), "Complex": lambda x: lax.complex(x, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ONE_OP)
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_float32_is_one_op(op, enable_xla):
+    assert _ops(ONE_OP[op], tf.ones([3]), enable_xla=enable_xla) == [op]
+
+
+ONE_OP_OF_INTEGERS = {
+    "BitwiseAnd": lambda x: x & x, "BitwiseOr": lambda x: x | x, "BitwiseXor": lambda x: x ^ x,
+    "Invert": lambda x: ~x, "TruncateDiv": lambda x: lax.div(x, 3), "Sign": lax.sign,
+    "TruncateMod": lambda x: lax.rem(x, np.array([3, -3, 1], np.int32)),
+    "LeftShift": lambda x: lax.shift_left(x, 31),
+    "RightShift": lambda x: lax.shift_right_arithmetic(x, 31),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ONE_OP_OF_INTEGERS)
+def test_int32_is_one_op_where_a_constant_rules_out_what_differs(op):
+    assert _ops(ONE_OP_OF_INTEGERS[op], tf.ones([3], tf.int32)) == [op]
+
+
+ONE_OP_OF_BOOLS = {
+    "LogicalAnd": lambda x: x & x, "LogicalOr": lambda x: x | x, "NotEqual": lambda x: x ^ x,
+    "LogicalNot": lambda x: ~x,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", ONE_OP_OF_BOOLS)
+def test_bool_is_one_op(op):
+    assert _ops(ONE_OP_OF_BOOLS[op], tf.ones([3], tf.bool)) == [op]
+
+
+def test_max_keeps_a_nan_of_either_operand():
+    ops = _ops(lax.max, tf.ones([3]), tf.ones([3]))
+    assert sorted(ops) == ["IsNan", "Maximum", "SelectV2"]
+
+
+@pytest.mark.parametrize("constant", [0, -1, 32])
+def test_a_constant_that_does_not_rule_it_out_is_taken_care_of(constant):
+    shift = _ops(lambda x: lax.shift_left(x, constant), tf.ones([3], tf.int32))
+    assert ("SelectV2" in shift) == (constant != 0)
+    quotient = _ops(lambda x: lax.div(x, constant), tf.ones([3], tf.int32))
+    assert ("SelectV2" in quotient) == (constant == 0)
+
+
+@pytest.mark.parametrize(("exponent", "products"), [(2, 1), (3, 2), (4, 2), (7, 4), (100, 8)])
+def test_integer_pow_squares_and_multiplies(exponent, products):
+    ops = _ops(functools.partial(lax.integer_pow, y=exponent), tf.ones([3]))
+    assert set(ops) <= {"Mul", "Square"}
+    assert len(ops) == products
+
+
+@pytest.mark.parametrize(
+    "fun", [jnp.copy, lax.stop_gradient, lax.optimization_barrier, jax.jit(jax.device_put)]
+)
+def test_identities_leave_no_op(fun):
+    assert _ops(lambda x: fun(x), tf.ones([3])) == []
+
+
+def _elementwise() -> dict[str, Harness]:
+    """A harness of each primitive and kind of dtype."""
+    harnesses = [h for h in all_harnesses() if h.family == "elementwise" and not h.x64]
+    return {f"{h.primitive}-{h.dtype.kind}": h for h in harnesses}
+
+
+@pytest.mark.parametrize("name", _elementwise())
+def test_no_xla_op_without_enable_xla(name):
+    harness = _elementwise()[name]
+    specs = [tf.constant(x) for x in harness.make_args()]
+    assert [op for op in _ops(harness.fun, *specs, enable_xla=False) if "Xla" in op] == []
