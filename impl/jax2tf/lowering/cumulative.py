@@ -8,24 +8,25 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf.compat import xla_ops
-from jax2tf.lowering.reductions import WIDER
+from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.rules import Context, register
 
 Combine = Callable[[Any, Any], Any]
 
 # XLA has kernels of Cumsum and Cumprod for 32 and 64 bits only. Integers wrap alike in any dtype of
 # at least as many bits; narrow floats are rounded once, at the end.
-_ACCUMULATOR = WIDER | {
+_ACCUMULATOR = KERNEL_DTYPES | {
     "bfloat16": tf.float32,
     "float16": tf.float32,
     "int8": tf.int32,
@@ -58,18 +59,18 @@ def _cumprod(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tens
 
 @register("cummax")
 def _cummax(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
-    return _scan(ctx, lax.max, _limits(x.dtype)[0], x, axis, reverse)
+    return _scan(ctx, _max, _limits(x.dtype)[0], x, axis, reverse)
 
 
 @register("cummin")
 def _cummin(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
-    return _scan(ctx, lax.min, _limits(x.dtype)[1], x, axis, reverse)
+    return _scan(ctx, _min, _limits(x.dtype)[1], x, axis, reverse)
 
 
 @register("cumlogsumexp")
 def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
     if x.dtype.is_complex or _by_associative_scan():
-        return _scan(ctx, jnp.logaddexp, -math.inf, x, axis, reverse)
+        return _scan(ctx, _logaddexp, -math.inf, x, axis, reverse)
 
     def function(x: tf.Tensor) -> tf.Tensor:
         # TensorFlow's kernel steps over NaNs and makes NaN of two infinities; a sum keeps both.
@@ -79,6 +80,30 @@ def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf
         return result + tf.cumsum(tf.where(ordinary, zero, x), axis, reverse=reverse)
 
     return _accumulated(function, x)
+
+
+def _max(x: Any, y: Any) -> Any:
+    return _with_signed_zeros(lax.max(x, y), x, y, lax.add)
+
+
+def _min(x: Any, y: Any) -> Any:
+    return _with_signed_zeros(lax.min(x, y), x, y, lambda x, y: -(-x - y))
+
+
+def _with_signed_zeros(extreme: Any, x: Any, y: Any, of_zeros: Combine) -> Any:
+    # +0 is larger than -0; TensorFlow's Maximum and Minimum take them for equal.
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return extreme
+    return jnp.where((x == 0) & (y == 0), of_zeros(x, y), extreme)
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    if not jnp.iscomplexobj(x):
+        return jnp.logaddexp(x, y)
+    # jnp.logaddexp brings the imaginary part into range by `rem`, which XLA's windows cannot have.
+    largest = lax.max(lax.real(x), lax.real(y))
+    shift = lax.complex(jnp.where(jnp.isfinite(largest), largest, 0), jnp.zeros_like(largest))
+    return lax.log(lax.exp(x - shift) + lax.exp(y - shift)) + shift
 
 
 def _accumulated(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
@@ -102,32 +127,39 @@ def _scan(
 ) -> tf.Tensor:
     if 0 in ctx.avals_in[0].shape:
         return x
+    dtype = KERNEL_DTYPES.get(x.dtype.name, x.dtype)
+    arguments = tf.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
     if ctx.enable_xla and not _by_associative_scan():
-        return _window_scan(ctx, combine, identity, x, axis, reverse)
-    return _associative_scan(ctx, combine, x, axis, reverse)
+        result = _window_scan(ctx, combine, identity, *arguments)
+    else:
+        result = _associative_scan(ctx, combine, *arguments)
+    return tf.cast(result, x.dtype)
 
 
 def _window_scan(
-    ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, reverse: bool
+    ctx: Context,
+    combine: Combine,
+    identity: float,
+    x: tf.Tensor,
+    shape: Sequence[Any],
+    axis: int,
+    reverse: bool,
 ) -> tf.Tensor:
     """Each element's window reaches back to the start of the axis, or on to its end."""
-    (aval,) = ctx.avals_in
-    storage = WIDER.get(x.dtype.name, x.dtype)
-    ones = [1] * len(aval.shape)
+    ones = [1] * len(shape)
     window, padding = list(ones), [[0, 0] for _ in ones]
-    window[axis] = ctx.dim(aval.shape[axis])
+    window[axis] = ctx.dim(shape[axis])
     padding[axis][1 if reverse else 0] = window[axis] - 1
-    result = xla_ops.xla_reduce_window(
-        tf.cast(x, storage),
-        tf.cast(tf.constant(identity, storage.real_dtype), storage),
+    return xla_ops.xla_reduce_window(
+        x,
+        tf.cast(tf.constant(identity, x.dtype.real_dtype), x.dtype),
         window,
         ones,
         ones,
         ones,
         padding,
-        computation=ctx.computation(_scalar_jaxpr(combine, aval.dtype), storage),
+        computation=ctx.computation(_scalar_jaxpr(combine, np.dtype(x.dtype.as_numpy_dtype))),
     )
-    return tf.cast(result, x.dtype)
 
 
 @functools.cache
@@ -137,20 +169,17 @@ def _scalar_jaxpr(combine: Combine, dtype: Any) -> jex_core.ClosedJaxpr:
 
 
 def _associative_scan(
-    ctx: Context, combine: Combine, x: tf.Tensor, axis: int, reverse: bool
+    ctx: Context, combine: Combine, x: tf.Tensor, shape: Sequence[Any], axis: int, reverse: bool
 ) -> tf.Tensor:
     """JAX's own scan, traced and lowered: slices and elementwise ops, about eight per halving."""
-    (aval,) = ctx.avals_in
-    if not isinstance(aval.shape[axis], int):
+    if not isinstance(shape[axis], int):
         raise ctx.unsupported(
-            f"a scan over an axis of unknown size ({aval.shape[axis]}) needs XLA",
+            f"a scan over an axis of unknown size ({shape[axis]}) needs XLA",
             "convert with enable_xla=True and without jax2tf_associative_scan_reductions",
             axis=axis,
         )
-    key = ("associative_scan", combine, aval.shape, aval.dtype, axis, reverse)
+    spec = jax.ShapeDtypeStruct(shape, x.dtype.as_numpy_dtype)
     scan = functools.partial(lax.associative_scan, combine, axis=axis, reverse=reverse)
-    (result,) = ctx.inline(
-        ctx.cached(key, lambda: jax.make_jaxpr(scan)(jax.ShapeDtypeStruct(aval.shape, aval.dtype))),
-        x,
-    )
+    key = ("associative_scan", combine, tuple(shape), x.dtype, axis, reverse)
+    (result,) = ctx.inline(ctx.cached(key, lambda: jax.make_jaxpr(scan)(spec)), x)
     return result

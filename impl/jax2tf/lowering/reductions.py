@@ -7,30 +7,23 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf.compat import xla_ops
+from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.trace import inner_jaxprs
 
 Reducer = Callable[..., tf.Tensor]
-
-# Dtypes without kernels of their own, and what to compute in: integers wrap when they are cast
-# back, float8 is what XLA's CPU backend computes in float32 too.
-WIDER = {
-    "int4": tf.int32,
-    "uint4": tf.int32,
-    "float8_e4m3b11fnuz": tf.float32,
-    "float8_e4m3fn": tf.float32,
-    "float8_e4m3fnuz": tf.float32,
-    "float8_e5m2": tf.float32,
-    "float8_e5m2fnuz": tf.float32,
-}
 
 
 def widened(function: Reducer, x: tf.Tensor) -> tf.Tensor:
     """`function(x)`, computed in a dtype that has kernels."""
-    wider = WIDER.get(x.dtype.name)
+    wider = KERNEL_DTYPES.get(x.dtype.name)
     return function(x) if wider is None else tf.cast(function(tf.cast(x, wider)), x.dtype)
 
 
@@ -61,20 +54,32 @@ def _extreme(
         return reduce_bool(x, axes)
     if not axes:
         return x
+    if any(ctx.avals_in[0].shape[d] == 0 for d in axes):
+        return _identity(ctx, x.dtype, -1 if reduce is tf.reduce_max else 1)
     if x.dtype.is_complex:
         return _lexicographic(reduce, x, axes)
     return widened(lambda x: _with_nan(reduce, x, axes), x)
 
 
-def _with_nan(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    """`reduce(x, axes)`, NaN where there is one: TensorFlow's XLA drops NaNs on CPU.
+def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
+    """What JAX gives for the extreme of nothing: the other end of the dtype's range."""
+    (aval,) = ctx.avals_out
+    if dtype.is_integer:
+        limits = jnp.iinfo(aval.dtype)
+        end = limits.min if sign < 0 else limits.max
+    else:
+        infinite = np.array(sign * math.inf).astype(aval.dtype)
+        end = infinite if np.isinf(infinite) else sign * jnp.finfo(aval.dtype).max
+    end = tf.constant(end, KERNEL_DTYPES.get(dtype.name, dtype))
+    return tf.cast(tf.fill(ctx.shape(aval.shape), end), dtype)
 
-    Its kernels keep them, so eager mode needs one op alone.
-    """
+
+def _with_nan(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+    """`reduce(x, axes)`, NaN where there is one: TensorFlow's kernels keep it, its XLA does not."""
     result = reduce(x, axes)
     if tf.executing_eagerly() or not x.dtype.is_floating:
         return result
-    nan = tf.constant(float("nan"), x.dtype)
+    nan = tf.constant(math.nan, x.dtype)
     return tf.where(tf.reduce_any(tf.math.is_nan(x), axes), nan, result)
 
 
@@ -82,10 +87,6 @@ def _lexicographic(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Ten
     """The extreme complex number: by real part, among equals by imaginary part."""
     real, imag = tf.math.real(x), tf.math.imag(x)
     extreme = reduce(real, axes, keepdims=True)
-    if any(x.shape[d] == 0 for d in axes):
-        # JAX's identity is an infinite real number.
-        extreme = tf.squeeze(extreme, axes)
-        return tf.complex(extreme, tf.zeros_like(extreme))
     no_candidate = tf.constant(float("-inf" if reduce is tf.reduce_max else "inf"), imag.dtype)
     imag = reduce(tf.where(tf.equal(real, extreme), imag, no_candidate), axes)
     return tf.complex(tf.squeeze(extreme, axes), imag)
@@ -105,7 +106,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     # JAX may hold a NumPy integer here, whose dtype TensorFlow would take for that of its tensors.
     axis = int(axes[0])
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
-    x = tf.cast(x, WIDER.get(x.dtype.name, x.dtype))
+    x = tf.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype))
     index = arg(x, axis, output_type=dtype)
     if x.dtype.is_floating:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
@@ -115,41 +116,35 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     return tf.cast(index, ctx.out)
 
 
-@register("reduce_and")
-def _reduce_and(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    if x.dtype == tf.bool:
-        return tf.reduce_all(x, axes)
-    return _fold_bits(tf.bitwise.bitwise_and, x, axes, -1)
+def _parity(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+    # int32 may wrap; its lowest bit stays right.
+    ones = tf.reduce_sum(tf.cast(x, tf.int32), axes)
+    return tf.cast(tf.bitwise.bitwise_and(ones, 1), tf.bool)
 
 
-@register("reduce_or")
-def _reduce_or(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    if x.dtype == tf.bool:
-        return tf.reduce_any(x, axes)
-    return _fold_bits(tf.bitwise.bitwise_or, x, axes, 0)
+def _reduce_logically(
+    reduce_bool: Reducer, bitwise: Callable[[Any, Any], Any], identity: int
+) -> Callable[..., tf.Tensor]:
+    """A rule: `reduce_bool` of bools; of integers a general reduction, as TensorFlow has no op."""
+
+    def rule(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
+        if x.dtype == tf.bool:
+            return reduce_bool(x, axes)
+        reduce = _reduce if ctx.enable_xla else _reduce_by_folding
+        scalar = jax.ShapeDtypeStruct((), ctx.avals_in[0].dtype)
+        jaxpr = ctx.cached(
+            ("bits", bitwise, x.dtype), lambda: jax.make_jaxpr(bitwise)(scalar, scalar)
+        )
+        init = tf.cast(tf.constant(identity), x.dtype)
+        (result,) = reduce(ctx, x, init, computation=bitwise, jaxpr=jaxpr, dimensions=axes)
+        return result
+
+    return rule
 
 
-@register("reduce_xor")
-def _reduce_xor(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    if x.dtype == tf.bool:
-        # Odd is true. int32 may wrap; the lowest bit stays right.
-        ones = tf.reduce_sum(tf.cast(x, tf.int32), axes)
-        return tf.cast(tf.bitwise.bitwise_and(ones, 1), tf.bool)
-    return _fold_bits(tf.bitwise.bitwise_xor, x, axes, 0)
-
-
-def _fold_bits(
-    combine: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
-    x: tf.Tensor,
-    axes: Sequence[int],
-    identity: int,
-) -> tf.Tensor:
-    """TensorFlow has no op that reduces with a bitwise function."""
-    if any(x.shape[d] == 0 for d in axes):
-        kept = [n for d, n in enumerate(x.shape) if d not in axes]
-        return tf.fill(kept, tf.cast(tf.constant(identity), x.dtype))
-    (result,) = _fold(lambda a, b: [combine(a[0], b[0])], [x], axes)
-    return result
+register("reduce_and")(_reduce_logically(tf.reduce_all, lax.bitwise_and, -1))
+register("reduce_or")(_reduce_logically(tf.reduce_any, lax.bitwise_or, 0))
+register("reduce_xor")(_reduce_logically(_parity, lax.bitwise_xor, 0))
 
 
 @register("reduce", op_sets=(XLA,))
@@ -159,12 +154,34 @@ def _reduce(
     computation: Any,
     jaxpr: jex_core.ClosedJaxpr,
     dimensions: Sequence[int],
-) -> list[tf.Tensor]:
-    del computation  # the Python function that `jaxpr` was traced from
+) -> Sequence[tf.Tensor]:
+    if _primitives(jaxpr.jaxpr) & _NOT_IN_COMPUTATIONS:
+        return _reduce_by_folding(
+            ctx, *operands, computation=computation, jaxpr=jaxpr, dimensions=dimensions
+        )
     n = len(operands) // 2
     return xla_ops.xla_variadic_reduce_v2(
         operands[:n], operands[n:], dimensions, ctx.computation(jaxpr)
     )
+
+
+# TensorFlow exports these to no computation of an XLA op, though it compiles them elsewhere.
+_NOT_IN_COMPUTATIONS = {
+    "bessel_i0e",
+    "bessel_i1e",
+    "erf_inv",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
+    "population_count",
+    "random_gamma_grad",
+    "rem",
+}
+
+
+def _primitives(jaxpr: jex_core.Jaxpr) -> set[str]:
+    names = {eqn.primitive.name for eqn in jaxpr.eqns}
+    return names.union(*(_primitives(j) for eqn in jaxpr.eqns for j in inner_jaxprs(eqn)))
 
 
 @register("reduce", op_sets=(NO_XLA,))
@@ -174,23 +191,49 @@ def _reduce_by_folding(
     computation: Any,
     jaxpr: jex_core.ClosedJaxpr,
     dimensions: Sequence[int],
-) -> list[tf.Tensor]:
+) -> Sequence[tf.Tensor]:
+    """Folds one axis after the other in half, log2(n) times; neighbours meet, so order is kept."""
     del computation
     n = len(operands) // 2
+    shape, out_shape = list(ctx.avals_in[0].shape), ctx.avals_out[0].shape
+    inits = [tf.broadcast_to(i, ctx.shape(out_shape)) for i in operands[n:]]
+    if any(shape[d] == 0 for d in dimensions):
+        return inits
+    if not all(isinstance(shape[d], int) for d in dimensions):
+        raise ctx.unsupported(
+            "folding an axis of unknown size needs XLA",
+            "convert with enable_xla=True, or use a reduction that has a name (sum, max, ...)",
+            dimensions=dimensions,
+        )
 
-    inits = operands[n:]
+    def combine(
+        a: Sequence[tf.Tensor], b: Sequence[tf.Tensor], shape: Sequence[Any]
+    ) -> Sequence[tf.Tensor]:
+        return ctx.inline(batched(ctx, jaxpr, tuple(shape)), *a, *b)
 
-    def combine(a: Sequence[tf.Tensor], b: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        return ctx.inline(batched(ctx, jaxpr, tuple(b[0].shape)), *a, *b)
+    xs: Sequence[tf.Tensor] = operands[:n]
+    for axis in sorted(dimensions, reverse=True):
+        while (size := shape[axis]) > 1:
+            even = size - size % 2
+            shape[axis] = even // 2
+            pairs = [[_slice(x, axis, start, even) for x in xs] for start in (0, 1)]
+            last = [_slice(x, axis, even, size) for x in xs]
+            xs = combine(*pairs, shape)
+            if even < size:
+                shape[axis] += 1
+                xs = [tf.concat(both, axis) for both in zip(xs, last, strict=True)]
+        del shape[axis]
+        xs = [tf.squeeze(x, axis) for x in xs]
+    return combine(inits, xs, out_shape)
 
-    if any(ctx.avals_in[0].shape[d] == 0 for d in dimensions):
-        return [tf.broadcast_to(i, a.shape) for i, a in zip(inits, ctx.avals_out, strict=True)]
-    folded = _fold(combine, operands[:n], dimensions)
-    return combine([tf.broadcast_to(i, folded[0].shape) for i in inits], folded)
+
+def _slice(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
+    """Every other element along `axis`."""
+    return x[(*(slice(None),) * axis, slice(start, stop, 2))]
 
 
 def batched(
-    ctx: Context, jaxpr: jex_core.ClosedJaxpr, shape: tuple[int, ...]
+    ctx: Context, jaxpr: jex_core.ClosedJaxpr, shape: tuple[Any, ...]
 ) -> jex_core.ClosedJaxpr:
     """A jaxpr of scalars as one of arrays of `shape`, element by element."""
 
@@ -203,23 +246,3 @@ def batched(
         return jax.make_jaxpr(function)(*specs), jaxpr
 
     return ctx.cached(("batched", id(jaxpr.jaxpr), shape), make)[0]
-
-
-def _fold(
-    combine: Callable[[Sequence[tf.Tensor], Sequence[tf.Tensor]], Sequence[tf.Tensor]],
-    xs: Sequence[tf.Tensor],
-    axes: Sequence[int],
-) -> Sequence[tf.Tensor]:
-    """Reduces `axes` in a tree: log2(n) steps that combine neighbours, so that order is kept."""
-    kept = [d for d in range(xs[0].shape.rank) if d not in axes]
-    kept_shape = [xs[0].shape[d] for d in kept]
-    size = math.prod(xs[0].shape[d] for d in axes)
-    xs = [tf.reshape(tf.transpose(x, [*axes, *kept]), [size, *kept_shape]) for x in xs]
-    while size > 1:
-        even = size - size % 2
-        last = [x[even:] for x in xs]
-        xs = combine([x[0:even:2] for x in xs], [x[1:even:2] for x in xs])
-        if even < size:
-            xs = [tf.concat(pair, 0) for pair in zip(xs, last, strict=True)]
-        size = (size + 1) // 2
-    return [tf.squeeze(x, 0) for x in xs]

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from jax2tf.compat import xla_ops
-from jax2tf.lowering.reductions import WIDER
+from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
 # Dtypes that XlaVariadicSort or TopKV2 lack on some path, and a wider one in the same order.
-_STORAGE = {**WIDER, "bool": tf.int32, "uint16": tf.int32}
+_STORAGE = {**KERNEL_DTYPES, "bool": tf.int32, "uint16": tf.int32}
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
@@ -27,7 +27,7 @@ _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 def _sort(
     ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
 ) -> Sequence[tf.Tensor]:
-    stored = [tf.cast(x, WIDER.get(x.dtype.name, x.dtype)) for x in operands]
+    stored = [tf.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype)) for x in operands]
     comparator = _comparator(tuple(x.dtype for x in stored), num_keys)
     results = xla_ops.xla_variadic_sort(
         stored, tf.constant(dimension), comparator=comparator, is_stable=is_stable

@@ -1,0 +1,153 @@
+"""Cumulative reductions: cumsum, cumprod, cummax, cummin, cumlogsumexp."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from harnesses.harness import (
+    COMPLEX,
+    FLOAT4,
+    FLOAT8,
+    FLOATS,
+    INT2,
+    INT4,
+    INTEGERS,
+    NUMERIC,
+    Arg,
+    Integers,
+    Normal,
+    Uniform,
+    Values,
+    define,
+    is_integer,
+)
+
+SHAPE = (3, 5, 4)
+
+# XLA adds and multiplies in a tree, and rounds narrow floats at each of its nodes.
+ULPS = {
+    "float32": 4,
+    "float64": 4,
+    "complex64": 6,
+    "complex128": 6,
+    "bfloat16": 2,
+    "float16": 2,
+} | {dtype.name: 3 for dtype in FLOAT8}
+
+
+def _cumulative(primitive: str, axis: int, reverse: bool = False) -> Callable[..., Any]:
+    return lambda x: getattr(lax, primitive)(x, axis, reverse=reverse)
+
+
+def _arg(primitive: str, shape: tuple[int, ...], dtype: np.dtype) -> Arg:
+    if is_integer(dtype):
+        return Integers(shape, dtype)
+    return Uniform(shape, dtype, 0.5, 1.5) if primitive == "cumprod" else Normal(shape, dtype)
+
+
+for primitive in ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"):
+    exact = primitive in ("cummax", "cummin")
+    # The logarithm of a sum of integers is no integer.
+    numbers = FLOATS + COMPLEX if primitive == "cumlogsumexp" else NUMERIC
+    ulps = 0 if exact else ULPS
+
+    def case(
+        name: str,
+        arg: Arg,
+        axis: int = 0,
+        reverse: bool = False,
+        ulps: Any = ulps,
+        tags: tuple[str, ...] = (),
+        primitive: str = primitive,
+    ) -> None:
+        define(
+            primitive,
+            name,
+            _cumulative(primitive, axis, reverse),
+            [arg],
+            dtype=arg.dtype,
+            params={"axis": axis, "reverse": reverse},
+            ulps=ulps,
+            scale="array",
+            tags=tags,
+        )
+
+    # Of the other float8 JAX makes NaNs: they have no infinity to begin from.
+    narrow = FLOAT8 if primitive in ("cumsum", "cumprod") else FLOAT8[-2:-1]
+    for dtype in numbers + narrow:
+        arg = _arg(primitive, SHAPE, dtype)
+        case("", arg, axis=1)
+        case("reverse", arg, axis=1, reverse=True)
+
+    for dtype in numbers:
+        case("empty", _arg(primitive, (0,), dtype))
+        case("one", _arg(primitive, (1, 3), dtype))
+        for axis in (0, 2):
+            case(f"axis{axis}", _arg(primitive, SHAPE, dtype), axis=axis)
+
+    for dtype in numbers[2:3] if primitive == "cumlogsumexp" else numbers:
+        # Long enough to tell a scan from windows that each start anew.
+        long = Integers((1000,), dtype) if is_integer(dtype) else Uniform((1000,), dtype, -1, 1)
+        if primitive == "cumprod" and not is_integer(dtype):
+            long = Uniform((1000,), dtype, 0.9, 1.1)
+        case("long", long, ulps=0 if exact else {name: 8 * n for name, n in ULPS.items()})
+
+    for dtype in FLOATS:
+        specials = np.array(
+            [
+                [1, np.nan, 2, 0.5],
+                [np.nan, np.inf, -np.inf, 1],
+                [1, np.inf, -np.inf, 2],
+                [-np.inf, -np.inf, 1, 2],
+                [np.inf, np.inf, 1, np.nan],
+                [-np.inf, 3, np.inf, np.inf],
+                [0.5, -2, -np.inf, -1],
+            ]
+        )
+        for reverse in (False, True):
+            name = "specials_reverse" if reverse else "specials"
+            case(name, Values(specials, dtype), axis=1, reverse=reverse)
+        if dtype != np.float16:
+            # Its sums are taken in float32, where they do not overflow.
+            largest = float(jnp.finfo(dtype).max)
+            case("overflow", Values([largest, largest, -largest, 1], dtype))
+        zeros = Values([[0.0, -0.0, 0.0], [-0.0, 0.0, -0.0], [-0.0, -0.0, -0.0]], dtype)
+        case("zeros", zeros, axis=1)
+
+for dtype in INT4 + INT2 + FLOAT4:
+    for primitive in ("cumsum", "cumprod", "cummax", "cummin"):
+        if dtype in INT4:
+            # Cast inside: TensorFlow hands int4 to compiled code in another layout than XLA's.
+            define(
+                primitive,
+                "",
+                lambda x, primitive=primitive, dtype=dtype: getattr(lax, primitive)(
+                    x.astype(dtype), 1
+                ).astype(jnp.int8),
+                [Integers(SHAPE, np.int8, -8, 8)],
+                dtype=dtype,
+                ulps=0,
+            )
+        else:
+            define(
+                primitive,
+                "",
+                _cumulative(primitive, 1),
+                [Normal(SHAPE, dtype)],
+                dtype=dtype,
+                ulps=0,
+            )
+
+for dtype in INTEGERS:
+    limits = np.iinfo(dtype)
+    for primitive in ("cumsum", "cumprod", "cummax", "cummin"):
+        define(
+            primitive,
+            "extremes",
+            _cumulative(primitive, 0),
+            [Values([0, limits.max, limits.min, limits.max, 1, limits.min, limits.max], dtype)],
+            dtype=dtype,
+        )
