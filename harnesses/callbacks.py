@@ -20,9 +20,13 @@ def _called(x: Any) -> Any:
 
 for dtype in ALL:
     define("pure_callback", "", _called, [Normal((2, 3), dtype)], dtype=dtype)
-    define("io_callback", "",
-           lambda x: io_callback(_double_on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x),
-           [Normal((2, 3), dtype)], dtype=dtype)  # fmt: skip
+    define(
+        "io_callback",
+        "",
+        lambda x: io_callback(_double_on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x),
+        [Normal((2, 3), dtype)],
+        dtype=dtype,
+    )
 
 
 def _checked(x: Any) -> Any:

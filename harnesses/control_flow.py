@@ -39,16 +39,33 @@ def _running(x: Any, **options: Any) -> Any:
 
 
 for dtype in ALL:
-    define("cond", "", lambda p, x: lax.cond(p, _twice, lambda x: x, x),
-           [Fill((), np.bool_, True), Normal(_VECTOR, dtype)], dtype=dtype)  # fmt: skip
+    define(
+        "cond",
+        "",
+        lambda p, x: lax.cond(p, _twice, lambda x: x, x),
+        [Fill((), np.bool_, True), Normal(_VECTOR, dtype)],
+        dtype=dtype,
+    )
     define("while", "", _loop, [Normal(_VECTOR, dtype), Fill((), np.int32, 3)], dtype=dtype)
     define("scan", "", _running, [Normal(_VECTOR, dtype)], dtype=dtype)
-    define("scan", "reverse", lambda x: _running(x, reverse=True), [Normal(_VECTOR, dtype)],
-           dtype=dtype, params={"reverse": True})  # fmt: skip
+    define(
+        "scan",
+        "reverse",
+        lambda x: _running(x, reverse=True),
+        [Normal(_VECTOR, dtype)],
+        dtype=dtype,
+        params={"reverse": True},
+    )
 
 for index in (-3, 0, 1, 2, 7):
-    define("cond", f"index={index}", _switch, [Fill((), np.int32, index), Normal(_VECTOR, np.float32)],
-           dtype=np.float32, params={"index": index})  # fmt: skip
+    define(
+        "cond",
+        f"index={index}",
+        _switch,
+        [Fill((), np.int32, index), Normal(_VECTOR, np.float32)],
+        dtype=np.float32,
+        params={"index": index},
+    )
 
 _CONDS = {
     "false": (lambda p, x: lax.cond(p, _twice, lambda x: x, x), [Fill((), np.bool_, False)]),
@@ -195,12 +212,33 @@ def _square_root(x: Any) -> Any:
 _POSITIVE = Values([0.25, 1, 2, 9], np.float32)
 for dtype in FLOATS:
     define("custom_linear_solve", "", _solve, [Normal(_VECTOR, dtype)], dtype=dtype)
-define("custom_linear_solve", "symmetric", lambda x: _solve(x, symmetric=True),
-       [Normal(_VECTOR, np.float32)], dtype=np.float32, params={"symmetric": True})  # fmt: skip
-define("custom_linear_solve", "transposed", lambda x: jax.grad(lambda x: _solve(x)[1])(x),
-       [Normal(_VECTOR, np.float32)], dtype=np.float32)  # fmt: skip
-define("custom_linear_solve", "vmap", lambda x: jax.vmap(_solve)(jnp.stack([x, x])),
-       [Normal(_VECTOR, np.float32)], dtype=np.float32)  # fmt: skip
+define(
+    "custom_linear_solve",
+    "symmetric",
+    lambda x: _solve(x, symmetric=True),
+    [Normal(_VECTOR, np.float32)],
+    dtype=np.float32,
+    params={"symmetric": True},
+)
+define(
+    "custom_linear_solve",
+    "transposed",
+    lambda x: jax.grad(lambda x: _solve(x)[1])(x),
+    [Normal(_VECTOR, np.float32)],
+    dtype=np.float32,
+)
+define(
+    "custom_linear_solve",
+    "vmap",
+    lambda x: jax.vmap(_solve)(jnp.stack([x, x])),
+    [Normal(_VECTOR, np.float32)],
+    dtype=np.float32,
+)
 define("custom_root", "", lambda x: jax.vmap(_square_root)(x), [_POSITIVE], dtype=np.float32)
-define("custom_root", "gradient", lambda x: jax.vmap(jax.grad(_square_root))(x), [_POSITIVE],
-       dtype=np.float32)  # fmt: skip
+define(
+    "custom_root",
+    "gradient",
+    lambda x: jax.vmap(jax.grad(_square_root))(x),
+    [_POSITIVE],
+    dtype=np.float32,
+)

@@ -101,5 +101,13 @@ for case, (primitive, fun) in _CASES.items():
         define(primitive, case, fun, [Normal((4,), dtype)], dtype=dtype)
 for dtype in FLOATS:
     define("new_ref", "gradient", _gradient, [Normal((4,), dtype)], dtype=dtype)
-define("freeze", "", lambda x: jax.freeze(jax.new_ref(x)), [Normal((4,), np.float32)],
-       dtype=np.float32)  # fmt: skip
+define(
+    "freeze", "", lambda x: jax.freeze(jax.new_ref(x)), [Normal((4,), np.float32)], dtype=np.float32
+)
+
+_TOKENS: dict[str, Callable[..., Any]] = {
+    "create_token": lambda x: (lax.create_token(x), x)[1],
+    "after_all": lambda x: (lax.after_all(lax.create_token(x)), x)[1],
+}
+for primitive, fun in _TOKENS.items():
+    define(primitive, "", fun, [Normal((4,), np.float32)], dtype=np.float32)
