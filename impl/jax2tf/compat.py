@@ -124,3 +124,12 @@ def in_compiled_function() -> bool:
     tf.function says so only through a control flow context of its graph.
     """
     return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
+
+
+def is_implemented_by_jax(primitive: jex_core.Primitive) -> bool:
+    """Whether the primitive has no implementation but JAX's own, which binds it again, or raises.
+
+    JAX marks its own primitives by nothing but where their functions come from.
+    """
+    function = getattr(primitive.impl, "func", primitive.impl)  # opens a functools.partial
+    return (getattr(function, "__module__", None) or "jaxlib").startswith(("jax._src", "jaxlib"))

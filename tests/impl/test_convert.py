@@ -234,6 +234,15 @@ def test_threads():
                 np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
+def test_a_primitive_of_another_library_is_what_its_implementation_says():
+    primitive = jax.extend.core.Primitive("any_of_it")
+    primitive.def_impl(jnp.any)
+    primitive.def_abstract_eval(lambda x: jax.core.ShapedArray((), np.bool_))
+    converted = jax2tf.convert(lambda x: primitive.bind(x > 2))
+    assert_same(converted(np.arange(3.0)), jnp.bool_(False))
+    assert_same(converted(np.arange(4.0)), jnp.bool_(True))
+
+
 class TestErrors:
     """Each names the function, the argument by its path, what came, and what to do."""
 

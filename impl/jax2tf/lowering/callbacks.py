@@ -15,9 +15,7 @@ import tensorflow as tf
 from jax2tf import compat, dtypes
 from jax2tf.lowering.rules import Context, register
 
-# Those whose results depend on their operands alone: TensorFlow may drop or merge them.
-_PURE = frozenset({"pure_callback"})
-CALLBACKS = _PURE | {"io_callback", "debug_callback", "debug_print"}
+CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
 
 
 @register(*CALLBACKS)
@@ -39,7 +37,9 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tens
         on_host,
         operands,
         [dtypes.to_tf(aval.dtype) for aval in ctx.avals_out],
-        stateful=primitive.name not in _PURE,
+        # A pure one too: TensorFlow folds a stateless op on constants while it optimises the graph,
+        # in branches that are never taken, and an error check would complain.
+        stateful=True,
     )
     results = results if isinstance(results, list | tuple) else [results]
     return [

@@ -21,7 +21,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
-from jax2tf.lowering import compiled, keys, rules
+from jax2tf.lowering import compiled, foreign, keys, rules
 from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.lowering.rules import Context
 from jax2tf.trace import Trace, inner_jaxprs
@@ -182,12 +182,7 @@ class Lowering:
         for slot in step.last_uses:
             slots[slot] = None
         try:
-            if step.compiled:
-                results = self._compiled_step(step, operands)
-            else:
-                results = step.rule(Context(self, step.eqn), *operands, **step.params)
-            if not step.multiple_results and not step.compiled:
-                results = (results,)
+            results = self._results(step, operands)
             for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
                 slots[slot] = self._checked(result, out.aval)
         except Exception as error:
@@ -198,6 +193,12 @@ class Lowering:
                     f"from {compat.user_source(step.eqn)}"
                 )
             raise
+
+    def _results(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
+        if step.compiled:
+            return self._compiled_step(step, operands)
+        results = step.rule(Context(self, step.eqn), *operands, **step.params)
+        return results if step.multiple_results else [results]
 
     def _compiled_step(self, step: Step, operands: list[Any]) -> list[tf.Tensor]:
         given = [x.dtype for x in operands]
@@ -210,7 +211,8 @@ class Lowering:
         name = step.eqn.primitive.name
         crossing = compiled.leave(operands)
         results = self.call_function((step.eqn, *given), body, crossing, name, jit_compile=True)
-        return compiled.arrive(results, [dtypes.to_tf(v.aval.dtype) for v in step.eqn.outvars])
+        avals: list[Any] = [v.aval for v in step.eqn.outvars]
+        return compiled.arrive(results, [dtypes.to_tf(aval.dtype) for aval in avals])
 
     def _checked(self, result: Any, aval: Any) -> Any:
         """The result of a rule, which must have the dtype and shape that JAX inferred."""
@@ -326,7 +328,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
     steps = []
     for i, eqn in enumerate(jaxpr.eqns):
         name = eqn.primitive.name
-        rule = rules.find(name, op_set)
+        rule = rules.find(name, op_set) or foreign.rule(eqn)
         if rule is None:
             raise _no_rule(eqn, op_set)
         if not rule.takes_keys and keys.has_keys(eqn):

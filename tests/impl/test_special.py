@@ -1,0 +1,96 @@
+"""Special functions: which ops they become, and values that the matrix does not compare."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import numpy as np
+import pytest
+import scipy.special
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+
+
+def ops_of(fun, *args, enable_xla=True):
+    """The names of the ops of the converted function's graph, but for inputs, constants and identities."""
+    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(*args).graph
+    around = {"Placeholder", "Const", "Identity", "NoOp", "PreventGradient"}
+    return [op.type for op in graph.get_operations() if op.type not in around]
+
+
+@pytest.mark.parametrize(
+    ("fun", "op"),
+    [
+        (lax.bessel_i0e, "BesselI0e"),
+        (lax.bessel_i1e, "BesselI1e"),
+        (lax.erf, "Erf"),
+        (lax.erfc, "Erfc"),
+        (lax.lgamma, "Lgamma"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_one_op(fun, op):
+    assert ops_of(fun, np.ones(3, np.float32)) == [op]
+
+
+def test_narrow_floats_are_computed_in_float32():
+    assert ops_of(lax.lgamma, np.ones(3, np.float16)) == ["Cast", "Lgamma", "Cast"]
+
+
+@pytest.mark.parametrize(
+    ("fun", "arguments"),
+    [
+        (lax.betainc, 3),
+        (lax.digamma, 1),
+        (lax.erf_inv, 1),
+        (lax.igamma, 2),
+        (lax.igamma_grad_a, 2),
+        (lax.igammac, 2),
+        (lax.polygamma, 2),
+        (lax.zeta, 2),
+    ],
+)
+def test_standard_ops_serve_without_xla(fun, arguments):
+    ops = ops_of(fun, *[np.ones(3, np.float32)] * arguments, enable_xla=False)
+    assert not [op for op in ops if op.startswith("Xla")]
+
+
+@pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "compiled"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_erf_inv_keeps_its_digits_near_zero_and_one(dtype, jit_compile):
+    with jax.enable_x64(dtype == np.float64):
+        erf_inv = tf.function(jax2tf.convert(lax.erf_inv), jit_compile=jit_compile, autograph=False)
+        near_one = 1 - np.finfo(dtype).eps * np.array([0.5, 8, 1024])
+        x = np.concatenate([np.logspace(-30, -1, 30), near_one]).astype(dtype)
+        result = erf_inv(x).numpy()
+    # The rounding of 1 - x**2 is what is left near one.
+    tolerance = np.where(x < 0.5, 4, 64 if dtype == np.float32 else 1e9) * np.finfo(dtype).eps
+    exact = scipy.special.erfinv(x.astype(np.float64))
+    assert (np.abs(result / exact - 1) <= tolerance).all()
+
+
+def test_digamma_of_zero_is_what_this_jax_says():
+    x = np.array([0.0, -0.0, -1.0], np.float32)
+    np.testing.assert_array_equal(jax2tf.convert(lax.digamma)(x), lax.digamma(x))
+
+
+@pytest.mark.parametrize("fun", [lax.igamma, lax.igammac], ids=lambda fun: fun.__name__)
+def test_igamma_of_infinity_is_what_this_jax_says(fun):
+    a = np.array([math.inf] * 6, np.float32)
+    x = np.array([0, 0.5, 1, 7, math.inf, math.nan], np.float32)
+    np.testing.assert_array_equal(jax2tf.convert(fun)(a, x), fun(a, x))
+
+
+def test_zeta_is_one_for_large_orders():
+    # JAX's float32 gives NaN here.
+    result = jax2tf.convert(lax.zeta)(np.float32([50, 5e3, 1e30]), np.float32([1, 1, 1]))
+    np.testing.assert_array_equal(result, [1, 1, 1])
+
+
+def test_second_derivative_of_lgamma_is_a_zeta_function():
+    trigamma = jax2tf.convert(jax.grad(jax.grad(lax.lgamma)))
+    np.testing.assert_allclose(trigamma(np.float32(1)), math.pi**2 / 6, rtol=1e-6)
