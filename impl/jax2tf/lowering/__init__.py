@@ -21,6 +21,7 @@ from jax2tf.lowering import (
     scatter,
     sorting,
     special,
+    state,
     windows,
 )
 from jax2tf.lowering.interpreter import Lowering
@@ -45,5 +46,6 @@ __all__ = [
     "scatter",
     "sorting",
     "special",
+    "state",
     "windows",
 ]
