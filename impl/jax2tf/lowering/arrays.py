@@ -38,7 +38,7 @@ def _reshape(
 ) -> tf.Tensor:
     if dimensions is not None:
         x = _permuted(ctx, x, dimensions)
-    return tf.reshape(x, ctx.shape(new_sizes))
+    return tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(new_sizes))
 
 
 @register("transpose")
@@ -49,7 +49,8 @@ def _transpose(ctx: Context, x: tf.Tensor, *, permutation: Sequence[int]) -> tf.
 def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tensor:
     if list(permutation) == list(range(len(permutation))):
         return x
-    return carried(INT4_CARRIER, lambda t: tf.transpose(t, permutation), x)
+    perm = ctx.vector(permutation)
+    return carried(INT4_CARRIER, lambda t: tf.raw_ops.Transpose(x=t, perm=perm), x)
 
 
 @register("squeeze")
@@ -72,7 +73,12 @@ def _broadcast_in_dim(
         x = _expanded(ctx, x, expanded, broadcast_dimensions)
     if expanded == shape:
         return x
-    return carried(INT4_CARRIER, lambda t: tf.broadcast_to(t, ctx.shape(shape)), x)
+    return _broadcast_to(ctx, x, shape)
+
+
+def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
+    sizes = ctx.vector(shape)
+    return carried(INT4_CARRIER, lambda t: tf.raw_ops.BroadcastTo(input=t, shape=sizes), x)
 
 
 def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence[int]) -> tf.Tensor:
@@ -80,7 +86,7 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence
     new = sorted(set(range(len(shape))) - set(places))
     if len(new) == 1:
         return tf.expand_dims(x, new[0])
-    return tf.reshape(x, ctx.shape(shape)) if new else x
+    return tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(shape)) if new else x
 
 
 @register("rev")
@@ -90,13 +96,14 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     if x.shape.rank > _MAX_RANK:
         shape = ctx.avals_in[0].shape
         return _axis_by_axis(
-            ctx, x, shape, shape, dimensions, lambda view, *_: _reversed(view, [1])
+            ctx, x, shape, shape, dimensions, lambda view, *_: _reversed(ctx, view, [1])
         )
-    return _reversed(x, dimensions)
+    return _reversed(ctx, x, dimensions)
 
 
-def _reversed(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    return carried(_NARROW_CARRIER, lambda t: tf.reverse(t, axes), x)
+def _reversed(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+    axis = ctx.vector(axes)
+    return carried(_NARROW_CARRIER, lambda t: tf.raw_ops.ReverseV2(tensor=t, axis=axis), x)
 
 
 @register("concatenate")
@@ -123,12 +130,13 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Sequence[Any], axis: int) -> li
         return [x]
     if all(size == sizes[0] for size in sizes):
         return tf.split(x, len(sizes), axis)
-    return tf.split(x, ctx.shape(sizes), axis, num=len(sizes))
+    return tf.split(x, ctx.vector(sizes), axis, num=len(sizes))
 
 
 @register("tile")
 def _tile(ctx: Context, x: tf.Tensor, *, reps: Sequence[int]) -> tf.Tensor:
-    return carried(_TILE_CARRIER, lambda t: tf.tile(t, ctx.shape(reps)), x)
+    multiples = ctx.vector(reps)
+    return carried(_TILE_CARRIER, lambda t: tf.raw_ops.Tile(input=t, multiples=multiples), x)
 
 
 @register("slice")
@@ -165,11 +173,16 @@ def _sliced(
 
         axes = [i for i, (old, new) in enumerate(zip(shape, new_shape, strict=True)) if old != new]
         return _axis_by_axis(ctx, x, shape, new_shape, axes, slice_axis)
-    begin = ctx.shape(start)
+    begin = ctx.vector(start)
     if all(stride == 1 for stride in strides):
-        return carried(INT4_CARRIER, lambda t: tf.slice(t, begin, ctx.shape(new_shape)), x)
-    end = ctx.shape(limit)
-    return carried(INT4_CARRIER, lambda t: tf.strided_slice(t, begin, end, strides), x)
+        size = ctx.vector(new_shape)
+        return carried(INT4_CARRIER, lambda t: tf.raw_ops.Slice(input=t, begin=begin, size=size), x)
+    end, step = ctx.vector(limit), ctx.vector(strides)
+    return carried(
+        INT4_CARRIER,
+        lambda t: tf.raw_ops.StridedSlice(input=t, begin=begin, end=end, strides=step),
+        x,
+    )
 
 
 @register("select_n")
@@ -182,7 +195,11 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
         which, cases = flat[0] if which.shape.rank else which, tuple(flat[1:])
     result = carried(_NARROW_CARRIER, lambda *ts: _selected(which, ts), *cases)
     shape = ctx.avals_out[0].shape
-    return tf.reshape(result, ctx.shape(shape)) if len(shape) > _MAX_RANK else result
+    return (
+        tf.raw_ops.Reshape(tensor=result, shape=ctx.vector(shape))
+        if len(shape) > _MAX_RANK
+        else result
+    )
 
 
 def _selected(which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -204,11 +221,15 @@ def _iota(ctx: Context, *, dtype: Any, shape: Sequence[Any], dimension: int) -> 
         x = tf.constant(_counting(along))
     else:
         x = tf.range(ctx.dim(size))
-        x = tf.reshape(x, ctx.shape(along)) if len(shape) > dimension + 1 else x
+        x = (
+            tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(along))
+            if len(shape) > dimension + 1
+            else x
+        )
     x = cast(x, dtypes.to_tf(dtype))
     if along == list(shape):
         return x
-    return carried(INT4_CARRIER, lambda t: tf.broadcast_to(t, ctx.shape(shape)), x)
+    return _broadcast_to(ctx, x, shape)
 
 
 def _counting(shape: Sequence[int]) -> np.ndarray:
@@ -218,7 +239,7 @@ def _counting(shape: Sequence[int]) -> np.ndarray:
 @register("empty", "empty2")
 def _empty(ctx: Context, *, shape: Sequence[Any], dtype: Any) -> tf.Tensor:
     zero = cast(tf.constant(0), dtypes.to_tf(dtype))
-    return carried(INT4_CARRIER, lambda t: tf.broadcast_to(t, ctx.shape(shape)), zero)
+    return _broadcast_to(ctx, zero, shape)
 
 
 @register("dim_as_value")
@@ -285,7 +306,7 @@ def _dilated(
             x = _with_edges(ctx, tf.expand_dims(x, axis + 1), apart, padding_value, edges)
             high[axis] = high[axis] - gap * jax.core.min_dim(shape[axis], 1)
             shape[axis] = shape[axis] * (1 + gap)
-            x = tf.reshape(x, ctx.shape(shape))
+            x = tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(shape))
     return x, shape, high
 
 
@@ -311,7 +332,7 @@ def _with_edges(
 def _padded(
     ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Any, Any]]
 ) -> tf.Tensor:
-    paddings = [ctx.shape(edge) for edge in edges]
+    paddings = ctx.vector(edges)
     return carried(
         _NARROW_CARRIER,
         lambda t, v: tf.raw_ops.PadV2(input=t, paddings=paddings, constant_values=v),
@@ -334,10 +355,10 @@ def _axis_by_axis(
     sizes = list(shape)
     for axis in axes:
         before, after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
-        view = tf.reshape(x, ctx.shape((before, sizes[axis], after)))
+        view = tf.raw_ops.Reshape(tensor=x, shape=ctx.vector((before, sizes[axis], after)))
         x = op(view, axis, before, after)
         sizes[axis] = new_shape[axis]
-    return tf.reshape(x, ctx.shape(new_shape))
+    return tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(new_shape))
 
 
 def _is_static(dims: Sequence[Any]) -> bool:

@@ -7,6 +7,8 @@ leave to the processor what does not fit.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf.compat import xla_ops
+from jax2tf.lowering.constants import scalar
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
 # Dtypes that hold every value of a narrow one, and have kernels. Not float16 for float8: there
@@ -55,38 +58,40 @@ def _convert_element_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.T
 
 def cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """`x` converted to `dtype` with the values that XLA gives."""
-    if x.dtype == dtype:
-        return x
-    if x.dtype.is_complex and not dtype.is_complex:
-        x = tf.math.real(x)
-    if dtype == tf.bool:
-        return _to_bool(x)
-    if x.dtype in FLOAT8_CARRIER and not dtype.is_floating:
-        x = tf.cast(x, tf.float32)
-    if x.dtype in INT4_CARRIER and not dtype.is_integer:
-        x = tf.cast(x, INT4_CARRIER[x.dtype])
-    if dtype in INT4_CARRIER and x.dtype == tf.bool:
-        x = tf.cast(x, INT4_CARRIER[dtype])
-    if dtype in FLOAT8_CARRIER and not x.dtype.is_floating:
-        x = tf.cast(x, tf.float32)
-    if x.dtype.is_floating and dtype.is_integer:
-        return _float_to_integer(x, dtype)
-    return x if x.dtype == dtype else tf.cast(x, dtype)
+    return _conversion(x.dtype, dtype)(x)
 
 
-def _to_bool(x: tf.Tensor) -> tf.Tensor:
-    carrier = _COMPARED_AS.get(x.dtype)
-    x = x if carrier is None else tf.cast(x, carrier)
-    return tf.not_equal(x, tf.zeros([], x.dtype))
+@functools.cache
+def _conversion(old: tf.DType, new: tf.DType) -> Callable[[tf.Tensor], tf.Tensor]:
+    """What converts tensors of one dtype to another; looked up, since eager calls want it often."""
+    if old.is_complex and not new.is_complex:
+        convert_part = _conversion(old.real_dtype, new)
+        return lambda x: convert_part(tf.math.real(x))
+    between = _dtype_between(old, new)
+    if between is not None:
+        first, second = _conversion(old, between), _conversion(between, new)
+        return lambda x: second(first(x))
+    if new == tf.bool and old != tf.bool:
+        return lambda x: tf.not_equal(x, scalar(0, old))
+    if old.is_floating and new in INT4_CARRIER:
+        low, high = _INT4_RANGE[new]
+        return lambda x: _cast(_saturated(x, tf.int8, low, high), new)
+    if old.is_floating and new.is_integer:
+        return functools.partial(_saturated, dtype=new, low=new.min, high=new.max)
+    return functools.partial(_cast, dtype=new)
 
 
-_COMPARED_AS = {**FLOAT8_CARRIER, **INT4_CARRIER}
-
-
-def _float_to_integer(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    if dtype in INT4_CARRIER:
-        return tf.cast(_saturated(x, tf.int8, *_INT4_RANGE[dtype]), dtype)
-    return _saturated(x, dtype, dtype.min, dtype.max)
+def _dtype_between(old: tf.DType, new: tf.DType) -> tf.DType | None:
+    """The dtype to go through where TensorFlow has no Cast from `old` to `new`."""
+    if old in FLOAT8_CARRIER and not new.is_floating:
+        return tf.float32
+    if new in FLOAT8_CARRIER and not old.is_floating:
+        return tf.float32
+    if old in INT4_CARRIER and not new.is_integer:
+        return INT4_CARRIER[old]
+    if new in INT4_CARRIER and old == tf.bool:
+        return INT4_CARRIER[new]
+    return None
 
 
 # TensorFlow's DType.min and .max do not know these.
@@ -94,16 +99,24 @@ _INT4_RANGE = {tf.as_dtype("int4"): (-8, 7), tf.as_dtype("uint4"): (0, 15)}
 
 
 def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
-    """`x` cut towards zero, the nearest of `low` and `high` outside of them, 0 for NaN."""
+    """`x` cut towards zero, the nearer of `low` and `high` outside of them, 0 for NaN."""
     wide = tf.float32 if high < 2**24 and x.dtype != tf.float64 else tf.float64
-    x = tf.cast(x, wide)
-    number = tf.where(tf.equal(x, x), x, tf.zeros([], wide))
+    x = _cast(x, wide)
+    number = tf.raw_ops.SelectV2(condition=tf.raw_ops.Equal(x=x, y=x), t=x, e=scalar(0, wide))
     # float64 has no 2**63 - 1: clip to what it has below, and put the highest integer above.
-    highest = np.nextafter(high, 0) if float(high) > high else float(high)
-    result = tf.cast(tf.clip_by_value(number, float(low), highest), dtype)
+    highest = math.nextafter(high, 0) if float(high) > high else float(high)
+    clipped = tf.raw_ops.ClipByValue(
+        t=number, clip_value_min=scalar(low, wide), clip_value_max=scalar(highest, wide)
+    )
+    result = _cast(clipped, dtype)
     if highest == high:
         return result
-    return tf.where(number > highest, tf.constant(high, dtype), result)
+    return tf.where(number > highest, scalar(high, dtype), result)
+
+
+def _cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """TensorFlow's Cast, for what it converts as XLA does."""
+    return x if x.dtype == dtype else tf.raw_ops.Cast(x=x, DstT=dtype)
 
 
 @register("bitcast_convert_type")

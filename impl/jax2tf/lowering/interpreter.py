@@ -155,6 +155,20 @@ class Lowering:
         make = functools.partial(tf.stack, sizes)
         return self._pooled(("shape", *map(str, shape)), make, "dims/", in_root=True)
 
+    def vector(self, dims: Sequence[Any]) -> tf.Tensor:
+        """Sizes, axes, or pairs of such, as the int32 operand of an op, made once."""
+        if any(isinstance(d, tuple) for d in dims):
+            sizes: Any = [self.shape(pair) for pair in dims]
+            if not all(isinstance(size, tuple) for size in sizes):
+                return tf.stack(sizes)
+        else:
+            sizes = self.shape(dims)
+            if not isinstance(sizes, tuple):
+                return sizes
+        if tf.executing_eagerly():
+            return _eager_vector(tuple(sizes))
+        return self.constant(np.array(sizes, np.int32))
+
     def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
         """What is known of a shape before the run."""
         if self._has_unknown_dims():
@@ -413,6 +427,11 @@ def _as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
         return np.asarray(jax.random.key_data(value))
     array = np.asarray(value, dtype)
     return np.zeros(array.shape, bool) if array.dtype == jax.dtypes.float0 else array
+
+
+@functools.cache
+def _eager_vector(sizes: tuple[Any, ...]) -> tf.Tensor:
+    return tf.constant(np.array(sizes, np.int32))
 
 
 def _constant_and_array(value: np.ndarray) -> tuple[tf.Tensor, np.ndarray]:

@@ -102,6 +102,14 @@ class Context:
         """A shape as TensorFlow takes it: a tuple of ints, or an int32 vector."""
         return self._lowering.shape(shape)
 
+    def vector(self, dims: Sequence[Any]) -> tf.Tensor:
+        """Sizes, axes, or pairs of such, as the int32 operand of an op.
+
+        For ops of tf.raw_ops: eager TensorFlow converts no list on each call, and a graph holds
+        each vector once.
+        """
+        return self._lowering.vector(dims)
+
     def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
         """What is known of a shape before the run, for tf.TensorShape and the like."""
         return self._lowering.static_shape(shape)
