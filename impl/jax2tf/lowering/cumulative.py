@@ -119,7 +119,8 @@ def _limits(dtype: tf.DType) -> tuple[float, float]:
 
 def _by_associative_scan() -> bool:
     # JAX still has the switch that its own jax2tf read.
-    return bool(jax.config.jax2tf_associative_scan_reductions)
+    config: Any = jax.config
+    return bool(config.jax2tf_associative_scan_reductions)
 
 
 def _scan(

@@ -414,7 +414,7 @@ def _nextafter(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         return raw.NextAfter(x1=x, x2=y)
     if x.dtype.name in FLOAT8:
         bits, back = conversions.float8_to_bytes(x), conversions.bytes_to_float8
-        of_bits = functools.partial(back, ctx, dtype=x.dtype)
+        of_bits: Function = functools.partial(back, ctx, dtype=x.dtype)
     else:
         bits, of_bits = tf.bitcast(x, tf.uint16), lambda b: tf.bitcast(b, x.dtype)
     return _neighbour(x, y, bits, of_bits)

@@ -385,7 +385,7 @@ def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
 
 def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
     """Whether a jaxpr is there to be called, and not to say how a scatter combines two elements."""
-    return any(v.aval.shape for v in jaxpr.invars)
+    return any(getattr(v.aval, "shape", ()) for v in jaxpr.invars)
 
 
 _CONTROL_FLOW = frozenset({"cond", "while", "scan"})

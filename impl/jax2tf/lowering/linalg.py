@@ -289,5 +289,5 @@ def _merge_batch(a: tf.Tensor, count: int) -> tf.Tensor:
 
 def _shape(a: tf.Tensor) -> list[Any]:
     """The dimensions of `a`, as ints where they are known."""
-    dynamic = None if a.shape.is_fully_defined() else tf.unstack(tf.shape(a))
+    dynamic: Any = None if a.shape.is_fully_defined() else tf.unstack(tf.shape(a))
     return [d if d is not None else dynamic[i] for i, d in enumerate(a.shape)]

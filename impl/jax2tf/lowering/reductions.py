@@ -66,7 +66,7 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
     (aval,) = ctx.avals_out
     if dtype.is_integer:
         limits = jnp.iinfo(aval.dtype)
-        end = limits.min if sign < 0 else limits.max
+        end: Any = limits.min if sign < 0 else limits.max
     else:
         infinite = np.array(sign * math.inf).astype(aval.dtype)
         end = infinite if np.isinf(infinite) else sign * jnp.finfo(aval.dtype).max
@@ -218,7 +218,7 @@ def _reduce_by_folding(
             shape[axis] = even // 2
             pairs = [[_slice(x, axis, start, even) for x in xs] for start in (0, 1)]
             last = [_slice(x, axis, even, size) for x in xs]
-            xs = combine(*pairs, shape)
+            xs = combine(pairs[0], pairs[1], shape)
             if even < size:
                 shape[axis] += 1
                 xs = [tf.concat(both, axis) for both in zip(xs, last, strict=True)]

@@ -71,7 +71,7 @@ def _scatter(
     name, dtype = ctx.eqn.primitive.name, operand.dtype
     if name in _EXTREMES:
         operand, updates = (_as_ordered(x, name) for x in (operand, updates))
-    combiner = _combiner(name, operand.dtype, update_jaxpr, update_consts)
+    combiner: Any = _combiner(name, operand.dtype, update_jaxpr, update_consts)
     kernel = _kernel(name, operand.dtype, combiner)
     args = wide(operand), starts, wide(updates), windows
     # XLA's scatter loses updates when index vectors are empty.
