@@ -74,11 +74,15 @@ def _window(
 
 @dataclasses.dataclass(frozen=True)
 class _Monoid:
-    """A named reduction: what it is to XLA, what it is to JAX, and its identity for a dtype."""
+    """A named reduction: what it is to XLA, what it is to JAX, and its identity for a dtype.
+
+    `beats` says of numbers whether they are preferred to the identity; a sum prefers none.
+    """
 
     to_xla: Callable[..., tf.Tensor]
     to_jax: Callable[..., Any]
     identity: Callable[[Any], Any]
+    beats: Callable[..., tf.Tensor] | None = None
 
 
 def _extreme_value(sign: int, dtype: Any) -> Any:
@@ -105,8 +109,8 @@ _highest = functools.partial(_extreme_value, 1)
 
 _MONOIDS = {
     "reduce_window_sum": _Monoid(tf.add, lax.add, lambda dtype: 0),
-    "reduce_window_max": _Monoid(_maximum, lax.max, _lowest),
-    "reduce_window_min": _Monoid(_minimum, lax.min, _highest),
+    "reduce_window_max": _Monoid(_maximum, lax.max, _lowest, tf.greater),
+    "reduce_window_min": _Monoid(_minimum, lax.min, _highest, tf.less),
 }
 
 
@@ -118,20 +122,34 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tenso
     identity = _constant(monoid.identity(aval.dtype), aval.dtype)
     if _is_empty(ctx.avals_out[0].shape):
         return _zeros(ctx, ctx.avals_out[0])
-    if ctx.enable_xla and window.dimensions:
-        if x.dtype in FLOAT8_CARRIER and monoid.to_jax is lax.add:
-            # Each sum is rounded to float8, as it is in JAX.
-            computation = ctx.computation(_jaxpr(lax.add, aval.dtype), _XLA_CARRIER[x.dtype])
-        else:
-            computation = _computation(ctx, monoid.to_xla, _XLA_CARRIER.get(x.dtype, x.dtype))
-        return _xla_reduce_window(ctx, x, identity, window, computation)
     pooling = _pooling(monoid, window, x.dtype)
+    if ctx.enable_xla and window.dimensions:
+        if pooling is None or monoid.beats is None:
+            return _xla_monoid(ctx, x, identity, window, monoid)
+        # MaxPool is far faster, but knows no NaN, and nothing below the lowest finite number.
+        return tf.cond(
+            tf.reduce_all(monoid.beats(x, identity)),
+            lambda: pooling(ctx, x, window),
+            lambda: _xla_monoid(ctx, x, identity, window, monoid),
+        )
     if pooling is not None:
         return pooling(ctx, x, window)
     combine = _on_arrays(ctx, _jaxpr(monoid.to_jax, aval.dtype))
     xs, identities = [_carried(x)], [_carried(identity)]
     (out,), _ = _folded(ctx, combine, xs, aval.shape, window, identities)
     return cast(out, x.dtype)
+
+
+def _xla_monoid(
+    ctx: Context, x: tf.Tensor, identity: tf.Tensor, window: _Window, monoid: _Monoid
+) -> tf.Tensor:
+    carrier = _XLA_CARRIER.get(x.dtype, x.dtype)
+    if x.dtype in FLOAT8_CARRIER and monoid.to_jax is lax.add:
+        # Each sum is rounded to float8, as it is in JAX.
+        computation = ctx.computation(_jaxpr(lax.add, ctx.avals_in[0].dtype), carrier)
+    else:
+        computation = _computation(ctx, monoid.to_xla, carrier)
+    return _xla_reduce_window(ctx, x, identity, window, computation)
 
 
 @register("reduce_window")
