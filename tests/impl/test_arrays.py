@@ -1,0 +1,115 @@
+"""What the matrix cannot see of the array rules: which ops a graph holds, and symbolic shapes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+
+
+def _ops(fun, *args, enable_xla=True, constants=False):
+    """The types of the ops that a graph of the converted function holds."""
+    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(*args).graph
+    plumbing = {"Placeholder", "Identity", "IdentityN", "PreventGradient", "NoOp"}
+    plumbing |= set() if constants else {"Const"}
+    return [op.type for op in graph.get_operations() if op.type not in plumbing]
+
+
+ONE_OP = {
+    "Reshape": lambda x: lax.reshape(x, (12,)),
+    "Transpose": lambda x: x.T,
+    "BroadcastTo": lambda x: jnp.broadcast_to(x, (2, 3, 4)),
+    "ExpandDims": lambda x: x[:, None],
+    "Squeeze": lambda x: lax.squeeze(x, (0,)),
+    "ReverseV2": lambda x: lax.rev(x, (0, 1)),
+    "ConcatV2": lambda x: jnp.concatenate([x, x, x]),
+    "Pack": lambda x: jnp.stack([x, x], 1),
+    "Unpack": lambda x: jnp.unstack(x),  # alone, it is jitted, and jitted functions are compiled
+    "Split": lambda x: lax.split(x, (2, 2), 1),
+    "SplitV": lambda x: lax.split(x, (1, 3), 1),
+    "Tile": lambda x: jnp.tile(x, (2, 2)),
+    "Slice": lambda x: lax.slice(x, (0, 1), (1, 3)),
+    "StridedSlice": lambda x: lax.slice(x, (0, 1), (3, 4), (2, 2)),
+    "PadV2": lambda x: lax.pad(x, 0.0, [(1, 2, 0), (0, 1, 0)]),
+    "SelectV2": lambda x: lax.select_n(np.array(True), x, x),
+}
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("op", ONE_OP)
+def test_one_primitive_is_one_op(op, enable_xla):
+    shape = [1, 4] if op == "Squeeze" else [3, 4]
+    assert _ops(ONE_OP[op], tf.ones(shape), enable_xla=enable_xla) == [op]
+
+
+NO_OP = {
+    "reshape to itself is JAX's": lambda x: lax.reshape(x, x.shape),
+    "identity permutation": lambda x: lax.transpose(x, (0, 1)),
+    "broadcast to itself": lambda x: lax.broadcast_in_dim(x, x.shape, (0, 1)),
+    "concatenate of one": lambda x: lax.concatenate([x], 0),
+    "split in one": lambda x: lax.split(x, (3,), 0),
+    "pad of nothing": lambda x: lax.pad(x, 0.0, [(0, 0, 0), (0, 0, 0)]),
+    "select of one": lambda x: lax.select_n(np.array(False), x),
+    "convert to itself": lambda x: lax.convert_element_type(x, np.float32),
+}
+
+
+@pytest.mark.parametrize("case", NO_OP)
+def test_what_changes_nothing_is_no_op(case):
+    assert _ops(NO_OP[case], tf.ones([3, 4])) == []
+
+
+def test_only_what_is_cut_is_cut():
+    def cut(x):
+        return lax.pad(x, 0.0, [(-1, 0, 0), (0, -2, 0)])
+
+    assert _ops(cut, tf.ones([3, 4])) == ["Slice"]
+
+
+def test_dilation_is_one_xla_op_or_standard_ops():
+    def dilated(x):
+        return lax.pad(x, 0.0, [(0, 0, 1), (0, 0, 0)])
+
+    assert _ops(dilated, tf.ones([3, 4])) == ["XlaPad"]
+    without = _ops(dilated, tf.ones([3, 4]), enable_xla=False)
+    assert without == ["ExpandDims", "PadV2", "Reshape", "Slice"]
+
+
+def test_a_graph_holds_each_shape_once():
+    def reshaped_twice(x, y):
+        return lax.reshape(x, (12,)), lax.reshape(y, (12,))
+
+    ops = _ops(reshaped_twice, tf.ones([3, 4]), tf.ones([4, 3]), constants=True)
+    assert sorted(ops) == ["Const", "Reshape", "Reshape"]
+
+
+def test_a_short_iota_is_a_constant_and_a_long_one_is_not():
+    assert _ops(lambda: lax.broadcasted_iota(np.int32, (4, 4), 1), constants=True) == ["Const"]
+    assert "Range" in _ops(lambda: lax.iota(np.int32, 5000))
+
+
+SYMBOLIC_PADS = {
+    "adds": lambda x: [(0, x.shape[0], 0), (x.shape[0] - 1, 0, 0)],
+    "cuts": lambda x: [(0, 1 - x.shape[0], 0), (0, 0, 0)],
+    "adds or cuts, as the run says": lambda x: [(0, 4 - x.shape[0], 0), (0, 0, 0)],
+    "interior": lambda x: [(0, 2, 1), (1, -1, 2)],
+}
+
+
+@pytest.mark.parametrize("size", [1, 3, 6])
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("case", SYMBOLIC_PADS)
+def test_pad_of_a_symbolic_dimension(case, enable_xla, size):
+    def padded(x):
+        return lax.pad(x, -1.0, SYMBOLIC_PADS[case](x))
+
+    converted = jax2tf.convert(padded, polymorphic_shapes=["b, _"], enable_xla=enable_xla)
+    function = tf.function(
+        converted, autograph=False, input_signature=[tf.TensorSpec([None, 4], tf.float32)]
+    )
+    x = np.arange(4 * size, dtype=np.float32).reshape(size, 4)
+    np.testing.assert_array_equal(function(x), jax.jit(padded)(x))

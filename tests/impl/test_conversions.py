@@ -1,0 +1,111 @@
+"""What the matrix cannot see of conversions: ops in graphs, dtypes that only XLA knows, errors."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+
+
+def _ops(fun, *args, enable_xla=True):
+    """The types of the ops that a graph of the converted function holds, without its functions."""
+    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(*args).graph
+    plumbing = {"Placeholder", "Identity", "IdentityN", "PreventGradient", "NoOp", "Const"}
+    return [op.type for op in graph.get_operations() if op.type not in plumbing]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (np.float32, np.float16),
+        (np.float32, jnp.bfloat16),
+        (np.float32, jnp.float8_e4m3fn),
+        (np.float32, np.complex64),
+        (np.int32, np.float32),
+        (np.int32, np.int8),
+        (np.uint8, np.int32),
+        (np.bool_, np.float32),
+    ],
+)
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_what_tensorflow_converts_as_xla_does_is_one_cast(old, new, enable_xla):
+    def converted(x):
+        return lax.convert_element_type(x, new)
+
+    assert _ops(converted, tf.constant(np.ones(3, old)), enable_xla=enable_xla) == ["Cast"]
+
+
+def test_to_bool_is_a_comparison():
+    assert _ops(lambda x: lax.convert_element_type(x, bool), tf.ones([3])) == ["NotEqual"]
+
+
+@pytest.mark.parametrize("new", [np.int8, np.uint8, np.int16, np.int32, np.uint32])
+def test_a_float_saturates_at_the_ends_of_an_integer(new):
+    converted = jax2tf.convert(lambda x: x.astype(new))
+    ends = np.iinfo(new)
+    result = converted(np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, -0.9], np.float32))
+    expected = [0, ends.max, ends.min, ends.max, ends.min, 0]
+    np.testing.assert_array_equal(result, np.array(expected, new))
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("name", ["float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"])
+def test_a_dtype_without_kernels_is_compiled_step_by_step(name, enable_xla):
+    dtype = getattr(jnp, name)
+
+    def rounded(x):
+        return x.astype(dtype).astype(np.float32)
+
+    x = np.linspace(-3, 3, 7, dtype=np.float32)
+    ops = _ops(rounded, tf.constant(x), enable_xla=enable_xla)
+    assert set(ops) <= {"PartitionedCall", "StatefulPartitionedCall"}
+    converted = jax2tf.convert(rounded, enable_xla=enable_xla)
+    np.testing.assert_array_equal(converted(x), jax.jit(rounded)(x))
+
+
+def test_a_constant_of_a_dtype_without_kernels_stands_in_a_graph():
+    def chosen(x):
+        return jnp.where(x > 0, x.astype(jnp.float8_e4m3fnuz), jnp.array(2, jnp.float8_e4m3fnuz))
+
+    x = np.array([-1.0, 3.0], np.float32)
+    result = tf.function(jax2tf.convert(chosen, with_gradient=False), autograph=False)(x)
+    np.testing.assert_array_equal(result.numpy(), np.asarray(jax.jit(chosen)(x)))
+
+
+@pytest.mark.parametrize("dtype", [jnp.int4, jnp.uint4])
+def test_a_jitted_function_takes_and_gives_4_bit_integers(dtype):
+    # XLA packs two in a byte: TensorFlow alone would hand them over wrongly.
+    fun = jax.jit(lambda x: (x, x[::-1], x.astype(np.int32)))
+    x = np.arange(1, 8).astype(dtype)
+    converted = jax2tf.convert(fun)
+    for run in (converted, tf.function(converted, autograph=False)):
+        for result, expected in zip(run(tf.constant(x)), fun(x), strict=True):
+            np.testing.assert_array_equal(result.numpy(), np.asarray(expected))
+
+
+@pytest.mark.parametrize(
+    ("name", "lack"),
+    [
+        ("int2", "neither kernels nor an XLA type for dtype int2"),
+        ("float4_e2m1fn", "neither kernels nor an XLA type for dtype float4_e2m1fn"),
+        ("float8_e3m4", "no dtype float8_e3m4"),
+    ],
+)
+def test_a_dtype_that_tensorflow_lacks_is_refused_by_name(name, lack):
+    converted = jax2tf.convert(lambda x: x.astype(getattr(jnp, name)).astype(np.float32))
+    with pytest.raises(TypeError, match=f"TensorFlow has {lack}; cast to one that it has"):
+        converted(np.ones(2, np.float32))
+
+
+def test_reduce_precision_needs_no_xla_op():
+    def reduced(x):
+        return lax.reduce_precision(x, 5, 10)
+
+    assert _ops(reduced, tf.ones([3])) == ["XlaReducePrecision"]
+    without = _ops(reduced, tf.ones([3]), enable_xla=False)
+    assert without
+    assert not [op for op in without if op.startswith("Xla")]
