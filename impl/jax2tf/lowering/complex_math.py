@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import tensorflow as tf
 
 raw = tf.raw_ops
@@ -49,7 +48,7 @@ def log(z: tf.Tensor) -> tf.Tensor:
 def log2(z: tf.Tensor) -> tf.Tensor:
     """The principal logarithm in base 2."""
     x, y = _parts(log(z))
-    return tf.complex(x / math.log(2), y / math.log(2))
+    return tf.complex(x * (1 / math.log(2)), y * (1 / math.log(2)))
 
 
 def log1p(z: tf.Tensor) -> tf.Tensor:
@@ -98,49 +97,50 @@ def cos(z: tf.Tensor) -> tf.Tensor:
 def tan(z: tf.Tensor) -> tf.Tensor:
     """sin z / cos z; NaN in both parts where the real part is; that is no negative zero."""
     x, y = _parts(raw.Tan(x=z))
-    return tf.complex(x + 0, tf.where(tf.math.is_nan(x), x, y))
+    return tf.complex(_without_sign(x), tf.where(tf.math.is_nan(x), x, y))
 
 
 def tanh(z: tf.Tensor) -> tf.Tensor:
     """sinh z / cosh z; NaN in both parts where the imaginary part is; that is no negative zero."""
     x, y = _parts(raw.Tanh(x=z))
-    return tf.complex(tf.where(tf.math.is_nan(y), y, x), y + 0)
+    return tf.complex(tf.where(tf.math.is_nan(y), y, x), _without_sign(y))
 
 
 def sinh(z: tf.Tensor) -> tf.Tensor:
     """sinh x cos y + i cosh x sin y; no zero is negative."""
     x, y = _parts(z)
-    return tf.complex(tf.sinh(x) * tf.cos(y) + 0, _zero_with(y, tf.cosh(x) * tf.sin(y)))
+    real = _without_sign(tf.sinh(x) * tf.cos(y))
+    return tf.complex(real, _zero_with(y, tf.cosh(x) * tf.sin(y)))
 
 
 def cosh(z: tf.Tensor) -> tf.Tensor:
     """cosh x cos y + i sinh x sin y; no zero is negative."""
     x, y = _parts(z)
-    return tf.complex(tf.cosh(x) * tf.cos(y), _zero_with(y, tf.sinh(x) * tf.sin(y) + 0))
+    imag = _without_sign(tf.sinh(x) * tf.sin(y))
+    return tf.complex(tf.cosh(x) * tf.cos(y), _zero_with(y, imag))
 
 
-# The inverse functions. Signs of zeros choose the side of a branch cut: adding a zero makes 0 of -0
-# in one part, and leaves the other.
+# The inverse functions. The sign of a zero chooses the side of a branch cut; JAX's have but one.
 
 
 def acos(z: tf.Tensor) -> tf.Tensor:
     """The angle whose cosine is z; on the cuts, those of the numbers above the real axis."""
-    return _nan_for_finite_nan(z, raw.Acos(x=z + _zero(z, 0.0, 0.0)))
+    return _nan_for_finite_nan(z, raw.Acos(x=_above(z)))
 
 
 def acosh(z: tf.Tensor) -> tf.Tensor:
     """The inverse of cosh; on the cut, that of the numbers above the real axis."""
-    return _nan_for_finite_nan(z, raw.Acosh(x=z + _zero(z, 0.0, 0.0)))
+    return _nan_for_finite_nan(z, raw.Acosh(x=_above(z)))
 
 
 def asin(z: tf.Tensor) -> tf.Tensor:
     """The angle whose sine is z; on the cuts, those of the numbers above the real axis."""
-    return _nan_for_finite_nan(z, raw.Asin(x=z + _zero(z, -0.0, 0.0)))
+    return _nan_for_finite_nan(z, raw.Asin(x=_above(z)))
 
 
 def asinh(z: tf.Tensor) -> tf.Tensor:
     """The inverse of sinh; on the cuts, that of the numbers right of the imaginary axis."""
-    return _nan_for_finite_nan(z, raw.Asinh(x=z + _zero(z, 0.0, -0.0)))
+    return _nan_for_finite_nan(z, raw.Asinh(x=_right(z)))
 
 
 def atanh(z: tf.Tensor) -> tf.Tensor:
@@ -152,7 +152,7 @@ def atanh(z: tf.Tensor) -> tf.Tensor:
         tf.where(_is_infinite(z), tf.where(x >= 0, zero, -zero), _nan(x.dtype)),
         tf.where(y >= 0, quarter_turn, -quarter_turn),
     )
-    return tf.where(_is_finite(z), raw.Atanh(x=z + _zero(z, 0.0, -0.0)), far)
+    return tf.where(_is_finite(z), raw.Atanh(x=_right(z)), far)
 
 
 def atan(z: tf.Tensor) -> tf.Tensor:
@@ -257,9 +257,19 @@ def _nan_for_finite_nan(z: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
     return tf.where(_is_nan(z) & ~_is_infinite(z), _nan(z.dtype), result)
 
 
-def _zero(z: tf.Tensor, real: float, imag: float) -> tf.Tensor:
-    # An array, because TensorFlow's cache of scalar constants takes -0 for 0.
-    return tf.constant(np.array(complex(real, imag), z.dtype.as_numpy_dtype))
+def _above(z: tf.Tensor) -> tf.Tensor:
+    """z, with the real axis as the numbers just above it."""
+    return tf.complex(tf.math.real(z), _without_sign(tf.math.imag(z)))
+
+
+def _right(z: tf.Tensor) -> tf.Tensor:
+    """z, with the imaginary axis as the numbers just right of it."""
+    return tf.complex(_without_sign(tf.math.real(z)), tf.math.imag(z))
+
+
+def _without_sign(x: tf.Tensor) -> tf.Tensor:
+    """x, and 0 where it is -0. TensorFlow takes x + 0 out of a graph."""
+    return _zero_with(x, x)
 
 
 def _zero_with(other: tf.Tensor, x: tf.Tensor) -> tf.Tensor:

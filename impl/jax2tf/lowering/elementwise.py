@@ -238,7 +238,7 @@ def _exp2(x: tf.Tensor) -> tf.Tensor:
 
 
 def _log2(x: tf.Tensor) -> tf.Tensor:
-    return in_kernel_dtype(quotient)(_log(x), _scalar(math.log(2), x.dtype))
+    return _product(_log(x), _scalar(1 / math.log(2), x.dtype))
 
 
 def _logistic(x: tf.Tensor) -> tf.Tensor:
@@ -281,7 +281,7 @@ def _polynomial(
     result = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         result = _add(_product(result, x), coefficient)
-    return tf.broadcast_to(result, ctx.shape(ctx.avals_out[0].shape))
+    return result
 
 
 # Order.
@@ -308,12 +308,16 @@ def _extreme(
 
 
 def _with_nan(op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """`op(x, y)`, NaN where one of them is: TensorFlow's XLA keeps a NaN of the first alone."""
+    """`op(x, y)`, NaN where one of them is.
+
+    TensorFlow's XLA keeps a NaN of the first operand alone, and that only while the second is none.
+    """
     if not x.dtype.is_floating or _free_of_nan(y):
         return op(x=x, y=y)
     if _free_of_nan(x):
         return op(x=y, y=x)
-    return tf.where(tf.math.is_nan(y), y, op(x=x, y=y))
+    beats = raw.GreaterEqual if op is raw.Maximum else raw.LessEqual
+    return tf.where(tf.math.is_nan(x) | beats(x=x, y=y), x, y)
 
 
 def _free_of_nan(x: tf.Tensor) -> bool:
@@ -348,8 +352,6 @@ def _clamp(ctx: Context, low: tf.Tensor, x: tf.Tensor, high: tf.Tensor) -> tf.Te
 
 def _in_total_order(op: Function) -> Function:
     def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        if x.dtype.name in FLOAT8:
-            x, y = tf.cast(x, tf.float32), tf.cast(y, tf.float32)
         if x.dtype.is_floating:
             x, y = _rank(x), _rank(y)
         return in_kernel_dtype(op, _ORDERED)(x, y)
@@ -368,6 +370,11 @@ register_table(
 
 def _rank(x: tf.Tensor) -> tf.Tensor:
     """Integers in the order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+    if x.dtype.name in FLOAT8:
+        wide = tf.cast(x, tf.float32)
+        # The NaN of these has a sign: there is one, in the place of -0.
+        is_negative = tf.math.is_nan(wide) & x.dtype.name.endswith("fnuz")
+        return tf.where(is_negative, tf.int32.min, _rank(wide))
     bits = tf.bitcast(x, _BITS[x.dtype.size])
     flipped = raw.BitwiseXor(x=bits, y=tf.constant(bits.dtype.max, bits.dtype))
     return tf.where(raw.Less(x=bits, y=tf.zeros_like(bits)), flipped, bits)
@@ -428,6 +435,6 @@ def _neighbour(x: tf.Tensor, y: tf.Tensor, bits: tf.Tensor, of_bits: Function) -
     stepped = tf.cast(bits, tf.int32) + tf.where(outwards, 1, -1)
     stepped = tf.where(tf.equal(wide_x, 0), smallest, stepped)
     result = tf.cast(of_bits(tf.cast(stepped, bits.dtype)), tf.float32)
-    result = tf.where(tf.equal(wide_x, wide_y), wide_y, result)
-    nan = tf.math.is_nan(wide_x + wide_y)
-    return tf.cast(tf.where(nan, wide_x + wide_y, result), x.dtype)
+    # y itself if it is as near as that, or NaN.
+    result = tf.where(tf.equal(wide_x, wide_y) | tf.math.is_nan(wide_y), wide_y, result)
+    return tf.cast(tf.where(tf.math.is_nan(wide_x), wide_x, result), x.dtype)
