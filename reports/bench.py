@@ -298,6 +298,7 @@ def _circumstances(options: argparse.Namespace) -> dict[str, Any]:
     return engine_results.versions(options.impl) | {
         "lowering": options.lowering,
         "cores": len(os.sched_getaffinity(0)),
+        "load": round(os.getloadavg()[1]),  # other work stretches seconds, ratios less
         "machine": platform.machine(),
         "quick": options.quick,
     }

@@ -291,7 +291,7 @@ def test_stale_benchmarks_are_named_too(reports, made_up):
 
 def _no_programs() -> dict:
     words = ("impl", "lowering", "machine", "cores", "jax", "tensorflow", "python")
-    rounds = {"cold_rounds": 5, "steady_rounds": 15}
+    rounds = {"cold_rounds": 5, "steady_rounds": 15, "cores": 2, "load": 1}
     return dict.fromkeys(words, "some") | rounds | {"quick": False, "programs": []}
 
 
