@@ -1,0 +1,63 @@
+"""What the matrix cannot show of reductions, scans and sorts: which ops they become."""
+
+import jax
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+
+X = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
+
+
+def _ops(fun, *, enable_xla=True):
+    converted = tf.function(
+        jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False), autograph=False
+    )
+    graph = converted.get_concrete_function(tf.TensorSpec(X.shape, tf.float32)).graph
+    plumbing = ("Const", "Placeholder", "Identity", "PreventGradient")
+    return [op.type for op in graph.get_operations() if op.type not in plumbing]
+
+
+@pytest.mark.parametrize(
+    ("fun", "op"),
+    [
+        (lambda x: lax.reduce_sum(x, axes=(0, 1)), "Sum"),
+        (lambda x: lax.reduce_prod(x, axes=(1,)), "Prod"),
+        (lambda x: lax.cumsum(x, 1), "Cumsum"),
+        (lambda x: lax.cumprod(x, 1, reverse=True), "Cumprod"),
+        (lambda x: lax.cummax(x, 1), "XlaReduceWindow"),
+        (lambda x: lax.sort(x, dimension=0), "XlaVariadicSort"),
+    ],
+)
+def test_one_primitive_is_one_op(fun, op):
+    assert _ops(fun) == [op]
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: lax.cummax(x, 1),
+        lambda x: lax.sort(x),
+        lambda x: lax.top_k(x, 2),
+        lambda x: lax.reduce(x, np.float32(1), lambda a, b: a * b + 0 * a, (1,)),
+    ],
+)
+def test_without_xla_no_op_is_xlas(fun):
+    assert not [op for op in _ops(fun, enable_xla=False) if op.startswith("Xla")]
+
+
+@pytest.fixture
+def associative_scans():
+    jax.config.update("jax2tf_associative_scan_reductions", True)
+    yield
+    jax.config.update("jax2tf_associative_scan_reductions", False)
+
+
+@pytest.mark.usefixtures("associative_scans")
+def test_the_switch_for_associative_scans():
+    assert not {"Cumsum", "XlaReduceWindow"} & set(_ops(lambda x: lax.cumsum(x, 1)))
+    for fun in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp):
+        result = jax2tf.convert(lambda x, fun=fun: fun(x, 1))(X)
+        np.testing.assert_allclose(result, fun(X, 1), rtol=1e-5)
