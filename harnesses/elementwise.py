@@ -221,12 +221,12 @@ for name in (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "exp2", "expm1"),
     *("log", "log1p", "log2", "logistic", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh"),
 ):
-    # JAX 0.10 has no log2. JAX takes half a minute to compile asinh of any float8.
-    if hasattr(lax, name):
-        _unary(name, getattr(lax, name), FLOATS + COMPLEX if name == "asinh" else ANALYTIC)
+    # JAX takes half a minute to compile asinh of any float8.
+    dtypes = FLOATS + COMPLEX if name == "asinh" else ANALYTIC
+    versions = ">=0.11" if name == "log2" else None
+    _unary(name, lambda x, name=name: getattr(lax, name)(x), dtypes, jax_versions=versions)
 _unary("cbrt", lax.cbrt, REAL_FLOATS)
-if hasattr(lax, "one_minus_square"):
-    _unary("one_minus_square", lax.one_minus_square, ANY_NUMBER)
+_unary("one_minus_square", lambda x: lax.one_minus_square(x), ANY_NUMBER, jax_versions=">=0.11")
 
 for exponent in (-3, -2, -1, 0, 1, 2, 3, 4, 7, 10):
     dtypes = ANALYTIC if exponent < 0 else ANY_NUMBER
@@ -356,30 +356,31 @@ for dtype in FLOATS[2:]:
 
 # Sums of many terms cancel, so errors are measured against the largest result.
 
-if hasattr(lax, "polynomial"):
-    for dtype in ANY_NUMBER:
-        for degree in (0, 1, 4, 12):
-            if degree != 4 and dtype.name not in ("float32", "int32"):
-                continue
-            define(
-                "polynomial",
-                f"degree_{degree}",
-                _carried(dtype, lambda x, *coefficients: lax.polynomial(x, coefficients)),
-                [_small((6,), dtype), *(_small((), dtype) for _ in range(degree + 1))],
-                dtype=dtype,
-                ulps=_ULPS["polynomial"].get(dtype.name),
-                scale="array",
-                params={"degree": degree},
-            )
-    define(
-        "polynomial",
-        "coefficients_broadcast",
-        lambda x, *coefficients: lax.polynomial(x, coefficients, unroll=1),
-        [Normal((3, 4), "float32"), Normal((3, 1), "float32"), Normal((1, 4), "float32")],
-        dtype="float32",
-        scale="array",
-        params={"unroll": 1},
-    )
+for dtype in ANY_NUMBER:
+    for degree in (0, 1, 4, 12):
+        if degree != 4 and dtype.name not in ("float32", "int32"):
+            continue
+        define(
+            "polynomial",
+            f"degree_{degree}",
+            _carried(dtype, lambda x, *coefficients: lax.polynomial(x, coefficients)),
+            [_small((6,), dtype), *(_small((), dtype) for _ in range(degree + 1))],
+            dtype=dtype,
+            ulps=_ULPS["polynomial"].get(dtype.name),
+            scale="array",
+            params={"degree": degree},
+            jax_versions=">=0.12",
+        )
+define(
+    "polynomial",
+    "coefficients_broadcast",
+    lambda x, *coefficients: lax.polynomial(x, coefficients, unroll=1),
+    [Normal((3, 4), "float32"), Normal((3, 1), "float32"), Normal((1, 4), "float32")],
+    dtype="float32",
+    scale="array",
+    params={"unroll": 1},
+    jax_versions=">=0.12",
+)
 
 
 # Shapes: a scalar beside an array, no elements, no dimensions.
