@@ -92,14 +92,15 @@ def _dot(
             lhs, rhs = cast(lhs, operand), cast(rhs, operand)
     else:
         compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
+    config = precision_config(precision) if ctx.enable_xla else b""
     kernel = KERNEL_DTYPES.get(compute, compute)
-    config = precision_config(precision)
-    if config and ctx.enable_xla and (algorithm or kernel in (tf.float32, tf.complex64)):
+    if not (algorithm and config):
+        # Two casts: the operands' values in `compute` first, as XLA has them there.
+        lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
+    if config and (algorithm or kernel in (tf.float32, tf.complex64)):
         numbers = _dot_dimension_numbers(dimension_numbers)
         out = compat.xla_ops.xla_dot_v2(lhs, rhs, numbers, config, kernel)
     else:
-        # Two casts: the operands' values in `compute` first, as XLA has them there.
-        lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
         out = _contract(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
     return cast(cast(out, compute), ctx.out)
 
