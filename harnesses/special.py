@@ -187,12 +187,12 @@ for dtype in FLOATS:
     for case, orders, points, tolerance, options in (
         ("", [1, 2, 3, 4, 5], np.linspace(0.1, 12, 12), ulps(24, 24), {}),
         ("order_zero", [0], np.linspace(0.1, 12, 25), ulps(8, 8), ROOTS),
-        ("high_order", [10, 15, 20], np.linspace(2, 12, 9), ulps(256, 256), {}),
+        ("high_order", [10, 15, 20], np.linspace(2, 12, 9), ulps(96, 128), {}),
         ("negative", [0, 1, 2, 3], np.linspace(-3.3, -0.2, 11), ulps(16, 16), ROOTS),
         ("poles", [0, 1, 2, 3], [0.0, -0.0, -1, -2, -3, -7], EXACT, {}),
         ("fractional_order", [0.5, 1.5, 2.25], [0.5, 1, 2, 3], EXACT, {}),
         ("negative_order", [-1, -2, -0.5], [0.5, 1, 2, 3], EXACT, {}),
-        ("limits", LIMITS, LIMITS, ulps(24, 24), {}),
+        ("limits", LIMITS, LIMITS, ulps(32, 32), {}),
     ):
         if case == "high_order" and dtype.name == "float16":
             continue  # All results overflow float16.
@@ -213,13 +213,7 @@ for dtype in FLOATS:
         define("zeta", case, lax.zeta, args, dtype=dtype, ulps=tolerance)
 
     middle = [
-        (
-            "middle",
-            np.linspace(3, 20, 6),
-            np.linspace(2, 30, 8),
-            ulps(256, 512),
-            {},
-        ),
+        ("middle", np.linspace(3, 20, 6), np.linspace(2, 30, 8), ulps(128, 224), {}),
         # One minus nearly one: what is left of igammac is small.
         ("small_shape", [1e-4, 1e-3, 0.01], np.logspace(-3, 0.5, 8), ulps(512, 1024), ROOTS),
     ]
@@ -230,7 +224,7 @@ for dtype in FLOATS:
     ):
         for case, a, x, tolerance, options in (
             ("", np.linspace(0.1, 3, 8), np.linspace(0.05, 6, 8), ulps(160, 128), {}),
-            ("limits", LIMITS, LIMITS, ulps(64, 128), {}),
+            ("limits", LIMITS, LIMITS, ulps(32, 128), {}),
             *(middle if dtype in WIDE else ()),
         ):
             args = pairs(a, x, dtype)
@@ -267,7 +261,7 @@ for dtype in WIDE:
         lax.random_gamma_grad,
         pairs([0.3, 0.8, 1.5, 4.0], [0.1, 0.5, 1.0, 2.0, 5.0], dtype),
         dtype=dtype,
-        ulps=ulps(64, 64),
+        ulps=ulps(32, 64),
     )
 
 # JAX iterates in float8 itself here, where it computes in float32 elsewhere.
@@ -302,52 +296,52 @@ define(
 # What jax.scipy.special builds of these: name, function, bounds of each argument, tolerance.
 
 PUBLIC = [
-    ("i0", special.i0, [(-8, 8)], ulps(12, 16, 4)),
+    ("i0", special.i0, [(-8, 8)], ulps(8, 8, 2)),
     ("i0e", special.i0e, [(-8, 8)], ulps(8, 8)),
-    ("i1", special.i1, [(-8, 8)], ulps(16, 16, 4)),
+    ("i1", special.i1, [(-8, 8)], ulps(16, 12, 2)),
     ("i1e", special.i1e, [(-8, 8)], ulps(12, 8)),
-    ("entr", special.entr, [(-1, 3)], ulps(8, 8, 8)),
+    ("entr", special.entr, [(-1, 3)], ulps(6, 4, 2)),
     ("erf", special.erf, [(-3, 3)], ulps(8, 4)),
     ("erfc", special.erfc, [(-3, 3)], ulps(12, 16)),
     ("erfinv", special.erfinv, [(-0.95, 0.95)], ulps(4, 24)),
     ("expit", special.expit, [(-10, 10)], ulps(8, 8, 2)),
-    ("gamma", special.gamma, [(0.2, 8)], ulps(64, 64, 16)),
+    ("gamma", special.gamma, [(0.2, 8)], ulps(96, 96, 2)),
     ("gammasgn", special.gammasgn, [(-5, 5)], EXACT),
-    ("factorial", special.factorial, [(0, 8)], ulps(64, 64, 16)),
-    ("logit", special.logit, [(0.02, 0.98)], ulps(16, 16, 8)),
-    ("sinc", jnp.sinc, [(-3, 3)], ulps(64, 64, 8)),
-    ("beta", special.beta, [(0.2, 4), (0.2, 4)], ulps(64, 64, 16)),
-    ("kl_div", special.kl_div, [(-1, 3), (0, 3)], ulps(128, 128, 16)),
-    ("rel_entr", special.rel_entr, [(-1, 3), (0, 3)], ulps(64, 64, 8)),
-    ("xlogy", special.xlogy, [(-2, 2), (0, 3)], ulps(8, 8, 4)),
+    ("factorial", special.factorial, [(0, 8)], ulps(96, 96, 16)),
+    ("logit", special.logit, [(0.02, 0.98)], ulps(4, 4, 2)),
+    ("sinc", jnp.sinc, [(-3, 3)], ulps(4, 4, 2)),
+    ("beta", special.beta, [(0.2, 4), (0.2, 4)], ulps(64, 64, 12)),
+    ("kl_div", special.kl_div, [(-1, 3), (0, 3)], ulps(128, 128, 12)),
+    ("rel_entr", special.rel_entr, [(-1, 3), (0, 3)], ulps(4, 6, 4)),
+    ("xlogy", special.xlogy, [(-2, 2), (0, 3)], ulps(6, 4, 2)),
     ("xlog1py", special.xlog1py, [(-2, 2), (-1, 3)], ulps(16, 16, 4)),
     ("zeta", special.zeta, [(1.1, 6), (0.2, 6)], ulps(8, 4)),
     ("polygamma", lambda x: special.polygamma(2, x), [(0.2, 6)], ulps(24, 24, 2)),
-    ("poch", special.poch, [(0.5, 3), (0.5, 3)], ulps(128, 128, 16)),
+    ("poch", special.poch, [(0.5, 3), (0.5, 3)], ulps(96, 64, 12)),
 ]
 ROOTED = [
     ("gammaln", special.gammaln, [(0.2, 6)], ulps(8, 8)),
     ("digamma", special.digamma, [(0.2, 6)], ulps(8, 8)),
     ("betaln", special.betaln, [(0.2, 4), (0.2, 4)], ulps(16, 16, 2)),
     ("multigammaln", lambda a: special.multigammaln(a, 3), [(2, 8)], ulps(8, 8, 2)),
-    ("logsumexp", special.logsumexp, [(-5, 5)], ulps(4, 4, 2)),
+    ("logsumexp", special.logsumexp, [(-5, 5)], ulps(2, 2)),
     ("log_softmax", special.log_softmax, [(-5, 5)], ulps(4, 4, 2)),
     ("softmax", special.softmax, [(-5, 5)], ulps(8, 8, 2)),
 ]
 # JAX refuses the narrower floats here, or takes long.
 WIDE_ALONE = [
-    ("betainc", special.betainc, [(0.2, 3), (0.2, 3), (0.02, 0.98)], ulps(64, 128)),
-    ("expi", special.expi, [(0.5, 8)], ulps(64, 64)),
-    ("exp1", special.exp1, [(0.1, 8)], ulps(64, 64)),
-    ("expn", lambda x: special.expn(2, x), [(0.1, 8)], ulps(64, 64)),
-    ("gammainc", special.gammainc, [(0.2, 3), (0.1, 6)], ulps(160, 128)),
-    ("gammaincc", special.gammaincc, [(0.2, 3), (0.1, 6)], ulps(256, 256)),
-    ("hyp1f1", special.hyp1f1, [(0.2, 3), (0.2, 3), (-2, 2)], ulps(128, 128)),
-    ("bessel_jn", lambda x: special.bessel_jn(x, v=2), [(0.5, 5)], ulps(32, 32)),
-    ("log_ndtr", special.log_ndtr, [(-12, 4)], ulps(64, 64)),
-    ("ndtr", special.ndtr, [(-4, 4)], ulps(32, 32)),
-    ("ndtri", special.ndtri, [(0.02, 0.98)], ulps(32, 64)),
-    ("spence", special.spence, [(0, 10)], ulps(64, 64)),
+    ("betainc", special.betainc, [(0.2, 3), (0.2, 3), (0.02, 0.98)], ulps(64, 64)),
+    ("expi", special.expi, [(0.5, 8)], ulps(8, 8)),
+    ("exp1", special.exp1, [(0.1, 8)], ulps(32, 32)),
+    ("expn", lambda x: special.expn(2, x), [(0.1, 8)], ulps(16, 16)),
+    ("gammainc", special.gammainc, [(0.2, 3), (0.1, 6)], ulps(32, 32)),
+    ("gammaincc", special.gammaincc, [(0.2, 3), (0.1, 6)], ulps(64, 96)),
+    ("hyp1f1", special.hyp1f1, [(0.2, 3), (0.2, 3), (-2, 2)], ulps(4, 4)),
+    ("bessel_jn", lambda x: special.bessel_jn(x, v=2), [(0.5, 5)], ulps(4, 4)),
+    ("log_ndtr", special.log_ndtr, [(-12, 4)], ulps(16, 24)),
+    ("ndtr", special.ndtr, [(-4, 4)], ulps(12, 12)),
+    ("ndtri", special.ndtri, [(0.02, 0.98)], ulps(8, 8)),
+    ("spence", special.spence, [(0, 10)], ulps(8, 8)),
 ]
 
 for table, dtypes, options in (
@@ -381,7 +375,7 @@ for name, function in (
         function,
         [Integers((12,), np.int32, 3, 9)],
         dtype=np.int32,
-        ulps=ulps(64, 64),
+        ulps=ulps(32, 32),
     )
 
 define(
@@ -397,7 +391,7 @@ define(
     lambda x, b: special.logsumexp(x, axis=1, b=b, keepdims=True, return_sign=True),
     [Uniform((3, 8), np.float32, -5, 5), Uniform((3, 8), np.float32, -1, 1)],
     dtype=np.float32,
-    ulps=ulps(16, 16),
+    ulps=ulps(4, 4),
     scale="array",
 )
 for name, versions in {"erfcinv": ">=0.12", "erfcx": None}.items():
