@@ -15,7 +15,7 @@ import jax2tf
 
 
 def ops_of(fun, *args, enable_xla=True):
-    """The names of the ops of the converted function's graph, but for inputs, constants and identities."""
+    """The ops of the converted function, without inputs, constants and identities."""
     converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
     graph = tf.function(converted, autograph=False).get_concrete_function(*args).graph
     around = {"Placeholder", "Const", "Identity", "NoOp", "PreventGradient"}
