@@ -141,7 +141,7 @@ _ULPS: Mapping[str, Mapping[str, int]] = {
     "sin": {"complex64": 8, "complex128": 12},
     "tanh": {"complex64": 4, "complex128": 8},
     # Near zeros of the real part.
-    "log": {"complex64": 10, "complex128": 4},
+    "log": {"complex64": 10, "complex128": 6},
     "log2": {"complex64": 6, "complex128": 4},
     "log1p": {"complex64": 24, "complex128": 16},
     "logistic": {"bfloat16": 2, "float16": 1, "float32": 6, "complex64": 12, "complex128": 8},
