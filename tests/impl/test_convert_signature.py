@@ -35,7 +35,9 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("fun", FUNCTIONS.values(), ids=FUNCTIONS)
 @pytest.mark.parametrize(
-    "wrap", [lambda f: f, tf.function, partial(tf.function, jit_compile=True)], ids=str
+    "wrap",
+    [lambda f: f, tf.function, partial(tf.function, jit_compile=True)],
+    ids=["eager", "graph", "compiled"],
 )
 def test_a_default_is_not_traced(fun, wrap):
     x = tf.constant([0.5, 1.0])
