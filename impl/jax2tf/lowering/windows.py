@@ -122,34 +122,24 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tenso
     identity = _constant(monoid.identity(aval.dtype), aval.dtype)
     if _is_empty(ctx.avals_out[0].shape):
         return _zeros(ctx, ctx.avals_out[0])
+    combine = _on_arrays(ctx, _jaxpr(monoid.to_jax, aval.dtype))
+    if x.dtype in FLOAT8_CARRIER and monoid.beats is None:
+        (out,) = _folded_in_order(ctx, combine, [x], [identity], aval.shape, window)
+        return out
     pooling = _pooling(monoid, window, x.dtype)
     if ctx.enable_xla and window.dimensions:
+        carrier = _XLA_CARRIER.get(x.dtype, x.dtype)
+        computation = _computation(ctx, monoid.to_xla, carrier)
+        exact = functools.partial(_xla_reduce_window, ctx, x, identity, window, computation)
         if pooling is None or monoid.beats is None:
-            return _xla_monoid(ctx, x, identity, window, monoid)
+            return exact()
         # MaxPool is far faster, but knows no NaN, and nothing below the lowest finite number.
-        return tf.cond(
-            tf.reduce_all(monoid.beats(x, identity)),
-            lambda: pooling(ctx, x, window),
-            lambda: _xla_monoid(ctx, x, identity, window, monoid),
-        )
+        beats = tf.reduce_all(monoid.beats(x, identity))
+        return tf.cond(beats, lambda: pooling(ctx, x, window), exact)
     if pooling is not None:
         return pooling(ctx, x, window)
-    combine = _on_arrays(ctx, _jaxpr(monoid.to_jax, aval.dtype))
-    xs, identities = [_carried(x)], [_carried(identity)]
-    (out,), _ = _folded(ctx, combine, xs, aval.shape, window, identities)
+    (out,), _ = _folded(ctx, combine, [_carried(x)], aval.shape, window, [identity])
     return cast(out, x.dtype)
-
-
-def _xla_monoid(
-    ctx: Context, x: tf.Tensor, identity: tf.Tensor, window: _Window, monoid: _Monoid
-) -> tf.Tensor:
-    carrier = _XLA_CARRIER.get(x.dtype, x.dtype)
-    if x.dtype in FLOAT8_CARRIER and monoid.to_jax is lax.add:
-        # Each sum is rounded to float8, as it is in JAX.
-        computation = ctx.computation(_jaxpr(lax.add, ctx.avals_in[0].dtype), carrier)
-    else:
-        computation = _computation(ctx, monoid.to_xla, carrier)
-    return _xla_reduce_window(ctx, x, identity, window, computation)
 
 
 @register("reduce_window")
@@ -166,12 +156,14 @@ def _reduce_window(
     xs, inits = operands[:n], operands[n:]
     if _is_empty(ctx.avals_out[0].shape):
         return [_zeros(ctx, aval) for aval in ctx.avals_out]
+    combine = _on_arrays(ctx, closed)
+    shape = ctx.avals_in[0].shape
+    if any(x.dtype in FLOAT8_CARRIER for x in xs):
+        return _folded_in_order(ctx, combine, xs, inits, shape, window)
     if ctx.enable_xla and n == 1 and window.dimensions:
         computation = ctx.computation(closed, _XLA_CARRIER.get(xs[0].dtype))
         return [_xla_reduce_window(ctx, xs[0], inits[0], window, computation)]
-    combine = _on_arrays(ctx, closed)
-    carried = [_carried(x) for x in xs]
-    results, present = _folded(ctx, combine, carried, ctx.avals_in[0].shape, window)
+    results, present = _folded(ctx, combine, [_carried(x) for x in xs], shape, window)
     # XLA leaves out what is padding, and begins each window with the initial values.
     out_shape = ctx.shape(ctx.avals_out[0].shape)
     starts = [tf.broadcast_to(_carried(init), out_shape) for init in inits]
@@ -322,6 +314,30 @@ def _folded(
     return xs, present
 
 
+def _folded_in_order(
+    ctx: Context,
+    combine: Combine,
+    xs: Tensors,
+    inits: Tensors,
+    shape: Sequence[Any],
+    window: _Window,
+) -> list[tf.Tensor]:
+    """Each window's elements, combined one by one: for what is not associative.
+
+    Float8 is rounded at each step; of equal elements, the first is selected.
+    """
+    out_shape = ctx.avals_out[0].shape
+    total: Tensors = [tf.fill(ctx.shape(out_shape), _carried(init)) for init in inits]
+    present = tf.ones(ctx.shape(shape), tf.bool)
+    candidates = [
+        _candidates(ctx, x, shape, window, out_shape) for x in (present, *map(_carried, xs))
+    ]
+    for here, *elements in zip(*candidates, strict=True):
+        combined = combine(total, elements)
+        total = [tf.where(here, c, t) for c, t in zip(combined, total, strict=True)]
+    return [cast(t, x.dtype) for t, x in zip(total, xs, strict=True)]
+
+
 def _folded_axis(
     combine: Combine, xs: Tensors, axis: int, size: int, stride: int, dilation: int
 ) -> Tensors:
@@ -385,21 +401,15 @@ def _select_and_gather_add(
     aval, out_aval = ctx.avals_in[1], ctx.avals_out[0]
     if _is_empty(out_aval.shape):
         return _zeros(ctx, out_aval)
-    tangents, operand = _carried(tangents), _carried(operand)
-    identity = _carried(_constant(_identity(select_prim, aval), aval.dtype))
-    best = tf.fill(ctx.shape(out_aval.shape), identity)
-    result = tf.zeros(ctx.shape(out_aval.shape), tangents.dtype)
-    present = tf.ones(ctx.shape(aval.shape), tf.bool)
-    candidates = [
-        _candidates(ctx, x, aval.shape, window, out_aval.shape)
-        for x in (operand, tangents, present)
-    ]
     select = _on_arrays(ctx, _jaxpr(select_prim.bind, aval.dtype))
-    for x, tangent, here in zip(*candidates, strict=True):
-        (keep,) = select([best], [x])
-        keep = keep | ~here
-        best, result = tf.where(keep, best, x), tf.where(keep, result, tangent)
-    return cast(result, ctx.out)
+
+    def combine(a: Tensors, b: Tensors) -> Tensors:
+        (keep,) = select(a[:1], b[:1])
+        return [tf.where(keep, x, y) for x, y in zip(a, b, strict=True)]
+
+    identities = [_constant(_identity(select_prim, aval), aval.dtype), _constant(0, out_aval.dtype)]
+    _, result = _folded_in_order(ctx, combine, [operand, tangents], identities, aval.shape, window)
+    return result
 
 
 @register("select_and_scatter_add")
@@ -415,12 +425,13 @@ def _select_and_scatter_add(
     low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
     fill = _constant(_identity(select_prim, aval), aval.dtype)
     no_gaps = [0] * len(low)
-    operand = padded(ctx, operand, fill, aval.shape, low, high, no_gaps)
+    operand = padded(ctx, _carried(operand), fill, aval.shape, low, high, no_gaps)
     shape = [n + a + b for n, a, b in zip(aval.shape, low, high, strict=True)]
     window = dataclasses.replace(window, padding=((0, 0),) * len(low))
     zero = _constant(0, source_aval.dtype)
     out = _scattered(ctx, operand, shape, source, source_aval.shape, zero, window, select, scatter)
-    return padded(ctx, out, zero, shape, [-n for n in low], [-n for n in high], no_gaps)
+    out = padded(ctx, out, zero, shape, [-n for n in low], [-n for n in high], no_gaps)
+    return cast(out, ctx.out)
 
 
 @register("select_and_scatter")
@@ -440,7 +451,8 @@ def _select_and_scatter(
     scatter = jex_core.ClosedJaxpr(scatter_jaxpr, scatter_consts)
     shape, source_shape, _ = (aval.shape for aval in ctx.avals_in)
     window = _window(**params)
-    return _scattered(ctx, operand, shape, source, source_shape, init, window, select, scatter)
+    out = _scattered(ctx, operand, shape, source, source_shape, init, window, select, scatter)
+    return cast(out, ctx.out)
 
 
 def _scattered(
@@ -454,8 +466,11 @@ def _scattered(
     select: jex_core.ClosedJaxpr,
     scatter: jex_core.ClosedJaxpr,
 ) -> tf.Tensor:
-    """select_and_scatter of an operand of JAX's `shape`; padding is never picked."""
-    dtype, use_xla = operand.dtype, ctx.enable_xla and shape
+    """select_and_scatter of an operand of JAX's `shape`, in the carrier of its dtype.
+
+    Padding is never picked.
+    """
+    dtype, use_xla = dtypes.to_tf(select.in_avals[0].dtype), ctx.enable_xla and shape
     carrier = (_XLA_CARRIER if use_xla else _CARRIER).get(dtype)
     operand, source, init = (cast(x, carrier or dtype) for x in (operand, source, init))
     if _is_empty(source_shape):
@@ -475,7 +490,7 @@ def _scattered(
         out = _scattered_by_positions(
             ctx, operand, shape, source, source_shape, init, window, select, scatter
         )
-    return cast(out, dtype)
+    return out
 
 
 def _scattered_by_positions(
@@ -558,7 +573,10 @@ def _carried(x: tf.Tensor) -> tf.Tensor:
 
 
 def _constant(value: Any, dtype: Any) -> tf.Tensor:
-    return tf.constant(np.array(value).astype(dtype))
+    """A constant of a JAX dtype, in the carrier of that dtype."""
+    tf_dtype = dtypes.to_tf(dtype)
+    carrier = _CARRIER.get(tf_dtype, tf_dtype).as_numpy_dtype
+    return tf.constant(np.array(value).astype(dtype).astype(carrier))
 
 
 def _zeros(ctx: Context, aval: Any) -> tf.Tensor:
