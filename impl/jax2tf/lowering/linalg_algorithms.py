@@ -242,7 +242,15 @@ def nan_like(x: tf.Tensor) -> tf.Tensor:
 
 def _loop(count: tf.Tensor, step: Callable[..., Tensors], start: Tensors) -> Tensors:
     """Applies `step` `count` times to (0, ...) and drops the counter."""
-    return tf.while_loop(lambda k, *_: k < count, step, start)[1:]
+
+    def body(*state: tf.Tensor) -> Tensors:
+        following = step(*state)
+        for before, after in zip(state[1:], following[1:], strict=True):
+            # A broadcast against a range of unknown length loses what is known of the shape.
+            after.set_shape(before.shape)
+        return following
+
+    return tf.while_loop(lambda k, *_: k < count, body, start)[1:]
 
 
 def _reflector(x: tf.Tensor, k: tf.Tensor) -> Tensors:

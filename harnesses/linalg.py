@@ -1,0 +1,379 @@
+"""Linear algebra: factorisations, eigenvalues, solves.
+
+What is unique, or unique but for signs that LAPACK's conventions fix, is compared by value, in ULPs
+of the largest element. Eigenvectors and singular vectors are not: they are held against what
+defines them.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import jax.scipy.linalg as jsl
+import numpy as np
+from jax.lax import linalg
+
+from harnesses.harness import COMPLEX, Arg, Normal, Uniform, Values, define
+
+_F32, _F64, _C64 = np.dtype("float32"), np.dtype("float64"), np.dtype("complex64")
+_DTYPES = (_F32, _F64, *COMPLEX)
+_ULPS = 16
+
+
+def _values(seed: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        values = values + 1j * rng.standard_normal(shape)
+    return values.astype(dtype)
+
+
+def _adjoint(a: np.ndarray) -> np.ndarray:
+    return np.conj(np.swapaxes(a, -1, -2))
+
+
+def _regular(shape: tuple[int, ...], dtype: Any) -> Values:
+    """Square matrices far from singular."""
+    a = _values(1, shape, dtype)
+    return Values(a + 4 * np.eye(shape[-1], dtype=dtype), dtype)
+
+
+def _positive(shape: tuple[int, ...], dtype: Any) -> Values:
+    """Hermitian positive definite matrices."""
+    a = _values(2, shape, dtype)
+    return Values(a @ _adjoint(a) + np.eye(shape[-1], dtype=dtype), dtype)
+
+
+def _hermitian(shape: tuple[int, ...], dtype: Any) -> Values:
+    a = _values(3, shape, dtype)
+    return Values(a + _adjoint(a), dtype)
+
+
+# Properties: how far off, in ULPs of the largest element of what should be.
+
+
+def _ulps(actual: np.ndarray, expected: np.ndarray) -> float:
+    if np.array_equal(np.isnan(actual), np.isnan(expected)) and np.isnan(expected).all():
+        return 0.0
+    if actual.size == 0:
+        return 0.0
+    scale = np.abs(expected).max() or 1.0
+    return float(np.abs(actual - expected).max() / scale / np.finfo(expected.dtype).eps)
+
+
+def _unitary(q: np.ndarray) -> float:
+    return _ulps(_adjoint(q) @ q, np.broadcast_to(np.eye(q.shape[-1], dtype=q.dtype), _square(q)))
+
+
+def _square(q: np.ndarray) -> tuple[int, ...]:
+    return (*q.shape[:-2], q.shape[-1], q.shape[-1])
+
+
+def _check_eigh(args: tuple, expected: Any, actual: Any) -> float:
+    (a,), (vectors, values) = args, actual
+    if np.isnan(a).any():
+        return max(map(_ulps, actual, expected))
+    product = vectors * values[..., None, :] @ _adjoint(vectors)
+    return max(_ulps(product, a), _unitary(vectors), _ulps(values, expected[1]))
+
+
+def _check_svd(args: tuple, expected: Any, actual: Any) -> float:
+    (a,), (u, s, vh) = args, actual
+    if np.isnan(a).any():
+        return max(map(_ulps, actual, expected))
+    k = s.shape[-1]
+    product = u[..., :k] * s[..., None, :] @ vh[..., :k, :]
+    return max(_ulps(product, a), _unitary(u), _unitary(_adjoint(vh)), _ulps(s, expected[1]))
+
+
+def _check_eig(args: tuple, expected: Any, actual: Any) -> float:
+    """Results are values and then left, right or both eigenvectors; the order is anybody's."""
+    a, values = args[0].astype(actual[0].dtype), actual[0]
+    distance = np.abs(values[..., :, None] - expected[0][..., None, :])
+    apart = max(distance.min(-1).max(), distance.min(-2).max())
+    errors = [float(apart / np.abs(expected[0]).max() / np.finfo(values.dtype).eps)]
+    for i, vectors in enumerate(actual[1:]):
+        is_left = len(actual) == 3 and i == 0
+        matrix, factors = (_adjoint(a), np.conj(values)) if is_left else (a, values)
+        scaled = vectors * factors[..., None, :]
+        lengths = np.linalg.norm(vectors, axis=-2)
+        errors += [_ulps(matrix @ vectors, scaled), _ulps(lengths, np.ones_like(lengths))]
+    return max(errors)
+
+
+def _linalg(
+    primitive: str,
+    case: str,
+    fun: Callable[..., Any],
+    args: list[Arg],
+    dtype: Any = None,
+    ulps: int = _ULPS,
+    **more: Any,
+) -> None:
+    define(
+        primitive,
+        case,
+        fun,
+        args,
+        dtype=args[0].dtype if dtype is None else dtype,
+        ulps=ulps,
+        scale="array",
+        **more,
+    )
+
+
+for _dtype in _DTYPES:
+    for _name, _shape in {"": (4, 4), "batches": (2, 3, 3, 3), "one": (1, 1)}.items():
+        _linalg("cholesky", _name, linalg.cholesky, [_positive(_shape, _dtype)])
+        _linalg("eigh", _name, linalg.eigh, [_hermitian(_shape, _dtype)], check=_check_eigh)
+    for _name, _shape in {
+        "square": (4, 4),
+        "tall": (5, 3),
+        "wide": (3, 5),
+        "batches": (2, 3, 4, 3),
+        "one": (1, 1),
+        "no_rows": (0, 3),
+        "no_columns": (3, 0),
+        "no_batch": (0, 3, 3),
+    }.items():
+        _matrix = Normal(_shape, _dtype)
+        _linalg("lu", _name, linalg.lu, [_matrix])
+        for _full in (True, False):
+            _kind = f"{_name}_{'full' if _full else 'thin'}"
+            _linalg(
+                "qr",
+                _kind,
+                lambda a, full=_full: linalg.qr(a, full_matrices=full),
+                [_matrix],
+                params={"full_matrices": _full},
+            )
+            if _dtype in (_F32, _C64):
+                _linalg(
+                    "qr",
+                    f"{_kind}_pivoting",
+                    lambda a, full=_full: linalg.qr(a, pivoting=True, full_matrices=full),
+                    [_matrix],
+                    params={"full_matrices": _full, "pivoting": True},
+                )
+            if 0 not in _shape:
+                _linalg(
+                    "svd",
+                    _kind,
+                    lambda a, full=_full: linalg.svd(a, full_matrices=full),
+                    [_matrix],
+                    params={"full_matrices": _full},
+                    check=_check_svd,
+                    ulps=32,
+                )
+    _linalg(
+        "svd",
+        "values",
+        lambda a: linalg.svd(a, compute_uv=False),
+        [Normal((5, 3), _dtype)],
+        params={"compute_uv": False},
+    )
+    _linalg("lu", "singular", linalg.lu, [Values(np.ones((3, 3)), _dtype)])
+    _linalg("cholesky", "not_positive", linalg.cholesky, [Values([[1, 2], [2, 1]], _dtype)])
+    _linalg(
+        "cholesky",
+        "not_symmetrized",
+        lambda a: linalg.cholesky(a, symmetrize_input=False),
+        [_positive((4, 4), _dtype)],
+    )
+    _linalg(
+        "eigh",
+        "upper",
+        lambda a: linalg.eigh(a, lower=False, symmetrize_input=False),
+        [_hermitian((4, 4), _dtype)],
+        params={"lower": False},
+        check=_check_eigh,
+    )
+    _reflectors, _taus = np.linalg.qr(_values(4, (2, 5, 3), _dtype), mode="raw")
+    _packed = [Values(np.swapaxes(_reflectors, -1, -2), _dtype), Values(_taus, _dtype)]
+    _linalg("householder_product", "", linalg.householder_product, _packed)
+    for _left in (True, False):
+        for _transpose in (True, False):
+            _linalg(
+                "ormqr",
+                f"left_{_left}_transpose_{_transpose}".lower(),
+                lambda a, t, c, left=_left, transpose=_transpose: linalg.ormqr(
+                    a, t, c, left=left, transpose=transpose
+                ),
+                [*_packed, Normal((2, 5, 4) if _left else (2, 4, 5), _dtype)],
+                params={"left": _left, "transpose": _transpose},
+            )
+    for _side in (True, False):
+        for _lower in (True, False):
+            for _transpose in (True, False):
+                _linalg(
+                    "triangular_solve",
+                    f"left_{_side}_lower_{_lower}_transpose_{_transpose}".lower(),
+                    lambda a, b, side=_side, lower=_lower, transpose=_transpose: (
+                        linalg.triangular_solve(
+                            a, b, left_side=side, lower=lower, transpose_a=transpose
+                        )
+                    ),
+                    [
+                        _regular((2, 4, 4), _dtype),
+                        Normal((2, 4, 3) if _side else (2, 3, 4), _dtype),
+                    ],
+                    params={"left_side": _side, "lower": _lower, "transpose_a": _transpose},
+                )
+    for _conjugate in (True, False):
+        _linalg(
+            "triangular_solve",
+            f"unit_diagonal_conjugate_{_conjugate}".lower(),
+            lambda a, b, conjugate=_conjugate: linalg.triangular_solve(
+                a, b, left_side=True, unit_diagonal=True, conjugate_a=conjugate
+            ),
+            [_regular((4, 4), _dtype), Normal((4, 2), _dtype)],
+            params={"unit_diagonal": True, "conjugate_a": _conjugate},
+        )
+    _linalg("hessenberg", "", linalg.hessenberg, [Normal((5, 5), _dtype)])
+    _linalg("hessenberg", "batches", linalg.hessenberg, [Normal((2, 3, 3), _dtype)])
+    for _lower in (True, False):
+        _linalg(
+            "tridiagonal",
+            f"lower_{_lower}".lower(),
+            lambda a, lower=_lower: linalg.tridiagonal(a, lower=lower),
+            [_hermitian((2, 5, 5), _dtype)],
+            params={"lower": _lower},
+        )
+    for _name, _shape in {"": (5, 2), "one": (1, 2)}.items():
+        _linalg(
+            "tridiagonal_solve",
+            _name,
+            linalg.tridiagonal_solve,
+            [*([Normal((2, _shape[0]), _dtype)] * 3), Normal((2, *_shape), _dtype)],
+        )
+    for _left, _right in ((True, True), (False, True), (False, False)):
+        _linalg(
+            "eig",
+            f"left_{_left}_right_{_right}".lower(),
+            lambda a, left=_left, right=_right: linalg.eig(
+                a, compute_left_eigenvectors=left, compute_right_eigenvectors=right
+            ),
+            [_regular((2, 4, 4), _dtype)],
+            check=_check_eig,
+            ulps=64,
+        )
+    _linalg("schur", "", linalg.schur, [_regular((4, 4), _dtype)])
+
+for _dtype in (_F32, _F64):
+    _linalg(
+        "symmetric_product",
+        "",
+        lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=3.0, symmetrize_output=True),
+        [Normal((3, 5), _dtype), _hermitian((3, 3), _dtype)],
+    )
+    _linalg(
+        "cholesky_update",
+        "",
+        lambda r, w: linalg.cholesky_update(jnp.triu(r), w),
+        [_regular((4, 4), _dtype), Normal((4,), _dtype)],
+    )
+    for _name, _place in {"first": 0, "last": 2}.items():
+        _singular = np.tril(_values(6, (3, 3), _dtype))
+        _singular[_place, _place] = 0
+        _linalg(
+            "triangular_solve",
+            f"singular_{_name}",
+            lambda a, b: linalg.triangular_solve(a, b, left_side=True, lower=True),
+            [Values(_singular, _dtype), Normal((3, 2), _dtype)],
+        )
+for _dtype in (jnp.bfloat16, jnp.float16):
+    _linalg(
+        "triangular_solve",
+        "",
+        lambda a, b: linalg.triangular_solve(a, b, left_side=True, lower=True),
+        [_regular((4, 4), _dtype), Normal((4, 2), _dtype)],
+        ulps=2,
+    )
+for _dtype in (_F32, _C64):
+    _linalg("svd", "nan", linalg.svd, [Values([[np.nan, 1], [1, 2]], _dtype)], check=_check_svd)
+_linalg(
+    "tridiagonal_solve",
+    "singular",
+    linalg.tridiagonal_solve,
+    [*([Values([[0, 0, 0]], _F32)] * 3), Normal((1, 3, 1), _F32)],
+)
+_linalg(
+    "lu_pivots_to_permutation",
+    "",
+    lambda p: linalg.lu_pivots_to_permutation(p, 5),
+    [Values([[1, 1, 4], [3, 2, 2]], np.int32)],
+)
+_linalg("geqrf", "", lambda a: jnp.linalg.qr(a, mode="raw"), [Normal((2, 4, 3), _F32)])
+
+# jax.numpy.linalg and jax.scipy.linalg: name, case, function, arguments.
+
+_A, _B, _V = _regular((4, 4), _F32), Normal((4, 2), _F32), Normal((4,), _F32)
+_P, _H, _T = _positive((4, 4), _F32), _hermitian((4, 4), _F32), Normal((5, 3), _F32)
+_PUBLIC: list[tuple[str, str, Callable[..., Any], list[Arg]]] = [
+    ("linalg.cholesky", "upper", lambda a: jnp.linalg.cholesky(a, upper=True), [_P]),
+    ("linalg.cond", "", jnp.linalg.cond, [_A]),
+    ("linalg.cond", "one", lambda a: jnp.linalg.cond(a, p=1), [_A]),
+    ("linalg.cross", "", jnp.linalg.cross, [Normal((4, 3), _F32), Normal((4, 3), _F32)]),
+    ("linalg.det", "small", jnp.linalg.det, [Normal((2, 3, 3), _F32)]),
+    ("linalg.det", "", jnp.linalg.det, [_regular((2, 5, 5), _F32)]),
+    ("linalg.diagonal", "", jnp.linalg.diagonal, [_T]),
+    ("linalg.eigvalsh", "", jnp.linalg.eigvalsh, [_H]),
+    ("linalg.inv", "", jnp.linalg.inv, [_regular((2, 4, 4), _F32)]),
+    ("linalg.lstsq", "", lambda a, b: jnp.linalg.lstsq(a, b)[0], [_T, Normal((5, 2), _F32)]),
+    ("linalg.matmul", "", jnp.linalg.matmul, [_A, _B]),
+    ("linalg.matrix_norm", "", jnp.linalg.matrix_norm, [_T]),
+    ("linalg.matrix_norm", "nuc", lambda a: jnp.linalg.matrix_norm(a, ord="nuc"), [_T]),
+    ("linalg.matrix_power", "", lambda a: jnp.linalg.matrix_power(a, 3), [_A]),
+    ("linalg.matrix_power", "negative", lambda a: jnp.linalg.matrix_power(a, -2), [_A]),
+    ("linalg.matrix_rank", "", jnp.linalg.matrix_rank, [Values(np.ones((3, 4)), _F32)]),
+    ("linalg.matrix_transpose", "", jnp.linalg.matrix_transpose, [_T]),
+    ("linalg.multi_dot", "", lambda a, b: jnp.linalg.multi_dot([a, a, b]), [_A, _B]),
+    ("linalg.norm", "", jnp.linalg.norm, [_T]),
+    ("linalg.norm", "two", lambda a: jnp.linalg.norm(a, ord=2), [_T]),
+    ("linalg.norm", "infinite", lambda a: jnp.linalg.norm(a, ord=jnp.inf, axis=1), [_T]),
+    ("linalg.outer", "", jnp.linalg.outer, [_V, _V]),
+    ("linalg.pinv", "", jnp.linalg.pinv, [_T]),
+    ("linalg.pinv", "hermitian", lambda a: jnp.linalg.pinv(a, hermitian=True), [_P]),
+    ("linalg.qr", "r", lambda a: jnp.linalg.qr(a, mode="r"), [_T]),
+    ("linalg.slogdet", "", lambda a: tuple(jnp.linalg.slogdet(a)), [_regular((2, 4, 4), _F32)]),
+    ("linalg.slogdet", "qr", lambda a: tuple(jnp.linalg.slogdet(a, method="qr")), [_A]),
+    ("linalg.solve", "", jnp.linalg.solve, [_A, _B]),
+    ("linalg.solve", "complex", jnp.linalg.solve, [_regular((4, 4), _C64), Normal((4, 2), _C64)]),
+    ("linalg.svdvals", "", jnp.linalg.svdvals, [_T]),
+    ("linalg.tensordot", "", lambda a, b: jnp.linalg.tensordot(a, b, axes=1), [_A, _B]),
+    ("linalg.tensorinv", "", lambda a: jnp.linalg.tensorinv(a.reshape(2, 2, 4)), [_A]),
+    ("linalg.tensorsolve", "", jnp.linalg.tensorsolve, [_A, _V]),
+    ("linalg.trace", "", jnp.linalg.trace, [_A]),
+    ("linalg.vecdot", "", jnp.linalg.vecdot, [_A, _A]),
+    ("linalg.vector_norm", "", lambda a: jnp.linalg.vector_norm(a, ord=3, axis=1), [_T]),
+    ("block_diag", "", jsl.block_diag, [_A, _B]),
+    ("cho_factor", "", lambda a: jsl.cho_factor(a)[0], [_P]),
+    ("cho_solve", "", lambda a, b: jsl.cho_solve(jsl.cho_factor(a), b), [_P, _B]),
+    ("circulant", "", jsl.circulant, [_V]),
+    ("companion", "", jsl.companion, [Uniform((4,), _F32, 1, 2)]),
+    ("dft", "", lambda x: x[0] * jsl.dft(4), [_V]),
+    (
+        "eigh_tridiagonal",
+        "",
+        lambda d, e: jsl.eigh_tridiagonal(d, e, eigvals_only=True),
+        [_V, Normal((3,), _F32)],
+    ),
+    ("expm", "", jsl.expm, [Normal((3, 3), _F32)]),
+    ("expm", "complex", jsl.expm, [Normal((3, 3), _C64)]),
+    ("expm_frechet", "", lambda a: jsl.expm_frechet(a, a * a), [Normal((3, 3), _F32)]),
+    ("hankel", "", jsl.hankel, [_V]),
+    ("helmert", "", lambda x: x[0] * jsl.helmert(4), [_V]),
+    ("hilbert", "", lambda x: x[0] * jsl.hilbert(4), [_V]),
+    ("lu", "scipy", jsl.lu, [_T]),
+    ("lu", "permute_l", lambda a: jsl.lu(a, permute_l=True), [_T]),
+    ("lu_factor", "", jsl.lu_factor, [_A]),
+    ("lu_solve", "", lambda a, b: jsl.lu_solve(jsl.lu_factor(a), b, trans=1), [_A, _B]),
+    ("pascal", "", lambda x: x[0] * jsl.pascal(4), [_V]),
+    ("polar", "", lambda a: jsl.polar(a, method="svd"), [_A]),
+    ("solve", "positive", lambda a, b: jsl.solve(a, b, assume_a="pos"), [_P, _B]),
+    ("solve_triangular", "", lambda a, b: jsl.solve_triangular(a, b, trans="T"), [_A, _B]),
+    ("toeplitz", "", jsl.toeplitz, [_V]),
+    ("hessenberg", "calc_q", lambda a: jsl.hessenberg(a, calc_q=True), [_A]),
+]
+for _function, _case, _fun, _args in _PUBLIC:
+    _linalg(_function, f"public_{_case}".rstrip("_"), _fun, _args, ulps=64)
