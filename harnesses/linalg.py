@@ -305,6 +305,24 @@ _linalg(
 )
 _linalg("geqrf", "", lambda a: jnp.linalg.qr(a, mode="raw"), [Normal((2, 4, 3), _F32)])
 
+# Values that are hard to tell apart, and values of all sizes.
+_basis = np.linalg.qr(_values(5, (6, 6), _F64))[0]
+_close = np.array([1, 1 + 1e-9, 1 + 1e-7, 1.5, 2, 2 - 1e-12])
+_linalg(
+    "eigh",
+    "close_values",
+    linalg.eigh,
+    [Values(_basis * _close @ _basis.T, _F64)],
+    check=_check_eigh,
+)
+_linalg(
+    "svd",
+    "graded_values",
+    linalg.svd,
+    [Values(_basis * np.logspace(0, -14, 6) @ _basis[::-1], _F64)],
+    check=_check_svd,
+)
+
 # jax.numpy.linalg and jax.scipy.linalg: name, case, function, arguments.
 
 _A, _B, _V = _regular((4, 4), _F32), Normal((4, 2), _F32), Normal((4,), _F32)

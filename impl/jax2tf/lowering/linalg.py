@@ -187,9 +187,9 @@ def _eigh(
 ) -> list[tf.Tensor]:
     del sort_eigenvalues, algorithm  # TensorFlow sorts always; how is its own affair.
     a = a if lower else tf.linalg.matrix_transpose(a, conjugate=a.dtype.is_complex)
-    values, vectors = _if_finite(tf.linalg.eigh, a)
+    values, vectors = _if_finite(algorithms.eigh, a)
     start, end = subset_by_index or (0, a.shape[-1])
-    return [vectors[..., start:end], tf.math.real(values[..., start:end])]
+    return [vectors[..., start:end], values[..., start:end]]
 
 
 @register("svd")
@@ -205,10 +205,9 @@ def _svd(
     del algorithm  # TensorFlow has one of its own.
 
     def svd(a: tf.Tensor) -> list[tf.Tensor]:
-        if not compute_uv:
-            return [tf.linalg.svd(a, compute_uv=False)]
-        s, u, v = tf.linalg.svd(a, full_matrices=full_matrices)
-        return [s, u, tf.linalg.matrix_transpose(v, conjugate=v.dtype.is_complex)]
+        if compute_uv:
+            return list(algorithms.svd(a, full_matrices))
+        return [algorithms.singular_values(a)]
 
     results = _if_finite(svd, a)
     if subset_by_index:

@@ -9,6 +9,7 @@ and 8.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -232,6 +233,89 @@ def solve_tridiagonal(
     solution = tf.scan(substitute, rows, (zeros, zeros), reverse=True)[0]
     singular = tf.reduce_any(tf.equal(rows[0], 0), 0)[None, :, None]
     return tf.where(singular, nan_like(solution), solution)
+
+
+def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Eigenvalues, which are real, and eigenvectors of Hermitian matrices of any batch shape.
+
+    In double precision a step of Newton's method follows, because compiled code stops at single
+    precision: E is its correction X E of approximate eigenvectors X (Ogita and Aishima 2018).
+    """
+    values, x = tf.linalg.eigh(a)
+    # At once: in compiled code the values are real already, whatever their dtype claims.
+    values = tf.math.real(values)
+    if a.dtype not in (tf.float64, tf.complex128):
+        return values, x
+    lower = tf.linalg.band_part(a, -1, 0)
+    a = lower + _adjoint(tf.linalg.band_part(a, -1, 0) - tf.linalg.band_part(a, 0, 0))
+    inner = tf.matmul(x, tf.matmul(a, x), adjoint_a=True)
+    x = _corrected(x, inner, values)
+    return tf.reduce_sum(tf.math.real(tf.math.conj(x) * tf.matmul(a, x)), -2), x
+
+
+def svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
+    """U, s and V^H of matrices of any batch shape, as (s, U, V^H).
+
+    TensorFlow's op serves for real single precision. Compiled, it stops there for doubles too, and
+    knows no complex numbers: those take approximate right singular vectors, a step of Newton's
+    method as in `eigh`, and the QR factors of A V = U diag(s).
+    """
+    if a.dtype == tf.float32:
+        s, u, v = tf.linalg.svd(a, full_matrices=full_matrices)
+        return s, u, _adjoint(v)
+    if a.shape[-2] < a.shape[-1]:
+        s, u, vh = svd(_adjoint(a), full_matrices)
+        return s, _adjoint(vh), _adjoint(u)
+    v = _right_vectors(a) if a.dtype.is_complex else tf.linalg.svd(a)[2]
+    image = tf.matmul(a, v)
+    inner = tf.matmul(image, image, adjoint_a=True)
+    v = _corrected(v, inner, tf.math.real(tf.linalg.diag_part(inner)))
+    q, r = tf.linalg.qr(tf.matmul(a, v), full_matrices=full_matrices)
+    diagonal = tf.linalg.diag_part(r)
+    s = tf.abs(diagonal)
+    # Householder's R has a real diagonal of either sign, and LAPACK's s is not negative.
+    negative = tf.math.real(diagonal) < 0
+    vh = _adjoint(tf.where(negative[..., None, :], -v, v))
+    return s, q, vh
+
+
+def singular_values(a: tf.Tensor) -> tf.Tensor:
+    """The singular values of matrices of any batch shape, in descending order."""
+    if not a.dtype.is_complex:
+        return tf.linalg.svd(a, compute_uv=False)
+    n = min(a.shape[-2:])
+    r = tf.linalg.qr(a if a.shape[-2] >= a.shape[-1] else _adjoint(a))[1]
+    return tf.abs(tf.reverse(eigh(_jordan_wielandt(r))[0], [-1])[..., :n])
+
+
+def _right_vectors(a: tf.Tensor) -> tf.Tensor:
+    """Approximate right singular vectors of matrices with at least as many rows as columns.
+
+    The eigenvectors of [[0, R], [R^H, 0]] for its n largest eigenvalues, the singular values, are
+    [u; v] / sqrt(2). Those of zero are mixed, and QR completes what is left to a basis.
+    """
+    n = a.shape[-1]
+    vectors = tf.linalg.eigh(_jordan_wielandt(tf.linalg.qr(a)[1]))[1]
+    return tf.linalg.qr(tf.reverse(vectors[..., n:, n:], [-1]))[0]
+
+
+def _jordan_wielandt(r: tf.Tensor) -> tf.Tensor:
+    zero = tf.zeros_like(r)
+    upper, lower = tf.concat([zero, r], -1), tf.concat([_adjoint(r), zero], -1)
+    return tf.concat([upper, lower], -2)
+
+
+def _corrected(x: tf.Tensor, inner: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """Orthonormal vectors `x` made to diagonalise, where `inner` is the matrix in their basis."""
+    gap = values[..., None, :] - values[..., :, None]
+    gap = tf.cast(tf.where(tf.equal(gap, 0), tf.ones_like(gap) * math.inf, gap), x.dtype)
+    # Among values too close to tell apart any basis does; a large step would find none.
+    step = inner / gap
+    step = tf.where(tf.abs(step) < 0.1, step, tf.zeros_like(step))
+    step -= tf.linalg.band_part(step, 0, 0)
+    q, r = tf.linalg.qr(x + tf.matmul(x, step))
+    diagonal = tf.linalg.diag_part(r)
+    return q * tf.sign(diagonal)[..., None, :] if not x.dtype.is_complex else q
 
 
 def nan_like(x: tf.Tensor) -> tf.Tensor:
