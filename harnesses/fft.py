@@ -119,7 +119,7 @@ _PUBLIC: list[tuple[str, str, Callable[..., Any], Arg]] = [
     (
         "fftconvolve",
         "valid",
-        lambda x: jax.scipy.signal.fftconvolve(x, x[:, :3], mode="valid", axes=1),
+        lambda x: jax.scipy.signal.fftconvolve(x, x[:, :3], mode="valid", axes=[1]),
         _SIGNAL,
     ),
     ("stft", "", lambda x: jax.scipy.signal.stft(x, nperseg=8), Normal((32,), _F32)),

@@ -90,9 +90,9 @@ for _name, _place in _STARTS.items():
         )
 
 for _index_dtype in INTEGERS:
-    for _name, _place in {"inside": 2, "largest": jnp.iinfo(_index_dtype).max}.items():
+    for _name, _largest in {"inside": 2, "largest": jnp.iinfo(_index_dtype).max}.items():
         _case = f"start_{_index_dtype.name}_{_name}"
-        _start = Values(_place, _index_dtype)
+        _start = Values(_largest, _index_dtype)
         define(
             "dynamic_slice",
             _case,
@@ -449,7 +449,7 @@ define(
 define(
     "index_take",
     "",
-    lambda x, i, j: lax.index_take(x, (i, j), (0, 2)),
+    lambda x, i, j: lax.index_take(x, jnp.stack([i, j]), (0, 2)),
     [Normal(_CUBE, _F32), Values([0, 2], _I32), Values([4, 1], _I32)],
     dtype=_F32,
 )

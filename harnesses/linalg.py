@@ -5,7 +5,7 @@ of the largest element. Eigenvectors and singular vectors are not: they are held
 defines them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -105,7 +105,7 @@ def _linalg(
     primitive: str,
     case: str,
     fun: Callable[..., Any],
-    args: list[Arg],
+    args: Sequence[Arg],
     dtype: Any = None,
     ulps: int = _ULPS,
     **more: Any,

@@ -332,8 +332,8 @@ for _reduction in ("segment_sum", "segment_prod", "segment_min", "segment_max"):
                 [Normal((8,), _dtype), _SEGMENTS],
             )
         )
-for _function, _case, _fun, _argument in _PUBLIC:
-    define(_function, _case, _fun, _argument, dtype=_argument[0].dtype, ulps=_EXACT)
+for _public_name, _case, _fun, _argument in _PUBLIC:
+    define(_public_name, _case, _fun, _argument, dtype=_argument[0].dtype, ulps=_EXACT)
 
 # vmap gives batching dimensions.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -255,7 +255,9 @@ def _symmetric_product(
     return tf.cast(alpha, a.dtype) * product + tf.cast(beta, a.dtype) * c
 
 
-def _if_finite(factorise: Callable[[tf.Tensor], list[tf.Tensor]], a: tf.Tensor) -> list[tf.Tensor]:
+def _if_finite(
+    factorise: Callable[[tf.Tensor], Sequence[tf.Tensor]], a: tf.Tensor
+) -> list[tf.Tensor]:
     """The factors of the matrices in `a`; NaN, not an error, for one that is not finite."""
     finite = tf.reduce_all(tf.equal(a - a, 0), [-2, -1], keepdims=True)
     results = factorise(tf.where(finite, a, tf.zeros_like(a)))
