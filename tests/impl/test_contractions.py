@@ -1,0 +1,122 @@
+"""Which TensorFlow ops contractions, convolutions and windows become."""
+
+import collections
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+
+_NHWC = ("NHWC", "HWIO", "NHWC")
+_NO_COMPUTATION = {"Placeholder", "Const", "Identity", "IdentityN", "PreventGradient", "NoOp"}
+
+
+def _ops(fun, *shapes, dtype=tf.float32, enable_xla=True):
+    """How many ops of each type the graph of a converted function holds."""
+    specs = [tf.TensorSpec(shape, dtype) for shape in shapes]
+    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(*specs).graph
+    ops = collections.Counter(op.type for op in graph.get_operations())
+    return {name: n for name, n in ops.items() if name not in _NO_COMPUTATION}
+
+
+def _conv(strides=(1, 1), padding="SAME", **params):
+    params = {"dimension_numbers": _NHWC, **params}
+    return lambda x, w: lax.conv_general_dilated(x, w, strides, padding, **params)
+
+
+def _max_pool(x):
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize(
+    ("equation", "shapes", "expected"),
+    [
+        ("ik,kj->ij", [(3, 4), (4, 5)], {"MatMul": 1}),
+        ("ik,jk->ij", [(3, 4), (5, 4)], {"MatMul": 1}),
+        ("ki,kj->ij", [(4, 3), (4, 5)], {"MatMul": 1}),
+        ("btd,df->btf", [(2, 3, 4), (4, 5)], {"BatchMatMulV2": 1}),
+        ("btd,fd->btf", [(2, 3, 4), (5, 4)], {"BatchMatMulV2": 1}),
+        ("bhtd,bhsd->bhts", [(2, 3, 4, 5), (2, 3, 6, 5)], {"BatchMatMulV2": 1}),
+        ("bthd,bshd->bhts", [(2, 4, 3, 5), (2, 6, 3, 5)], {"BatchMatMulV2": 1, "Transpose": 2}),
+    ],
+)
+def test_a_contraction_is_one_product(equation, shapes, expected, enable_xla):
+    ops = _ops(lambda a, b: jnp.einsum(equation, a, b), *shapes, enable_xla=enable_xla)
+    assert ops == expected
+
+
+def test_a_precision_that_matmul_cannot_be_told_is_told_xla():
+    fun = lambda a, b: lax.dot(a, b, precision="highest")  # noqa: E731
+    assert _ops(fun, (3, 4), (4, 5)) == {"XlaDotV2": 1}
+    assert _ops(fun, (3, 4), (4, 5), enable_xla=False) == {"MatMul": 1}
+    assert _ops(fun, (3, 4), (4, 5), dtype=tf.bfloat16) == {"MatMul": 1}
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize(
+    ("fun", "shapes", "expected"),
+    [
+        (_conv((2, 2)), [(1, 8, 8, 3), (3, 3, 3, 4)], {"Conv2D": 1}),
+        (_conv(padding=((1, 2), (0, 1))), [(1, 8, 8, 3), (3, 3, 3, 4)], {"Conv2D": 1}),
+        (_conv(rhs_dilation=(2, 2)), [(1, 8, 8, 3), (3, 3, 3, 4)], {"Conv2D": 1}),
+        (_conv(feature_group_count=2), [(1, 8, 8, 4), (3, 3, 2, 4)], {"Conv2D": 1}),
+        (
+            _conv(feature_group_count=4),
+            [(1, 8, 8, 4), (3, 3, 1, 4)],
+            {"DepthwiseConv2dNative": 1, "Transpose": 1},
+        ),
+        (
+            _conv(dimension_numbers=("NCHW", "OIHW", "NCHW")),
+            [(1, 3, 8, 8), (4, 3, 3, 3)],
+            {"Conv2D": 1, "Transpose": 3},
+        ),
+        (
+            lambda x, w: lax.conv_transpose(x, w, (2, 2), "SAME"),
+            [(1, 8, 8, 3), (3, 3, 3, 4)],
+            {"Conv2DBackpropInput": 1, "ReverseV2": 1, "Transpose": 1},
+        ),
+    ],
+)
+def test_a_convolution_is_one_op(fun, shapes, expected, enable_xla):
+    assert _ops(fun, *shapes, enable_xla=enable_xla) == expected
+
+
+def test_the_name_of_a_padding_is_found_again():
+    converted = jax2tf.convert(_conv((2, 2)))
+    specs = [tf.TensorSpec((1, 8, 8, 3)), tf.TensorSpec((3, 3, 3, 4))]
+    graph = tf.function(converted, autograph=False).get_concrete_function(*specs).graph
+    (conv,) = (op for op in graph.get_operations() if op.type == "Conv2D")
+    assert conv.get_attr("padding") == b"SAME"
+
+
+def test_what_has_no_standard_op_is_one_of_xla_or_composed():
+    fun = _conv(padding="VALID", batch_group_count=2)
+    shapes = [(2, 8, 8, 3), (3, 3, 3, 4)]
+    assert _ops(fun, *shapes)["XlaConvV2"] == 1
+    without = _ops(fun, *shapes, enable_xla=False)
+    assert without["Conv2D"] == 1
+    assert not any(op.startswith("Xla") for op in without)
+
+
+def test_pooling_without_xla_is_one_op():
+    assert _ops(_max_pool, (1, 8, 8, 3), enable_xla=False) == {"MaxPool": 1}
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+def test_pooling_with_xla_knows_what_max_pool_does_not(value):
+    x = np.full((1, 4, 4, 1), value, np.float32)
+    np.testing.assert_array_equal(jax2tf.convert(_max_pool)(x), jax.jit(_max_pool)(x))
+
+
+def test_a_long_window_takes_few_ops():
+    fun = lambda x: lax.reduce_window(x, 0, lax.add, (1000,), (1,), "VALID")  # noqa: E731
+    ops = _ops(fun, (3000,), dtype=tf.int32, enable_xla=False)
+    assert sum(ops.values()) < 100
+    x = np.arange(3000, dtype=np.int32)
+    np.testing.assert_array_equal(jax2tf.convert(fun, enable_xla=False)(x), jax.jit(fun)(x))
