@@ -10,12 +10,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harnesses.engine import results
+from harnesses.engine import results, retirement
 from harnesses.engine.adapter import check_exists
 from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.judge import Judge
 from harnesses.engine.options import selection
 from harnesses.engine.results import Row
+from harnesses.engine.retirement import Retirement
 from harnesses.engine.watchdog import Watchdog
 from harnesses.harness import all_harnesses
 from limitations import ledger
@@ -37,6 +38,7 @@ class Matrix:
         self._worker = worker
         self._closing = contextlib.ExitStack()
         self._timeout = options.cell_timeout
+        self._memory = options.worker_memory
         self._results = None if options.results is None else Path(options.results)
         self._limitations = ledger.load(options.ledger and Path(options.ledger))
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))
@@ -49,9 +51,16 @@ class Matrix:
 
     def run(self, cell: Cell) -> tuple[Row, str | None]:
         """Runs a cell under the watchdog; returns its row, and what is wrong if it is red."""
+        self._retirement.consider()
         judge = self._judge  # imports TensorFlow, on the watch of no cell
         with self._watchdog.watching():
             return self._judged(cell, judge.run(cell))
+
+    def retired(self, worker: str) -> bool:
+        """Whether a worker that ended only made place for a new one; takes note of its time."""
+        seconds = retirement.seconds_of(self.scratch / worker)
+        self.seconds += seconds or 0.0
+        return seconds is not None
 
     def lost(self, cell: Cell, worker: str) -> tuple[Row, str | None]:
         """As `run`, for a cell whose worker died over it."""
@@ -102,6 +111,11 @@ class Matrix:
     @functools.cached_property
     def _versions(self) -> Row:
         return results.versions(self.impl)
+
+    @functools.cached_property
+    def _retirement(self) -> Retirement:
+        note = None if self._scratch is None else self.scratch / self._worker
+        return Retirement(note, self._memory)
 
     @functools.cached_property
     def _watchdog(self) -> Watchdog:

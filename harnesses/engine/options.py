@@ -29,6 +29,7 @@ def add_options(add: Callable[..., Any]) -> None:
     add("--ledger", metavar="FOLDER", help="its limitations (default: those of jax2tf)")
     add("--results", metavar="FILE", help="where rows go (default: reports/results/DEVICE.jsonl)")
     add("--cell-timeout", type=float, default=120, metavar="SECONDS", help="ends a cell that hangs")
+    add("--worker-memory", type=float, default=3, metavar="GIB", help="replaces a larger worker")
 
 
 def selection(options: Any) -> Selection:

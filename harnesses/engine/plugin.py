@@ -2,7 +2,8 @@
 
 `tests/conftest.py` takes these hooks, so `pytest tests/test_matrix.py` and `python -m harnesses
 run` (which calls pytest) are the same run. With `-n` pytest-xdist spreads the cells over worker
-processes; a worker that dies, or that the watchdog ends, costs the one cell that it was running.
+processes; a worker that dies, or that the watchdog ends, costs the one cell that it was running,
+and one that has grown too large is replaced at the cost of none.
 """
 
 import textwrap
@@ -129,6 +130,10 @@ class Gatherer:
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> None:
         """xdist, when a worker died while it ran `crashitem`; the other items go on elsewhere."""
+        if self.matrix.retired(report.node.gateway.id):
+            report.outcome = "rerun"
+            sched.mark_test_pending(crashitem)
+            return
         cell = self.matrix.cells.get(crashitem.partition(_TEST)[2].removesuffix("]"))
         if cell is None:
             return

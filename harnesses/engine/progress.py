@@ -18,6 +18,7 @@ class ProgressBar:
         self.console = console
         self.matrix: Matrix | None = None
         self._counts: collections.Counter[str] = collections.Counter()
+        self._tenths = 0
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -41,6 +42,15 @@ class ProgressBar:
             self._counts[row["outcome"]] += 1
             counts = " ".join(f"{outcome} {n}" for outcome, n in self._counts.most_common())
             self._bar.update(self._task, advance=1, counts=counts)
+            self._print_milestone(counts)
+
+    def _print_milestone(self, counts: str) -> None:
+        """A line at each tenth of the run, where a bar that moves would not be seen."""
+        assert self.matrix is not None
+        done, total = self._counts.total(), len(self.matrix.cells)
+        if not self.console.is_terminal and done < total and done * 10 // total > self._tenths:
+            self._tenths = done * 10 // total
+            self.console.print(f"{done}/{total} cells: {counts}", highlight=False)
 
     def pytest_collectreport(self, report: Any) -> None:
         if report.failed:

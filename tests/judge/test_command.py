@@ -1,6 +1,7 @@
 """`python -m harnesses` as a user runs it: exit status, words, and workers that die."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,19 @@ def test_lost_worker_costs_one_cell(harnesses, fake, outcome, message):
     command = "--name remat2_bfloat16 --device cpu --mode eager --lowering xla -n 0"
     assert f"{outcome}: {message}; no limitation declares it" in process.stdout
     assert f"python -m harnesses run {command}" in process.stdout
+
+
+def test_worker_that_has_grown_is_replaced_at_the_cost_of_no_cell(harnesses):
+    dtypes = ("bfloat16", "float16", "float32", "float64")
+    names = [f"--name=remat2_{dtype}" for dtype in dtypes]
+    # Every worker holds more than that, so each takes the one cell without which it would be idle.
+    process, rows = harnesses("run", *names, "--mode=eager", "--worker-memory=0.01", "-n1")
+    assert process.returncode == 0, process.stdout
+    assert set(rows) == {f"remat2_{dtype}" for dtype in dtypes}
+    assert {row["outcome"] for row in rows.values()} == {"pass"}
+    summary = re.search(r"4 cells \(4 pass\);.* ([\d.]+) s of processor time", process.stdout)
+    assert summary
+    assert float(summary[1]) > 4 * 1.0  # four processes imported JAX and TensorFlow
 
 
 def test_empty_selection_is_a_failure(harnesses):
