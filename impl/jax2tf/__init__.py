@@ -1,12 +1,14 @@
-"""JAX functions as TensorFlow graphs."""
+"""JAX functions as TensorFlow graphs, and TensorFlow functions inside JAX."""
 
 from __future__ import annotations
 
 import jax2tf.lowering as _lowering  # registers every rule
+from jax2tf.call_tf import call_tf
 from jax2tf.convert import convert
 from jax2tf.dims import PolyShape
 from jax2tf.dtypes import dtype_of_val
 from jax2tf.errors import (
+    CallTfError,
     ConversionError,
     NotDifferentiableError,
     UnsupportedDtypeError,
@@ -14,11 +16,13 @@ from jax2tf.errors import (
 )
 
 __all__ = [
+    "CallTfError",
     "ConversionError",
     "NotDifferentiableError",
     "PolyShape",
     "UnsupportedDtypeError",
     "UnsupportedPrimitiveError",
+    "call_tf",
     "convert",
     "dtype_of_val",
 ]

@@ -15,6 +15,7 @@ from jax.extend import core as jex_core
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python.eager import record as _tf_record
+from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
 from tensorflow.python.framework import ops as _tf_ops
 from tensorflow.python.ops import control_flow_util as _tf_control_flow_util
 from tensorflow.python.trackable import data_structures as _tf_data_structures
@@ -133,3 +134,12 @@ def is_implemented_by_jax(primitive: jex_core.Primitive) -> bool:
     """
     function = getattr(primitive.impl, "func", primitive.impl)  # opens a functools.partial
     return (getattr(function, "__module__", None) or "jaxlib").startswith(("jax._src", "jaxlib"))
+
+
+def is_stateful_op(op: str) -> bool:
+    """Whether TensorFlow keeps an op of this type although nobody uses its results.
+
+    A node of a graph's inner function names its type alone, and only the registry knows more.
+    """
+    definition = _tf_op_def_registry.get(op)
+    return definition is not None and bool(definition.is_stateful)

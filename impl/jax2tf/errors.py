@@ -1,4 +1,4 @@
-"""The exceptions of this package. All of them are raised at conversion, before anything runs."""
+"""The exceptions of this package. All of them are raised before anything runs."""
 
 from __future__ import annotations
 
@@ -31,3 +31,7 @@ class UnsupportedDtypeError(ConversionError, TypeError):
 
 class NotDifferentiableError(ConversionError, ValueError):
     """A function that TensorFlow asked the gradient of, and JAX has none for."""
+
+
+class CallTfError(ValueError):
+    """A TensorFlow function that JAX or XLA cannot do with what was asked for."""

@@ -64,9 +64,23 @@ def differentiable(
 
     @tf.custom_gradient
     def with_vjp(*tensors: tf.Tensor) -> Any:
-        return way(trace, lower, tensors, name)
+        results, gradient = way(trace, lower, tensors, name)
+        return results, _beside_variables(gradient) if trace.calls_tensorflow else gradient
 
     return list(with_vjp(*args))
+
+
+def _beside_variables(gradient: Callable[..., Gradients]) -> Callable[..., Any]:
+    """The gradient of a function that reads variables of TensorFlow's, through call_tf.
+
+    JAX differentiates with respect to arguments, and the variables are none.
+    """
+
+    def with_variables(*cotangents: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
+        gradients = gradient(*cotangents)
+        return (gradients, [None] * len(variables)) if variables else gradients
+
+    return with_variables
 
 
 def _with_recomputation(

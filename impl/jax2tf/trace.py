@@ -72,6 +72,11 @@ class Trace:
         """
         return self.cached("use_counts", lambda: _count_uses(self.jaxpr.jaxpr))
 
+    @property
+    def calls_tensorflow(self) -> bool:
+        """Whether there is a call_tf in the jaxpr."""
+        return "call_tf" in self.primitives()
+
     def primitives(self) -> frozenset[str]:
         """The names of all primitives in the jaxpr, inner ones too."""
         return self.cached("primitives", lambda: frozenset(_primitives(self.jaxpr.jaxpr, set())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jax2tf.lowering import (
     arrays,
+    call_tf,
     callbacks,
     calls,
     contractions,
@@ -29,6 +30,7 @@ from jax2tf.lowering.interpreter import Lowering
 __all__ = [
     "Lowering",
     "arrays",
+    "call_tf",
     "callbacks",
     "calls",
     "contractions",

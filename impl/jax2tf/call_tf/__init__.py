@@ -1,0 +1,17 @@
+"""`call_tf`: a TensorFlow function as a function of JAX, under every transformation.
+
+The way of a call, one module a step:
+
+    call.py         the public function: pytrees, which values are operands
+    primitive.py    the one JAX primitive: what impl, jvp, transpose, vmap and tracing do
+    functions.py    a TensorFlow function of flat tensors; its trace for a signature
+    derived.py      what is derived from one: its jvp, its vjp, itself over a batch
+    exchange.py     arrays as tensors and back, without a copy where both share memory
+    embedding.py    TensorFlow's XLA compilation of a signature inside JAX's module
+"""
+
+from __future__ import annotations
+
+from jax2tf.call_tf.call import call_tf
+
+__all__ = ["call_tf"]

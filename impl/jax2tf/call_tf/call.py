@@ -1,0 +1,131 @@
+"""The public function: pytrees, which values are operands, the tree of the results."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf import dtypes
+from jax2tf.call_tf import exchange
+from jax2tf.call_tf.functions import Options, Root
+from jax2tf.call_tf.primitive import call_tf_p
+from jax2tf.errors import CallTfError
+
+
+class _Unspecified:
+    def __repr__(self) -> str:
+        return "unspecified"
+
+
+UNSPECIFIED = _Unspecified()
+
+
+def call_tf(
+    callable_tf: Callable[..., Any],
+    has_side_effects: bool = True,
+    ordered: bool = False,
+    output_shape_dtype: Any = UNSPECIFIED,
+    call_tf_graph: bool = False,
+    *,
+    compile: bool = True,
+) -> Callable[..., Any]:
+    """Makes a TensorFlow function callable from JAX, under every transformation.
+
+    Outside of jax.jit TensorFlow runs it eagerly; on one device arrays share their memory with the
+    tensors. Inside (jit, scan, while_loop, cond, remat), TensorFlow compiles it with XLA and the
+    result becomes part of JAX's module. TensorFlow differentiates it, in reverse and in forward
+    mode, to any order: custom gradients hold, integers have none, arguments that are not connected
+    have zeros. vmap is tf.vectorized_map, or a loop where that has no rule for an op.
+
+    >>> import jax.numpy as jnp
+    >>> f = call_tf(lambda x: {"y": tf.math.cos(x)})
+    >>> jax.jit(lambda x: jnp.sin(f(x)["y"]))(1.0)
+    Array(0.51439524, dtype=float32, weak_type=True)
+
+    Variables that the function captures are read whenever it runs, also when a compiled module
+    does: a host callback copies them then, so pass large ones as arguments where speed matters.
+    They are no arguments of JAX's: gradients with respect to them do not exist there. Writing to a
+    variable works eagerly and with compile=False. A derivative computes the function again: random
+    numbers of a stateful generator will differ.
+
+    Args:
+      callable_tf: a function of TensorFlow values, a tf.function, a ConcreteFunction, a signature
+        of a SavedModel, a Keras model. It takes pytrees of tensors and returns one.
+      has_side_effects: whether a staged call stays where nobody uses its results. Only a function
+        that has stateful ops is kept for it.
+      ordered: whether staged calls with side effects keep their order. Needs has_side_effects.
+      output_shape_dtype: what the function returns, as a pytree of values with shape and dtype
+        (jax.ShapeDtypeStruct). Needed only where TensorFlow cannot tell the shapes before the run.
+      call_tf_graph: never compile it into JAX's module: it can then be staged by jax2tf.convert
+        alone, for functions that XLA does not compile.
+      compile: False runs staged calls on the host, eagerly, through a callback: for functions that
+        XLA does not compile.
+
+    Returns:
+      A function of JAX values; of tensors, tf.Variables and numpy arrays too, by their value.
+
+    The result raises, when called: CallTfError for what JAX or XLA cannot do with the function,
+    naming it and the cause; what TensorFlow raises, with a note that names the function.
+    """
+    if not callable(callable_tf):
+        raise TypeError(
+            f"jax2tf.call_tf: callable_tf should be a function, got {type(callable_tf).__name__}"
+        )
+    if ordered and not has_side_effects:
+        raise ValueError("jax2tf.call_tf: ordered=True needs has_side_effects=True")
+    name = getattr(callable_tf, "__name__", None) or type(callable_tf).__name__
+    output = None if output_shape_dtype is UNSPECIFIED else _specs(output_shape_dtype)
+    options = Options(has_side_effects, ordered, call_tf_graph, compile, output)
+    functions: dict[Any, Root] = {}
+    lock = threading.Lock()
+
+    def function_of(in_tree: Any) -> Root:
+        with lock:
+            return functions.setdefault(in_tree, Root(callable_tf, in_tree, name, options))
+
+    @functools.wraps(callable_tf, updated=())
+    def called_tf(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = jax.tree.flatten((args, kwargs))
+        function = functions.get(in_tree) or function_of(in_tree)
+        operands = [x if isinstance(x, jax.Array) else _operand(x, name) for x in leaves]
+        function.forget_tree()
+        results = call_tf_p.bind(*operands, function=function)
+        tree = function.out_tree(lambda: [jax.typeof(x) for x in operands])
+        return jax.tree.unflatten(tree, results)
+
+    return called_tf
+
+
+def _operand(value: Any, name: str) -> Any:
+    """A value that JAX takes: tensors and variables are read."""
+    if isinstance(value, bool | int | float | complex):
+        return value
+    try:
+        dtype = dtypes.jax_dtype(value)
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"jax2tf.call_tf({name}): argument: {error}") from None
+    if isinstance(value, tf.Tensor | tf.Variable):
+        if not tf.executing_eagerly():
+            raise TypeError(
+                f"jax2tf.call_tf({name}): got a symbolic tensor; call_tf takes JAX values. Call "
+                "the TensorFlow function itself, or convert the JAX function around it"
+            )
+        tensor = tf.convert_to_tensor(value)
+        return exchange.to_array(exchange.canonical(tensor, f"jax2tf.call_tf({name}): argument"))
+    return np.asarray(value, dtype)
+
+
+def _specs(output: Any) -> Any:
+    try:
+        return jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype), output)
+    except AttributeError:
+        raise CallTfError(
+            "jax2tf.call_tf: output_shape_dtype should be a pytree of values with shape and dtype, "
+            f"got {output!r}"
+        ) from None

@@ -1,0 +1,201 @@
+"""A staged call: TensorFlow's own XLA compilation of a signature, inside JAX's module.
+
+TensorFlow compiles its graph to HLO; JAX turns that into StableHLO of its own version and the call
+becomes a call of that function. Values that the graph captures (variables, large constants) are
+parameters of it, after the arguments. A host callback reads them whenever the module runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax.experimental import io_callback
+from jax.extend import core as jex_core
+from jax.extend import mlir as jex_mlir
+from jax.interpreters import mlir
+
+from jax2tf import dims, dtypes
+from jax2tf.call_tf import exchange
+from jax2tf.call_tf.functions import Function, Signature
+from jax2tf.errors import CallTfError
+
+# TensorFlow's names of the platforms that JAX lowers for.
+_PLATFORMS = {"cpu": "CPU", "cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
+
+
+def register(primitive: jex_core.Primitive) -> None:
+    """Makes the lowering to JAX's module known: once a signature and module."""
+    mlir.register_lowering(primitive, _lower, inline=False)
+
+
+def output_specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:
+    """Shapes and dtypes of the results of a staged call.
+
+    Raises:
+      CallTfError: TensorFlow cannot tell the shapes before the run.
+    """
+    tensors = signature.outputs
+    shapes: Any = [t.shape for t in tensors]
+    if not signature.has_static_outputs:
+        shapes = _stated_shapes(signature) or _compiled_shapes(signature)
+    return [
+        jax.ShapeDtypeStruct(tuple(shape), dtypes.jax_dtype(tensor))
+        for shape, tensor in zip(shapes, tensors, strict=True)
+    ]
+
+
+def _stated_shapes(signature: Signature) -> list[tuple[Any, ...]] | None:
+    """The shapes of output_shape_dtype, with its symbolic dimensions."""
+    stated = signature.function.options.output
+    return None if stated is None else [spec.shape for spec in jax.tree.leaves(stated)]
+
+
+def _compiled_shapes(signature: Signature) -> list[tuple[int, ...]]:
+    """The shapes that XLA finds where TensorFlow's shape inference does not."""
+    if not signature.function.options.compile or not all(
+        dims.is_static(aval.shape) for aval in signature.avals
+    ):
+        raise _unknown_shapes(signature, [t.shape for t in signature.outputs])
+    with mlir.make_ir_context():
+        module = mlir.ir.Module.parse(_compiled(signature, jax.default_backend()))
+        return _result_shapes(module, signature)
+
+
+def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
+    signature = function.signature(ctx.avals_in)
+    if function.options.call_tf_graph:
+        raise CallTfError(
+            f"jax2tf.call_tf({function.name}, call_tf_graph=True): TensorFlow's graph can be "
+            "called where there is TensorFlow to call it: in eager JAX, and in what jax2tf.convert "
+            "makes of the function. To stage it with jax.jit, leave call_tf_graph out"
+        )
+    if not function.options.compile:
+        return _lower_to_callback(ctx, operands, function)
+    platforms = ctx.platforms or ctx.module_context.platforms
+    if len(platforms) != 1:
+        raise CallTfError(
+            f"jax2tf.call_tf({function.name}): TensorFlow compiles it for one platform, but JAX "
+            f"lowers for {', '.join(platforms)}; export for one platform at a time"
+        )
+    serialized = _compiled(signature, platforms[0])
+    captured = _read_captured(ctx, signature)
+    with ctx.module_context.context:
+        module = mlir.ir.Module.parse(serialized)
+        _result_shapes(module, signature)
+        types = _main(module).type.results
+        symbol = f"call_tf_{re.sub('[^A-Za-z0-9_]+', '_', function.name)}"
+        callee = mlir.merge_mlir_modules(ctx.module_context.module, symbol, module)
+        call = mlir.ir.Operation.create(
+            "func.call",
+            results=types,
+            operands=[*operands, *captured],
+            attributes={"callee": mlir.ir.FlatSymbolRefAttr.get(callee)},
+        )
+    return list(call.results)
+
+
+def _read_captured(ctx: Any, signature: Signature) -> Sequence[Any]:
+    """What the graph captures, read by the host each time the module runs."""
+    readers = signature.captured()
+    if not readers:
+        return []
+    specs = [spec for spec, _ in readers]
+
+    def read() -> list[Any]:
+        return jax.pure_callback(lambda: [value() for _, value in readers], specs)
+
+    without_arguments = ctx.replace(avals_in=[], avals_out=None, primitive=None)
+    return mlir.lower_fun(read)(without_arguments)
+
+
+def _lower_to_callback(ctx: Any, operands: Sequence[Any], function: Function) -> Sequence[Any]:
+    """A call that runs TensorFlow on the host, eagerly, whenever the module runs."""
+    specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_out]
+    x64 = jax.config.read("jax_enable_x64")
+
+    def on_host(*arrays: Any) -> list[np.ndarray]:
+        # The thread is the runtime's, which has the default configuration of JAX.
+        with jax.enable_x64(x64):
+            tensors = [exchange.to_tensor(np.asarray(a)) for a in arrays]
+            return [r.numpy() for r in function.run(tensors)]
+
+    def call(*arrays: Any) -> Any:
+        if function.signature(ctx.avals_in).has_effects:
+            return io_callback(on_host, specs, *arrays, ordered=function.options.ordered)
+        return jax.pure_callback(on_host, specs, *arrays)
+
+    return mlir.lower_fun(call)(ctx, *operands)
+
+
+def _compiled(signature: Signature, platform: str) -> bytes:
+    """The signature's StableHLO for a platform, in the version of this JAX."""
+    return signature.compiled(platform, lambda: _compile(signature, platform))
+
+
+def _compile(signature: Signature, platform: str) -> bytes:
+    name = signature.function.name
+    if signature.writes:
+        raise CallTfError(
+            f"jax2tf.call_tf({name}): it writes to {', '.join(signature.writes)}, which compiled "
+            "JAX cannot do. Pass the value in and return the new one, call it outside of jax.jit, "
+            "or use call_tf(..., compile=False)"
+        )
+    platform_name = _PLATFORMS.get(platform, platform.upper())
+    try:
+        ir = signature.traced.experimental_get_compiler_ir(*signature.specs)
+        hlo = ir(stage="hlo_serialized", platform_name=platform_name)
+    except (ValueError, tf.errors.OpError) as error:
+        raise _not_compilable(name, str(error)) from error
+    return jex_mlir.hlo_to_stablehlo(hlo)
+
+
+def _not_compilable(name: str, message: str) -> CallTfError:
+    ops = re.findall(r"(\w+) \(No registered '\w+' OpKernel", message)
+    constant = re.search(
+        r"Input (\d+) to node `(\S+)` with op (\w+) must be a compile-time", message
+    )
+    if ops:
+        what = f"XLA has no {', '.join(dict.fromkeys(ops))}"
+    elif constant:
+        index, node, op = constant.groups()
+        what = (
+            f"input {index} of {op} ('{node}') is a shape or dimension that depends on the values "
+            "of arguments"
+        )
+    else:
+        what = message.split("tf2xla conversion failed")[0].strip()
+    return CallTfError(
+        f"jax2tf.call_tf({name}): TensorFlow cannot compile it for jax.jit: {what}. Call it "
+        "outside of jax.jit, or run it on the host under jax.jit with call_tf(..., compile=False)"
+    )
+
+
+def _main(module: Any) -> Any:
+    (main,) = (
+        op
+        for op in module.body.operations
+        if mlir.ir.StringAttr(op.attributes["sym_name"]).value == "main"
+    )
+    return main
+
+
+def _result_shapes(module: Any, signature: Signature) -> list[tuple[int, ...]]:
+    types = [mlir.ir.RankedTensorType(t) for t in _main(module).type.results]
+    if not all(t.has_static_shape for t in types):
+        raise _unknown_shapes(signature, types)
+    return [tuple(t.shape) for t in types]
+
+
+def _unknown_shapes(signature: Signature, known: Sequence[Any]) -> CallTfError:
+    shapes = ", ".join(map(str, known))
+    return CallTfError(
+        f"jax2tf.call_tf({signature.function.name}): the shapes of its results depend on values, "
+        f"and jax.jit needs them before the run: all that is known is {shapes}. Make them "
+        "static (pad to a size), call it outside of jax.jit, or run it on the host under jax.jit "
+        "with call_tf(..., compile=False, output_shape_dtype=...)"
+    )

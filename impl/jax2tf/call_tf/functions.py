@@ -1,0 +1,282 @@
+"""A TensorFlow function of flat tensors, and its trace for each signature."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import re
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf import arguments, compat, dims, dtypes
+from jax2tf.call_tf.exchange import canonical
+from jax2tf.errors import CallTfError
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What call_tf was told about a function.
+
+    Attributes:
+      has_side_effects: a call is kept even if nobody uses its results.
+      ordered: such calls stay in their order.
+      call_tf_graph: it is called as TensorFlow graph, never compiled into JAX's module.
+      compile: whether staged calls are compiled by XLA; False runs them on the host.
+      output: what it returns, as a pytree of jax.ShapeDtypeStruct, or None.
+    """
+
+    has_side_effects: bool = True
+    ordered: bool = False
+    call_tf_graph: bool = False
+    compile: bool = True
+    output: Any = None
+
+
+class Function(abc.ABC):
+    """A TensorFlow function of flat tensors that returns a flat list of tensors."""
+
+    def __init__(self, name: str, options: Options):
+        self.name = name
+        self.options = options
+        self._derived: dict[Hashable, Any] = {}
+        self._lock = threading.RLock()
+
+    @abc.abstractmethod
+    def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The results, eagerly or in the graph that is being made."""
+
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What is derived from this function under `key`, made once."""
+        try:
+            return self._derived[key]
+        except KeyError:
+            with self._lock:
+                if key not in self._derived:
+                    self._derived[key] = make()
+                return self._derived[key]
+
+    def signature(self, avals: Sequence[Any]) -> Signature:
+        """The trace for arguments of these shapes and dtypes, made by the first caller."""
+        types = tuple((tuple(map(str, aval.shape)), aval.dtype) for aval in avals)
+        key = ("signature", types, jax.config.read("jax_enable_x64"))
+        return self.cached(key, lambda: Signature(self, avals))
+
+    @contextlib.contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Adds to whatever TensorFlow raises which function it was."""
+        try:
+            yield
+        except Exception as error:
+            note = f"jax2tf.call_tf({self.name}): raised by the TensorFlow function"
+            if not isinstance(error, CallTfError) and note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+            raise
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Root(Function):
+    """The user's own function, with the tree of its arguments."""
+
+    def __init__(self, callable_tf: Callable[..., Any], in_tree: Any, name: str, options: Options):
+        super().__init__(name, options)
+        self._callable = callable_tf
+        self._in_tree = in_tree
+        self._last = threading.local()
+
+    def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        args, kwargs = jax.tree.unflatten(self._in_tree, tensors)
+        with self.named_in_errors():
+            results = arguments.unwrap(self._callable(*args, **kwargs))
+        flat, tree = jax.tree_util.tree_flatten_with_path(results)
+        tensors = [canonical(r, self._where(path)) for path, r in flat]
+        if self.options.output is not None:
+            tensors = self._checked(tensors, tree)
+        self._last.tree = tree
+        return tensors
+
+    def forget_tree(self) -> None:
+        """Forgets the tree that the last run in this thread returned."""
+        self._last.tree = None
+
+    def out_tree(self, avals: Callable[[], Sequence[Any]]) -> Any:
+        """The tree of the run since `forget_tree`; without one, of the trace for `avals()`.
+
+        Each eager run may return another tree. JAX remembers what a traced call returns, and then
+        does not run it again.
+        """
+        tree = self._last.tree
+        return self.signature(avals()).out_tree if tree is None else tree
+
+    @property
+    def last_tree(self) -> Any:
+        """The tree that the last run in this thread returned."""
+        return self._last.tree
+
+    def _where(self, path: Any) -> str:
+        return f"jax2tf.call_tf({self.name}): result{jax.tree_util.keystr(path)}"
+
+    def _checked(self, tensors: list[tf.Tensor], tree: Any) -> list[tf.Tensor]:
+        """The results with the shapes that output_shape_dtype states, which they have to have."""
+        specs, expected_tree = jax.tree.flatten(self.options.output)
+        if tree != expected_tree:
+            raise CallTfError(
+                f"jax2tf.call_tf({self.name}): output_shape_dtype has the structure "
+                f"{expected_tree}, but the TensorFlow function returned {tree}"
+            )
+        for i, (tensor, spec) in enumerate(zip(tensors, specs, strict=True)):
+            shape = tf.TensorShape([d if isinstance(d, int) else None for d in spec.shape])
+            dtype = dtypes.to_tf(jax.dtypes.canonicalize_dtype(spec.dtype))
+            if tensor.dtype != dtype or not shape.is_compatible_with(tensor.shape):
+                raise CallTfError(
+                    f"jax2tf.call_tf({self.name}): output_shape_dtype says {dtype.name}"
+                    f"{list(spec.shape)} for result {i}, but the TensorFlow function returned "
+                    f"{tensor.dtype.name}{_shape_text(tensor.shape)}"
+                )
+            if not tf.executing_eagerly():
+                tensor.set_shape(shape)
+        return tensors
+
+
+class Signature:
+    """A function traced for given shapes and dtypes.
+
+    Attributes:
+      function: the function.
+      specs: TensorFlow's description of the arguments.
+      traced: a tf.function that XLA can be asked to compile.
+      concrete: its graph.
+      out_tree: the tree of its result, if it is a user's function.
+      writes: names of the variables it writes to.
+      is_stateful: whether its graph has ops with side effects, or of random numbers.
+    """
+
+    def __init__(self, function: Function, avals: Sequence[Any]):
+        self.function = function
+        self.avals = tuple(avals)
+        self.specs = [_spec(aval, i, function.name) for i, aval in enumerate(avals)]
+        self.traced = tf.function(
+            lambda *tensors: function.run(tensors), autograph=False, jit_compile=True
+        )
+        self.concrete = self.traced.get_concrete_function(*self.specs)
+        self.out_tree = getattr(function, "last_tree", None)
+        nodes = list(_nodes(self.concrete))
+        self.writes = _written(self.concrete, nodes)
+        self.is_stateful = any(
+            node.op not in _READS and compat.is_stateful_op(node.op) for node in nodes
+        )
+        self._compiled: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether JAX has to keep a staged call although nobody uses its results."""
+        return self.is_stateful and self.function.options.has_side_effects
+
+    @property
+    def outputs(self) -> list[Any]:
+        """The results as TensorFlow sees them: symbolic tensors."""
+        return list(self.concrete.structured_outputs)
+
+    @property
+    def has_static_outputs(self) -> bool:
+        """Whether TensorFlow knows the shape of every result."""
+        return all(t.shape.is_fully_defined() for t in self.outputs)
+
+    def captured(self) -> list[tuple[jax.ShapeDtypeStruct, Callable[[], np.ndarray]]]:
+        """What the graph captures beside its arguments: what it is, and how to read it now."""
+        variables = {id(v.handle): v for v in self.concrete.variables}
+        return [
+            _reader(variables.get(id(value)), value, self.function.name)
+            for value in self.concrete.captured_inputs
+        ]
+
+    def compiled(self, platform: str, make: Callable[[], Any]) -> Any:
+        """The compilation for a platform, made by the first caller."""
+        with self._lock:
+            if platform not in self._compiled:
+                self._compiled[platform] = make()
+            return self._compiled[platform]
+
+
+# Ops that TensorFlow marks as stateful, and that read a state alone or none.
+_READS = frozenset(
+    {
+        *("Placeholder", "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "VariableShape"),
+        *("ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall", "PartitionedCall"),
+        *("While", "If", "Case"),
+    }
+)
+
+
+def _spec(aval: Any, i: int, name: str) -> tf.TensorSpec:
+    try:
+        dtype = dtypes.to_tf(aval.dtype)
+    except TypeError as error:
+        raise CallTfError(f"jax2tf.call_tf({name}): argument {i}: {error}") from error
+    if dtypes.is_key(aval.dtype):
+        raise CallTfError(
+            f"jax2tf.call_tf({name}): argument {i} is a typed PRNG key ({aval.dtype}), which "
+            "TensorFlow does not have; pass jax.random.key_data of it"
+        )
+    static = dims.is_static(aval.shape)
+    shape = aval.shape if static else [d if isinstance(d, int) else None for d in aval.shape]
+    return tf.TensorSpec(shape, dtype)
+
+
+def _reader(
+    variable: tf.Variable | None, value: tf.Tensor, name: str
+) -> tuple[jax.ShapeDtypeStruct, Callable[[], np.ndarray]]:
+    if variable is not None:
+        spec = jax.ShapeDtypeStruct(variable.shape, variable.dtype.as_numpy_dtype)
+        return spec, lambda: variable.numpy()
+    if value.dtype in (tf.resource, tf.variant):
+        raise CallTfError(
+            f"jax2tf.call_tf({name}): it captures a {value.dtype.name} ('{value.name}') that is no "
+            "variable, which compiled JAX has no value for"
+        )
+    return jax.ShapeDtypeStruct(value.shape, value.dtype.as_numpy_dtype), lambda: value.numpy()
+
+
+def _nodes(concrete: Any) -> Iterator[Any]:
+    """The nodes of a graph, those of the functions it calls too."""
+    graph = concrete.graph.as_graph_def()
+    yield from graph.node
+    for function in graph.library.function:
+        yield from function.node_def
+
+
+_WRITE = re.compile(
+    "Assign(Add|Sub)?VariableOp|Resource(Sparse)?Apply|Resource(Scatter|StridedSliceAssign)"
+)
+
+
+def _written(concrete: Any, nodes: Sequence[Any]) -> list[str]:
+    """What the graph writes to: variables by name, or the op where only a function within knows."""
+    names = {id(v.handle): v.name for v in concrete.variables}
+    captures = {
+        inner.name: names.get(id(outer))
+        for outer, inner in zip(
+            concrete.captured_inputs,
+            concrete.inputs[-len(concrete.captured_inputs) :],
+            strict=False,
+        )
+    }
+    return sorted(
+        {
+            captures.get(f"{node.input[0]}:0") or f"op '{node.name}' ({node.op})"
+            for node in nodes
+            if _WRITE.match(node.op)
+        }
+    )
+
+
+def _shape_text(shape: tf.TensorShape) -> str:
+    return str(shape.as_list()) if shape.rank is not None else "[...]"

@@ -1,0 +1,141 @@
+"""The JAX primitive `call_tf` and what each transformation makes of it.
+
+    call_tf[function=f] *operands -> results
+
+Its one param is a `Function`, and all that JAX derives from it is the same primitive with a derived
+function: the tangents are call_tf[function=jvp(f)], which is linear in its last operands, so that
+its transpose is call_tf[function=vjp(f)], and vmap gives call_tf[function=vmap(f)].
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import tensorflow as tf
+from jax.experimental import io_callback
+from jax.extend import core as jex_core
+from jax.interpreters import ad, batching
+
+from jax2tf.call_tf import derived, embedding, exchange
+from jax2tf.call_tf.functions import Function
+from jax2tf.errors import CallTfError
+
+call_tf_p = jex_core.Primitive("call_tf")
+call_tf_p.multiple_results = True
+
+
+@call_tf_p.def_impl
+def _op_by_op(*operands: Any, function: Function) -> list[jax.Array]:
+    if not tf.executing_eagerly():
+        raise CallTfError(
+            f"jax2tf.call_tf({function.name}): called while TensorFlow makes a graph, which has no "
+            "values yet. Call the TensorFlow function itself, or convert the JAX function around it"
+        )
+    results = function.run([exchange.to_tensor(x) for x in operands])
+    return [exchange.to_array(r) for r in results]
+
+
+@call_tf_p.def_effectful_abstract_eval
+def _abstract_eval(*avals: Any, function: Function) -> Any:
+    effects = set()
+    # A derivative computes its function again and never asks for the side effects.
+    if function.options.has_side_effects and function.signature(avals).has_effects:
+        effects.add(_effect(function.options.ordered))
+    varying = frozenset().union(*(getattr(aval, "vma", frozenset()) for aval in avals))
+    return [_aval(spec, varying) for spec in _output_specs(function, avals)], effects
+
+
+def _output_specs(function: Function, avals: Sequence[Any]) -> Sequence[Any]:
+    # Derivatives have the shapes of what they are of: JAX makes many that it never runs, and one
+    # that only serves to be transposed may be of an op that TensorFlow differentiates but once.
+    match function:
+        case derived.Vjp():
+            return [avals[i] for i in function.wrt]
+        case derived.Jvp():
+            n = len(avals) - len(function.wrt)
+            specs = _output_specs(function.base, avals[:n])
+            return [specs[i] for i in function.outputs]
+        case _:
+            return embedding.output_specs(function.signature(avals))
+
+
+def _aval(spec: jax.ShapeDtypeStruct, varying: frozenset[Any]) -> Any:
+    aval = jax.core.ShapedArray(spec.shape, spec.dtype)
+    return aval.update(vma=varying) if varying else aval
+
+
+@functools.cache
+def _effect(ordered: bool) -> Any:
+    """The effect of a host callback: JAX knows which transformations that may go through."""
+    jaxpr = jax.make_jaxpr(lambda: io_callback(lambda: None, None, ordered=ordered))()
+    (effect,) = jaxpr.effects
+    return effect
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, function: Function
+) -> tuple[list[Any], list[Any]]:
+    results = call_tf_p.bind(*primals, function=function)
+    wrt = tuple(
+        i
+        for i, t in enumerate(tangents)
+        if not isinstance(t, ad.Zero) and jnp.issubdtype(jax.typeof(primals[i]).dtype, jnp.inexact)
+    )
+    outputs = tuple(i for i, r in enumerate(results) if jnp.issubdtype(r.dtype, jnp.inexact))
+    out_tangents: list[Any] = [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
+    if wrt and outputs:
+        operands = [*primals, *(tangents[i] for i in wrt)]
+        linear = call_tf_p.bind(*operands, function=derived.jvp(function, wrt, outputs))
+        for i, tangent in zip(outputs, linear, strict=True):
+            out_tangents[i] = tangent
+    return results, out_tangents
+
+
+ad.primitive_jvps[call_tf_p] = _jvp
+
+
+def _transpose(cotangents: Sequence[Any], *operands: Any, function: Function) -> list[Any]:
+    linear = tuple(i for i, x in enumerate(operands) if ad.is_undefined_primal(x))
+    given = [ad.instantiate_zeros(c) for c in cotangents]
+    if isinstance(function, derived.Jvp) and linear[0] >= len(operands) - len(function.wrt):
+        n = len(operands) - len(function.wrt)
+        base, primals = function.base, list(operands[:n])
+        outputs = function.outputs
+        # Those of the tangents that are known are zero: a sum of both is not linear.
+        wrt = tuple(function.wrt[i - n] for i in linear)
+    else:
+        # Any other function is linear by its own: its derivative is the same everywhere.
+        base, wrt = function, linear
+        outputs = tuple(i for i, c in enumerate(given) if jnp.issubdtype(c.dtype, jnp.inexact))
+        given = [given[i] for i in outputs]
+        primals = [
+            jnp.zeros(x.aval.shape, x.aval.dtype) if ad.is_undefined_primal(x) else x
+            for x in operands
+        ]
+    gradients = call_tf_p.bind(*primals, *given, function=derived.vjp(base, wrt, outputs))
+    by_operand = dict(zip(linear, gradients, strict=True))
+    return [by_operand.get(i) for i in range(len(operands))]
+
+
+ad.primitive_transposes[call_tf_p] = _transpose
+
+
+def _batch(
+    operands: Sequence[Any], axes: Sequence[int | None], *, function: Function
+) -> tuple[list[Any], list[int]]:
+    mapped = tuple(axis is not None for axis in axes)
+    moved = [
+        x if axis is None else jnp.moveaxis(x, axis, 0)
+        for x, axis in zip(operands, axes, strict=True)
+    ]
+    results = call_tf_p.bind(*moved, function=derived.batched(function, mapped))
+    return results, [0] * len(results)
+
+
+batching.primitive_batchers[call_tf_p] = _batch
+
+embedding.register(call_tf_p)

@@ -1,0 +1,308 @@
+"""call_tf op by op and staged: arrays, pytrees, variables, errors."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from jax2tf import CallTfError, call_tf
+
+DTYPES = [
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128", "int4", "uint4"),
+    *("float8_e4m3fn", "float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"),
+]
+
+
+@pytest.fixture(params=["op_by_op", "jit"])
+def stage(request):
+    """How the function runs: as it is, or inside jax.jit."""
+    return jax.jit if request.param == "jit" else lambda f: f
+
+
+def _reverse(x):
+    return tf.reverse(x, [0]) if x.shape.rank else tf.identity(x)
+
+
+class TestArrays:
+    @pytest.mark.parametrize("shape", [(), (3,), (0, 2)])
+    @pytest.mark.parametrize("dtype", DTYPES)
+    def test_every_dtype_goes_through(self, stage, dtype, shape):
+        with jax.enable_x64(True):
+            x = jnp.ones(shape, dtype)
+            y = stage(call_tf(tf.identity))(x)
+            assert (y.dtype, y.shape) == (x.dtype, x.shape)
+            np.testing.assert_array_equal(np.asarray(y), np.asarray(x))
+
+    def test_values_of_64_bits_become_32_as_in_jax(self, stage):
+        f = stage(call_tf(lambda x: (x, tf.cast(x, tf.int64))))
+        x, i = f(np.array([1.5, 2.5], np.float64))
+        assert (x.dtype, i.dtype) == (jnp.float32, jnp.int32)
+        np.testing.assert_array_equal(i, [1, 2])
+
+    def test_x64_keeps_64_bits(self, stage):
+        with jax.enable_x64(True):
+            y = stage(call_tf(lambda x: x / 3))(np.float64(1))
+            assert y.dtype == jnp.float64
+            assert float(y) == 1 / 3
+
+    def test_memory_is_shared_both_ways(self):
+        x = jnp.arange(1 << 12, dtype=jnp.float32)
+        seen = []
+
+        def look(tensor):
+            seen.append(np.from_dlpack(tensor).ctypes.data)
+            return tf.identity(tensor)
+
+        y = call_tf(look)(x)
+        assert seen == [x.unsafe_buffer_pointer()]
+        assert y.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+
+    def test_a_variable_that_is_written_later_leaves_what_was_read(self):
+        v = tf.Variable(tf.zeros(1 << 12))
+        y = call_tf(lambda: v.read_value())()
+        v.assign_add(tf.ones(1 << 12))
+        assert float(y.sum()) == 0
+
+    def test_numpy_arguments_are_copied(self):
+        x = np.zeros(1 << 12, np.float32)
+        y = call_tf(tf.identity)(x)
+        x += 1
+        assert float(y.sum()) == 0
+
+    def test_trees_in_and_out(self, stage):
+        def f(a, *, b):
+            return {"sum": a["x"] + b[0], "rest": [(b[1], None)]}
+
+        y = stage(call_tf(f))({"x": 1.0}, b=(2.0, 3))
+        assert jax.tree.map(float, y) == {"sum": 3.0, "rest": [(3.0, None)]}
+
+    def test_the_tree_of_an_eager_call_may_depend_on_values(self):
+        f = call_tf(lambda x: [x] * int(x))
+        assert [len(f(np.float32(n))) for n in (1, 3, 2)] == [1, 3, 2]
+
+    def test_tensors_and_variables_are_passed_by_value(self):
+        f = call_tf(lambda x, v: x + v)
+        assert float(f(tf.constant(2.0), tf.Variable(3.0))) == 5.0
+
+    def test_constants_inside_jit(self):
+        assert float(jax.jit(lambda: call_tf(tf.reduce_sum)(np.ones(3, np.float32)))()) == 3.0
+
+
+class TestCallables:
+    def test_function_of_tensorflow(self, stage):
+        assert float(stage(call_tf(tf.function(lambda x: x * 2)))(3.0)) == 6.0
+
+    def test_concrete_function(self, stage):
+        concrete = tf.function(lambda x: x * 2).get_concrete_function(tf.TensorSpec([2]))
+        np.testing.assert_array_equal(stage(call_tf(concrete))(np.ones(2, np.float32)), [2, 2])
+
+    def test_method_of_a_module(self, stage):
+        class Scale(tf.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = tf.Variable(2.0)
+
+            @tf.function
+            def apply(self, x):
+                return {"y": x * self.w}
+
+        scale = Scale()
+        assert float(stage(call_tf(scale.apply))(3.0)["y"]) == 6.0
+
+    def test_compiled_once_a_signature(self):
+        traces = []
+
+        def f(x):
+            traces.append(x.shape)
+            return tf.sin(x)
+
+        g = call_tf(f)
+        for _ in range(2):
+            jax.jit(lambda x: g(g(x)) + g(x[:1]))(jnp.ones(2))
+        assert sorted(map(tuple, traces)) == [(1,), (2,)]
+
+    def test_jax_compiles_the_ops_with_their_names(self):
+        text = jax.jit(call_tf(tf.math.cos)).lower(1.0).compile().as_text()
+        assert "Cos" in text
+
+    def test_what_is_no_function(self):
+        with pytest.raises(TypeError, match=r"call_tf: callable_tf should be a function, got int"):
+            call_tf(3)
+
+
+class TestVariables:
+    def test_read_at_call_time(self, stage):
+        v = tf.Variable([1.0, 2.0])
+        f = stage(call_tf(lambda x: x * v))
+        np.testing.assert_array_equal(f(2.0), [2, 4])
+        v.assign([10.0, 20.0])
+        np.testing.assert_array_equal(f(2.0), [20, 40])
+
+    def test_read_in_gradients_and_batches(self, stage):
+        v = tf.Variable(3.0)
+        f = stage(jax.vmap(jax.grad(call_tf(lambda x: x * x * v))))
+        np.testing.assert_array_equal(f(np.array([1, 2], np.float32)), [6, 12])
+        v.assign(1.0)
+        np.testing.assert_array_equal(f(np.array([1, 2], np.float32)), [2, 4])
+
+    def test_captured_tensors(self, stage):
+        large = tf.random.stateless_uniform([1000], [0, 1])
+        y = stage(call_tf(lambda x: tf.reduce_sum(x * large)))(2.0)
+        np.testing.assert_allclose(y, 2 * np.sum(large), rtol=1e-6)
+
+    def test_write_op_by_op(self):
+        v = tf.Variable(1.0)
+
+        def impure(x):
+            v.assign(11.0)
+            return x + v
+
+        assert float(call_tf(impure)(tf.constant(2.0))) == 13.0
+
+    def test_write_under_jit_is_refused_and_named(self):
+        v = tf.Variable(1.0, name="weight")
+
+        def impure(x):
+            v.assign(11.0)
+            return x + v
+
+        with pytest.raises(CallTfError, match=r"call_tf\(impure\).*writes to weight:0.*Pass the"):
+            jax.jit(call_tf(impure))(2.0)
+        assert float(jax.jit(call_tf(impure, compile=False))(2.0)) == 13.0
+
+    def test_the_new_value_as_a_result(self, stage):
+        y, new = stage(call_tf(lambda x, v: (x + 11.0, v * 0 + 11.0)))(2.0, 1.0)
+        assert (float(y), float(new)) == (13.0, 11.0)
+
+
+def _length(x):
+    return tf.strings.length(tf.strings.format("Hello {}!", [x]))
+
+
+class TestErrors:
+    def test_ops_that_xla_does_not_compile(self):
+        assert int(call_tf(_length)(np.float32(42.0))) == 9
+        with pytest.raises(CallTfError, match=r"call_tf\(_length\).*no StringFormat.*compile="):
+            jax.jit(call_tf(_length))(np.float32(42.0))
+
+    def test_run_on_the_host_instead(self):
+        f = jax.jit(call_tf(_length, compile=False))
+        assert int(f(np.float32(42.0))) == 9
+
+    @pytest.mark.parametrize(
+        "f",
+        [
+            lambda x: x[x[0] : 5],
+            lambda x: tf.cond(x[0] >= 0, lambda: x, lambda: x[1:]),
+            lambda x: tf.boolean_mask(x, x > 1),
+            lambda x: tf.unique(x)[0],
+        ],
+    )
+    def test_shapes_that_depend_on_values(self, f):
+        x = np.array([1, 2], np.int32)
+        assert call_tf(f)(x).ndim == 1
+        with pytest.raises(CallTfError, match="shapes of its results depend on values"):
+            jax.jit(call_tf(f))(x)
+
+    def test_stated_shapes_on_the_host(self):
+        stated = jax.ShapeDtypeStruct((1,), np.int32)
+        f = call_tf(lambda x: x[x[0] : 5], compile=False, output_shape_dtype=stated)
+        np.testing.assert_array_equal(jax.jit(f)(np.array([1, 2], np.int32)), [2])
+
+    def test_values_as_shapes(self):
+        with pytest.raises(CallTfError, match=r"input 1 of Reshape .*depends on the values"):
+            jax.jit(call_tf(tf.reshape))(jnp.ones(4), np.array([2, 2]))
+
+    def test_results_without_a_dtype_in_jax(self, stage):
+        with pytest.raises(CallTfError, match=r"call_tf\(as_string\): result .*no dtype string"):
+            stage(call_tf(tf.strings.as_string))(1.0)
+
+    def test_ragged_results(self, stage):
+        f = call_tf(lambda x: {"r": tf.RaggedTensor.from_row_lengths(x, [1, 2])})
+        with pytest.raises(CallTfError, match=r"result\['r'\] is a tf.RaggedTensor"):
+            stage(f)(jnp.ones(3))
+
+    def test_arguments_without_a_dtype_in_jax(self):
+        with pytest.raises(TypeError, match=r"call_tf\(string_length_v2\): argument: JAX has no"):
+            call_tf(tf.strings.length)(tf.constant("text"))
+
+    def test_typed_keys(self):
+        with pytest.raises(CallTfError, match=r"argument 0 is a typed PRNG key"):
+            jax.jit(call_tf(tf.identity))(jax.random.key(0))
+
+    def test_output_shape_dtype_of_another_shape(self, stage):
+        f = call_tf(tf.identity, output_shape_dtype=jax.ShapeDtypeStruct((3,), np.float32))
+        with pytest.raises(CallTfError, match=r"says float32\[3\] for result 0.*float32\[4\]"):
+            stage(f)(jnp.ones(4))
+
+    def test_output_shape_dtype_of_another_structure(self, stage):
+        f = call_tf(tf.identity, output_shape_dtype=[jax.ShapeDtypeStruct((4,), np.float32)])
+        with pytest.raises(CallTfError, match=r"output_shape_dtype has the structure"):
+            stage(f)(jnp.ones(4))
+
+    def test_output_shape_dtype_that_is_none(self):
+        with pytest.raises(CallTfError, match="should be a pytree of values with shape and dtype"):
+            call_tf(tf.identity, output_shape_dtype=3.0)
+
+    def test_errors_of_tensorflow_name_the_function(self, stage):
+        def broken(x):
+            return tf.matmul(x, x)
+
+        with pytest.raises((tf.errors.InvalidArgumentError, ValueError)) as error:
+            stage(call_tf(broken))(jnp.ones(3))
+        assert any("call_tf(broken)" in note for note in error.value.__notes__)
+
+    def test_graphs_outside_of_convert(self):
+        with pytest.raises(CallTfError, match=r"call_tf\(sin, call_tf_graph=True\).*convert"):
+            jax.jit(call_tf(tf.math.sin, call_tf_graph=True))(1.0)
+
+    def test_ordered_without_side_effects(self):
+        with pytest.raises(ValueError, match="ordered=True needs has_side_effects=True"):
+            call_tf(tf.math.sin, has_side_effects=False, ordered=True)
+
+    def test_inside_a_graph(self):
+        graph = tf.function(lambda x: call_tf(tf.math.sin)(x), autograph=False)
+        with pytest.raises(TypeError, match=r"call_tf\(sin\): got a symbolic tensor"):
+            graph(tf.constant(1.0))
+        with pytest.raises(CallTfError, match=r"call_tf\(sin\): called while TensorFlow makes a"):
+            graph(1.0)
+
+
+class TestSideEffects:
+    def test_a_call_on_the_host_is_kept_though_unused(self):
+        v = tf.Variable(0.0)
+
+        def count(x):
+            v.assign_add(1.0)
+            return x
+
+        def calls(f):
+            before = float(v)
+            jax.jit(lambda x: (f(x), x)[1])(1.0).block_until_ready()
+            jax.effects_barrier()
+            return float(v) - before
+
+        assert calls(call_tf(count, compile=False)) == 1
+        assert calls(call_tf(count, compile=False, has_side_effects=False)) == 0
+
+    def test_ordered_calls_keep_their_order(self):
+        seen = []
+        v = tf.Variable(0.0)
+
+        def append(x):
+            v.assign(x)
+            seen.append(float(x))
+            return x
+
+        f = call_tf(lambda x: tf.py_function(append, [x], tf.float32), compile=False, ordered=True,
+                    output_shape_dtype=jax.ShapeDtypeStruct((), np.float32))  # fmt: skip
+        jax.jit(lambda x: [f(x + i) for i in range(5)] and None)(0.0)
+        jax.effects_barrier()
+        assert seen == [0, 1, 2, 3, 4]
+
+
+def test_it_is_exported():
+    assert "call_tf" in jax2tf.__all__

@@ -1,0 +1,188 @@
+"""call_tf with models, SavedModels, and convert on both sides."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from numpy.testing import assert_allclose
+
+from jax2tf import call_tf, convert
+
+
+@pytest.fixture(params=["op_by_op", "jit"])
+def stage(request):
+    """How the function runs: as it is, or inside jax.jit."""
+    return jax.jit if request.param == "jit" else lambda f: f
+
+
+@pytest.fixture(params=["eager", "graph", "compiled"])
+def mode(request):
+    """How TensorFlow runs what convert made."""
+    if request.param == "eager":
+        return lambda f: f
+    compiled = request.param == "compiled"
+    return lambda f: tf.function(f, autograph=False, jit_compile=compiled)
+
+
+@pytest.fixture(scope="module")
+def model():
+    tf.keras.utils.set_random_seed(0)
+    layers = tf.keras.layers
+    inputs = tf.keras.Input([8, 8, 3])
+    x = layers.Conv2D(4, 3, padding="same", activation="relu")(inputs)
+    x = layers.BatchNormalization()(x)
+    x = layers.Add()([x, layers.Conv2D(4, 1)(inputs)])
+    x = layers.GlobalAveragePooling2D()(layers.MaxPooling2D()(x))
+    return tf.keras.Model(inputs, layers.Dense(2, activation="gelu")(x))
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).normal(size=(2, 8, 8, 3)).astype(np.float32)
+
+
+class TestKeras:
+    def test_model(self, stage, model, images):
+        assert_allclose(stage(call_tf(model))(images), model(images), rtol=1e-5, atol=1e-6)
+
+    def test_restored(self, stage, model, images, tmp_path):
+        model.export(tmp_path, verbose=False)
+        restored = tf.saved_model.load(tmp_path)
+        f = stage(call_tf(restored.signatures["serving_default"]))
+        (result,) = f(images).values()
+        assert_allclose(result, model(images), rtol=1e-5, atol=1e-6)
+
+    def test_restored_under_grad_and_vmap(self, stage, model, images, tmp_path):
+        model.export(tmp_path, verbose=False)
+        restored = tf.saved_model.load(tmp_path)
+        serve = call_tf(restored.serve)
+        with tf.GradientTape() as tape:
+            x = tf.constant(images)
+            tape.watch(x)
+            y = tf.reduce_sum(model(x) ** 2)
+        expected = tape.gradient(y, x)
+        actual = stage(jax.grad(lambda x: (serve(x) ** 2).sum()))(images)
+        assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+        batches = np.stack([images, images[::-1]])
+        expected = np.stack([model(b) for b in batches])
+        assert_allclose(stage(jax.vmap(serve))(batches), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_training_equals_that_of_tensorflow():
+    """Ten steps of gradient descent on weights that are arguments."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(16, 4)).astype(np.float32)
+    y = rng.normal(size=(16, 2)).astype(np.float32)
+    start = {
+        "w": rng.normal(size=(4, 2)).astype(np.float32),
+        "b": np.zeros(2, np.float32),
+    }
+
+    def loss(weights):
+        return tf.reduce_mean((tf.nn.gelu(x @ weights["w"] + weights["b"]) - y) ** 2)
+
+    step = jax.jit(jax.value_and_grad(call_tf(loss)))
+    in_jax = start
+    variables = {name: tf.Variable(value) for name, value in start.items()}
+    for _ in range(10):
+        value, gradients = step(in_jax)
+        in_jax = jax.tree.map(lambda w, g: w - 0.1 * g, in_jax, gradients)
+        with tf.GradientTape() as tape:
+            expected = loss(variables)
+        for name, gradient in tape.gradient(expected, variables).items():
+            variables[name].assign_sub(0.1 * gradient)
+        assert_allclose(value, expected, rtol=1e-5)
+    for name, variable in variables.items():
+        assert_allclose(in_jax[name], variable, rtol=1e-4, atol=1e-6)
+
+
+@jax.custom_vjp
+def _square(x):
+    return x * x
+
+
+_square.defvjp(lambda x: (x * x, x), lambda x, g: (3 * x * g,))
+
+
+class TestCallOfConverted:
+    @pytest.mark.parametrize("f", [jnp.sin, jax.nn.gelu, lambda x: jnp.cumsum(x @ x.T, 0)])
+    def test_values_and_derivatives(self, stage, f):
+        x = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
+        back = call_tf(convert(f))
+        for transform in (
+            lambda f: f,
+            lambda f: jax.grad(lambda x: f(x).sum()),
+            lambda f: lambda x: jax.jvp(f, (x,), (x,)),
+            lambda f: jax.jacrev(jax.grad(lambda x: f(x).sum())),
+        ):
+            expected = transform(f)(x)
+            actual = stage(transform(back))(x)
+            jax.tree.map(lambda a, e: assert_allclose(a, e, rtol=1e-4, atol=1e-4), actual, expected)
+        assert_allclose(stage(jax.vmap(back))(x[None])[0], f(x), rtol=1e-4, atol=1e-5)
+
+    def test_custom_gradients_survive_a_saved_model(self, stage, tmp_path):
+        module = tf.Module()
+        module.f = tf.function(
+            convert(_square), autograph=False, input_signature=[tf.TensorSpec([])]
+        )
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+        tf.saved_model.save(module, tmp_path, options=options)
+        f = call_tf(tf.saved_model.load(tmp_path).f)
+        assert float(stage(f)(2.0)) == 4.0
+        assert float(stage(jax.grad(f))(2.0)) == 6.0
+        np.testing.assert_array_equal(stage(jax.vmap(jax.grad(f)))(jnp.arange(3.0)), [0, 3, 6])
+
+
+def _gradient(f, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    return tape.gradient(y, x)
+
+
+class TestConvertedCall:
+    X = tf.constant([0.5, 1.5])
+
+    def test_values(self, mode):
+        f = convert(lambda x: jnp.cos(call_tf(lambda x: tf.sin(x) * 2)(x)))
+        assert_allclose(mode(f)(self.X), np.cos(np.sin(self.X) * 2), rtol=1e-5)
+
+    @pytest.mark.parametrize("enable_xla", [True, False])
+    def test_gradient(self, mode, enable_xla):
+        f = convert(lambda x: jnp.cos(call_tf(tf.sin)(x)), enable_xla=enable_xla)
+        expected = -np.sin(np.sin(self.X)) * np.cos(self.X)
+        assert_allclose(mode(lambda x: _gradient(f, x))(self.X), expected, rtol=1e-5)
+        assert_allclose(_gradient(mode(f), self.X), expected, rtol=1e-5)
+
+    def test_jax_gradient(self, mode):
+        f = convert(jax.grad(lambda x: call_tf(tf.sin)(x).sum()))
+        assert_allclose(mode(f)(self.X), np.cos(self.X), rtol=1e-5)
+
+    def test_it_becomes_ordinary_ops(self):
+        f = tf.function(convert(call_tf(tf.sin)), autograph=False)
+        ops = {op.type for op in f.get_concrete_function(self.X).graph.get_operations()}
+        assert ops <= {"Placeholder", "Sin", "Identity", "IdentityN", "NoOp"}
+
+    def test_captured_variables_stay_variables(self, mode):
+        v = tf.Variable(3.0)
+        f = mode(convert(call_tf(lambda x: x * v)))
+        np.testing.assert_array_equal(f(self.X), 3 * self.X)
+        np.testing.assert_array_equal(_gradient(f, self.X), [3, 3])
+        v.assign(5.0)
+        np.testing.assert_array_equal(f(self.X), 5 * self.X)
+
+    def test_functions_that_xla_does_not_compile(self):
+        f = convert(call_tf(lambda x: tf.strings.length(tf.strings.as_string(x))))
+        assert int(tf.function(f, autograph=False)(tf.constant(100))) == 3
+
+    def test_called_as_a_graph(self, mode):
+        f = convert(call_tf(tf.sin, call_tf_graph=True))
+        assert_allclose(mode(f)(self.X), np.sin(self.X), rtol=1e-6)
+
+    def test_static_results_of_polymorphic_arguments(self):
+        f = convert(
+            lambda x: call_tf(lambda x: tf.reduce_sum(tf.sin(x)))(x), polymorphic_shapes=["b, ..."]
+        )
+        f = tf.function(f, autograph=False, input_signature=[tf.TensorSpec([None, 2])])
+        assert_allclose(f(np.ones([3, 2])), 6 * np.sin(1), rtol=1e-5)

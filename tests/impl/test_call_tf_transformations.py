@@ -1,0 +1,193 @@
+"""call_tf under JAX's transformations: derivatives, batches, control flow, threads."""
+
+import concurrent.futures
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax.sharding import PartitionSpec
+from numpy.testing import assert_allclose
+
+from jax2tf import CallTfError, call_tf
+
+X = np.linspace(-2, 2, 6, dtype=np.float32)
+
+
+@pytest.fixture(params=["op_by_op", "jit"])
+def stage(request):
+    """How the function runs: as it is, or inside jax.jit."""
+    return jax.jit if request.param == "jit" else lambda f: f
+
+
+def _tf(x):
+    return tf.math.sin(x) * tf.math.exp(x)
+
+
+def _jax(x):
+    return jnp.sin(x) * jnp.exp(x)
+
+
+def _sum(f):
+    return lambda x: f(x).sum()
+
+
+TRANSFORMATIONS = {
+    "grad": lambda f: jax.grad(_sum(f)),
+    "value_and_grad": lambda f: jax.value_and_grad(_sum(f)),
+    "jvp": lambda f: lambda x: jax.jvp(f, (x,), (x + 1,)),
+    "jacfwd": jax.jacfwd,
+    "jacrev": jax.jacrev,
+    "hessian": lambda f: jax.hessian(_sum(f)),
+    "grad_of_grad": lambda f: jax.grad(_sum(jax.grad(_sum(f)))),
+    "vmap": jax.vmap,
+    "vmap_of_grad": lambda f: jax.vmap(jax.grad(f)),
+    "third": lambda f: jax.vmap(jax.grad(jax.grad(jax.grad(f)))),
+    "grad_of_vmap": lambda f: jax.grad(lambda x: jax.vmap(jax.vmap(f))(x.reshape(2, 3)).sum()),
+    "remat": lambda f: jax.grad(jax.checkpoint(_sum(f))),
+    "linearize": lambda f: lambda x: jax.linearize(f, x)[1](x),
+    "scan": lambda f: lambda x: jax.lax.scan(lambda c, y: (f(c), f(y)), x[0], x),
+    "grad_of_scan": lambda f: jax.grad(
+        lambda x: jax.lax.scan(lambda c, y: (f(c) + y, None), x[0], x)[0]
+    ),
+    "while": lambda f: (
+        lambda x: jax.lax.while_loop(lambda c: jnp.sum(c) < 50, lambda c: jnp.abs(f(c)) + 1, x)
+    ),
+    "cond": lambda f: lambda x: jax.lax.cond(x[0] < 0, f, lambda x: x, x),
+    "map": lambda f: lambda x: jax.lax.map(f, x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_as_jax_does_with_its_own(stage, name):
+    transform = TRANSFORMATIONS[name]
+    actual, expected = stage(transform(call_tf(_tf)))(X), transform(_jax)(X)
+    jax.tree.map(lambda a, e: assert_allclose(a, e, rtol=2e-5, atol=1e-5), actual, expected)
+
+
+def test_complex_derivatives_are_those_of_jax(stage):
+    def f_jax(z):
+        return z * z * (1 + 2j) + jnp.conj(z)
+
+    def f_tf(z):
+        return z * z * (1 + 2j) + tf.math.conj(z)
+
+    z = np.complex64(1 + 2j)
+    for transform in (
+        lambda f: lambda z: jax.jvp(f, (z,), (3j + z,)),
+        lambda f: lambda z: jax.vjp(f, z)[1](3j + z),
+        lambda f: jax.grad(lambda z: jnp.real(f(z)) ** 2),
+    ):
+        expected = transform(f_jax)(z)
+        actual = stage(transform(call_tf(f_tf)))(z)
+        jax.tree.map(lambda a, e: assert_allclose(a, e, rtol=1e-5), actual, expected)
+
+
+def test_integers_have_no_gradient(stage):
+    f = call_tf(lambda x, n: x * tf.cast(n, tf.float32))
+    dx, dn = stage(jax.grad(f, argnums=(0, 1), allow_int=True))(2.0, 3)
+    assert float(dx) == 3.0
+    assert dn.dtype == jax.dtypes.float0
+
+
+def test_what_is_not_connected_has_zeros(stage):
+    f = call_tf(lambda x, y: x * 2)
+    assert [float(g) for g in stage(jax.grad(f, argnums=(0, 1)))(1.0, 5.0)] == [2.0, 0.0]
+    assert [float(t) for t in stage(lambda: jax.jvp(f, (1.0, 5.0), (1.0, 1.0)))()] == [2.0, 2.0]
+
+
+def test_the_same_value_as_two_arguments(stage):
+    f = call_tf(lambda x, y: x * x * y)
+    x = jnp.float32(3)
+    assert [float(g) for g in stage(jax.grad(f, argnums=(0, 1)))(x, x)] == [18.0, 9.0]
+
+
+def test_custom_gradients_of_tensorflow_hold(stage):
+    @tf.custom_gradient
+    def f(x):
+        return x * x, lambda upstream: upstream * 3 * x
+
+    assert float(stage(jax.grad(call_tf(f)))(2.0)) == 6.0
+    assert float(stage(lambda x: jax.jvp(call_tf(f), (x,), (1.0,))[1])(2.0)) == 6.0
+
+
+def test_sparse_gradients_become_dense(stage):
+    f = call_tf(lambda x: tf.reduce_sum(tf.gather(x, [0, 2, 2])))
+    np.testing.assert_array_equal(stage(jax.grad(f))(jnp.ones(4)), [1, 0, 2, 0])
+    assert float(stage(lambda x: jax.jvp(f, (x,), (x,))[1])(jnp.ones(4))) == 3.0
+
+
+def test_float8_has_no_gradient_in_tensorflow():
+    f = call_tf(lambda x: tf.cast(x, tf.float32))
+    with pytest.raises(CallTfError, match=r"does not differentiate float8_e5m2 \(argument 0\)"):
+        jax.vjp(f, jnp.ones(2, jnp.float8_e5m2))[1](jnp.ones(2))
+
+
+def test_linear_functions_can_be_transposed(stage):
+    f = call_tf(lambda x: 2 * x[1:])
+    x = jnp.arange(3.0)
+    (y,) = stage(lambda c: jax.linear_transpose(f, x)(c))(jnp.ones(2))
+    np.testing.assert_array_equal(y, [0, 2, 2])
+
+
+def _normalized(x):
+    return tf.raw_ops.LRN(input=x)
+
+
+class TestBatches:
+    def test_axes_and_arguments_that_are_not_mapped(self, stage):
+        f = call_tf(lambda x, y: tf.tensordot(x, y, 1))
+        x, y = np.arange(6.0, dtype=np.float32).reshape(3, 2), np.ones(3, np.float32)
+        np.testing.assert_array_equal(stage(jax.vmap(f, (1, None)))(x, y), x.sum(0))
+
+    def test_a_loop_where_there_is_no_rule_and_the_jaxpr_says_so(self, stage):
+        x = np.random.default_rng(0).normal(size=(2, 1, 2, 2, 3)).astype(np.float32)
+        f = jax.vmap(call_tf(_normalized))
+        expected = np.stack([_normalized(e) for e in x])
+        assert_allclose(stage(f)(x), expected, rtol=1e-6)
+        assert "vmap_by_loop(_normalized)" in str(jax.make_jaxpr(f)(x))
+        assert "vmap(_tf)" in str(jax.make_jaxpr(jax.vmap(call_tf(_tf)))(X))
+
+    def test_the_gradient_of_a_loop(self, stage):
+        x = np.random.default_rng(0).normal(size=(2, 1, 2, 2, 3)).astype(np.float32)
+        f = call_tf(_normalized)
+        expected = np.stack([jax.grad(_sum(f))(e) for e in x])
+        assert_allclose(stage(jax.grad(_sum(jax.vmap(f))))(x), expected, rtol=1e-5)
+
+    def test_on_the_host(self):
+        f = call_tf(lambda x: tf.strings.length(tf.strings.as_string(x)), compile=False)
+        np.testing.assert_array_equal(jax.jit(jax.vmap(f))(np.array([1, 10, 100])), [1, 2, 3])
+
+
+class TestDevices:
+    def test_shard_map(self):
+        mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+        spec = PartitionSpec("x")
+        f = jax.shard_map(call_tf(_tf), mesh=mesh, in_specs=spec, out_specs=spec)
+        assert_allclose(jax.jit(f)(X), _jax(X), rtol=1e-5)
+
+    def test_pmap(self):
+        assert_allclose(jax.pmap(call_tf(_tf))(X[None]), _jax(X)[None], rtol=1e-5)
+
+
+def test_threads():
+    """Eight threads call one and different functions, eagerly and compiled, and none waits long."""
+    v = tf.Variable(2.0)
+    shared = call_tf(lambda x: x * v)
+    host = call_tf(lambda x: tf.sin(x), compile=False)
+
+    def work(n):
+        own = call_tf(lambda x: x + n)
+        x = np.full(8, n, np.float32)
+        for _ in range(5):
+            np.testing.assert_array_equal(jax.jit(shared)(x), 2 * x)
+            np.testing.assert_array_equal(shared(x), 2 * x)
+            np.testing.assert_array_equal(jax.jit(own)(x), x + n)
+            np.testing.assert_array_equal(jax.vmap(jax.grad(shared))(x), np.full(8, 2.0))
+            assert_allclose(jax.jit(host)(x), np.sin(x), rtol=1e-6)
+        return n
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        futures = [pool.submit(work, n) for n in range(8)]
+        assert [f.result(timeout=120) for f in futures] == list(range(8))
