@@ -12,7 +12,9 @@ from jax._src import source_info_util as _source_info_util
 from jax._src.state import discharge as _discharge
 from jax._src.state import types as _state_types
 from jax.extend import core as jex_core
+from tensorflow.compiler.mlir.stablehlo import stablehlo as _tf_stablehlo
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+from tensorflow.compiler.tf2xla.python import xla as _tf_xla
 from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
@@ -125,6 +127,19 @@ def in_compiled_function() -> bool:
     tf.function says so only through a control flow context of its graph.
     """
     return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
+
+
+def stablehlo_version() -> str:
+    """The newest StableHLO that TensorFlow reads, as "1.13.7".
+
+    TensorFlow says it only in the Python bindings of the StableHLO that it was built with.
+    """
+    return _tf_stablehlo.get_current_version()
+
+
+def xla_call_module_version() -> int:
+    """The newest version of the XlaCallModule op that TensorFlow runs; no public name tells."""
+    return _tf_xla.call_module_maximum_supported_version()
 
 
 def is_implemented_by_jax(primitive: jex_core.Primitive) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import tensorflow as tf
 
-from jax2tf import arguments, dims, dtypes, gradients
+from jax2tf import arguments, dims, dtypes, gradients, native
 from jax2tf.lowering import Lowering, compiled, rules
 from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.trace import Trace, Tracer
@@ -49,16 +50,20 @@ def convert(
       with_gradient: whether TensorFlow can differentiate the result, by JAX's vjp of `fun_jax`.
         With False, differentiating raises a LookupError.
       enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
-      native_serialization: not supported yet.
-      native_serialization_platforms: not supported yet.
-      native_serialization_disabled_checks: not supported yet.
+      native_serialization: whether the result is one XlaCallModule op that holds the function's
+        StableHLO, as JAX itself compiles it. Only XLA runs that.
+      native_serialization_platforms: for which of "cpu", "cuda", "rocm" and "tpu" it is lowered;
+        None for the one that JAX runs on.
+      native_serialization_disabled_checks: safety checks to leave out, as made by
+        jax.export.DisabledSafetyCheck.platform() and .custom_call(target).
 
     Returns:
       A function of the same name and documentation, to be called with tensors.
 
     Raises:
-      NotImplementedError: an argument that is not supported yet was given.
       TypeError: `fun_jax` is not callable.
+      ValueError: native_serialization with enable_xla=False, or an option of native serialization
+        without it.
 
     The result raises, when called: TypeError for an argument that is no array, ValueError for one
     whose shape is unknown or contradicts polymorphic_shapes (tf.errors.InvalidArgumentError where
@@ -69,16 +74,20 @@ def convert(
         raise TypeError(
             f"jax2tf.convert: fun_jax should be a function, got {type(fun_jax).__name__}"
         )
-    _refuse_unsupported(
-        native_serialization=bool(native_serialization),
-        native_serialization_platforms=native_serialization_platforms is not None,
-        native_serialization_disabled_checks=bool(native_serialization_disabled_checks),
+    options = _native_options(
+        native_serialization,
+        enable_xla,
+        native_serialization_platforms,
+        native_serialization_disabled_checks,
     )
     tracer = Tracer(fun_jax, tuple(polymorphic_constraints))
     op_set = rules.XLA if enable_xla else rules.NO_XLA
     name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
 
     def lower(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        if options is not None:
+            with _checked(trace, tensors) as (values, checked):
+                return native.lower(trace, options, checked, values)
         if enable_xla and tracer.is_jitted and not CALLBACKS & trace.primitives():
             return list(
                 trace.cached(("compiled", op_set), lambda: _compiled(trace, op_set))(*tensors)
@@ -122,15 +131,25 @@ def _without_defaults(fun: Callable[..., Any]) -> inspect.Signature:
 
 
 def _lower(trace: Trace, op_set: str, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    with _checked(trace, tensors) as (values, checked):
+        return Lowering(trace, op_set, values).run(trace.jaxpr, checked)
+
+
+@contextlib.contextmanager
+def _checked(
+    trace: Trace, tensors: Sequence[tf.Tensor]
+) -> Iterator[tuple[dims.Values, Sequence[tf.Tensor]]]:
+    """The sizes of dimension variables, and the arguments, where their shapes have been checked."""
     if not trace.is_polymorphic:
-        return Lowering(trace, op_set).run(trace.jaxpr, tensors)
+        yield {}, tensors
+        return
     solution = dims.solve([aval.shape for aval in trace.jaxpr.in_avals], tensors, trace.names)
     # The arguments of a vjp are those of its function, which were checked there.
     checks = solution.check(trace.constraints) if trace.where else []
     with tf.control_dependencies(checks):
         # What reads an argument waits for the checks of its shape.
         checked = [tf.identity(t) for t in tensors] if not tf.executing_eagerly() else tensors
-    return Lowering(trace, op_set, solution.values).run(trace.jaxpr, checked)
+        yield solution.values, checked
 
 
 def _compiled(trace: Trace, op_set: str) -> Callable[..., Any]:
@@ -146,10 +165,22 @@ def _compiled(trace: Trace, op_set: str) -> Callable[..., Any]:
     return lambda *tensors: compiled.arrive(run(*compiled.leave(tensors)), made)
 
 
-def _refuse_unsupported(**given: bool) -> None:
-    names = [name for name, is_given in given.items() if is_given]
-    if names:
-        raise NotImplementedError(
-            f"jax2tf.convert: {', '.join(names)} not supported yet; leave "
-            f"{'them' if len(names) > 1 else 'it'} out"
+def _native_options(
+    wanted: bool,
+    enable_xla: bool,
+    platforms: Sequence[str] | None,
+    disabled_checks: Sequence[Any],
+) -> native.Options | None:
+    if not wanted:
+        if platforms is not None or disabled_checks:
+            raise ValueError(
+                "jax2tf.convert: native_serialization_platforms and "
+                "native_serialization_disabled_checks need native_serialization=True"
+            )
+        return None
+    if not enable_xla:
+        raise ValueError(
+            "jax2tf.convert: native_serialization=True needs XLA, and enable_xla=False forbids it; "
+            "leave one of them out"
         )
+    return native.Options(None if platforms is None else tuple(platforms), tuple(disabled_checks))

@@ -79,7 +79,15 @@ class Trace:
 
     def primitives(self) -> frozenset[str]:
         """The names of all primitives in the jaxpr, inner ones too."""
-        return self.cached("primitives", lambda: frozenset(_primitives(self.jaxpr.jaxpr, set())))
+        return self.cached(
+            "primitives",
+            lambda: frozenset(e.primitive.name for e in _equations(self.jaxpr.jaxpr, set())),
+        )
+
+    def find(self, primitive: str) -> jex_core.JaxprEqn | None:
+        """The first equation of a primitive of that name, in inner jaxprs too."""
+        equations = _equations(self.jaxpr.jaxpr, set())
+        return next((e for e in equations if e.primitive.name == primitive), None)
 
 
 class Tracer:
@@ -172,15 +180,13 @@ def _is_jaxpr(param: Any) -> bool:
     return isinstance(param, jex_core.ClosedJaxpr | jex_core.Jaxpr)
 
 
-def _primitives(jaxpr: jex_core.Jaxpr, seen: set[int]) -> set[str]:
-    names = set()
+def _equations(jaxpr: jex_core.Jaxpr, seen: set[int]) -> Iterator[jex_core.JaxprEqn]:
     for eqn in jaxpr.eqns:
-        names.add(eqn.primitive.name)
+        yield eqn
         for inner in inner_jaxprs(eqn):
             if id(inner) not in seen:
                 seen.add(id(inner))
-                names |= _primitives(inner, seen)
-    return names
+                yield from _equations(inner, seen)
 
 
 def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[int]:

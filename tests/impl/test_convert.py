@@ -246,18 +246,6 @@ def test_a_primitive_of_another_library_is_what_its_implementation_says():
 class TestErrors:
     """Each names the function, the argument by its path, what came, and what to do."""
 
-    @pytest.mark.parametrize(
-        ("kwargs", "name"),
-        [
-            ({"native_serialization": True}, "native_serialization"),
-            ({"native_serialization_platforms": ["cpu"]}, "native_serialization_platforms"),
-            ({"native_serialization_disabled_checks": [1]}, "native_serialization_disabled_checks"),
-        ],
-    )
-    def test_arguments_of_later_work_are_refused(self, kwargs, name):
-        with pytest.raises(NotImplementedError, match=f"jax2tf.convert: {name} not supported yet"):
-            jax2tf.convert(jnp.sin, **kwargs)
-
     def test_what_cannot_be_called(self):
         with pytest.raises(TypeError, match="fun_jax should be a function, got int"):
             jax2tf.convert(3)

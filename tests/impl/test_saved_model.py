@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,21 +24,7 @@ def save(folder, fun, *signature, module=None, **options):
     tf.saved_model.save(module, str(folder), options=tf.saved_model.SaveOptions(**options))
 
 
-def without_jax(code: str, *arguments) -> list[str]:
-    """The lines that `code` prints in a process in which importing jax fails."""
-    program = "import sys; sys.modules['jax'] = None; sys.modules['jaxlib'] = None\n"
-    program += "import numpy as np, tensorflow as tf\n" + textwrap.dedent(code)
-    done = subprocess.run(
-        [sys.executable, "-c", program, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout.splitlines()
-
-
-def test_values_gradients_and_batches_without_jax(tmp_path):
+def test_values_gradients_and_batches_without_jax(tmp_path, without_jax):
     module = tf.Module()
     module.params = tf.nest.map_structure(tf.Variable, PARAMS)
     converted = jax2tf.convert(model, polymorphic_shapes=[None, "b, _"])

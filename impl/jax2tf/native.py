@@ -1,0 +1,237 @@
+"""The other lowering: the function's StableHLO inside one XlaCallModule op.
+
+JAX exports the module; here it is made into one that the running TensorFlow can execute. It is
+serialised for the StableHLO version which that TensorFlow reads, composite ops (erf, top_k, gelu)
+become calls of what they are composed of, and the assertions about shapes are left out, because
+TensorFlow ops check the same before the module runs. A custom call is code of the process that runs
+the module: one that TensorFlow does not have is refused at conversion.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import export
+from jax.extend import core as jex_core
+from jax.extend.mlir import ir, passmanager
+from jax.extend.mlir.dialects import stablehlo
+from jax.interpreters import mlir
+
+from jax2tf import compat, dims, dtypes, native_extremes
+from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
+from jax2tf.lowering import Lowering, rules
+from jax2tf.trace import Trace
+
+# Custom calls that every XLA runs or compiles away.
+_KNOWN_TO_XLA = frozenset(
+    {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "TopK", "AllocateBuffer"}
+)
+
+# Constants of more elements are arguments of the op: TensorFlow holds them once, outside of it.
+_EMBEDDED_CONSTANT_SIZE = 64
+
+_CPU = "cpu"
+# The dialect in which JAX writes how arrays are sharded; an older StableHLO does not know it.
+_SHARDY = "sdy."
+# Of a function: shardings, names, buffers that may be reused.
+_OF_ARGUMENTS = ("arg_attrs", "res_attrs")
+_SHAPE_ASSERTION = "shape_assertion"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller asked for.
+
+    Attributes:
+      platforms: those for which the module is lowered ("cpu", "cuda", "rocm", "tpu"); None for
+        the one that JAX runs on.
+      disabled_checks: jax.export.DisabledSafetyCheck.platform() leaves it to the caller that the
+        module fits where it runs, .custom_call(target) that the call is known there.
+    """
+
+    platforms: tuple[str, ...] | None = None
+    disabled_checks: tuple[export.DisabledSafetyCheck, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A serialised module, and how to call it."""
+
+    serialized: bytes
+    version: int
+    platforms: list[str]
+    disabled_checks: list[str]
+    constants: list[Any]
+
+
+def lower(
+    trace: Trace, options: Options, tensors: Sequence[tf.Tensor], dim_values: dims.Values
+) -> list[tf.Tensor]:
+    """The results of `trace` on `tensors`, as those of one XlaCallModule op.
+
+    Args:
+      trace: what to run.
+      options: for which platforms, and which checks to leave out.
+      tensors: one for each argument of the trace.
+      dim_values: the sizes of the dimension variables, checked already.
+
+    Raises:
+      ConversionError: JAX cannot export the function, or TensorFlow could not run the module.
+    """
+    module = trace.cached(("native", options), lambda: _export(trace, options))
+    lowering = Lowering(trace, rules.XLA, dim_values)
+    out_avals = trace.jaxpr.out_avals
+    shapes = [lowering.static_shape(dtypes.physical_shape(aval)) for aval in out_avals]
+    return list(
+        compat.xla_ops.xla_call_module(
+            [*(lowering.constant(c) for c in module.constants), *tensors],
+            version=module.version,
+            module=module.serialized,
+            Sout=[tf.TensorShape(shape) for shape in shapes],
+            Tout=[dtypes.to_tf(aval.dtype) for aval in out_avals],
+            platforms=module.platforms,
+            disabled_checks=module.disabled_checks,
+        )
+    )
+
+
+def _export(trace: Trace, options: Options) -> _Module:
+    jaxpr = trace.jaxpr
+    large = [i for i, c in enumerate(jaxpr.consts) if np.size(c) > _EMBEDDED_CONSTANT_SIZE]
+    constants = [jaxpr.consts[i] for i in large]
+    # Unused arguments stay: dimension variables may be solved from them alone.
+    jitted = jax.jit(_with_constants_as_arguments(jaxpr, large), keep_unused=True)
+    specs = [jax.ShapeDtypeStruct(np.shape(c), c.dtype) for c in constants]
+    specs += [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
+    try:
+        exported = export.export(
+            jitted, platforms=options.platforms, disabled_checks=options.disabled_checks
+        )(*specs)
+    except (NotImplementedError, ValueError, jax.errors.JaxRuntimeError) as error:
+        raise ConversionError(
+            f"jax2tf.convert: native_serialization: JAX cannot export the function: {error}. "
+            "What to do: convert with native_serialization=False"
+        ) from error
+    if exported.nr_devices > 1:
+        raise ConversionError(
+            "jax2tf.convert: native_serialization: the function is partitioned over "
+            f"{exported.nr_devices} devices. What to do: convert with native_serialization=False"
+        )
+    return _Module(
+        serialized=_for_tensorflow(
+            trace, exported.mlir_module_serialized, options, exported.platforms
+        ),
+        version=min(exported.calling_convention_version, compat.xla_call_module_version()),
+        platforms=[platform.upper() for platform in exported.platforms],
+        disabled_checks=[str(check) for check in options.disabled_checks],
+        constants=constants,
+    )
+
+
+def _with_constants_as_arguments(
+    jaxpr: jex_core.ClosedJaxpr, which: Sequence[int]
+) -> Callable[..., Any]:
+    def fun(*args: jax.Array) -> list[jax.Array]:
+        consts = list(jaxpr.consts)
+        for i, value in zip(which, args, strict=False):
+            consts[i] = value
+        closed = jex_core.ClosedJaxpr(jaxpr.jaxpr, consts)
+        return jex_core.jaxpr_as_fun(closed)(*args[len(which) :])
+
+    return fun
+
+
+def _for_tensorflow(
+    trace: Trace, serialized: bytes, options: Options, platforms: Sequence[str]
+) -> bytes:
+    """The module without what the running TensorFlow does not know, in the version it reads."""
+    with mlir.make_ir_context() as context:
+        module = stablehlo.deserialize_portable_artifact(context, serialized)
+        _refuse_custom_calls(trace, module, options)
+        _drop_shardings(module)
+        if _CPU in platforms:
+            native_extremes.spell_out(module)
+        _run_passes(module, *_PASSES)
+        version = compat.stablehlo_version()
+        try:
+            return stablehlo.serialize_portable_artifact(module, version)
+        except Exception as error:
+            raise ConversionError(
+                f"jax2tf.convert: native_serialization: this TensorFlow reads StableHLO {version}, "
+                f"which cannot express the function: {error}. "
+                "What to do: convert with native_serialization=False"
+            ) from error
+
+
+_PASSES = (
+    "func.func(stablehlo-legalize-composite-to-call)",
+    "inline",
+    "symbol-dce",
+    # Locations hold the call stack of whoever converts, with the paths of their machine.
+    "strip-debuginfo",
+)
+
+
+def _run_passes(module: ir.Module, *passes: str) -> None:
+    passmanager.PassManager.parse(f"builtin.module({','.join(passes)})").run(module.operation)
+
+
+def _refuse_custom_calls(trace: Trace, module: ir.Module, options: Options) -> None:
+    """Takes the assertions about shapes out; raises where a call is left that TensorFlow lacks."""
+    trusted = {check.is_custom_call() for check in options.disabled_checks}
+    for op in _custom_calls(module):
+        target = op.attributes["call_target_name"].value
+        if target == _SHAPE_ASSERTION:
+            op.erase()
+        elif target not in _KNOWN_TO_XLA and target not in trusted:
+            raise _refusal(trace, target, str(op.location))
+
+
+def _custom_calls(module: ir.Module) -> list[Any]:
+    return [op for op in _operations(module) if op.name == "stablehlo.custom_call"]
+
+
+def _operations(module: ir.Module) -> list[Any]:
+    found: list[Any] = []
+
+    def visit(op: Any) -> ir.WalkResult:
+        found.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found
+
+
+def _drop_shardings(module: ir.Module) -> None:
+    """Takes out what says how arrays are sharded, which for one device means nothing."""
+    for op in _operations(module):
+        for name in [n for n in op.attributes if n.startswith(_SHARDY) or n in _OF_ARGUMENTS]:
+            del op.attributes[name]
+        if op.name == "sdy.sharding_constraint":
+            op.results[0].replace_all_uses_with(op.operands[0])
+        if op.name.startswith(_SHARDY):
+            op.erase()
+
+
+def _refusal(trace: Trace, target: str, location: str) -> UnsupportedPrimitiveError:
+    # JAX ends the name of an op with the primitive that it comes from: "jit(f)/layer/cholesky".
+    name = re.search(r'loc\("(?:[^"]*/)?([^"/]*)"', location)
+    primitive = name[1] if name else target
+    eqn = trace.find(primitive)
+    return UnsupportedPrimitiveError(
+        primitive,
+        f"JAX compiles it to a custom call of {target!r}, code that TensorFlow does not have",
+        "convert with native_serialization=False, which lowers it to TensorFlow ops; or, if the "
+        "process that runs the module has the code, pass native_serialization_disabled_checks="
+        f"[jax.export.DisabledSafetyCheck.custom_call({target!r})]",
+        "an unknown line" if eqn is None else compat.user_source(eqn),
+    )
+
+
+stablehlo.register_stablehlo_passes()

@@ -1,0 +1,271 @@
+"""The native lowering: StableHLO in one XlaCallModule op that the running TensorFlow executes."""
+
+from __future__ import annotations
+
+import json
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import export
+
+import jax2tf
+from jax2tf import compat
+
+X = np.array([[0.5, -1.0, 2.0], [1.5, np.nan, -2.0]], np.float32)
+FINITE = np.nan_to_num(X, nan=0.25)
+MODES = {
+    "eager": lambda fun: fun,
+    "graph": lambda fun: tf.function(fun, autograph=False),
+    "compiled": lambda fun: tf.function(fun, autograph=False, jit_compile=True),
+}
+
+
+def native(fun, **kwargs):
+    return jax2tf.convert(fun, native_serialization=True, **kwargs)
+
+
+def assert_same(actual, expected, rtol=1e-6):
+    __tracebackhide__ = True
+    for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(e), rtol=rtol, atol=1e-6)
+        assert np.asarray(a).dtype == np.asarray(e).dtype
+
+
+def ops_of(fun, *specs):
+    graph = tf.function(fun, autograph=False).get_concrete_function(*specs).graph
+    return [
+        op.type
+        for op in graph.get_operations()
+        if op.type not in ("Placeholder", "Identity", "NoOp")
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shapes", [None, "b, _"])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        jax.lax.erf,  # an op of the CHLO dialect, as are the next three
+        jax.lax.asinh,
+        jax.lax.lgamma,
+        lambda x: jax.lax.top_k(x, 2),
+        jax.nn.gelu,
+        lambda x: (jnp.sum(x) / x.shape[0], x @ x.T),
+        lambda x: jnp.concatenate([x, jnp.zeros((x.shape[0], 1))], axis=1).reshape(-1),
+        lambda x: jax.lax.fori_loop(0, 3, lambda i, c: jnp.sin(c) + i, x),
+        lambda x: {"y": jnp.argsort(x), "z": [x > 0, x.astype(jnp.int8)]},
+    ],
+)
+def test_values(fun, shapes, mode):
+    assert_same(MODES[mode](native(fun, polymorphic_shapes=shapes))(FINITE), jax.jit(fun)(FINITE))
+
+
+def test_the_function_is_one_op():
+    assert ops_of(native(jax.nn.gelu), tf.TensorSpec([2, 3])) == ["XlaCallModule", "IdentityN"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_extremes_keep_nan_and_the_sign_of_zero(mode):
+    def fun(x, y):
+        return jnp.maximum(x, y), jnp.minimum(x, y), x.max(), jax.lax.clamp(y, x, y), jnp.clip(x, 0)
+
+    x = np.array([0.0, -0.0, np.nan, 1.0, np.inf], np.float32)
+    y = np.array([-0.0, 0.0, 1.0, np.nan, -np.nan], np.float32)
+    for shapes in (None, "b"):
+        actual = MODES[mode](native(fun, polymorphic_shapes=shapes))(x, y)
+        for a, e in zip(actual, jax.jit(fun)(x, y), strict=True):
+            np.testing.assert_array_equal(np.signbit(a) & (a == 0), np.signbit(e) & (e == 0))
+            np.testing.assert_array_equal(a, e)
+
+
+def test_one_graph_serves_every_batch():
+    graph = tf.function(
+        native(lambda x: x - x.mean(0), polymorphic_shapes="b, ..."),
+        autograph=False,
+        input_signature=[tf.TensorSpec([None, 3])],
+    )
+    for n in (1, 4):
+        x = np.arange(3.0 * n, dtype=np.float32).reshape(n, 3)
+        assert_same(graph(x), x - x.mean(0))
+    assert graph.get_concrete_function().output_shapes == tf.TensorShape([None, 3])
+
+
+class TestDimensions:
+    """Broken assumptions are found by TensorFlow ops, not by the module."""
+
+    def test_in_a_graph(self):
+        graph = tf.function(
+            native(lambda x: x * 2, polymorphic_shapes="b, b"),
+            autograph=False,
+            input_signature=[tf.TensorSpec([None, None])],
+        )
+        assert graph(tf.ones([2, 2])).shape == (2, 2)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"shape\[1\] should be b"):
+            graph(tf.ones([2, 3]))
+
+    def test_constraints(self):
+        converted = native(
+            lambda x: x[:4], polymorphic_shapes="b, _", polymorphic_constraints=["b >= 4"]
+        )
+        assert converted(np.ones((8, 3), np.float32)).shape == (4, 3)
+        with pytest.raises(ValueError, match="constraint b >= 4 does not hold"):
+            converted(np.ones((3, 3), np.float32))
+
+    def test_a_dimension_of_an_argument_that_is_not_used(self):
+        converted = native(lambda unused, y: y * 2, polymorphic_shapes=["b, a", "b, 2*a"])
+        assert converted(np.ones((2, 3)), np.ones((2, 6), np.float32)).shape == (2, 6)
+
+
+def test_x64():
+    with jax.enable_x64(True):
+        assert_same(native(jnp.sin)(np.float64(2)), jnp.sin(np.float64(2)))
+    assert native(jnp.sin)(np.float64(2)).dtype == tf.float32
+
+
+def test_keys():
+    def fun(key):
+        return jax.random.split(key), jax.random.normal(key, (3,))
+
+    key = jax.random.key(3)
+    keys, normal = native(fun)(key)
+    np.testing.assert_array_equal(keys, jax.random.key_data(fun(key)[0]))
+    assert_same(normal, fun(key)[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shapes", [None, "b, _"])
+def test_gradients(mode, shapes):
+    def fun(x):
+        return jnp.sum(jnp.tanh(x @ x.T)) + jax.nn.relu(x).sum()
+
+    converted = native(fun, polymorphic_shapes=shapes)
+
+    def derivatives(x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = converted(x)
+            first = inner.gradient(y, x)
+            norm = tf.reduce_sum(first**2)
+        return first, outer.gradient(norm, x)
+
+    def norm(x):
+        return jnp.sum(jax.grad(fun)(x) ** 2)
+
+    x = np.array([[0.5, 0.0, 0.25]], np.float32)
+    expected = jax.grad(fun)(x), jax.grad(norm)(x)
+    assert_same(MODES[mode](derivatives)(tf.constant(x)), expected, rtol=1e-4)
+
+
+def test_without_a_gradient():
+    converted = native(jnp.sin, with_gradient=False)
+    x = tf.constant(FINITE)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = converted(x)
+    with pytest.raises(LookupError, match="with_gradient=False"):
+        tape.gradient(y, x)
+
+
+def test_a_saved_module_runs_without_jax(tmp_path, without_jax):
+    module = tf.Module()
+    module.w = tf.Variable(np.ones((3, 2), np.float32))
+    converted = native(lambda w, x: jax.nn.gelu(x @ w), polymorphic_shapes=[None, "b, _"])
+    module.f = tf.function(
+        lambda x: converted(module.w, x),
+        autograph=False,
+        input_signature=[tf.TensorSpec([None, 3])],
+    )
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    tf.saved_model.save(module, str(tmp_path), options=options)
+    lines = without_jax(
+        """
+        import json
+        module = tf.saved_model.load(sys.argv[1])
+        for n in (1, 3):
+            x = tf.fill([n, 3], 0.5)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = module.f(x)
+            print(json.dumps([y.numpy().tolist(), tape.gradient(y, x).numpy().tolist()]))
+        """,
+        tmp_path,
+    )
+    for n, line in zip((1, 3), lines, strict=True):
+        x = jnp.full((n, 3), 0.5)
+        y, pullback = jax.vjp(lambda x: jax.nn.gelu(x @ jnp.ones((3, 2))), x)
+        assert_same([np.float32(v) for v in json.loads(line)], [y, *pullback(y * 0 + 1)])
+
+
+class TestPlatforms:
+    def test_one_module_for_several(self):
+        def fun(x):
+            return jax.lax.platform_dependent(x, cpu=lambda x: x + 1, cuda=lambda x: x + 2)
+
+        converted = native(fun, native_serialization_platforms=["cuda", "cpu"])
+        assert_same(converted(FINITE), FINITE + 1)
+
+    def test_a_module_for_another_one_does_not_run_here(self):
+        converted = native(jnp.sin, native_serialization_platforms=["tpu"])
+        with pytest.raises(tf.errors.OpError, match="platform CPU is not among the platforms"):
+            converted(FINITE)
+
+    def test_unless_that_check_is_disabled(self):
+        converted = native(
+            jnp.sin,
+            native_serialization_platforms=["tpu"],
+            native_serialization_disabled_checks=[export.DisabledSafetyCheck.platform()],
+        )
+        assert_same(converted(FINITE), np.sin(FINITE))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("fun", "primitive"),
+        [(jnp.linalg.cholesky, "cholesky"), (jnp.linalg.eigh, "eigh"), (jnp.linalg.qr, "geqrf")],
+    )
+    @pytest.mark.parametrize("mode", MODES)
+    def test_custom_calls_that_tensorflow_lacks(self, fun, primitive, mode):
+        converted = MODES[mode](native(fun))
+        with pytest.raises(jax2tf.UnsupportedPrimitiveError) as error:
+            converted(np.eye(3, dtype=np.float32))
+        for part in (f"'{primitive}'", "custom call of 'lapack_", "native_serialization=False"):
+            assert part in str(error.value)
+
+    def test_a_custom_call_may_be_allowed(self):
+        check = export.DisabledSafetyCheck.custom_call("lapack_spotrf_ffi")
+        converted = native(jnp.linalg.cholesky, native_serialization_disabled_checks=[check])
+        assert "XlaCallModule" in ops_of(converted, tf.TensorSpec([3, 3]))
+
+    def test_callbacks(self):
+        converted = native(lambda x: jax.pure_callback(np.sin, x, x))
+        with pytest.raises(jax2tf.ConversionError, match="native_serialization=False"):
+            converted(FINITE)
+
+    def test_options_without_native_serialization(self):
+        with pytest.raises(ValueError, match="need native_serialization=True"):
+            jax2tf.convert(jnp.sin, native_serialization_platforms=["cpu"])
+
+    def test_without_xla(self):
+        with pytest.raises(ValueError, match="enable_xla=False forbids it"):
+            native(jnp.sin, enable_xla=False)
+
+
+def test_large_constants_are_outside_of_the_module():
+    table = np.arange(40_000, dtype=np.float32)
+    converted = native(lambda i: jnp.asarray(table)[i])
+    graph = tf.function(converted, autograph=False).get_concrete_function(
+        tf.TensorSpec([], "int32")
+    )
+    assert_same(graph(tf.constant(7)), np.float32(7))
+    (call,) = (op for op in graph.graph.get_operations() if op.type == "XlaCallModule")
+    assert len(call.get_attr("module")) < 10_000
+
+
+def test_the_version_is_one_that_tensorflow_reads():
+    written = tuple(int(n) for n in compat.stablehlo_version().split("."))
+    assert written >= (1, 0, 0)
