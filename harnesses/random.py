@@ -93,6 +93,22 @@ for impl in _KEYS:
     for primitive, fun in _BATCHES.items():
         _define(primitive, f"{impl}_vmap", fun, impl=impl, params={"impl": impl})
 
+    _FOLDED_IN = {
+        "pairs": lambda keys: jax.vmap(jax.random.fold_in)(keys, jnp.arange(3)),
+        "keys": lambda keys: jax.vmap(lambda k: jax.random.fold_in(k, 7))(keys),
+        "product": lambda keys: jax.vmap(
+            lambda k: jax.vmap(lambda i: jax.random.fold_in(k, i))(jnp.arange(4))
+        )(keys),
+    }
+    for case, fun in _FOLDED_IN.items():
+        _define(
+            "random_fold_in",
+            f"{impl}_{case}",
+            lambda k, f=fun: _key_data(f(jax.random.split(k, 3))),
+            impl=impl,
+            params={"impl": impl, "mapped": case},
+        )
+
 _KEY_MOVEMENTS = {
     "slice": lambda ks: ks[1:3],
     "index": lambda ks: ks[2],

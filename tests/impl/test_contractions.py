@@ -120,3 +120,26 @@ def test_a_long_window_takes_few_ops():
     assert sum(ops.values()) < 100
     x = np.arange(3000, dtype=np.int32)
     np.testing.assert_array_equal(jax2tf.convert(fun, enable_xla=False)(x), jax.jit(fun)(x))
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize(
+    ("lhs_shape", "rhs_shape", "options"),
+    [
+        ((2, 5, 6, 4), (3, 3, 2, 6), {"feature_group_count": 2}),
+        ((4, 5, 6, 3), (3, 3, 3, 6), {"batch_group_count": 2}),
+        ((2, 5, 6, 3), (3, 3, 3, 4), {"lhs_dilation": (2, 1)}),
+    ],
+)
+def test_filters_of_a_polymorphic_batch(enable_xla, lhs_shape, rhs_shape, options):
+    conv = _conv(padding=((1, 1), (1, 1)), **options)
+    converted = tf.function(
+        jax2tf.convert(jax.vmap(conv), polymorphic_shapes="b, ...", enable_xla=enable_xla),
+        input_signature=[tf.TensorSpec([None, *shape]) for shape in (lhs_shape, rhs_shape)],
+        autograph=False,
+    )
+    for batch in (1, 2, 5):
+        rng = np.random.default_rng(batch)
+        args = [rng.normal(size=(batch, *s)).astype("float32") for s in (lhs_shape, rhs_shape)]
+        expected = jax.jit(jax.vmap(conv))(*args)
+        np.testing.assert_allclose(converted(*args), expected, rtol=1e-5, atol=1e-5)

@@ -39,7 +39,8 @@ class _Conv:
       lhs_shape, rhs_shape, out_shape: in that layout; dimensions may be symbolic.
       strides, lhs_dilation, rhs_dilation: one int for each spatial dimension.
       padding: (low, high) for each spatial dimension; negative cuts off.
-      feature_groups, batch_groups: at most one of them is more than 1.
+      feature_groups, batch_groups: at most one of them is more than 1; either may be symbolic
+        (vmap over filters makes as many groups as the batch has elements).
     """
 
     lhs_shape: tuple[Any, ...]
@@ -49,8 +50,8 @@ class _Conv:
     padding: tuple[tuple[Any, Any], ...]
     lhs_dilation: tuple[int, ...]
     rhs_dilation: tuple[int, ...]
-    feature_groups: int
-    batch_groups: int
+    feature_groups: Any
+    batch_groups: Any
     precision: bytes
 
     @property
@@ -133,6 +134,8 @@ def _real(
 
 def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.Tensor:
     """The convolution by the first op that fits, in the dtype of the operands."""
+    if not dims.is_static((conv.batch_groups,)):  # no op takes their number as a tensor
+        lhs, rhs, conv = _batch_groups_as_features(ctx, lhs, rhs, conv)
     plain = _all_ones(conv.lhs_dilation) and conv.batch_groups == 1
     plainer = plain and _all_ones(conv.rhs_dilation) and conv.feature_groups == 1
     if plain and 1 <= conv.rank <= 2 and lhs.dtype in _CONV2D_DTYPES:
@@ -153,7 +156,7 @@ def _conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.Ten
     lhs, padding = _settled_padding(ctx, lhs, conv, explicit=True)
     depthwise = (
         conv.feature_groups == conv.lhs_shape[-1]
-        and conv.feature_groups > 1
+        and conv.feature_groups != 1
         and conv.strides[0] == conv.strides[1]
         and _all_ones(conv.rhs_dilation)
         and lhs.dtype in _FLOATS
@@ -300,7 +303,7 @@ def _xla_conv(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.T
         padding=tf.stack([ctx.shape(edges) for edges in conv.padding]),
         lhs_dilation=conv.lhs_dilation,
         rhs_dilation=conv.rhs_dilation,
-        feature_group_count=conv.feature_groups,
+        feature_group_count=ctx.dim(conv.feature_groups),
         batch_group_count=conv.batch_groups,
         dimension_numbers=numbers.SerializeToString(),
         precision_config=conv.precision,
@@ -310,7 +313,7 @@ def _xla_conv(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.T
 
 def _rewritten(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.Tensor:
     """One step towards a convolution that standard ops have, and on from there."""
-    if conv.batch_groups > 1:
+    if conv.batch_groups != 1:
         return _convolve(ctx, *_batch_groups_as_features(ctx, lhs, rhs, conv))
     if any(itertools.chain(*conv.padding)) or not _all_ones(conv.lhs_dilation):
         lhs = _with_padding(ctx, lhs, conv)
@@ -327,11 +330,11 @@ def _rewritten(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.
             lhs_dilation=(1,) * conv.rank,
         )
         return _convolve(ctx, lhs, rhs, conv)
-    if conv.feature_groups > 1:
+    if conv.feature_groups == 1:
+        return tf.matmul(lhs, rhs) if conv.rank == 0 else _product_of_patches(ctx, lhs, rhs, conv)
+    if conv.rank > 0 and dims.is_static((conv.feature_groups,)):
         return _convolved_by_groups(ctx, lhs, rhs, conv)
-    if conv.rank == 0:
-        return tf.matmul(lhs, rhs)
-    return _product_of_patches(ctx, lhs, rhs, conv)
+    return _products_of_patches_by_groups(ctx, lhs, rhs, conv)
 
 
 def _batch_groups_as_features(
@@ -365,6 +368,37 @@ def _convolved_by_groups(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Co
 
 def _product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv) -> tf.Tensor:
     """One matrix product: the inputs of each position of the filter, side by side, with `rhs`."""
+    *positions, features_in, features_out = conv.rhs_shape
+    matrix = tf.reshape(rhs, ctx.shape((math.prod(positions) * features_in, features_out)))
+    return tf.matmul(tf.concat(_patches(ctx, lhs, conv), -1), matrix)
+
+
+def _products_of_patches_by_groups(
+    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Conv
+) -> tf.Tensor:
+    """As `_product_of_patches`, one product for each group, in one batched op."""
+    groups = conv.feature_groups
+    *positions, features_in, features_out = conv.rhs_shape
+    n_positions, features_out = math.prod(positions), features_out // groups
+    n_outputs = math.prod(conv.out_shape[:-1])
+    matrices = tf.reshape(rhs, ctx.shape((n_positions, features_in, groups, features_out)))
+    matrices = tf.reshape(
+        tf.transpose(matrices, (2, 0, 1, 3)),
+        ctx.shape((groups, n_positions * features_in, features_out)),
+    )
+    patches = [
+        tf.reshape(patch, ctx.shape((n_outputs, groups, features_in)))
+        for patch in _patches(ctx, lhs, conv)
+    ]
+    rows = tf.transpose(tf.concat(patches, -1), (1, 0, 2))
+    out = tf.transpose(tf.matmul(rows, matrices), (1, 0, 2))
+    return tf.reshape(out, ctx.shape(conv.out_shape))
+
+
+def _patches(ctx: Context, lhs: tf.Tensor, conv: _Conv) -> list[tf.Tensor]:
+    """What each position of the filter sees, one element for each output."""
+    if conv.rank == 0:
+        return [lhs]
     spatial = conv.out_shape[1:-1]
     patches = []
     for position in itertools.product(*(range(k) for k in conv.rhs_shape[: conv.rank])):
@@ -378,9 +412,7 @@ def _product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Con
                 (1, *conv.strides, 1),
             )
         )
-    *positions, features_in, features_out = conv.rhs_shape
-    matrix = tf.reshape(rhs, ctx.shape((math.prod(positions) * features_in, features_out)))
-    return tf.matmul(tf.concat(patches, -1), matrix)
+    return patches
 
 
 def _with_leading_dimension(conv: _Conv) -> _Conv:

@@ -67,6 +67,10 @@ class Lowering:
                     self._step(step, slots)
         return [self._read(slots, ref) for ref in plan.outputs]
 
+    def of_scalars(self) -> Lowering:
+        """A lowering for the computation inside an XLA op, which can see no dimension's size."""
+        return Lowering(self.trace, self.op_set)
+
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
     ) -> list[tf.Tensor]:

@@ -8,11 +8,10 @@ for each shape and becomes one TensorFlow function, called.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
@@ -165,14 +164,10 @@ def _random_split(ctx: Context, key: tf.Tensor, *, shape: Any) -> tf.Tensor:
 
 @register("random_fold_in", takes_keys=True)
 def _random_fold_in(ctx: Context, key: tf.Tensor, data: tf.Tensor) -> tf.Tensor:
-    impl, rank = _generator(ctx)
-
-    def fold_in(key: jax.Array, data: jax.Array) -> jax.Array:
-        logical = jnp.broadcast_shapes(key.shape[:rank], data.shape)
-        key = jnp.broadcast_to(key, (*logical, *key.shape[rank:]))
-        return _over(impl.fold_in, len(logical))(key, jnp.broadcast_to(data, logical))
-
-    return _call_jax(ctx, ("fold_in", impl), fold_in, key, data)
+    impl, _ = _generator(ctx)
+    shapes = [aval.shape for aval in ctx.avals_in]
+    fold_in = _over_pairs(impl.fold_in, *shapes)
+    return _call_jax(ctx, ("fold_in", impl, *shapes), fold_in, key, data)
 
 
 @register("random_gamma", takes_keys=True)
@@ -197,6 +192,33 @@ def _generator(ctx: Context) -> tuple[Any, int]:
 def _over(function: Callable[..., Any], rank: int) -> Callable[..., Any]:
     """`function` mapped over the first `rank` dimensions of its arguments."""
     return functools.reduce(lambda fun, _: jax.vmap(fun), range(rank), function)
+
+
+def _over_pairs(
+    function: Callable[..., Any], left: Sequence[Any], right: Sequence[Any]
+) -> Callable[..., Any]:
+    """`function` mapped over two arrays of elements, as NumPy pairs their shapes up.
+
+    A dimension of size 1 is not repeated: the bits of unsafe_rbg depend on what is mapped.
+    """
+    if not left or not right:
+        axes = (0 if left else None, 0 if right else None)
+        both = range(len(left) + len(right))
+        return functools.reduce(lambda fun, _: jax.vmap(fun, axes), both, function)
+    for n, m in zip(reversed(left), reversed(right), strict=True):
+        function = _over_pair(function, n == 1 and m != 1, m == 1 and n != 1)
+    return function
+
+
+def _over_pair(
+    function: Callable[..., Any], left_is_one: bool, right_is_one: bool
+) -> Callable[..., Any]:
+    mapped = jax.vmap(function, (None if left_is_one else 0, None if right_is_one else 0))
+
+    def over_first(left: jax.Array, right: jax.Array) -> jax.Array:
+        return mapped(left[0] if left_is_one else left, right[0] if right_is_one else right)
+
+    return over_first
 
 
 def _call_jax(

@@ -170,7 +170,8 @@ class Context:
         """
 
         def body(*args: tf.Tensor) -> list[tf.Tensor]:
-            results = self.inline(jaxpr, *(tf.cast(a, d) for a, d in zip(args, inner, strict=True)))
+            operands = [tf.cast(a, d) for a, d in zip(args, inner, strict=True)]
+            results = self._lowering.of_scalars().run(jaxpr, operands)
             # A predicate (what SelectAndScatter selects by) stays one.
             return [tf.cast(r, storage) if storage and r.dtype in inner else r for r in results]
 
