@@ -42,6 +42,12 @@ def to_array(tensor: tf.Tensor) -> jax.Array:
     return jax.numpy.asarray(tensor.numpy())
 
 
+# What JAX keeps as it is under both values of jax_enable_x64.
+_KEPT = frozenset(
+    {tf.bool, tf.int8, tf.int16, tf.int32, tf.uint8, tf.uint16, tf.uint32}
+    | {tf.float16, tf.bfloat16, tf.float32, tf.complex64}
+)
+
 _TENSORS_BY_DLPACK = frozenset(tf.as_dtype(d) for d in _BY_DLPACK)
 
 
@@ -53,6 +59,8 @@ def canonical(result: Any, where: str) -> tf.Tensor:
     Raises:
       CallTfError: it is not a tensor (ragged, sparse), or JAX has no such dtype (string, variant).
     """
+    if isinstance(result, tf.Tensor) and result.dtype in _KEPT:
+        return result
     if isinstance(result, tf.RaggedTensor | tf.SparseTensor | tf.IndexedSlices):
         kind = type(result).__name__
         raise CallTfError(
