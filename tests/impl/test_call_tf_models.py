@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose
 
-from jax2tf import call_tf, convert
+from jax2tf import CallTfError, call_tf, convert
 
 
 @pytest.fixture(params=["op_by_op", "jit"])
@@ -186,3 +186,75 @@ class TestConvertedCall:
         )
         f = tf.function(f, autograph=False, input_signature=[tf.TensorSpec([None, 2])])
         assert_allclose(f(np.ones([3, 2])), 6 * np.sin(1), rtol=1e-5)
+
+
+class TestPolymorphicShapes:
+    @pytest.mark.parametrize(
+        ("f", "shape"),
+        [
+            (tf.sin, (None, 4, None)),
+            (lambda x: tf.concat([x, x, x[:1]], 0), (None, 4, None)),
+            (lambda x: tf.reshape(x, [-1]), (None,)),
+            (lambda x: tf.reshape(x, [-1, 2]) @ tf.ones([2, 3]), (None, 3)),
+            (lambda x: tf.reduce_sum(x, [0, 2]), (4,)),
+        ],
+    )
+    def test_results_are_inferred(self, f, shape):
+        converted = convert(call_tf(f), polymorphic_shapes=["b, _, t"])
+        graph = tf.function(converted, autograph=False)
+        concrete = graph.get_concrete_function(tf.TensorSpec([None, 4, None]))
+        assert tuple(concrete.structured_outputs.shape) == shape
+        x = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
+        x = x if shape != (None, 3) else x[..., :4]
+        np.testing.assert_array_equal(concrete(tf.constant(x)), f(x))
+
+    def test_jax_knows_the_inferred_dimension(self):
+        f = convert(
+            lambda x: call_tf(lambda x: tf.concat([x, x], 0))(x) + jnp.ones(2 * x.shape[0]),
+            polymorphic_shapes="b",
+        )
+        graph = tf.function(f, autograph=False, input_signature=[tf.TensorSpec([None])])
+        np.testing.assert_array_equal(graph(np.ones(3, np.float32)), np.full(6, 2))
+
+    def test_gradient_and_vmap(self):
+        f = jax.vmap(jax.grad(lambda x: call_tf(lambda x: tf.sin(x[1:]))(x).sum()))
+        graph = tf.function(
+            convert(f, polymorphic_shapes="b, n"),
+            autograph=False,
+            input_signature=[tf.TensorSpec([None, None])],
+        )
+        x = np.ones((2, 3), np.float32)
+        expected = np.cos(x) * np.array([0, 1, 1], np.float32)
+        assert_allclose(graph(x), expected, rtol=1e-6)
+
+    def test_a_formula_that_does_not_hold_is_seen_in_the_run(self):
+        def mostly(x):
+            return x[: tf.minimum(tf.shape(x)[0], 1000)] if x.shape[0] is None else x[:1000]
+
+        f = convert(call_tf(mostly), polymorphic_shapes="b")
+        graph = tf.function(f, autograph=False, input_signature=[tf.TensorSpec([None])])
+        assert graph(np.ones(10, np.float32)).shape == (10,)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="dimension 0 of a result is not"):
+            graph(np.ones(2000, np.float32))
+
+    def test_no_formula(self):
+        f = convert(call_tf(lambda x: tf.boolean_mask(x, x > 0)), polymorphic_shapes="b")
+        with pytest.raises(CallTfError, match=r"no formula was found.*State output_shape_dtype"):
+            f(tf.ones(3))
+
+    def test_stated_dimensions(self):
+        def f(x):
+            call = call_tf(
+                lambda x: tf.boolean_mask(x, x > 0),
+                output_shape_dtype=jax.ShapeDtypeStruct(x.shape, x.dtype),
+            )
+            return call(x) * 2
+
+        graph = tf.function(
+            convert(f, polymorphic_shapes="b"),
+            autograph=False,
+            input_signature=[tf.TensorSpec([None])],
+        )
+        np.testing.assert_array_equal(graph(np.ones(3, np.float32)), [2, 2, 2])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="dimension 0 of a result is"):
+            graph(np.array([1, -1], np.float32))

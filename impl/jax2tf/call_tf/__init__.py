@@ -6,6 +6,7 @@ The way of a call, one module a step:
     primitive.py    the one JAX primitive: what impl, jvp, transpose, vmap and tracing do
     functions.py    a TensorFlow function of flat tensors; its trace for a signature
     derived.py      what is derived from one: its jvp, its vjp, itself over a batch
+    polymorphic.py  shapes of results where those of arguments are symbolic
     exchange.py     arrays as tensors and back, without a copy where both share memory
     embedding.py    TensorFlow's XLA compilation of a signature inside JAX's module
 """

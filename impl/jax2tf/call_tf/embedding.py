@@ -20,7 +20,7 @@ from jax.extend import mlir as jex_mlir
 from jax.interpreters import mlir
 
 from jax2tf import dims, dtypes
-from jax2tf.call_tf import exchange
+from jax2tf.call_tf import exchange, polymorphic
 from jax2tf.call_tf.functions import Function, Signature
 from jax2tf.errors import CallTfError
 
@@ -42,7 +42,7 @@ def output_specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:
     tensors = signature.outputs
     shapes: Any = [t.shape for t in tensors]
     if not signature.has_static_outputs:
-        shapes = _stated_shapes(signature) or _compiled_shapes(signature)
+        shapes = _stated_shapes(signature) or _inferred_shapes(signature)
     return [
         jax.ShapeDtypeStruct(tuple(shape), dtypes.jax_dtype(tensor))
         for shape, tensor in zip(shapes, tensors, strict=True)
@@ -55,12 +55,17 @@ def _stated_shapes(signature: Signature) -> list[tuple[Any, ...]] | None:
     return None if stated is None else [spec.shape for spec in jax.tree.leaves(stated)]
 
 
-def _compiled_shapes(signature: Signature) -> list[tuple[int, ...]]:
-    """The shapes that XLA finds where TensorFlow's shape inference does not."""
-    if not signature.function.options.compile or not all(
-        dims.is_static(aval.shape) for aval in signature.avals
-    ):
-        raise _unknown_shapes(signature, [t.shape for t in signature.outputs])
+def _inferred_shapes(signature: Signature) -> list[tuple[Any, ...]]:
+    """The shapes that XLA finds where TensorFlow's shape inference does not, or symbolic ones."""
+    known = [t.shape for t in signature.outputs]
+    if not all(dims.is_static(aval.shape) for aval in signature.avals):
+        shapes = polymorphic.result_shapes(signature)
+        if shapes is None:
+            raise _no_formula(signature, known)
+        return shapes
+    options = signature.function.options
+    if not options.compile or options.call_tf_graph:
+        raise _unknown_shapes(signature, known)
     with mlir.make_ir_context():
         module = mlir.ir.Module.parse(_compiled(signature, jax.default_backend()))
         return _result_shapes(module, signature)
@@ -73,6 +78,12 @@ def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
             f"jax2tf.call_tf({function.name}, call_tf_graph=True): TensorFlow's graph can be "
             "called where there is TensorFlow to call it: in eager JAX, and in what jax2tf.convert "
             "makes of the function. To stage it with jax.jit, leave call_tf_graph out"
+        )
+    if not all(dims.is_static(aval.shape) for aval in ctx.avals_in):
+        raise CallTfError(
+            f"jax2tf.call_tf({function.name}): TensorFlow compiles static shapes alone, and its "
+            "arguments have symbolic ones here; convert it with jax2tf.convert, which calls it as "
+            "TensorFlow ops"
         )
     if not function.options.compile:
         return _lower_to_callback(ctx, operands, function)
@@ -189,6 +200,15 @@ def _result_shapes(module: Any, signature: Signature) -> list[tuple[int, ...]]:
     if not all(t.has_static_shape for t in types):
         raise _unknown_shapes(signature, types)
     return [tuple(t.shape) for t in types]
+
+
+def _no_formula(signature: Signature, known: Sequence[Any]) -> CallTfError:
+    arguments = ", ".join(str(aval.shape) for aval in signature.avals)
+    return CallTfError(
+        f"jax2tf.call_tf({signature.function.name}): for arguments of shapes {arguments} no "
+        f"formula was found for those of its results: all that is known is {', '.join(map(str, known))}. "
+        "State output_shape_dtype, with symbolic dimensions (jax.export.symbolic_shape)"
+    )
 
 
 def _unknown_shapes(signature: Signature, known: Sequence[Any]) -> CallTfError:

@@ -63,7 +63,7 @@ class Function(abc.ABC):
 
     def signature(self, avals: Sequence[Any]) -> Signature:
         """The trace for arguments of these shapes and dtypes, made by the first caller."""
-        types = tuple((tuple(map(str, aval.shape)), aval.dtype) for aval in avals)
+        types = tuple((tuple(map(_dimension_key, aval.shape)), aval.dtype) for aval in avals)
         key = ("signature", types, jax.config.read("jax_enable_x64"))
         return self.cached(key, lambda: Signature(self, avals))
 
@@ -214,6 +214,11 @@ _READS = frozenset(
         *("While", "If", "Case"),
     }
 )
+
+
+def _dimension_key(dim: Any) -> Hashable:
+    # Symbolic dimensions of different scopes do not compare.
+    return dim if isinstance(dim, int) else (str(dim), id(dim.scope))
 
 
 def _spec(aval: Any, i: int, name: str) -> tf.TensorSpec:
