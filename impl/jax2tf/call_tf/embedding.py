@@ -204,9 +204,10 @@ def _result_shapes(module: Any, signature: Signature) -> list[tuple[int, ...]]:
 
 def _no_formula(signature: Signature, known: Sequence[Any]) -> CallTfError:
     arguments = ", ".join(str(aval.shape) for aval in signature.avals)
+    shapes = ", ".join(map(str, known))
     return CallTfError(
         f"jax2tf.call_tf({signature.function.name}): for arguments of shapes {arguments} no "
-        f"formula was found for those of its results: all that is known is {', '.join(map(str, known))}. "
+        f"formula was found for those of its results: all that is known is {shapes}. "
         "State output_shape_dtype, with symbolic dimensions (jax.export.symbolic_shape)"
     )
 
