@@ -184,6 +184,16 @@ _structure(
     primitive="custom_vjp_call",
 )
 
+_composite = jax.lax.composite(lambda x, *, scale: jnp.tanh(x) * scale, "my.scaled", version=2)
+for dtype in FLOATS:
+    define(
+        "composite",
+        "",
+        lambda x: _composite(x, scale=3),
+        [Normal(_MATRIX, dtype)],
+        dtype=dtype,
+    )
+
 _structure("", lambda x: (jax.lax.dce_sink(x), x + x)[1], (3,), primitive="dce_sink")
 
 _structure(

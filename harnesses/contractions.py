@@ -1,4 +1,6 @@
-"""Contractions: dot_general and the functions over it, ragged_dot_general, scaled_dot."""
+"""Contractions: dot_general and the functions over it, ragged_dot_general, scaled_dot,
+scaled_matmul.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -362,3 +364,18 @@ _define(
     [_arg((4, 16), jnp.bfloat16), _arg((16, 3), jnp.bfloat16)],
     jnp.bfloat16,
 )
+
+for name, scale_name, result in SCALED[:4]:
+    dtype, scale_dtype = (np.dtype(getattr(jnp, n)) for n in (name, scale_name))
+    _define(
+        "scaled_matmul_wrapper",
+        f"by_{scale_name}",
+        lambda a, b, s, t, result=result: jax.nn.scaled_matmul(a, b, s, t, result or "bfloat16"),
+        [
+            _arg((2, 4, 16), dtype),
+            _arg((2, 3, 16), dtype),
+            _arg((2, 4, 2), scale_dtype),
+            _arg((2, 3, 2), scale_dtype),
+        ],
+        dtype,
+    )

@@ -242,3 +242,10 @@ define(
     [_POSITIVE],
     dtype=np.float32,
 )
+define(
+    "platform_index",
+    "",
+    lambda x: lax.platform_dependent(x, tpu=jnp.sin, cpu=jnp.cos, cuda=jnp.tan, default=jnp.exp),
+    [Normal(_VECTOR, np.float32)],
+    dtype=np.float32,
+)

@@ -13,7 +13,7 @@ import jax.scipy.linalg as jsl
 import numpy as np
 from jax.lax import linalg
 
-from harnesses.harness import COMPLEX, Arg, Normal, Uniform, Values, define
+from harnesses.harness import COMPLEX, Arg, Fill, Normal, Uniform, Values, define
 
 _F32, _F64, _C64 = np.dtype("float32"), np.dtype("float64"), np.dtype("complex64")
 _DTYPES = (_F32, _F64, *COMPLEX)
@@ -99,6 +99,18 @@ def _check_eig(args: tuple, expected: Any, actual: Any) -> float:
         lengths = np.linalg.norm(vectors, axis=-2)
         errors += [_ulps(matrix @ vectors, scaled), _ulps(lengths, np.ones_like(lengths))]
     return max(errors)
+
+
+def _check_schur(args: tuple, expected: Any, actual: Any) -> float:
+    """T is triangular, but for blocks of two by two if it is real; the order is anybody's."""
+    (a,), (t, z) = args, actual
+    if np.isnan(a).any():
+        return max(map(_ulps, actual, expected))
+    below = np.diagonal(t, -1, -2, -1) != 0
+    blocks = t.dtype.kind == "f" and not (below[..., 1:] & below[..., :-1]).any()
+    if np.tril(t, -2).any() or (below.any() and not blocks):
+        return float("inf")
+    return max(_ulps(z @ t @ _adjoint(z), a), _unitary(z))
 
 
 def _linalg(
@@ -257,7 +269,15 @@ for _dtype in _DTYPES:
             check=_check_eig,
             ulps=64,
         )
-    _linalg("schur", "", linalg.schur, [_regular((4, 4), _dtype)])
+    for _name, _matrix in {
+        "": _regular((2, 4, 4), _dtype),
+        "large": _regular((9, 9), _dtype),
+        "one": _regular((1, 1), _dtype),
+        "triangular": Values(np.triu(_values(4, (4, 4), _dtype)), _dtype),
+        "permutation": Values(np.roll(np.eye(5), 1, 0), _dtype),
+        "nan": Fill((3, 3), _dtype, np.nan),
+    }.items():
+        _linalg("schur", _name, linalg.schur, [_matrix], check=_check_schur)
 
 for _dtype in (_F32, _F64):
     _linalg(

@@ -16,7 +16,7 @@ from jax.extend.core import primitives as jax_primitives
 
 from harnesses.engine.cells import JAX_SIDE, MODE_NAMES, Cell
 from harnesses.engine.results import Row, row_of
-from harnesses.harness import Harness
+from harnesses.harness import Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
 
 Key = tuple[str, str, str, str]
@@ -69,7 +69,7 @@ def check(
         if limitation.holds_for(rows[0]):
             findings += _check_limitation(limitation, matched[limitation.where], database)
     if database.is_complete:
-        findings += _check_coverage(harnesses, load_uncovered() if uncovered is None else uncovered)
+        findings += check_coverage(harnesses, load_uncovered() if uncovered is None else uncovered)
     return findings
 
 
@@ -130,15 +130,15 @@ def expected(limitation: Limitation) -> str:
     return " ".join(parts)
 
 
-def primitives_of_jax() -> set[str]:
-    """The names of the primitives that the running JAX makes public."""
+def names_of_jax() -> set[str]:
+    """The names of the primitives and functions that the running JAX makes public."""
     public = [
         getattr(module, name)
         for module in (jax_primitives, jax.lax)
         for name in dir(module)
         if name.endswith("_p")
     ]
-    return {primitive.name for primitive in public}
+    return {primitive.name for primitive in public} | public_names()
 
 
 def _check_limitation(
@@ -169,11 +169,13 @@ def _check_limitation(
     return []
 
 
-def _check_coverage(harnesses: Sequence[Harness], reasons: Mapping[str, str]) -> list[Finding]:
-    """Primitives with neither harness nor reason, and those with both."""
-    covered = {harness.primitive for harness in harnesses}
+def check_coverage(harnesses: Sequence[Harness], reasons: Mapping[str, str]) -> list[Finding]:
+    """Primitives and functions with neither harness nor reason, and those with both."""
+    # A class is covered by what its methods do.
+    parts = (harness.primitive.split(".") for harness in harnesses)
+    covered = {".".join(p[: i + 1]) for p in parts for i in range(len(p))}
     findings = []
-    for primitive in sorted(primitives_of_jax()):
+    for primitive in sorted(names_of_jax()):
         if primitive not in covered and primitive not in reasons:
             text = "JAX has it, but there is neither a harness nor a reason in uncovered.toml"
             findings.append(Finding("uncovered", primitive, text))

@@ -128,15 +128,16 @@ def load_file(path: Path) -> list[Limitation]:
 
 
 def load_uncovered(folder: Path | None = None) -> dict[str, str]:
-    """The reason for each primitive that no harness covers, from `uncovered.toml`."""
+    """The reason for each primitive and function that no harness covers, from `uncovered.toml`."""
     path = (folder or FOLDER) / f"{UNCOVERED}.toml"
     reasons: dict[str, str] = {}
     for number, entry in enumerate(_read(path, "uncovered") if path.exists() else [], start=1):
         refuse = _Refusal(path, number)
-        for key in ("primitives", "reason"):
-            if not entry.get(key):
+        names = [*entry.get("primitives", ()), *entry.get("functions", ())]
+        for key, given in (("primitives", names), ("reason", entry.get("reason"))):
+            if not given:
                 raise refuse(key, "is missing or empty")
-        reasons |= dict.fromkeys(entry["primitives"], entry["reason"])
+        reasons |= dict.fromkeys(names, entry["reason"])
     return reasons
 
 

@@ -47,6 +47,7 @@ from harnesses.harness.dtypes import (
     is_float,
     is_integer,
 )
+from harnesses.harness.functions import Use, define_functions, each, public_names, use
 
 __all__ = [
     "ALL",
@@ -73,13 +74,18 @@ __all__ = [
     "Integers",
     "Normal",
     "Uniform",
+    "Use",
     "Values",
     "all_harnesses",
     "define",
+    "define_functions",
+    "each",
     "edge_pairs",
     "edge_values",
     "is_complex",
     "is_float",
     "is_integer",
+    "public_names",
+    "use",
     "without_subnormals",
 ]

@@ -30,6 +30,8 @@ DEFAULT_ULPS: Mapping[str, int] = {
 # Families that move or cast values and compute none: not a bit may differ.
 EXACT_FAMILIES = frozenset({"arrays", "conversions", "indexing", "sorting"})
 
+_FAMILIES = Path(__file__).parents[1]
+
 _SIXTY_FOUR_BITS = frozenset({"int64", "uint64", "float64", "complex128"})
 
 Check = Callable[[tuple, Any, Any], float]
@@ -115,9 +117,7 @@ def define(
     Raises:
       ValueError: if the name is taken; names both places.
     """
-    caller = inspect.currentframe().f_back  # type: ignore[union-attr]
-    assert caller is not None
-    where = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
+    module, where = _caller()
     dtype = np.dtype(dtype)
     name = "_".join(part for part in (primitive, case, dtype.name) if part)
     if name in _REGISTRY:
@@ -131,7 +131,7 @@ def define(
         leaves = jax.tree.leaves(tuple(args), is_leaf=_is_arg)
         x64 = not _SIXTY_FOUR_BITS.isdisjoint([dtype.name, *(arg.dtype.name for arg in leaves)])
     harness = Harness(
-        family=family or caller.f_globals["__name__"].rpartition(".")[2],
+        family=family or module.removeprefix("harnesses.").partition(".")[0],
         primitive=primitive,
         name=name,
         fun=fun,
@@ -157,11 +157,24 @@ def all_harnesses(jax_version: str | None = jax.__version__) -> list[Harness]:
     """
     import harnesses
 
-    for module in pkgutil.iter_modules(harnesses.__path__):
-        if not module.ispkg and not module.name.startswith("_"):
-            importlib.import_module(f"harnesses.{module.name}")
+    modules = [*pkgutil.iter_modules(harnesses.__path__, "harnesses.")]
+    modules += pkgutil.iter_modules([str(_FAMILIES / "functions")], "harnesses.functions.")
+    for module in modules:
+        if not module.ispkg and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
     every = _REGISTRY.values()
     return [h for h in every if jax_version is None or h.runs_on(jax_version)]
+
+
+def _caller() -> tuple[str, str]:
+    """The module that asked for a harness, and the place: `linalg.py:12`, `functions/nn.py:3`."""
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"].startswith("harnesses.harness."):
+        frame = frame.f_back
+    assert frame is not None
+    path = Path(frame.f_code.co_filename)
+    inside = path.relative_to(_FAMILIES) if path.is_relative_to(_FAMILIES) else Path(path.name)
+    return frame.f_globals["__name__"], f"{inside.as_posix()}:{frame.f_lineno}"
 
 
 def _is_arg(node: Any) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from limitations.check import check, primitives_of_jax
+from limitations.check import check, names_of_jax
 from limitations.ledger import Limitation
 from tests.judge.rows import all_modes, error, harness, mismatch, passing
 
@@ -37,7 +37,7 @@ def _everything_passes_but(*failing):
 
 def _check(rows, *limitations):
     """The findings but for those about primitives that this small database cannot cover."""
-    findings = check(rows, limitations, DATABASE, dict.fromkeys(primitives_of_jax(), "elsewhere"))
+    findings = check(rows, limitations, DATABASE, dict.fromkeys(names_of_jax(), "elsewhere"))
     return [str(finding) for finding in findings if finding.kind != "covered"]
 
 
@@ -135,7 +135,7 @@ def test_conflicting_limitations():
 
 def test_primitives_need_a_harness_or_a_reason():
     rows = _everything_passes_but()
-    reasons = dict.fromkeys(primitives_of_jax() - {"cos", "tan"}, "elsewhere")
+    reasons = dict.fromkeys(names_of_jax() - {"cos", "tan"}, "elsewhere")
     findings = [str(finding) for finding in check(rows, [], DATABASE, reasons)]
     assert findings == [
         "covered: sin: uncovered.toml gives a reason why it has no harness, but it has one",

@@ -1,4 +1,4 @@
-"""Primitives that call a jaxpr: jit, closed_call, remat, custom_jvp_call, custom_vjp_call."""
+"""Primitives that call a jaxpr: jit, closed_call, remat, custom_jvp_call, composite and others."""
 
 from __future__ import annotations
 
@@ -39,6 +39,18 @@ def _remat(ctx: Context, *args: tf.Tensor, jaxpr: jex_core.Jaxpr, **_: Any) -> l
     return _call_either(ctx, jaxpr, args)
 
 
+@register("composite", takes_keys=True)
+def _composite(
+    ctx: Context,
+    *args: tf.Tensor,
+    call_jaxpr: jex_core.Jaxpr | None = None,
+    jaxpr: jex_core.ClosedJaxpr | None = None,
+    **_: Any,
+) -> list[tf.Tensor]:
+    # What it means; a name, a version and attributes are for compilers that know it.
+    return _call_either(ctx, call_jaxpr or jaxpr, args)  # the second until JAX 0.11
+
+
 @register("dce_sink")
 def _dce_sink(ctx: Context, x: tf.Tensor, **_: Any) -> list[tf.Tensor]:
     # It keeps JAX from dropping what computes x, which TensorFlow may drop again.
@@ -46,8 +58,9 @@ def _dce_sink(ctx: Context, x: tf.Tensor, **_: Any) -> list[tf.Tensor]:
 
 
 def _call_either(
-    ctx: Context, jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, args: tuple[tf.Tensor, ...]
+    ctx: Context, jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr | None, args: tuple[tf.Tensor, ...]
 ) -> list[tf.Tensor]:
     if isinstance(jaxpr, jex_core.ClosedJaxpr):
         return ctx.call(jaxpr, *args)
+    assert jaxpr is not None
     return ctx.inline_open(jaxpr, (), *args)

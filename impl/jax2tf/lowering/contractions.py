@@ -1,4 +1,4 @@
-"""Contractions: dot_general, ragged_dot_general and scaled_dot.
+"""Contractions: dot_general, ragged_dot_general, scaled_dot and scaled_matmul.
 
 A contraction is one MatMul or BatchMatMulV2: batch dimensions stay as they are, and a transpose or
 a reshape comes only where the operand's dimensions do not already read batch, free, contracting or
@@ -251,13 +251,28 @@ def _scaled_dot(
     return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
 
 
+@register("scaled_matmul_wrapper")
+def _scaled_matmul(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_scale: tf.Tensor,
+    rhs_scale: tf.Tensor,
+    *,
+    preferred_element_type: Any,
+) -> list[tf.Tensor]:
+    """As scaled_dot of [b, m, k] and [b, n, k], the products in the dtype of the result."""
+    del preferred_element_type  # The result's aval has it.
+    lhs_shape, rhs_shape, *scale_shapes = (aval.shape for aval in ctx.avals_in)
+    lhs = _repeated(ctx, cast(lhs_scale, ctx.out), lhs_shape, scale_shapes[0]) * cast(lhs, ctx.out)
+    rhs = _repeated(ctx, cast(rhs_scale, ctx.out), rhs_shape, scale_shapes[1]) * cast(rhs, ctx.out)
+    return [_dot(ctx, lhs, rhs, lhs_shape, rhs_shape, (((2,), (2,)), ((0,), (0,))))]
+
+
 def _scaled(
     ctx: Context, x: tf.Tensor, shape: Sequence[Any], scale: tf.Tensor, scale_shape: Sequence[Any]
 ) -> tf.Tensor:
-    scale = cast(scale, tf.bfloat16)
-    for d, (size, blocks) in enumerate(zip(shape, scale_shape, strict=True)):
-        if size != blocks:
-            scale = tf.repeat(scale, ctx.dim(size // blocks), axis=d)
+    scale = _repeated(ctx, cast(scale, tf.bfloat16), shape, scale_shape)
     x = cast(x, tf.bfloat16)
     if not ctx.enable_xla:
         return x * scale
@@ -265,6 +280,16 @@ def _scaled(
     product = tf.cast(x, tf.float32) * tf.cast(scale, tf.float32)
     product = compat.xla_ops.xla_reduce_precision(product, exponent_bits=8, mantissa_bits=7)
     return tf.cast(product, tf.bfloat16)
+
+
+def _repeated(
+    ctx: Context, scale: tf.Tensor, shape: Sequence[Any], scale_shape: Sequence[Any]
+) -> tf.Tensor:
+    """The scale of each element, where there is one for a block of them."""
+    for d, (size, blocks) in enumerate(zip(shape, scale_shape, strict=True)):
+        if size != blocks:
+            scale = tf.repeat(scale, ctx.dim(size // blocks), axis=d)
+    return scale
 
 
 def _contract(

@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from jax2tf.lowering import linalg_algorithms as algorithms
+from jax2tf.lowering import linalg_schur as schur
 from jax2tf.lowering.linalg_algorithms import nan_like
 from jax2tf.lowering.rules import Context, register
 
@@ -230,21 +231,32 @@ def _eig(
     use_magma: Any = None,
 ) -> list[tf.Tensor]:
     del enable_eigvec_derivs, implementation, use_magma  # Derivatives, and which library.
+    if 0 in a.shape[-2:]:
+        return [tf.zeros(ctx.shape(aval.shape), ctx.out) for aval in ctx.avals_out]
 
     def eig(a: tf.Tensor) -> list[tf.Tensor]:
-        if not (compute_left_eigenvectors or compute_right_eigenvectors):
-            return [tf.linalg.eigvals(a)]
-        values, right = tf.linalg.eig(a)
-        results = [values]
-        if compute_left_eigenvectors:
-            # The rows of the inverse are left eigenvectors, but for their length.
-            left = tf.linalg.matrix_transpose(tf.linalg.inv(right), conjugate=True)
-            results.append(left / tf.norm(left, axis=-2, keepdims=True))
-        if compute_right_eigenvectors:
-            results.append(right)
-        return results
+        values, left, right = _batched(ctx, schur.eig, a)
+        lefts, rights = [left] * compute_left_eigenvectors, [right] * compute_right_eigenvectors
+        return [values, *lefts, *rights]
 
     return _if_finite(eig, a)
+
+
+@register("schur")
+def _schur(
+    ctx: Context,
+    a: tf.Tensor,
+    *,
+    compute_schur_vectors: bool,
+    sort_eig_vals: bool,
+    select_callable: Any,
+) -> list[tf.Tensor]:
+    if sort_eig_vals or select_callable is not None:
+        raise ctx.unsupported("eigenvalues are not sorted", "leave sort_eig_vals out")
+    if 0 in a.shape[-2:]:
+        return [tf.identity(a)] * len(ctx.avals_out)
+    factors = _if_finite(lambda a: _batched(ctx, schur.schur, a), a)
+    return factors[: 1 + compute_schur_vectors]
 
 
 @register("symmetric_product")

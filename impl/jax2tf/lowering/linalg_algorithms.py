@@ -91,9 +91,9 @@ def _reflect_columns(a: tf.Tensor, pivoting: bool) -> Tensors:
             swap = _swap(columns, k, tf.argmax(norms, axis=1, output_type=tf.int32))
             a = tf.gather(a, swap, axis=2, batch_dims=1)
             order = tf.gather(order, swap, batch_dims=1)
-        v, tau, beta = _reflector(tf.gather(a, k, axis=2), k)
+        v, tau, beta = reflector(tf.gather(a, k, axis=2), k)
         later = (columns > k)[None, None, :]
-        a = tf.where(later, _reflected(a, v, tf.math.conj(tau)), a)
+        a = tf.where(later, reflected(a, v, tf.math.conj(tau)), a)
         a = tf.where((columns == k)[None, None, :], _stored(a, v, beta, k), a)
         return k + 1, a, _with_element(taus, k, tau), order
 
@@ -113,11 +113,11 @@ def hessenberg(a: tf.Tensor) -> Tensors:
     count = tf.shape(a)[1] - 1
 
     def step(k: tf.Tensor, a: tf.Tensor, taus: tf.Tensor) -> Tensors:
-        v, tau, beta = _reflector(tf.gather(a, k, axis=2), k + 1)
+        v, tau, beta = reflector(tf.gather(a, k, axis=2), k + 1)
         column = _stored(a, v, beta, k + 1, at=k)
         later = (columns > k)[None, None, :]
-        a = tf.where(later, _adjoint(_reflected(_adjoint(a), v, tf.math.conj(tau))), a)
-        a = tf.where(later, _reflected(a, v, tf.math.conj(tau)), a)
+        a = tf.where(later, adjoint(reflected(adjoint(a), v, tf.math.conj(tau))), a)
+        a = tf.where(later, reflected(a, v, tf.math.conj(tau)), a)
         a = tf.where((columns == k)[None, None, :], column, a)
         return k + 1, a, _with_element(taus, k, tau)
 
@@ -131,15 +131,15 @@ def tridiagonal(a: tf.Tensor) -> Tensors:
     """
     strictly_lower = tf.linalg.band_part(a, -1, 0) - tf.linalg.band_part(a, 0, 0)
     diagonal = tf.cast(tf.math.real(tf.linalg.diag_part(a)), a.dtype)
-    hermitian = strictly_lower + _adjoint(strictly_lower) + tf.linalg.diag(diagonal)
+    hermitian = strictly_lower + adjoint(strictly_lower) + tf.linalg.diag(diagonal)
     columns = tf.range(tf.shape(a)[2])
     count = tf.shape(a)[1] - 1
 
     def step(k: tf.Tensor, a: tf.Tensor, taus: tf.Tensor) -> Tensors:
-        v, tau, beta = _reflector(tf.gather(a, k, axis=2), k + 1)
+        v, tau, beta = reflector(tf.gather(a, k, axis=2), k + 1)
         column = _stored(a, v, beta, k + 1, at=k)
-        reflected = _adjoint(_reflected(_adjoint(a), v, tf.math.conj(tau)))
-        reflected = _reflected(reflected, v, tf.math.conj(tau))
+        reflected = adjoint(reflected(adjoint(a), v, tf.math.conj(tau)))
+        reflected = reflected(reflected, v, tf.math.conj(tau))
         # Rows up to k hold what is done with; reflectors have no part in them.
         a = tf.where((columns > k)[None, None, :], reflected, a)
         a = tf.where((columns == k)[None, None, :], column, a)
@@ -167,7 +167,7 @@ def apply_reflectors(
     """Q C, Q^H C, C Q or C Q^H for the Q of `product_of_reflectors` with all its columns."""
     v, t = _compact(a, taus)
     if transpose:
-        t = _adjoint(t)
+        t = adjoint(t)
     if left:
         return c - tf.matmul(v, tf.matmul(t, tf.matmul(v, c, adjoint_a=True)))
     return c - tf.matmul(tf.matmul(tf.matmul(c, v), t), v, adjoint_b=True)
@@ -247,7 +247,7 @@ def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     if a.dtype not in (tf.float64, tf.complex128):
         return values, x
     lower = tf.linalg.band_part(a, -1, 0)
-    a = lower + _adjoint(tf.linalg.band_part(a, -1, 0) - tf.linalg.band_part(a, 0, 0))
+    a = lower + adjoint(tf.linalg.band_part(a, -1, 0) - tf.linalg.band_part(a, 0, 0))
     inner = tf.matmul(x, tf.matmul(a, x), adjoint_a=True)
     x = _corrected(x, inner, values)
     return tf.reduce_sum(tf.math.real(tf.math.conj(x) * tf.matmul(a, x)), -2), x
@@ -262,10 +262,10 @@ def svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     """
     if a.dtype == tf.float32:
         s, u, v = tf.linalg.svd(a, full_matrices=full_matrices)
-        return s, u, _adjoint(v)
+        return s, u, adjoint(v)
     if a.shape[-2] < a.shape[-1]:
-        s, u, vh = svd(_adjoint(a), full_matrices)
-        return s, _adjoint(vh), _adjoint(u)
+        s, u, vh = svd(adjoint(a), full_matrices)
+        return s, adjoint(vh), adjoint(u)
     v = _right_vectors(a) if a.dtype.is_complex else tf.linalg.svd(a)[2]
     image = tf.matmul(a, v)
     inner = tf.matmul(image, image, adjoint_a=True)
@@ -275,7 +275,7 @@ def svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     s = tf.abs(diagonal)
     # Householder's R has a real diagonal of either sign, and LAPACK's s is not negative.
     negative = tf.math.real(diagonal) < 0
-    vh = _adjoint(tf.where(negative[..., None, :], -v, v))
+    vh = adjoint(tf.where(negative[..., None, :], -v, v))
     return s, q, vh
 
 
@@ -284,7 +284,7 @@ def singular_values(a: tf.Tensor) -> tf.Tensor:
     if not a.dtype.is_complex:
         return tf.linalg.svd(a, compute_uv=False)
     n = min(a.shape[-2:])
-    r = tf.linalg.qr(a if a.shape[-2] >= a.shape[-1] else _adjoint(a))[1]
+    r = tf.linalg.qr(a if a.shape[-2] >= a.shape[-1] else adjoint(a))[1]
     return tf.abs(tf.reverse(eigh(_jordan_wielandt(r))[0], [-1])[..., :n])
 
 
@@ -301,7 +301,7 @@ def _right_vectors(a: tf.Tensor) -> tf.Tensor:
 
 def _jordan_wielandt(r: tf.Tensor) -> tf.Tensor:
     zero = tf.zeros_like(r)
-    upper, lower = tf.concat([zero, r], -1), tf.concat([_adjoint(r), zero], -1)
+    upper, lower = tf.concat([zero, r], -1), tf.concat([adjoint(r), zero], -1)
     return tf.concat([upper, lower], -2)
 
 
@@ -337,7 +337,7 @@ def _loop(count: tf.Tensor, step: Callable[..., Tensors], start: Tensors) -> Ten
     return tf.while_loop(lambda k, *_: k < count, body, start)[1:]
 
 
-def _reflector(x: tf.Tensor, k: tf.Tensor) -> Tensors:
+def reflector(x: tf.Tensor, k: tf.Tensor) -> Tensors:
     """The reflector I - tau v v^H whose adjoint takes x[:, k:] to beta e_k: (v, tau, beta).
 
     As LAPACK's larfg: v is 1 at k, beta real and of the sign opposite to x[:, k].
@@ -360,7 +360,7 @@ def _reflector(x: tf.Tensor, k: tf.Tensor) -> Tensors:
     return tf.where(rows == k, one[:, None], v), tau, beta
 
 
-def _reflected(a: tf.Tensor, v: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
+def reflected(a: tf.Tensor, v: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
     """(I - tau v v^H) A."""
     inner = tf.matmul(v[:, :, None], a, adjoint_a=True)
     return a - (tau[:, None] * v)[:, :, None] * inner
@@ -386,7 +386,7 @@ def _swap(positions: tf.Tensor, k: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
     return tf.where(positions == k, other, tf.where(positions == other, k, positions))
 
 
-def _adjoint(a: tf.Tensor) -> tf.Tensor:
+def adjoint(a: tf.Tensor) -> tf.Tensor:
     return tf.linalg.matrix_transpose(a, conjugate=a.dtype.is_complex)
 
 
