@@ -23,6 +23,7 @@ def convert(
     polymorphic_shapes: Any = None,
     polymorphic_constraints: Sequence[str] = (),
     with_gradient: bool = True,
+    saved_gradient_order: int = 1,
     enable_xla: bool = True,
     native_serialization: bool = False,
     native_serialization_platforms: Sequence[str] | None = None,
@@ -49,6 +50,9 @@ def convert(
         "mod(b, 4) == 0", "a <= 2*b". Checked, like all that was assumed, when the function runs.
       with_gradient: whether TensorFlow can differentiate the result, by JAX's vjp of `fun_jax`.
         With False, differentiating raises a LookupError.
+      saved_gradient_order: up to which order tf.saved_model.save can save derivatives, given
+        tf.saved_model.SaveOptions(experimental_custom_gradients=True). Those above the first are
+        traced and lowered with the function itself, whether or not it is saved.
       enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
       native_serialization: whether the result is one XlaCallModule op that holds the function's
         StableHLO, as JAX itself compiles it. Only XLA runs that.
@@ -102,12 +106,15 @@ def convert(
         n_kwargs = len(jax.tree.leaves(kwargs))
         specs = dims.spec_leaves(polymorphic_shapes, args, n_kwargs)
         trace = tracer.trace(in_tree, leaves, specs)
+        tensors = [leaf.tensor() for leaf in leaves]
         results = gradients.differentiable(
-            trace, lower, [leaf.tensor() for leaf in leaves], with_gradient, name
+            trace, lower, tensors, with_gradient, name, saved_gradient_order
         )
         return jax.tree.unflatten(trace.out_tree, results)
 
     converted_fun.__signature__ = _without_defaults(converted_fun)
+    # tf.function would open a function that it gets as an argument down to `fun_jax`.
+    del converted_fun.__wrapped__
     return converted_fun
 
 

@@ -8,13 +8,17 @@ ways to the same gradient:
 - Nobody watches yet (a graph that may be differentiated later, a SavedModel): only the function is
   lowered. Its vjp is traced and lowered if TensorFlow asks for it, and computes forward again.
 
-Derivatives of a gradient take the second way: it is a function of the arguments alone.
+Derivatives of a gradient take the second way: it is a function of the arguments alone. In a graph
+such a gradient is a call of a TensorFlow function, because TensorFlow differentiates a call with
+respect to what it is called with, also where another graph made it: a tape around a graph, and a
+gradient that a SavedModel holds, have derivatives for that reason.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,7 +27,7 @@ import jax.numpy as jnp
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat
+from jax2tf import compat, dtypes
 from jax2tf.errors import NotDifferentiableError
 from jax2tf.trace import Trace, trace_of
 
@@ -38,7 +42,12 @@ _DIFFERENTIABLE = frozenset(
 
 
 def differentiable(
-    trace: Trace, lower: LowerTrace, args: Sequence[tf.Tensor], with_gradient: bool, name: str
+    trace: Trace,
+    lower: LowerTrace,
+    args: Sequence[tf.Tensor],
+    with_gradient: bool,
+    name: str,
+    saved_order: int = 1,
 ) -> list[tf.Tensor]:
     """The results of `trace` on `args`, with JAX's vjp as their gradient.
 
@@ -48,6 +57,8 @@ def differentiable(
       args: one tensor for each argument of the trace.
       with_gradient: False makes TensorFlow raise a LookupError when it is asked to differentiate.
       name: the function's name, for the error.
+      saved_order: up to which order derivatives can be saved. TensorFlow saves the gradients of
+        what is in a graph, not those of the gradients: they have to be there before.
     """
     watched = compat.tape_may_record(list(args))
     if tf.executing_eagerly() and not watched:
@@ -60,73 +71,97 @@ def differentiable(
             else result
             for result in lower(trace, args)
         ]
-    way = _with_residuals if watched else _with_recomputation
+    function = _Function(trace, lower, name, saved_order)
+    if not function.vjp.is_differentiable:
+        way = function.without_gradient
+    else:
+        way = function.with_residuals if watched else function.with_recomputation
 
     @tf.custom_gradient
     def with_vjp(*tensors: tf.Tensor) -> Any:
-        results, gradient = way(trace, lower, tensors, name)
-        return results, _beside_variables(gradient) if trace.calls_tensorflow else gradient
+        return way(tensors)
 
-    return list(with_vjp(*args))
-
-
-def _beside_variables(gradient: Callable[..., Gradients]) -> Callable[..., Any]:
-    """The gradient of a function that reads variables of TensorFlow's, through call_tf.
-
-    JAX differentiates with respect to arguments, and the variables are none.
-    """
-
-    def with_variables(*cotangents: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
-        gradients = gradient(*cotangents)
-        return (gradients, [None] * len(variables)) if variables else gradients
-
-    return with_variables
+    results = list(with_vjp(*args))
+    if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():
+        function.gradient_function().add_to_graph(tf.compat.v1.get_default_graph())
+    return results
 
 
-def _with_recomputation(
-    trace: Trace, lower: LowerTrace, args: Sequence[tf.Tensor], name: str
-) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
-    def gradient(*cotangents: tf.Tensor) -> Gradients:
-        return _recomputed(trace, lower, args, cotangents, name)
+@dataclasses.dataclass(frozen=True)
+class _Function:
+    """What is differentiated; the arguments of `differentiable` say the rest."""
 
-    return lower(trace, args), gradient
+    trace: Trace
+    lower: LowerTrace
+    name: str
+    saved_order: int
 
+    @property
+    def vjp(self) -> _Vjp:
+        return self.trace.cached("vjp", lambda: _Vjp(self.trace))
 
-def _with_residuals(
-    trace: Trace, lower: LowerTrace, args: Sequence[tf.Tensor], name: str
-) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
-    vjp = trace.cached("vjp", lambda: _Vjp(trace))
-    if not vjp.is_differentiable:
-        return _with_recomputation(trace, lower, args, name)
-    with _refusal(name):
-        forward, backward = trace.cached("split_vjp", vjp.trace_split)
-    n_outputs = len(trace.jaxpr.out_avals)
-    results = lower(forward, args)
-    residuals = results[n_outputs:]
+    def without_gradient(
+        self, args: Sequence[tf.Tensor]
+    ) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
+        """The results, and gradients that are all None."""
+        return self.lower(self.trace, args), lambda *cotangents: [None] * len(args)
 
-    def gradient(*cotangents: tf.Tensor) -> Gradients:
-        if compat.tape_may_record([*args, *cotangents]):
-            return _recomputed(trace, lower, args, cotangents, name)
-        wanted = [_conjugate(cotangents[i]) for i in vjp.outputs]
-        return vjp.gradients(lower(backward, [*residuals, *wanted]))
+    def with_recomputation(
+        self, args: Sequence[tf.Tensor]
+    ) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
+        """The results, and a backward pass that computes forward again."""
 
-    return results[:n_outputs], gradient
+        def gradient(*cotangents: tf.Tensor) -> Gradients:
+            return self._recomputed(args, cotangents)
 
+        return self.lower(self.trace, args), gradient
 
-def _recomputed(
-    trace: Trace,
-    lower: LowerTrace,
-    args: Sequence[tf.Tensor],
-    cotangents: Sequence[tf.Tensor],
-    name: str,
-) -> Gradients:
-    vjp = trace.cached("vjp", lambda: _Vjp(trace))
-    if not vjp.is_differentiable:
-        return [None] * len(args)
-    operands = [*args, *(_conjugate(cotangents[i]) for i in vjp.outputs)]
-    with _refusal(name):
-        whole = trace.cached("whole_vjp", vjp.trace_whole)
-    return vjp.gradients(differentiable(whole, lower, operands, True, f"the gradient of {name}"))
+    def with_residuals(
+        self, args: Sequence[tf.Tensor]
+    ) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
+        """The results, and a backward pass that takes up where the forward pass ended."""
+        vjp = self.vjp
+        with _refusal(self.name):
+            forward, backward = self.trace.cached("split_vjp", vjp.trace_split)
+        n_outputs = len(self.trace.jaxpr.out_avals)
+        results = self.lower(forward, args)
+        residuals = results[n_outputs:]
+
+        def gradient(*cotangents: tf.Tensor) -> Gradients:
+            if compat.tape_may_record([*args, *cotangents]):
+                return self._recomputed(args, cotangents)
+            wanted = [_conjugate(cotangents[i]) for i in vjp.outputs]
+            return vjp.gradients(self.lower(backward, [*residuals, *wanted]))
+
+        return results[:n_outputs], gradient
+
+    def gradient_function(self) -> Any:
+        """The gradients as a TensorFlow function of arguments and cotangents."""
+        avals = self.trace.jaxpr.in_avals
+        avals = [*avals, *(self.trace.jaxpr.out_avals[i] for i in self.vjp.outputs)]
+
+        def make() -> Any:
+            @functools.partial(tf.function, autograph=False)
+            def gradient(*operands: tf.Tensor) -> list[tf.Tensor]:
+                return self._gradients(operands, self.saved_order - 1)
+
+            return gradient.get_concrete_function(*map(_tensor_spec, avals))
+
+        # Where XLA compiles, callbacks are refused.
+        key = ("gradient function", self.saved_order, compat.in_compiled_function())
+        return self.trace.cached(key, make)
+
+    def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
+        operands = [*args, *(_conjugate(cotangents[i]) for i in self.vjp.outputs)]
+        if tf.executing_eagerly():
+            return self.vjp.gradients(self._gradients(operands, saved_order=1))
+        return self.vjp.gradients(self.gradient_function()(*operands))
+
+    def _gradients(self, operands: Sequence[tf.Tensor], saved_order: int) -> list[tf.Tensor]:
+        with _refusal(self.name):
+            whole = self.trace.cached("whole_vjp", self.vjp.trace_whole)
+        name = f"the gradient of {self.name}"
+        return differentiable(whole, self.lower, operands, True, name, saved_order)
 
 
 @contextlib.contextmanager
@@ -221,6 +256,11 @@ class _Vjp:
 
 def _spec(aval: Any) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
+
+
+def _tensor_spec(aval: Any) -> tf.TensorSpec:
+    shape = [d if isinstance(d, int) else None for d in dtypes.physical_shape(aval)]
+    return tf.TensorSpec(shape, dtypes.to_tf(aval.dtype))
 
 
 def _is_inexact(aval: Any) -> bool:

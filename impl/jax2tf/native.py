@@ -25,7 +25,7 @@ from jax.interpreters import mlir
 
 from jax2tf import compat, dims, dtypes, native_extremes
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
-from jax2tf.lowering import Lowering, rules
+from jax2tf.lowering import Lowering, compiled, rules
 from jax2tf.trace import Trace
 
 # Custom calls that every XLA runs or compiles away.
@@ -88,17 +88,17 @@ def lower(
     lowering = Lowering(trace, rules.XLA, dim_values)
     out_avals = trace.jaxpr.out_avals
     shapes = [lowering.static_shape(dtypes.physical_shape(aval)) for aval in out_avals]
-    return list(
-        compat.xla_ops.xla_call_module(
-            [*(lowering.constant(c) for c in module.constants), *tensors],
-            version=module.version,
-            module=module.serialized,
-            Sout=[tf.TensorShape(shape) for shape in shapes],
-            Tout=[dtypes.to_tf(aval.dtype) for aval in out_avals],
-            platforms=module.platforms,
-            disabled_checks=module.disabled_checks,
-        )
+    results = compat.xla_ops.xla_call_module(
+        compiled.leave([*(lowering.constant(c) for c in module.constants), *tensors]),
+        version=module.version,
+        module=module.serialized,
+        Sout=[tf.TensorShape(shape) for shape in shapes],
+        Tout=[dtypes.to_tf(_unpacked(aval.dtype)) for aval in out_avals],
+        platforms=module.platforms,
+        disabled_checks=module.disabled_checks,
     )
+    # Without results it is an operation, and not an empty list.
+    return compiled.arrive(results, [dtypes.to_tf(a.dtype) for a in out_avals]) if shapes else []
 
 
 def _export(trace: Trace, options: Options) -> _Module:
@@ -107,8 +107,9 @@ def _export(trace: Trace, options: Options) -> _Module:
     constants = [jaxpr.consts[i] for i in large]
     # Unused arguments stay: dimension variables may be solved from them alone.
     jitted = jax.jit(_with_constants_as_arguments(jaxpr, large), keep_unused=True)
-    specs = [jax.ShapeDtypeStruct(np.shape(c), c.dtype) for c in constants]
-    specs += [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
+    specs = [
+        jax.ShapeDtypeStruct(np.shape(x), _unpacked(x.dtype)) for x in (*constants, *jaxpr.in_avals)
+    ]
     try:
         exported = export.export(
             jitted, platforms=options.platforms, disabled_checks=options.disabled_checks
@@ -138,13 +139,28 @@ def _with_constants_as_arguments(
     jaxpr: jex_core.ClosedJaxpr, which: Sequence[int]
 ) -> Callable[..., Any]:
     def fun(*args: jax.Array) -> list[jax.Array]:
-        consts = list(jaxpr.consts)
+        consts: list[Any] = list(jaxpr.consts)
         for i, value in zip(which, args, strict=False):
-            consts[i] = value
-        closed = jex_core.ClosedJaxpr(jaxpr.jaxpr, consts)
-        return jex_core.jaxpr_as_fun(closed)(*args[len(which) :])
+            consts[i] = _as_dtype(value, consts[i].dtype)
+        operands = map(_as_dtype, args[len(which) :], (aval.dtype for aval in jaxpr.in_avals))
+        results = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*operands)
+        return [_as_dtype(r, _unpacked(r.dtype)) for r in results]
 
     return fun
+
+
+def _unpacked(dtype: Any) -> Any:
+    """The dtype as which an array of `dtype` goes into the module and comes out of it."""
+    return _PACKED.get(str(dtype), dtype)
+
+
+# XLA packs two of these in a byte, a tensor does not, and TensorFlow hands its bytes over as they
+# are.
+_PACKED = {"int4": np.dtype("int8"), "uint4": np.dtype("uint8")}
+
+
+def _as_dtype(value: Any, dtype: Any) -> Any:
+    return value if value.dtype == dtype else value.astype(dtype)
 
 
 def _for_tensorflow(

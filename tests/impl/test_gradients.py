@@ -96,6 +96,32 @@ def test_nested_tapes(way):
         assert_close(a, e)
 
 
+@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("shapes", [None, "b"])
+def test_nested_tapes_around_a_graph(shapes, jit_compile):
+    def fun(x):
+        return jnp.sum(jnp.sin(x) * x**2) / x.shape[0]
+
+    def first_and_second(fun, x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = fun(x)
+            first = inner.gradient(y, x)
+            norm = tf.reduce_sum(first**2)
+        return first, outer.gradient(norm, x)
+
+    converted = jax2tf.convert(fun, polymorphic_shapes=shapes)
+    graph = tf.function(converted, autograph=False, jit_compile=jit_compile)
+    expected = jax.grad(fun)(X), jax.grad(lambda x: jnp.sum(jax.grad(fun)(x) ** 2))(X)
+    for a, e in zip(first_and_second(graph, tf.constant(X)), expected, strict=True):
+        assert_close(a, e, rtol=1e-4)
+    inside = tf.function(first_and_second, autograph=False)
+    for a, e in zip(inside(converted, tf.constant(X)), expected, strict=True):
+        assert_close(a, e, rtol=1e-4)
+
+
 def test_the_rules_are_jaxs():
     assert float(tf_gradient(jax2tf.convert(jax.nn.relu), np.float32(0))[0]) == 0
 

@@ -125,6 +125,21 @@ def test_x64():
     assert native(jnp.sin)(np.float64(2)).dtype == tf.float32
 
 
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_integers_of_four_bits(mode):
+    x = np.arange(-8, 8).astype(jnp.int4)
+
+    def fun(x):
+        return x[::-1], x + x
+
+    for a, e in zip(MODES[mode](native(fun))(x), jax.jit(fun)(x), strict=True):
+        np.testing.assert_array_equal(a, e)
+
+
+def test_nothing():
+    assert native(lambda x: ())(FINITE) == ()
+
+
 def test_keys():
     def fun(key):
         return jax.random.split(key), jax.random.normal(key, (3,))

@@ -56,6 +56,52 @@ def test_values_gradients_and_batches_without_jax(tmp_path, without_jax):
         np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-6)
 
 
+DERIVATIVES = """
+    module = tf.saved_model.load(sys.argv[1])
+    x = tf.constant([0.5, -1.0, 2.0])
+    with tf.GradientTape() as third:
+        third.watch(x)
+        with tf.GradientTape() as second:
+            second.watch(x)
+            with tf.GradientTape() as first:
+                first.watch(x)
+                y = module.f(x)
+            d1 = first.gradient(y, x)
+        d2 = second.gradient(d1, x)
+    print(d1.numpy().tolist())
+    print(d2.numpy().tolist())
+"""
+
+
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize("shapes", [None, "b"])
+def test_derivatives_of_higher_order_without_jax(tmp_path, without_jax, shapes, native):
+    def fun(x):
+        return jnp.sum(jnp.sin(x) * x**2) / x.shape[0]
+
+    converted = jax2tf.convert(
+        fun, polymorphic_shapes=shapes, saved_gradient_order=3, native_serialization=native
+    )
+    spec = tf.TensorSpec([3 if shapes is None else None])
+    save(tmp_path, converted, spec, experimental_custom_gradients=True)
+    code = DERIVATIVES + "    print(third.gradient(d2, x).numpy().tolist())"
+    expected = fun
+    for line in without_jax(code, tmp_path):
+        expected = jax.grad(lambda x, f=expected: jnp.sum(f(x)))
+        np.testing.assert_allclose(eval(line), expected(X[0]), rtol=1e-4)
+
+
+def test_one_order_is_saved_unless_more_are_asked_for(tmp_path, without_jax):
+    save(
+        tmp_path,
+        jax2tf.convert(lambda x: jnp.sum(jnp.sin(x))),
+        tf.TensorSpec([3]),
+        experimental_custom_gradients=True,
+    )
+    with pytest.raises(AssertionError, match=r"out of scope|No gradient defined"):
+        without_jax(DERIVATIVES, tmp_path)
+
+
 def test_parameters_are_variables_and_not_constants(tmp_path):
     module = tf.Module()
     module.params = {"w": tf.Variable(np.ones((300, 200), np.float32))}
