@@ -1,0 +1,56 @@
+"""Runs a converted function in each mode and holds it against jax.jit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+
+MODES = {
+    "eager": lambda fun: fun,
+    "graph": partial(tf.function, autograph=False),
+    "compiled": partial(tf.function, autograph=False, jit_compile=True),
+}
+LOWERINGS = {"xla": True, "no_xla": False}
+
+each_mode = pytest.mark.parametrize("mode", MODES)
+each_lowering = pytest.mark.parametrize("lowering", LOWERINGS)
+
+
+def assert_near(actual: Any, expected: Any, ulps: float = 16) -> None:
+    """Equal to rounding in the dtype, relative to the largest element of each leaf."""
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for (path, e), a in zip(
+        jax.tree_util.tree_leaves_with_path(expected), jax.tree.leaves(actual), strict=True
+    ):
+        e, a, where = np.asarray(e), np.asarray(a), jax.tree_util.keystr(path)
+        assert (a.dtype, a.shape) == (e.dtype, e.shape), where
+        exact = not jax.numpy.issubdtype(e.dtype, np.inexact)
+        size = np.abs(e[np.isfinite(e)], dtype=np.float64).max(initial=0) if not exact else 0
+        atol = 0 if exact else ulps * float(jax.numpy.finfo(e.dtype).eps) * size
+        wide = e.dtype if e.dtype.kind in "iubc" else np.float64
+        np.testing.assert_allclose(a.astype(wide), e.astype(wide), rtol=0, atol=atol, err_msg=where)
+
+
+def check(fun: Callable[..., Any], args: tuple, mode: str, lowering: str, ulps: float = 16) -> None:
+    """The converted function gives what jax.jit gives. Arguments may be pytrees that JAX knows."""
+    converted = jax2tf.convert(fun, enable_xla=LOWERINGS[lowering])
+    leaves, tree = jax.tree.flatten(args)
+    results: list[Any] = []
+
+    def on_leaves(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        # tf.function knows TensorFlow's structures alone.
+        flat, structure = jax.tree.flatten(converted(*jax.tree.unflatten(tree, tensors)))
+        results.append(structure)
+        return flat
+
+    flat = MODES[mode](on_leaves)(*map(tf.constant, map(np.asarray, leaves)))
+    actual = jax.tree.unflatten(results[-1], [np.asarray(leaf) for leaf in flat])
+    assert_near(actual, jax.jit(fun)(*args), ulps)
