@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from harnesses.engine import results
-from harnesses.harness import all_harnesses
+from harnesses.harness import CALL_TF, CONVERT, all_harnesses
 from limitations.check import check
 from limitations.ledger import FOLDER, LedgerError, load, load_uncovered
 from limitations.update import update, write
@@ -19,6 +19,7 @@ def main(argv: list[str]) -> int:
         command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
         command.add_argument("--results", type=Path, action="append", help="file of a run's rows")
         command.add_argument("--ledger", type=Path, default=FOLDER, help="folder of the entries")
+        command.add_argument("--direction", default=CONVERT, choices=(CONVERT, CALL_TF))
         command.set_defaults(command=function)
     options = parser.parse_args(argv)
     options.results = options.results or [results.FOLDER / "cpu.jsonl"]
@@ -31,7 +32,8 @@ def main(argv: list[str]) -> int:
 
 def check_(options: argparse.Namespace) -> int:
     """Prints everything in which the ledger and the results disagree."""
-    limitations, harnesses = load(options.ledger), all_harnesses()
+    limitations = load(options.ledger, options.direction)
+    harnesses = all_harnesses(direction=options.direction)
     uncovered = load_uncovered(options.ledger)
     found = 0
     for path in options.results:
@@ -45,7 +47,8 @@ def check_(options: argparse.Namespace) -> int:
 def update_(options: argparse.Namespace) -> int:
     """Rewrites the entries that the results contradict, and adds those that they call for."""
     rows = [row for path in options.results for row in results.read(path)]
-    staying, new = update(rows, load(options.ledger), all_harnesses())
+    limitations = load(options.ledger, options.direction)
+    staying, new = update(rows, limitations, all_harnesses(direction=options.direction))
     for path in write(options.ledger, staying, new):
         print(path)
     unreasoned = sum(not limitation.reason for limitation in new)

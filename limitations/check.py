@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import jax
 from jax.extend.core import primitives as jax_primitives
 
-from harnesses.engine.cells import JAX_SIDE, MODE_NAMES, Cell
+from harnesses.engine.cells import JAX_SIDE, Cell, modes_of
 from harnesses.engine.results import Row, row_of
-from harnesses.harness import Harness, public_names
+from harnesses.harness import CALL_TF, Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
 
 Key = tuple[str, str, str, str]
@@ -68,7 +68,7 @@ def check(
     for limitation in limitations:
         if limitation.holds_for(rows[0]):
             findings += _check_limitation(limitation, matched[limitation.where], database)
-    if database.is_complete:
+    if database.is_complete and rows[0]["lowering"] != CALL_TF:
         findings += check_coverage(harnesses, load_uncovered() if uncovered is None else uncovered)
     return findings
 
@@ -195,7 +195,7 @@ class _Database:
         self._cells: dict[str, list[Row]] = collections.defaultdict(list)
         for harness in harnesses:
             for device, lowering in places:
-                for mode in (JAX_SIDE,) if lowering == JAX_SIDE else MODE_NAMES:
+                for mode in modes_of(harness, lowering):
                     row = row_of(Cell(harness, device, lowering, mode), versions)
                     self._cells[harness.primitive].append(row)
         self.is_complete = all(self._ran(row) for cells in self._cells.values() for row in cells)

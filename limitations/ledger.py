@@ -13,8 +13,9 @@ import jax.numpy as jnp
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harnesses.engine.adapter import LOWERINGS
-from harnesses.engine.cells import DEVICES, JAX_SIDE, MODE_NAMES
+from harnesses.engine.cells import CALL_TF_MODES, DEVICES, JAX_SIDE, MODE_NAMES
 from harnesses.engine.results import PARAMS_SEPARATOR, Row
+from harnesses.harness import CALL_TF, CONVERT
 
 FOLDER = Path(__file__).parent
 # Primitives of JAX that no harness asks about, with the reason; no file of limitations.
@@ -107,8 +108,13 @@ class Limitation:
         return all(f"{key}={value}" in present for key, value in self.params.items())
 
 
-def load(folder: Path | None = None, families: Iterable[str] | None = None) -> list[Limitation]:
-    """The limitations of all families, or of the given ones.
+def load(
+    folder: Path | None = None,
+    direction: str = CONVERT,
+    *,
+    families: Iterable[str] | None = None,
+) -> list[Limitation]:
+    """The limitations of all families of a direction, or of the given ones.
 
     Raises:
       LedgerError: for an entry that is malformed, has an unknown key, or lacks a reason.
@@ -116,7 +122,8 @@ def load(folder: Path | None = None, families: Iterable[str] | None = None) -> l
     wanted = None if families is None else set(families)
     limitations: list[Limitation] = []
     for path in sorted((folder or FOLDER).glob("*.toml")):
-        if path.stem != UNCOVERED and (wanted is None or path.stem in wanted):
+        is_asked = (path.stem == CALL_TF) == (direction == CALL_TF) and path.stem != UNCOVERED
+        if is_asked and (wanted is None or path.stem in wanted):
             limitations += load_file(path)
     return limitations
 
@@ -264,8 +271,8 @@ KEYS: Mapping[str, Validator] = {
     "params": _of_type(dict, "a table"),
     "dtypes": _list_of(_dtype),
     "devices": _list_of(_one_of(DEVICES)),
-    "lowerings": _list_of(_one_of(LOWERINGS)),
-    "modes": _list_of(_one_of(MODE_NAMES)),
+    "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF))),
+    "modes": _list_of(_one_of(MODE_NAMES + CALL_TF_MODES)),
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,
     "tensorflow": _specifier,

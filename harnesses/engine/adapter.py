@@ -41,9 +41,16 @@ class Adapter:
         self, fun: Callable[..., Any], lowering: str, *, with_gradient: bool = False
     ) -> Callable[..., Any]:
         """The TensorFlow function that the implementation makes of `fun`."""
+        return self._imported().convert(fun, with_gradient=with_gradient, **LOWERINGS[lowering])
+
+    def call_tf(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """The JAX function that the implementation makes of a TensorFlow function."""
+        return self._imported().call_tf(fun)
+
+    def _imported(self) -> Any:
         if self._error is not None:
             raise self._error
-        return self._module.convert(fun, with_gradient=with_gradient, **LOWERINGS[lowering])
+        return self._module
 
 
 def check_exists(module: str) -> None:

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harnesses.engine.adapter import DEFAULT_LOWERINGS
-from harnesses.harness import Harness, all_harnesses
+from harnesses.harness import CALL_TF, CONVERT, Harness, all_harnesses
 
 DEVICES = ("cpu", "gpu", "tpu")
 MODE_NAMES = ("eager", "graph", "compiled")
+# How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
+# "call_tf".
+CALL_TF_MODES = ("op_by_op", "jit", "grad", "jvp", "vmap")
+DERIVATIVES = frozenset({"grad", "jvp"})
 # What a cell of JAX's own side has for a lowering and a mode.
 JAX_SIDE = "jax"
 
@@ -30,9 +34,20 @@ class Cell:
     def command(self) -> str:
         """The command line that runs this cell alone."""
         command = f"python -m harnesses run --name {self.harness.name} --device {self.device}"
+        if self.lowering == CALL_TF:
+            return f"{command} --direction call_tf --mode {self.mode} -n 0"
         if self.mode == JAX_SIDE:
             return f"{command} --side jax -n 0"
         return f"{command} --mode {self.mode} --lowering {self.lowering} -n 0"
+
+
+def modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
+    """The modes of a harness: those of derivatives only where it has some (tags "not_grad" ...)."""
+    if lowering == JAX_SIDE:
+        return (JAX_SIDE,)
+    if harness.direction == CONVERT:
+        return MODE_NAMES
+    return tuple(mode for mode in CALL_TF_MODES if f"not_{mode}" not in harness.tags)
 
 
 @dataclass(frozen=True)
@@ -47,18 +62,20 @@ class Selection:
     lowering: tuple[str, ...] = ()
     mode: tuple[str, ...] = ()
     side: str = "tensorflow"
+    direction: str = CONVERT
     sample: int | None = None
     shard: str | None = None
 
     @property
     def is_full(self) -> bool:
         """Whether every harness runs in every mode, so that absence proves something."""
-        default = Selection(device=self.device, lowering=self.lowering)
+        default = Selection(device=self.device, lowering=self.lowering, direction=self.direction)
         return self == default
 
     def harnesses(self) -> list[Harness]:
         """The chosen harnesses, in the order of the database."""
-        chosen = [harness for harness in all_harnesses() if self._takes(harness)]
+        database = all_harnesses(direction=self.direction)
+        chosen = [harness for harness in database if self._takes(harness)]
         if self.sample is not None:
             # The hash of the name decides, so a sample stays the same when harnesses are added
             # around it, and a larger one contains a smaller.
@@ -84,11 +101,13 @@ class Selection:
 
     def _cells(self) -> Iterator[Cell]:
         lowerings = self.lowering or DEFAULT_LOWERINGS
-        modes = self.mode or MODE_NAMES
+        if self.direction == CALL_TF:
+            lowerings = (CALL_TF,)
         if self.side == JAX_SIDE:
-            lowerings = modes = (JAX_SIDE,)
+            lowerings = (JAX_SIDE,)
         for harness in self.harnesses():
             for device in self.device:
                 for lowering in lowerings:
-                    for mode in modes:
-                        yield Cell(harness, device, lowering, mode)
+                    for mode in modes_of(harness, lowering):
+                        if not self.mode or mode in (*self.mode, JAX_SIDE):
+                            yield Cell(harness, device, lowering, mode)

@@ -24,7 +24,6 @@ from harnesses.engine.adapter import Adapter
 from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.compare import compare
 from harnesses.engine.results import Row
-from harnesses.harness import Harness
 
 _MESSAGE_LENGTH = 1000
 
@@ -58,13 +57,13 @@ class Judge:
         return {**observed, "seconds": round(time.perf_counter() - start, 4)}
 
     def _observe(self, cell: Cell) -> Row:
-        args, expected = self._reference(cell.harness, cell.device)
+        args, expected = self._reference(cell)
         if isinstance(expected, Exception):
             return _error("trace", expected)
         if cell.mode == JAX_SIDE:
             return {"outcome": "pass", "ulps": 0.0, "tolerance": 0}
         try:
-            actual = self._run_tensorflow(cell, args)
+            actual = self._run(cell, args)
         except _PhaseError as failure:
             return _error(failure.phase, failure.error)
         comparison = compare(cell.harness, args, expected, actual)
@@ -75,11 +74,12 @@ class Judge:
             "tolerance": comparison.tolerance,
         }
 
-    def _reference(self, harness: Harness, device: str) -> tuple[tuple, Any]:
+    def _reference(self, cell: Cell) -> tuple[tuple, Any]:
         """The arguments and JAX's result, or the exception that JAX raised.
 
         Kept for the next cells of the same harness: compiling for JAX costs more than running.
         """
+        harness, device = cell.harness, cell.device
         key = (harness.name, device)
         if self._last[0] != key:
             args = harness.make_args()
@@ -93,14 +93,14 @@ class Judge:
             self._last = (key, (args, expected))
         return self._last[1]
 
-    def _run_tensorflow(self, cell: Cell, args: tuple) -> Any:
+    def _run(self, cell: Cell, args: tuple) -> Any:
         harness = cell.harness
         with (
             jax.enable_x64(harness.x64),
             jax.default_device(jax.devices(cell.device)[0]),
             self._tensorflow.device(cell.device),
         ):
-            with _phase("lower"):
+            with phase("lower"):
                 tensors = jax.tree.map(self._tensorflow.constant, args)
                 # With gradients, as users convert; it also compiles faster than the refusal does.
                 converted = self._adapter.convert(harness.fun, cell.lowering, with_gradient=True)
@@ -123,11 +123,12 @@ class _PhaseError(Exception):
 
 
 @contextlib.contextmanager
-def _phase(phase: str) -> Iterator[None]:
+def phase(name: str) -> Iterator[None]:
+    """Exceptions inside belong to the phase."""
     try:
         yield
     except Exception as error:
-        raise _PhaseError(phase, error) from error
+        raise _PhaseError(name, error) from error
 
 
 def _error(phase: str, error: Exception) -> Row:

@@ -18,7 +18,7 @@ from harnesses.engine.options import selection
 from harnesses.engine.results import Row
 from harnesses.engine.retirement import Retirement
 from harnesses.engine.watchdog import Watchdog
-from harnesses.harness import all_harnesses
+from harnesses.harness import CALL_TF, Harness, all_harnesses
 from limitations import ledger
 from limitations.check import CELL_KINDS, Finding, LedgerIndex, check, check_cell
 
@@ -40,7 +40,8 @@ class Matrix:
         self._timeout = options.cell_timeout
         self._memory = options.worker_memory
         self._results = None if options.results is None else Path(options.results)
-        self._limitations = ledger.load(options.ledger and Path(options.ledger))
+        direction = self.selection.direction
+        self._limitations = ledger.load(options.ledger and Path(options.ledger), direction)
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))
         self._index = LedgerIndex(self._limitations)
 
@@ -73,7 +74,7 @@ class Matrix:
     def finish(self) -> list[Finding]:
         """Writes all rows and checks them against the ledger; returns the findings."""
         results.write(self._results or self._default_results(), self.rows)
-        self.findings = check(self.rows, self._limitations, all_harnesses(), self._uncovered)
+        self.findings = check(self.rows, self._limitations, self._database, self._uncovered)
         return self.findings
 
     def findings_beyond_cells(self) -> list[Finding]:
@@ -104,8 +105,16 @@ class Matrix:
         """Lets go of files."""
         self._closing.close()
 
+    @property
+    def _database(self) -> list[Harness]:
+        return all_harnesses(direction=self.selection.direction)
+
     @functools.cached_property
     def _judge(self) -> Judge:
+        if self.selection.direction == CALL_TF:
+            from harnesses.engine.call_tf import CallTfJudge  # imports TensorFlow
+
+            return CallTfJudge(self.impl)
         return Judge(self.impl)
 
     @functools.cached_property
@@ -134,6 +143,8 @@ class Matrix:
 
     def _default_results(self) -> Path:
         name = self.selection.device[0] + ("-jax" if self.impl is None else "")
+        if self.selection.direction == CALL_TF:
+            name += f"-{CALL_TF}"
         # A part of the matrix does not replace the rows of the whole.
         whole = self.selection.is_full and len(self.rows) == len(self.cells)
         folder = results.FOLDER if whole else results.FOLDER / "parts"

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
-from harnesses.engine.cells import DEVICES, JAX_SIDE, MODE_NAMES, Selection
+from harnesses.engine.cells import CALL_TF_MODES, DEVICES, JAX_SIDE, MODE_NAMES, Selection
+from harnesses.harness import CALL_TF, CONVERT
 
 _FILTERS = ("family", "primitive", "dtype", "name", "device", "lowering", "mode")
 
@@ -21,8 +22,10 @@ def add_options(add: Callable[..., Any]) -> None:
     add_filter("--name", "name of a harness, or a glob of names")
     add_filter("--device", "device (default: cpu)", choices=DEVICES)
     add_filter("--lowering", "lowering (default: xla)", choices=tuple(LOWERINGS))
-    add_filter("--mode", "execution mode (default: all)", choices=MODE_NAMES)
+    add_filter("--mode", "execution mode (default: all)", choices=MODE_NAMES + CALL_TF_MODES)
     add("--side", default="tensorflow", choices=("tensorflow", JAX_SIDE), help="jax: JAX alone")
+    directions = (CONVERT, CALL_TF)
+    add("--direction", default=CONVERT, choices=directions, help="call_tf: TensorFlow inside JAX")
     add("--sample", type=int, metavar="N", help="N of the harnesses, the same ones every time")
     add("--shard", type=_shard, metavar="I/N", help="part I of N of the harnesses, from 1/N")
     add("--impl", default=DEFAULT_IMPLEMENTATION, metavar="MODULE", help="module that is judged")
@@ -36,7 +39,8 @@ def selection(options: Any) -> Selection:
     """The selection that parsed options ask for."""
     chosen: dict[str, Any] = {name: tuple(getattr(options, name)) for name in _FILTERS}
     chosen["device"] = chosen["device"] or ("cpu",)
-    return Selection(**chosen, side=options.side, sample=options.sample, shard=options.shard)
+    others = {name: getattr(options, name) for name in ("side", "direction", "sample", "shard")}
+    return Selection(**chosen, **others)
 
 
 def _shard(text: str) -> str:

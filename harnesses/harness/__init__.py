@@ -21,6 +21,8 @@ from harnesses.harness.arguments import (
     without_subnormals,
 )
 from harnesses.harness.definition import (
+    CALL_TF,
+    CONVERT,
     DEFAULT_ULPS,
     EXACT_FAMILIES,
     Harness,
@@ -52,7 +54,9 @@ from harnesses.harness.functions import Use, define_functions, each, public_name
 __all__ = [
     "ALL",
     "BOOL",
+    "CALL_TF",
     "COMPLEX",
+    "CONVERT",
     "DEFAULT_ULPS",
     "EXACT_FAMILIES",
     "FLOAT4",

@@ -4,7 +4,7 @@ import importlib
 import inspect
 import pkgutil
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ EXACT_FAMILIES = frozenset({"arrays", "conversions", "indexing", "sorting"})
 
 _FAMILIES = Path(__file__).parents[1]
 
+# The family of harnesses that ask about the other direction, TensorFlow inside JAX.
+CALL_TF = "call_tf"
+CONVERT = "convert"
+
 _SIXTY_FOUR_BITS = frozenset({"int64", "uint64", "float64", "complex128"})
 
 Check = Callable[[tuple, Any, Any], float]
@@ -55,6 +59,11 @@ class Harness:
     check: Check | None
     where: str = field(compare=False)
     jax_versions: str | None = None
+
+    @property
+    def direction(self) -> str:
+        """What is asked about: "convert" of a JAX function, or "call_tf" of a TensorFlow one."""
+        return CALL_TF if self.family == CALL_TF else CONVERT
 
     def make_args(self) -> tuple:
         """The arguments of `fun`: the same NumPy arrays on every call."""
@@ -150,19 +159,20 @@ def define(
     return harness
 
 
-def all_harnesses(jax_version: str | None = jax.__version__) -> list[Harness]:
-    """Every harness of every family that a version of JAX can run, in the order of definition.
+def all_harnesses(
+    jax_version: str | None = jax.__version__, direction: str = CONVERT
+) -> list[Harness]:
+    """Every harness of a direction that a version of JAX can run, in the order of definition.
 
     By default of the running JAX; with None of all versions.
     """
     import harnesses
 
-    modules = [*pkgutil.iter_modules(harnesses.__path__, "harnesses.")]
-    modules += pkgutil.iter_modules([str(_FAMILIES / "functions")], "harnesses.functions.")
-    for module in modules:
-        if not module.ispkg and not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-    every = _REGISTRY.values()
+    if direction == CALL_TF:
+        importlib.import_module("harnesses.call_tf")  # imports TensorFlow
+    else:
+        _import_families(harnesses.__path__)
+    every = [harness for harness in _REGISTRY.values() if harness.direction == direction]
     return [h for h in every if jax_version is None or h.runs_on(jax_version)]
 
 
@@ -175,6 +185,14 @@ def _caller() -> tuple[str, str]:
     path = Path(frame.f_code.co_filename)
     inside = path.relative_to(_FAMILIES) if path.is_relative_to(_FAMILIES) else Path(path.name)
     return frame.f_globals["__name__"], f"{inside.as_posix()}:{frame.f_lineno}"
+
+
+def _import_families(path: Iterable[str]) -> None:
+    modules = [*pkgutil.iter_modules(path, "harnesses.")]
+    modules += pkgutil.iter_modules([str(_FAMILIES / "functions")], "harnesses.functions.")
+    for module in modules:
+        if not module.ispkg and not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
 
 def _is_arg(node: Any) -> bool:

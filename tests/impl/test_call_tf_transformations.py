@@ -118,6 +118,17 @@ def test_sparse_gradients_become_dense(stage):
     assert float(stage(lambda x: jax.jvp(f, (x,), (x,))[1])(jnp.ones(4))) == 3.0
 
 
+def test_derivatives_that_tensorflow_makes_for_xla_and_cannot_differentiate(stage):
+    f = call_tf(lambda x: tf.slice(tf.sin(x), [1], [2]))
+    x = jnp.arange(4.0)
+    jvp = stage(lambda x: jax.jvp(f, (x,), (x,))[1])(x)
+    assert_allclose(jvp, np.cos(x[1:3]) * x[1:3], rtol=1e-6)
+    scatter = call_tf(lambda x: tf.scatter_nd([[0], [2]], x, [4]))
+    np.testing.assert_array_equal(
+        stage(lambda x: jax.jvp(scatter, (x,), (x,))[1])(jnp.ones(2)), [1, 0, 1, 0]
+    )
+
+
 def test_float8_has_no_gradient_in_tensorflow():
     f = call_tf(lambda x: tf.cast(x, tf.float32))
     with pytest.raises(CallTfError, match=r"does not differentiate float8_e5m2 \(argument 0\)"):
@@ -154,6 +165,16 @@ class TestBatches:
         f = call_tf(_normalized)
         expected = np.stack([jax.grad(_sum(f))(e) for e in x])
         assert_allclose(stage(jax.grad(_sum(jax.vmap(f))))(x), expected, rtol=1e-5)
+
+    def test_a_loop_where_xla_does_not_compile_the_rule(self, stage):
+        f = jax.vmap(call_tf(lambda x: tf.foldl(lambda a, b: a * 0.5 + tf.sin(b), x)))
+        x = np.random.default_rng(0).normal(size=(2, 3, 4)).astype(np.float32)
+        expected = jax.vmap(
+            lambda x: jax.lax.scan(lambda a, b: (a * 0.5 + jnp.sin(b), None), x[0], x[1:])[0]
+        )
+        assert_allclose(stage(f)(x), expected(x), rtol=1e-5, atol=1e-6)
+        gradient = stage(jax.grad(_sum(f)))(x)
+        assert_allclose(gradient, jax.grad(_sum(expected))(x), rtol=1e-5, atol=1e-6)
 
     def test_on_the_host(self):
         f = call_tf(lambda x: tf.strings.length(tf.strings.as_string(x)), compile=False)

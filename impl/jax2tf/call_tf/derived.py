@@ -32,12 +32,23 @@ def batched(base: Function, mapped: tuple[bool, ...]) -> Function:
     return base.cached(("batched", mapped), lambda: Batched(base, mapped))
 
 
+def _looped(base: Function, mapped: tuple[bool, ...]) -> Function:
+    """As `batched`, by a loop."""
+    return base.cached(("looped", mapped), lambda: Batched(base, mapped, "map_fn"))
+
+
 class _Derived(Function):
     def __init__(self, base: Function, name: str):
         # A derivative computes the function again: its side effects are not asked for.
         options = Options(has_side_effects=False, compile=base.options.compile)
         super().__init__(name, options)
         self.base = base
+
+    def fall_back(self) -> bool:
+        if not self.base.fall_back():
+            return False
+        self._derived.clear()
+        return True
 
 
 class Vjp(_Derived):
@@ -65,7 +76,7 @@ class Vjp(_Derived):
 
     def _run_loop(self, base: Batched, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         mapped = (*base.mapped, *([True] * len(self.outputs)))
-        each = batched(vjp(base.base, self.wrt, self.outputs), mapped).run(tensors)
+        each = _looped(vjp(base.base, self.wrt, self.outputs), mapped).run(tensors)
         return [
             gradient if base.mapped[i] else tf.reduce_sum(gradient, 0)
             for i, gradient in zip(self.wrt, each, strict=True)
@@ -92,7 +103,7 @@ class Jvp(_Derived):
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         if _is_loop(self.base):
             mapped = (*self.base.mapped, *(self.base.mapped[i] for i in self.wrt))
-            return batched(jvp(self.base.base, self.wrt, self.outputs), mapped).run(tensors)
+            return _looped(jvp(self.base.base, self.wrt, self.outputs), mapped).run(tensors)
         args, tangents = _split(tensors, len(self.wrt))
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             args = _watch(tape, args, self.wrt, self.base.name)
@@ -112,40 +123,55 @@ class Jvp(_Derived):
         if not connected:
             return cotangents
         with self.base.named_in_errors():
-            return outer.gradient(
+            results = outer.gradient(
                 [gradient for gradient, _ in connected],
                 cotangents,
                 output_gradients=[tangent for _, tangent in connected],
                 unconnected_gradients=tf.UnconnectedGradients.ZERO,
             )
+        return [tf.convert_to_tensor(r) for r in results]
 
 
 class Batched(_Derived):
     """A function over a leading axis of the arguments that are mapped, and of all results.
 
     tf.vectorized_map makes one op of many. Where TensorFlow has no rule for an op of the function,
-    tf.map_fn loops over the batch. `way` tells which of the two, and so does the name.
+    or XLA does not compile what that gives, tf.map_fn loops over the batch. `way` tells which of
+    the two, and so does the name.
     """
 
-    def __init__(self, base: Function, mapped: tuple[bool, ...]):
+    def __init__(self, base: Function, mapped: tuple[bool, ...], way: str = "vectorized_map"):
         super().__init__(base, f"vmap({base.name})")
         self.mapped = mapped
-        self.way = "vectorized_map"
+        self.way = way
+        if way == "map_fn":
+            self._loop()
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         specs = tuple(tf.TensorSpec(t.shape, t.dtype) for t in tensors)
         key = ("graph", specs, jax.config.read("jax_enable_x64"))
         return list(self.cached(key, lambda: self._graph(specs))(*tensors))
 
+    def fall_back(self) -> bool:
+        if self.way == "map_fn":
+            return super().fall_back()
+        self._loop()
+        self._derived.clear()
+        return True
+
+    def _loop(self) -> None:
+        self.way = "map_fn"
+        self.name = f"vmap_by_loop({self.base.name})"
+
     def _graph(self, specs: Sequence[tf.TensorSpec]) -> Any:
-        try:
-            return self._traced(self._vectorized, specs)
-        except (ValueError, NotImplementedError, LookupError) as error:
-            if isinstance(error, CallTfError):
-                raise
-            self.way = "map_fn"
-            self.name = f"vmap_by_loop({self.base.name})"
-            return self._traced(self._looped, specs)
+        if self.way == "vectorized_map":
+            try:
+                return self._traced(self._vectorized, specs)
+            except (ValueError, NotImplementedError, LookupError) as error:
+                if isinstance(error, CallTfError):
+                    raise
+                self._loop()
+        return self._traced(self._looped, specs)
 
     def _traced(self, body: Callable[..., Any], specs: Sequence[tf.TensorSpec]) -> Any:
         # A graph of its own: what a failed attempt leaves behind does not stay anywhere.

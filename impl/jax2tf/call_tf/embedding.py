@@ -72,7 +72,6 @@ def _inferred_shapes(signature: Signature) -> list[tuple[Any, ...]]:
 
 
 def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
-    signature = function.signature(ctx.avals_in)
     if function.options.call_tf_graph:
         raise CallTfError(
             f"jax2tf.call_tf({function.name}, call_tf_graph=True): TensorFlow's graph can be "
@@ -93,7 +92,7 @@ def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
             f"jax2tf.call_tf({function.name}): TensorFlow compiles it for one platform, but JAX "
             f"lowers for {', '.join(platforms)}; export for one platform at a time"
         )
-    serialized = _compiled(signature, platforms[0])
+    signature, serialized = _compiled_some_way(function, ctx.avals_in, platforms[0])
     captured = _read_captured(ctx, signature)
     with ctx.module_context.context:
         module = mlir.ir.Module.parse(serialized)
@@ -141,6 +140,19 @@ def _lower_to_callback(ctx: Any, operands: Sequence[Any], function: Function) ->
         return jax.pure_callback(on_host, specs, *arrays)
 
     return mlir.lower_fun(call)(ctx, *operands)
+
+
+def _compiled_some_way(
+    function: Function, avals: Sequence[Any], platform: str
+) -> tuple[Signature, bytes]:
+    signature = function.signature(avals)
+    try:
+        return signature, _compiled(signature, platform)
+    except CallTfError:
+        if not function.fall_back():
+            raise
+    signature = function.signature(avals)
+    return signature, _compiled(signature, platform)
 
 
 def _compiled(signature: Signature, platform: str) -> bytes:

@@ -67,6 +67,10 @@ class Function(abc.ABC):
         key = ("signature", types, jax.config.read("jax_enable_x64"))
         return self.cached(key, lambda: Signature(self, avals))
 
+    def fall_back(self) -> bool:
+        """Takes the other way to run, if there is one: what was traced before is forgotten."""
+        return False
+
     @contextlib.contextmanager
     def named_in_errors(self) -> Iterator[None]:
         """Adds to whatever TensorFlow raises which function it was."""
@@ -162,10 +166,7 @@ class Signature:
         self.function = function
         self.avals = tuple(avals)
         self.specs = [_spec(aval, i, function.name) for i, aval in enumerate(avals)]
-        self.traced = tf.function(
-            lambda *tensors: function.run(tensors), autograph=False, jit_compile=True
-        )
-        self.concrete = self.traced.get_concrete_function(*self.specs)
+        self.traced, self.concrete = _trace(function, self.specs)
         self.out_tree = getattr(function, "last_tree", None)
         nodes = list(_nodes(self.concrete))
         self.writes = _written(self.concrete, nodes)
@@ -204,6 +205,23 @@ class Signature:
             if platform not in self._compiled:
                 self._compiled[platform] = make()
             return self._compiled[platform]
+
+
+def _trace(function: Function, specs: Sequence[tf.TensorSpec]) -> tuple[Any, Any]:
+    """A tf.function that XLA can be asked to compile, and its graph."""
+
+    def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        return function.run(tensors)
+
+    traced = tf.function(run, autograph=False, jit_compile=True)
+    try:
+        return traced, traced.get_concrete_function(*specs)
+    except LookupError:
+        # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
+        # usual derivative has one, and most often it compiles too.
+        usual = tf.function(run, autograph=False).get_concrete_function(*specs)
+        traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
+        return traced, traced.get_concrete_function(*specs)
 
 
 # Ops that TensorFlow marks as stateful, and that read a state alone or none.

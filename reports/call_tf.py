@@ -1,0 +1,107 @@
+"""`python -m reports call_tf`: which TensorFlow functions JAX can call, and how, as Markdown.
+
+reports/tables/call_tf.md is made of the database of the other direction (harnesses/call_tf/) and of
+its ledger (limitations/call_tf.toml).
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from harnesses.engine.cells import CALL_TF_MODES, JAX_SIDE, Cell, modes_of
+from harnesses.engine.results import Row, row_of
+from harnesses.harness import CALL_TF, Harness, all_harnesses
+from limitations.ledger import Limitation, load
+from reports import rendering
+
+TABLE = "call_tf.md"
+
+_NO_VERSIONS: Row = dict.fromkeys(("jax", "tensorflow", "python", "impl"))
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """What is asked about a TensorFlow function, and how it goes in each mode."""
+
+    op: str
+    dtypes: str
+    modes: Sequence[str]  # "yes", "no", "partly", "TensorFlow has none", "" where nothing is asked
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if the table is not current"
+    )
+    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    texts = table_files(all_harnesses(jax_version=None, direction=CALL_TF), load(direction=CALL_TF))
+    if options.check:
+        stale = rendering.stale(texts, options.into)
+        for path in stale:
+            console.print(f"{path} is stale. Write it anew with: python -m reports call_tf")
+        return 1 if stale else 0
+    for path in rendering.write(texts, options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    return 0
+
+
+def table_files(harnesses: Sequence[Harness], limitations: Sequence[Limitation]) -> dict[str, str]:
+    """The file of the table, by name."""
+    # The table is the same whatever versions it is made on: limitations of some are those of all.
+    by_op: dict[str, list[Harness]] = collections.defaultdict(list)
+    for harness in harnesses:
+        by_op[harness.primitive].append(harness)
+    rows = [_op_row(op, of_op, limitations) for op, of_op in sorted(by_op.items())]
+    text = rendering.render(
+        TABLE,
+        modes=CALL_TF_MODES,
+        rows=rows,
+        harnesses=len(harnesses),
+        shares=_shares(harnesses, limitations),
+        limitations=sorted(limitations, key=lambda limitation: limitation.primitive),
+    )
+    return {TABLE: text}
+
+
+def _op_row(op: str, harnesses: Sequence[Harness], limitations: Sequence[Limitation]) -> OpRow:
+    dtypes = dict.fromkeys(harness.dtype.name for harness in harnesses)
+    return OpRow(op, ", ".join(dtypes), [_word(m, harnesses, limitations) for m in CALL_TF_MODES])
+
+
+def _word(mode: str, harnesses: Sequence[Harness], limitations: Sequence[Limitation]) -> str:
+    outcomes = {
+        _outcome(harness, mode, limitations)
+        for harness in harnesses
+        if mode in modes_of(harness, CALL_TF)
+    }
+    return "partly" if len(outcomes) > 1 else next(iter(outcomes), "")
+
+
+def _outcome(harness: Harness, mode: str, limitations: Sequence[Limitation]) -> str:
+    row = row_of(Cell(harness, "cpu", CALL_TF, mode), _NO_VERSIONS)
+    matching = [entry for entry in limitations if entry.matches(row)]
+    if not matching:
+        return "yes"
+    return "TensorFlow has none" if matching[0].side == JAX_SIDE else "no"
+
+
+def _shares(
+    harnesses: Sequence[Harness], limitations: Sequence[Limitation]
+) -> Mapping[str, tuple[int, int]]:
+    """For each mode, of how many functions that XLA compiles in float32 all pass."""
+    floats = [harness for harness in harnesses if harness.dtype.name == "float32"]
+    compilable = [h for h in floats if _outcome(h, "jit", limitations) == "yes"]
+    shares = {}
+    for mode in CALL_TF_MODES:
+        asked = [h for h in compilable if mode in modes_of(h, CALL_TF)]
+        passed = [h for h in asked if _outcome(h, mode, limitations) == "yes"]
+        shares[mode] = (len(passed), len(asked))
+    return shares
