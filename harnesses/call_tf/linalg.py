@@ -71,7 +71,8 @@ ask("tf.linalg.einsum", lambda x: tf.linalg.einsum("ij,ik->jk", x, x), _TALL)
 ask("tf.linalg.tridiagonal_matmul", lambda d, x: tf.linalg.tridiagonal_matmul(d, x),
     normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
 ask("tf.linalg.tridiagonal_solve", lambda d, x: tf.linalg.tridiagonal_solve(
-    d + tf.constant([[0.0], [6.0], [0.0]]), x, partial_pivoting=False), normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
+    d + tf.constant([[0.0], [6.0], [0.0]]), x, partial_pivoting=False),
+    normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
 ask("tf.linalg.LinearOperatorDiag", lambda d, x: tf.linalg.LinearOperatorDiag(d[0]).matmul(x),
     normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
 ask("tf.linalg.LinearOperatorToeplitz",
