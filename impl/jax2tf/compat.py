@@ -4,6 +4,7 @@ reason why no public name serves.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Hashable
 from typing import Any
 
@@ -65,6 +66,11 @@ def tape_may_record(tensors: list[Any]) -> bool:
     return bool(_tf_record.should_record_backprop(tensors)) or bool(
         _tf_record.could_possibly_record()
     )
+
+
+def nothing_recorded() -> contextlib.AbstractContextManager[None]:
+    """A context in which no tape records; a public tape's stop_recording stops that tape alone."""
+    return _tf_record.stop_recording()
 
 
 def unwrap_module_container(leaf: Any) -> Any:

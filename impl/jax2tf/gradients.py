@@ -79,7 +79,10 @@ def differentiable(
 
     @tf.custom_gradient
     def with_vjp(*tensors: tf.Tensor) -> Any:
-        return way(tensors)
+        # A tape would otherwise hold on to every op inside, and have TensorFlow differentiate the
+        # loops of what XLA compiles, which it cannot.
+        with compat.nothing_recorded():
+            return way(tensors)
 
     results = list(with_vjp(*args))
     if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():

@@ -222,3 +222,25 @@ def test_nothing_of_the_gradient_is_made_before_it_is_asked_for():
     assert traces == []
     assert_close(tf_gradient(graph, X)[0], np.ones(3))
     assert traces
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda a: jnp.linalg.inv(a),
+        lambda a: jnp.linalg.solve(a, jnp.ones(3)),
+        lambda a: jnp.linalg.det(a),
+        lambda a: jnp.linalg.qr(a)[1],
+        lambda a: jax.scipy.linalg.expm(a),
+        lambda a: jax.lax.cond(a[0, 0] > 0, jnp.sin, jnp.cos, a),
+        lambda a: jax.lax.scan(lambda c, x: (c @ jnp.tanh(a), x * c), jnp.eye(3), a)[1],
+    ],
+    ids=["inv", "solve", "det", "qr", "expm", "cond", "scan"],
+)
+@pytest.mark.parametrize("way", WAYS)
+def test_loops_and_branches_inside(fun, way):
+    a = np.eye(3, dtype="float32") + np.arange(9, dtype="float32").reshape(3, 3) / 20
+    converted = jax2tf.convert(fun)
+    gradient = WAYS[way](lambda a: tf_gradient(converted, a))
+    expected = jax.jit(jax.grad(lambda a: jnp.sum(fun(a))))(a)
+    np.testing.assert_allclose(gradient(tf.constant(a))[0], expected, rtol=2e-5, atol=2e-5)

@@ -237,9 +237,10 @@ def _counting(shape: Sequence[int]) -> np.ndarray:
 
 
 @register("empty", "empty2")
-def _empty(ctx: Context, *, shape: Sequence[Any], dtype: Any) -> tf.Tensor:
+def _empty(ctx: Context, *, dtype: Any, shape: Any = None) -> tf.Tensor:
+    del shape  # which empty2 does not have; the result's aval does
     zero = cast(tf.constant(0), dtypes.to_tf(dtype))
-    return _broadcast_to(ctx, zero, shape)
+    return _broadcast_to(ctx, zero, ctx.avals_out[0].shape)
 
 
 @register("dim_as_value")

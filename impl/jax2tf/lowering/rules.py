@@ -37,6 +37,7 @@ IGNORED_PARAMS = frozenset(
         "out_sharding",
         "weak_type",  # a type-level flag of JAX's; the dtype carries all that TensorFlow has
         "name",
+        "memory_space",  # of an accelerator; TensorFlow places tensors itself
         "branches_platforms",  # which platform each branch is for: platform_index has chosen
     }
 )
