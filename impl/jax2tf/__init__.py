@@ -14,10 +14,12 @@ from jax2tf.errors import (
     UnsupportedDtypeError,
     UnsupportedPrimitiveError,
 )
+from jax2tf.module import Module
 
 __all__ = [
     "CallTfError",
     "ConversionError",
+    "Module",
     "NotDifferentiableError",
     "PolyShape",
     "UnsupportedDtypeError",

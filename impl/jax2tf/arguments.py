@@ -34,6 +34,9 @@ class Argument:
                 f"{self.where}: got a JAX tracer; a converted function takes TensorFlow values. "
                 "To call TensorFlow inside JAX, use call_tf"
             )
+        if hasattr(value, "__tf_tensor__") and not _is_tensor(value):
+            # TensorFlow's protocol for what stands for a tensor, as a Keras variable does.
+            value = tf.convert_to_tensor(value)
         try:
             self.dtype = dtypes.jax_dtype(value)
         except (TypeError, OverflowError) as error:

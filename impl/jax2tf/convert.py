@@ -12,6 +12,7 @@ import jax
 import tensorflow as tf
 
 from jax2tf import arguments, dims, dtypes, gradients, native
+from jax2tf.large_constants import LargeConstants, Policy
 from jax2tf.lowering import Lowering, compiled, rules
 from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.trace import Trace, Tracer
@@ -25,6 +26,7 @@ def convert(
     with_gradient: bool = True,
     saved_gradient_order: int = 1,
     enable_xla: bool = True,
+    large_constants: Policy = "embed",
     native_serialization: bool = False,
     native_serialization_platforms: Sequence[str] | None = None,
     native_serialization_disabled_checks: Sequence[Any] = (),
@@ -54,6 +56,9 @@ def convert(
         tf.saved_model.SaveOptions(experimental_custom_gradients=True). Those above the first are
         traced and lowered with the function itself, whether or not it is saved.
       enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
+      large_constants: what becomes of captured arrays of more than 64 kB: "embed" has every graph
+        hold them, "refuse" raises a ConversionError, a function from the array to a tf.Variable
+        has the graphs read that; to save them, keep the variable on the module that is saved.
       native_serialization: whether the result is one XlaCallModule op that holds the function's
         StableHLO, as JAX itself compiles it. Only XLA runs that.
       native_serialization_platforms: for which of "cpu", "cuda", "rocm" and "tpu" it is lowered;
@@ -84,7 +89,7 @@ def convert(
         native_serialization_platforms,
         native_serialization_disabled_checks,
     )
-    tracer = Tracer(fun_jax, tuple(polymorphic_constraints))
+    tracer = Tracer(fun_jax, tuple(polymorphic_constraints), LargeConstants(large_constants))
     op_set = rules.XLA if enable_xla else rules.NO_XLA
     name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
 

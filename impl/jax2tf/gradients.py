@@ -215,7 +215,7 @@ class _Vjp:
             _, pullback = self._vjp(args)
             return pullback(cotangents)
 
-        return trace_of(jax.jit(whole).trace(self._argument_specs(), self._cotangent_specs()))
+        return self._trace_of(whole, self._argument_specs(), self._cotangent_specs())
 
     def trace_split(self) -> tuple[Trace, Trace]:
         """A trace of arguments, giving results and residuals; one of these, giving gradients."""
@@ -227,18 +227,22 @@ class _Vjp:
             structure.append(tree)
             return results, residuals
 
-        forward_trace = trace_of(jax.jit(forward).trace(*self._argument_specs()))
+        forward_trace = self._trace_of(forward, *self._argument_specs())
 
         def backward(residuals: list[jax.Array], cotangents: list[jax.Array]) -> Any:
             return jax.tree.unflatten(structure[0], residuals)(cotangents)
 
         n_results = len(self._trace.jaxpr.out_avals)
         residuals = [_spec(aval) for aval in forward_trace.jaxpr.out_avals[n_results:]]
-        backward_trace = trace_of(jax.jit(backward).trace(residuals, self._cotangent_specs()))
+        backward_trace = self._trace_of(backward, residuals, self._cotangent_specs())
         forward_trace = dataclasses.replace(
             forward_trace, where=self._trace.where, constraints=self._trace.constraints
         )
         return forward_trace, backward_trace
+
+    def _trace_of(self, fun: Callable[..., Any], *specs: Any) -> Trace:
+        trace = trace_of(jax.jit(fun).trace(*specs))
+        return dataclasses.replace(trace, large_constants=self._trace.large_constants)
 
     def _vjp(self, args: list[jax.Array]) -> tuple[list[jax.Array], Callable[..., Any]]:
         def of_inexact(*inexact: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:

@@ -103,6 +103,15 @@ def lower(
 
 def _export(trace: Trace, options: Options) -> _Module:
     jaxpr = trace.jaxpr
+    for value in trace.inner_constants():
+        # Only those of the function itself become arguments of the op.
+        if trace.large_constants.held(np.asarray(value)) is not None:
+            raise ConversionError(
+                "jax2tf.convert: native_serialization: a jitted function inside of the function "
+                f"captures an array {value.dtype.name}{list(value.shape)}, which would be written "
+                "into the module. What to do: pass it as an argument, convert with "
+                "large_constants='embed', or with native_serialization=False"
+            )
     large = [i for i, c in enumerate(jaxpr.consts) if np.size(c) > _EMBEDDED_CONSTANT_SIZE]
     constants = [jaxpr.consts[i] for i in large]
     # Unused arguments stay: dimension variables may be solved from them alone.
@@ -144,7 +153,10 @@ def _with_constants_as_arguments(
             consts[i] = _as_dtype(value, consts[i].dtype)
         operands = map(_as_dtype, args[len(which) :], (aval.dtype for aval in jaxpr.in_avals))
         results = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*operands)
-        return [_as_dtype(r, _unpacked(r.dtype)) for r in results]
+        return [
+            _as_dtype(r, _unpacked(aval.dtype))
+            for r, aval in zip(results, jaxpr.out_avals, strict=True)
+        ]
 
     return fun
 
@@ -160,7 +172,9 @@ _PACKED = {"int4": np.dtype("int8"), "uint4": np.dtype("uint8")}
 
 
 def _as_dtype(value: Any, dtype: Any) -> Any:
-    return value if value.dtype == dtype else value.astype(dtype)
+    # A result that is a literal is a Python number.
+    same = hasattr(value, "dtype") and value.dtype == dtype
+    return value if same else jax.lax.convert_element_type(value, dtype)
 
 
 def _for_tensorflow(

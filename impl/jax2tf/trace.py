@@ -19,6 +19,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dims
 from jax2tf.arguments import Argument
+from jax2tf.large_constants import LargeConstants
 
 
 @dataclasses.dataclass(eq=False)
@@ -32,6 +33,7 @@ class Trace:
       out_tree: the structure of its result.
       where: function and path of each argument, for messages.
       constraints: what was assumed of dimension variables.
+      large_constants: what becomes of large arrays that the function captures.
       cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
     """
 
@@ -40,6 +42,7 @@ class Trace:
     out_tree: jax.tree_util.PyTreeDef
     where: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
+    large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
     lock: Any = dataclasses.field(default_factory=threading.RLock)
 
@@ -84,6 +87,13 @@ class Trace:
             lambda: frozenset(e.primitive.name for e in _equations(self.jaxpr.jaxpr, set())),
         )
 
+    def inner_constants(self) -> list[Any]:
+        """The arrays that jitted functions inside of the function capture."""
+        params = (p for e in _equations(self.jaxpr.jaxpr, set()) for p in e.params.values())
+        leaves = jax.tree.leaves(list(params), is_leaf=_is_jaxpr)
+        closed = (leaf for leaf in leaves if isinstance(leaf, jex_core.ClosedJaxpr))
+        return [c for jaxpr in closed for c in jaxpr.consts if hasattr(c, "dtype")]
+
     def find(self, primitive: str) -> jex_core.JaxprEqn | None:
         """The first equation of a primitive of that name, in inner jaxprs too."""
         equations = _equations(self.jaxpr.jaxpr, set())
@@ -93,10 +103,16 @@ class Trace:
 class Tracer:
     """A JAX function and its traces so far."""
 
-    def __init__(self, fun: Callable[..., Any], constraints: tuple[str, ...] = ()):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        constraints: tuple[str, ...] = (),
+        large_constants: LargeConstants | None = None,
+    ):
         self.is_jitted = isinstance(fun, jax.stages.Wrapped)
         self._jitted: Any = fun if self.is_jitted else jax.jit(fun)
         self._constraints = constraints
+        self._large_constants = large_constants or LargeConstants()
         self._traces: dict[Hashable, Trace] = {}
         self._lock = threading.RLock()
 
@@ -154,7 +170,12 @@ class Tracer:
         args, kwargs = jax.tree.unflatten(in_tree, avals)
         trace = trace_of(self._jitted.trace(*args, **kwargs))
         where = tuple(leaf.where for leaf in leaves)
-        return dataclasses.replace(trace, where=where, constraints=self._constraints)
+        return dataclasses.replace(
+            trace,
+            where=where,
+            constraints=self._constraints,
+            large_constants=self._large_constants,
+        )
 
 
 def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:

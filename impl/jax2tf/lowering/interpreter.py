@@ -134,12 +134,13 @@ class Lowering:
         is used, because TensorFlow wants to see the values of shapes and axes.
         """
         value = _as_numpy(value)
+        variable = self.trace.large_constants.held(value)
         if tf.executing_eagerly():
-            return tf.constant(value)
+            return tf.convert_to_tensor(variable) if variable is not None else tf.constant(value)
         large = value.size > SMALL_CONSTANT_SIZE
         key = (value.dtype, value.shape, _address(value) if large else value.tobytes())
         # The array is kept beside the tensor, so that its address stays its own.
-        make = functools.partial(_constant_and_array, value)
+        make = functools.partial(_constant_and_array, value, variable)
         return self._pooled(key, make, "constants/", in_root=large)[0]
 
     def dim(self, dim: Any) -> dims.Size:
@@ -438,8 +439,11 @@ def _eager_vector(sizes: tuple[Any, ...]) -> tf.Tensor:
     return tf.constant(np.array(sizes, np.int32))
 
 
-def _constant_and_array(value: np.ndarray) -> tuple[tf.Tensor, np.ndarray]:
-    return compiled.constant(value), value
+def _constant_and_array(
+    value: np.ndarray, variable: tf.Variable | None
+) -> tuple[tf.Tensor, np.ndarray]:
+    tensor = compiled.constant(value) if variable is None else tf.convert_to_tensor(variable)
+    return tensor, value
 
 
 def _address(array: np.ndarray) -> tuple[Any, ...]:

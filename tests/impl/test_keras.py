@@ -1,0 +1,107 @@
+"""Converted functions in Keras 3: layers, functional models, training, export, TFSMLayer."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+
+keras = pytest.importorskip("keras")
+
+PARAMS = {"w": np.linspace(-1, 1, 6, dtype=np.float32).reshape(3, 2), "b": np.ones(2, np.float32)}
+X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
+
+
+def dense(params, x):
+    return jnp.tanh(x @ params["w"]) + params["b"]
+
+
+@keras.saving.register_keras_serializable("jax2tf-tests")
+class Dense(keras.layers.Layer):
+    """A layer whose weights are the leaves of `PARAMS`."""
+
+    def __init__(self, native=False, **kwargs):
+        super().__init__(**kwargs)
+        self.converted = jax2tf.convert(
+            dense, polymorphic_shapes=[None, "b, _"], native_serialization=native
+        )
+
+    def build(self, input_shape):
+        leaves, self.tree = jax.tree.flatten(PARAMS)
+        self.leaves = [
+            self.add_weight(shape=leaf.shape, initializer=lambda *_, leaf=leaf, **__: leaf)
+            for leaf in leaves
+        ]
+
+    def call(self, x):
+        return self.converted(jax.tree.unflatten(self.tree, list(self.leaves)), x)
+
+
+@pytest.fixture(params=[False, True], ids=["graph", "native"])
+def model(request):
+    inputs = keras.Input([3])
+    return keras.Model(inputs, keras.layers.Dense(1)(Dense(request.param)(inputs)))
+
+
+def test_a_function_without_weights_in_a_sequential_model():
+    layer = keras.layers.Lambda(jax2tf.convert(jnp.sin, polymorphic_shapes="b, _"))
+    model = keras.Sequential([keras.Input([3]), layer])
+    assert model.output_shape == (None, 3)
+    np.testing.assert_allclose(model(X), np.sin(X), rtol=1e-5)
+    np.testing.assert_allclose(model.predict(X, verbose=0), np.sin(X), rtol=1e-5)
+
+
+def test_the_layer_alone():
+    layer = Dense()
+    np.testing.assert_allclose(layer(X), dense(PARAMS, X), rtol=1e-5)
+    assert len(layer.trainable_weights) == 2
+
+
+def test_training(model):
+    assert model.layers[1].output.shape == (None, 2)
+    model.compile(keras.optimizers.SGD(0.1), "mse")
+    before = [np.array(w) for w in model.layers[1].get_weights()]
+    losses = model.fit(X, X.sum(1, keepdims=True), epochs=5, verbose=0).history["loss"]
+    assert losses[-1] < losses[0]
+    for old, new in zip(before, model.layers[1].get_weights(), strict=True):
+        assert np.abs(old - new).max() > 0
+
+
+def test_export_and_tfsm_layer(model, tmp_path, without_jax):
+    model.export(str(tmp_path), verbose=False)
+    layer = keras.layers.TFSMLayer(str(tmp_path), call_endpoint="serve")
+    expected = model(X)
+    np.testing.assert_allclose(layer(X), expected, rtol=1e-5)
+    inputs = keras.Input([3])
+    around = keras.Model(inputs, layer(inputs))
+    np.testing.assert_allclose(around.predict(X[:2], verbose=0), expected[:2], rtol=1e-5)
+    lines = without_jax(
+        """
+        restored = tf.saved_model.load(sys.argv[1])
+        x = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
+        print(restored.serve(x).numpy().tolist())
+        """,
+        tmp_path,
+    )
+    np.testing.assert_allclose(np.array(eval(lines[0])), expected, rtol=1e-5)
+
+
+def test_a_saved_converted_function_in_tfsm_layer(tmp_path):
+    module = jax2tf.Module(dense, PARAMS, polymorphic_shapes="b, _")
+    module.serve = tf.function(
+        module, autograph=False, input_signature=[tf.TensorSpec([None, 3], name="x")]
+    )
+    tf.saved_model.save(module, str(tmp_path))
+    layer = keras.layers.TFSMLayer(str(tmp_path), call_endpoint="serving_default")
+    np.testing.assert_allclose(layer(X)["output_0"], dense(PARAMS, X), rtol=1e-5)
+
+
+def test_keras_saving(model, tmp_path):
+    path = tmp_path / "model.keras"
+    model.save(path)
+    restored = keras.saving.load_model(path)
+    np.testing.assert_allclose(restored(X), model(X), rtol=1e-5)

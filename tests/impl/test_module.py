@@ -1,0 +1,179 @@
+"""Parameters as variables (`jax2tf.Module`), and what becomes of large captured arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+
+LARGE = np.linspace(-1, 1, 300 * 100, dtype=np.float32).reshape(300, 100)
+
+
+class Params(NamedTuple):
+    layers: list
+    step: int
+
+
+PARAMS = Params([{"w": jnp.ones((300, 100)), "b": np.zeros(100)}, jnp.float32(2)], 7)
+
+
+def model(params, x, *, shift=0.0):
+    layer, scale = params.layers
+    return jnp.tanh(x @ layer["w"] + layer["b"]) * scale + shift + params.step
+
+
+def constants(function):
+    """The sizes in bytes of all constants of a concrete function and those it calls."""
+    graph = function.graph.as_graph_def()
+    nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+    return [n.attr["value"].tensor.ByteSize() for n in nodes if n.op == "Const"]
+
+
+def test_a_variable_for_each_leaf():
+    module = jax2tf.Module(model, PARAMS)
+    names = {v.name: (v.dtype, v.trainable) for v in module.variables}
+    assert names == {
+        "layers/0/w:0": (tf.float32, True),
+        "layers/0/b:0": (tf.float32, True),
+        "layers/1:0": (tf.float32, True),
+        "step:0": (tf.int32, False),
+    }
+    assert jax.tree.structure(module.params) == jax.tree.structure(PARAMS)
+    x = np.ones((2, 300), np.float32)
+    np.testing.assert_allclose(module(x, shift=1.0), model(PARAMS, x, shift=1.0), rtol=1e-5)
+
+
+def test_some_of_them_frozen():
+    trainable = Params([{"w": True, "b": False}, False], False)
+    module = jax2tf.Module(model, PARAMS, trainable=trainable)
+    assert [v.name for v in module.trainable_variables] == ["layers/0/w:0"]
+    assert not jax2tf.Module(model, PARAMS, trainable=False).trainable_variables
+
+
+@pytest.mark.parametrize("options", [{}, {"native_serialization": True}, {"enable_xla": False}])
+def test_training(options):
+    module = jax2tf.Module(
+        lambda p, x: x @ p["w"], {"w": jnp.zeros((3, 1))}, polymorphic_shapes="b, _", **options
+    )
+    x = np.eye(3, dtype=np.float32)
+    y = np.array([[1.0], [-2.0], [3.0]], np.float32)
+
+    @tf.function(autograph=False)
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((module(x) - y) ** 2)
+        gradients = tape.gradient(loss, module.trainable_variables)
+        for variable, gradient in zip(module.trainable_variables, gradients, strict=True):
+            variable.assign_sub(gradient)
+        return loss
+
+    losses = [float(step(x, y)) for _ in range(20)]
+    assert losses[-1] < 1e-2 < losses[0]
+    np.testing.assert_allclose(module.params["w"], y, atol=0.2)
+
+
+def test_signatures_share_the_variables_and_are_trained_after_restoring(tmp_path, without_jax):
+    module = jax2tf.Module(model, PARAMS, polymorphic_shapes="b, _")
+    spec = tf.TensorSpec([None, 300])
+    module.plain = tf.function(module, autograph=False, input_signature=[spec])
+    module.shifted = tf.function(
+        lambda x: module(x, shift=1.0), autograph=False, input_signature=[spec]
+    )
+    assert max(constants(module.plain.get_concrete_function())) < 64_000
+    signatures = {"plain": module.plain, "shifted": module.shifted}
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    tf.saved_model.save(module, str(tmp_path), signatures=signatures, options=options)
+    assert (tmp_path / "saved_model.pb").stat().st_size < 200_000
+    data = sum(f.stat().st_size for f in (tmp_path / "variables").iterdir())
+    assert data < 1.2 * LARGE.nbytes
+    lines = without_jax(
+        """
+        module = tf.saved_model.load(sys.argv[1])
+        x = tf.ones([2, 300])
+        variables = [v for v in module.parameters.values() if v.trainable]
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(module.plain(x))
+        gradients = tape.gradient(y, variables)
+        print(sorted(v.name for v in variables))
+        print([g.shape == v.shape for g, v in zip(gradients, variables)])
+        for v in variables:
+            v.assign(tf.zeros_like(v))
+        print([float(module.signatures[n](x)["output_0"][0, 0]) for n in ("plain", "shifted")])
+        """,
+        tmp_path,
+    )
+    assert lines == [
+        "['layers/0/b:0', 'layers/0/w:0', 'layers/1:0']",
+        "[True, True, True]",
+        "[7.0, 8.0]",
+    ]
+
+
+def test_a_checkpoint_restores_by_path(tmp_path):
+    path = tf.train.Checkpoint(jax2tf.Module(model, PARAMS)).write(str(tmp_path / "c"))
+    other = jax2tf.Module(model, jax.tree.map(lambda x: x * 0, PARAMS))
+    tf.train.Checkpoint(other).read(path).assert_consumed()
+    assert float(other.params.layers[1]) == 2
+    assert any("step" in name for name, _ in tf.train.list_variables(path))
+
+
+class TestLargeConstants:
+    def test_embedded(self):
+        graph = tf.function(jax2tf.convert(lambda x: x @ LARGE.T), autograph=False)
+        assert max(constants(graph.get_concrete_function(tf.TensorSpec([1, 100])))) > LARGE.nbytes
+
+    @pytest.mark.parametrize("native", [False, True])
+    def test_refused(self, native):
+        converted = jax2tf.convert(
+            lambda x: x @ LARGE.T, large_constants="refuse", native_serialization=native
+        )
+        with pytest.raises(jax2tf.ConversionError, match=r"float32\[100, 300\] of 120000 bytes"):
+            converted(np.ones((1, 100), np.float32))
+
+    def test_small_ones_stay(self):
+        converted = jax2tf.convert(lambda x: x + np.ones(100), large_constants="refuse")
+        assert converted(np.ones(100, np.float32)).shape == (100,)
+
+    @pytest.mark.parametrize("options", [{}, {"native_serialization": True}, {"enable_xla": False}])
+    def test_variables_of_a_module(self, tmp_path, options):
+        large = jnp.asarray(LARGE)
+
+        def fun(params, x):
+            return jnp.sin(x @ large) * params
+
+        module = jax2tf.Module(fun, jnp.float32(3), **options)
+        spec = tf.TensorSpec([1, 300])
+        module.f = tf.function(module, autograph=False, input_signature=[spec])
+        x = np.full((1, 300), 0.01, np.float32)
+        with tf.GradientTape() as tape:
+            y = module.f(x)
+        np.testing.assert_allclose(y, fun(3, x), rtol=1e-3, atol=1e-5)
+        (variable,) = module.trainable_variables
+        gradient = tape.gradient(y, variable)
+        np.testing.assert_allclose(gradient, jnp.sum(fun(1, x)), rtol=1e-3, atol=1e-4)
+        assert max(constants(module.f.get_concrete_function()), default=0) < 64_000
+        # One variable for the forward and the backward pass.
+        assert [v.shape for v in module.variables if not v.trainable] == [(300, 100)]
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+        tf.saved_model.save(module, str(tmp_path), options=options)
+        assert (tmp_path / "saved_model.pb").stat().st_size < 64_000
+        restored = tf.saved_model.load(str(tmp_path))
+        np.testing.assert_allclose(restored.f(x), y, rtol=1e-6)
+
+    def test_of_a_jitted_function_inside(self):
+        large = jnp.asarray(LARGE)
+        fun = jax.jit(lambda params, x: x @ large * params)
+        x = np.ones((1, 300), np.float32)
+        np.testing.assert_allclose(jax2tf.Module(fun, 3.0)(x), fun(3.0, x), rtol=1e-4)
+        with pytest.raises(jax2tf.ConversionError, match=r"captures an array float32\[300, 100\]"):
+            jax2tf.Module(fun, 3.0, native_serialization=True)(x)
+
+    def test_no_such_policy(self):
+        with pytest.raises(ValueError, match="large_constants should be 'embed', 'refuse' or"):
+            jax2tf.convert(jnp.sin, large_constants="drop")
