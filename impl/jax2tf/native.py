@@ -260,7 +260,7 @@ def _refusal(trace: Trace, target: str, location: str) -> UnsupportedPrimitiveEr
         "convert with native_serialization=False, which lowers it to TensorFlow ops; or, if the "
         "process that runs the module has the code, pass native_serialization_disabled_checks="
         f"[jax.export.DisabledSafetyCheck.custom_call({target!r})]",
-        "an unknown line" if eqn is None else compat.user_source(eqn),
+        (eqn and compat.user_source(eqn)) or "an unknown line",
     )
 
 
