@@ -16,6 +16,7 @@ from jax import lax
 
 from harnesses.harness import (
     ALL,
+    FLOATS,
     INT4,
     Bools,
     Integers,
@@ -512,3 +513,13 @@ for x64 in (False, True):
         scale="array",
     )
     _define("full", case, lambda: (jnp.full((2,), 3), jnp.zeros(2), jnp.ones((2, 1), int)), x64=x64)
+
+# JAX fills the other branches of what it differentiates with it.
+for dtype in FLOATS:
+    define(
+        "empty2",
+        "",
+        lambda x: jax.grad(lambda x: jnp.diagonal(x).sum())(x),
+        [Normal((3, 3), dtype)],
+        dtype=dtype,
+    )
