@@ -15,6 +15,7 @@ import jax
 from jax.extend.core import primitives as jax_primitives
 
 from harnesses.engine.cells import JAX_SIDE, Cell, modes_of
+from harnesses.engine.judge import INAPPLICABLE
 from harnesses.engine.results import Row, row_of
 from harnesses.harness import CALL_TF, Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
@@ -59,8 +60,9 @@ def check(
     matched: dict[str, list[Row]] = collections.defaultdict(list)
     for row in rows:
         matching = index.matching(row)
-        for limitation in matching:
-            matched[limitation.where].append(row)
+        if row["outcome"] != INAPPLICABLE:
+            for limitation in matching:
+                matched[limitation.where].append(row)
         problem = check_cell(row, matching)
         # A limitation whose cells pass is one finding below, not one for each of them.
         if problem is not None and problem.kind != "declared":
@@ -79,6 +81,8 @@ def check_cell(row: Row, matching: Sequence[Limitation]) -> Finding | None:
     if len({limitation.expectation for limitation in matching}) > 1:
         names = " and ".join(limitation.where for limitation in matching)
         return Finding("conflict", cell, f"{names} match it and expect different things")
+    if row["outcome"] == INAPPLICABLE:
+        return None
     if not matching:
         if row["outcome"] == "pass":
             return None

@@ -13,7 +13,13 @@ import jax.numpy as jnp
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harnesses.engine.adapter import LOWERINGS
-from harnesses.engine.cells import CALL_TF_MODES, DEVICES, JAX_SIDE, MODE_NAMES
+from harnesses.engine.cells import (
+    CALL_TF_MODES,
+    DEVICES,
+    JAX_SIDE,
+    MODE_NAMES,
+    TRANSFORMED_MODES,
+)
 from harnesses.engine.results import PARAMS_SEPARATOR, Row
 from harnesses.harness import CALL_TF, CONVERT
 
@@ -76,7 +82,7 @@ class Limitation:
             and (not self.dtypes or row["dtype"] in self.dtypes)
             and (not self.devices or row["device"] in self.devices)
             and (not self.lowerings or row["lowering"] in self.lowerings)
-            and (not self.modes or row["mode"] in self.modes)
+            and self._matches_mode(row["mode"])
             and (self.x64 is None or row["x64"] == self.x64)
             and (self.harness is None or fnmatch.fnmatchcase(row["harness"], self.harness))
             and self._matches_params(row)
@@ -102,6 +108,10 @@ class Limitation:
             and (self.message is None or re.search(self.message, row["message"] or "") is not None)
             and (self.ulps is None or (row["ulps"] is not None and row["ulps"] <= self.ulps))
         )
+
+    def _matches_mode(self, mode: str) -> bool:
+        # What holds for a harness need not hold for its gradient: that has to be said.
+        return mode in self.modes if self.modes else mode not in TRANSFORMED_MODES
 
     def _matches_params(self, row: Row) -> bool:
         present = row["params"].split(PARAMS_SEPARATOR) if self.params else ()
@@ -272,7 +282,7 @@ KEYS: Mapping[str, Validator] = {
     "dtypes": _list_of(_dtype),
     "devices": _list_of(_one_of(DEVICES)),
     "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF))),
-    "modes": _list_of(_one_of(MODE_NAMES + CALL_TF_MODES)),
+    "modes": _list_of(_one_of(MODE_NAMES + TRANSFORMED_MODES + CALL_TF_MODES)),
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,
     "tensorflow": _specifier,

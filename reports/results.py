@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 Row = dict[str, Any]
 
 RESULTS = Path(__file__).parent / "results"
-OUTCOMES = ("pass", "mismatch", "error", "crash", "timeout")
+OUTCOMES = ("pass", "mismatch", "error", "crash", "timeout", "inapplicable")
 # JAX's own column has this for a lowering and a mode.
 JAX_SIDE = "jax"
 

@@ -37,11 +37,9 @@ class Adapter:
         except Exception as error:
             self._error = error
 
-    def convert(
-        self, fun: Callable[..., Any], lowering: str, *, with_gradient: bool = False
-    ) -> Callable[..., Any]:
+    def convert(self, fun: Callable[..., Any], lowering: str, **options: Any) -> Callable[..., Any]:
         """The TensorFlow function that the implementation makes of `fun`."""
-        return self._imported().convert(fun, with_gradient=with_gradient, **LOWERINGS[lowering])
+        return self._imported().convert(fun, **options, **LOWERINGS[lowering])
 
     def call_tf(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """The JAX function that the implementation makes of a TensorFlow function."""

@@ -10,6 +10,8 @@ from harnesses.harness import CALL_TF, CONVERT, Harness, all_harnesses
 
 DEVICES = ("cpu", "gpu", "tpu")
 MODE_NAMES = ("eager", "graph", "compiled")
+# Modes that a run has only when it asks for them; see `harnesses.engine.transformed`.
+TRANSFORMED_MODES = ("gradient", "poly")
 # How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
 # "call_tf".
 CALL_TF_MODES = ("op_by_op", "jit", "grad", "jvp", "vmap")
@@ -108,6 +110,12 @@ class Selection:
         for harness in self.harnesses():
             for device in self.device:
                 for lowering in lowerings:
-                    for mode in modes_of(harness, lowering):
-                        if not self.mode or mode in (*self.mode, JAX_SIDE):
-                            yield Cell(harness, device, lowering, mode)
+                    for mode in self._modes(harness, lowering):
+                        yield Cell(harness, device, lowering, mode)
+
+    def _modes(self, harness: Harness, lowering: str) -> Iterator[str]:
+        for mode in modes_of(harness, lowering):
+            if not self.mode or mode in (*self.mode, JAX_SIDE):
+                yield mode
+        if lowering != JAX_SIDE and harness.direction == CONVERT:
+            yield from (mode for mode in TRANSFORMED_MODES if mode in self.mode)

@@ -8,7 +8,8 @@ harness's setting of x64. An outcome is one of
     error      an exception; its phase is "trace" if JAX itself cannot run the harness, "lower" if
                the implementation raised while it built TensorFlow ops, "run" if the ops raised
 
-and, seen only from outside the process, crash and timeout.
+and, seen only from outside the process, crash and timeout; in the modes of
+`harnesses.engine.transformed` also "inapplicable".
 """
 
 import contextlib
@@ -22,9 +23,10 @@ import numpy as np
 
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.cells import JAX_SIDE, Cell
-from harnesses.engine.compare import compare
+from harnesses.engine.compare import Comparison, compare
 from harnesses.engine.results import Row
 
+INAPPLICABLE = "inapplicable"
 _MESSAGE_LENGTH = 1000
 
 # What TensorFlow wraps around the message of an op: where it was built, and names with counters.
@@ -58,6 +60,8 @@ class Judge:
 
     def _observe(self, cell: Cell) -> Row:
         args, expected = self._reference(cell)
+        if isinstance(expected, Inapplicable):
+            return {"outcome": INAPPLICABLE, "message": _message(expected)}
         if isinstance(expected, Exception):
             return _error("trace", expected)
         if cell.mode == JAX_SIDE:
@@ -66,7 +70,7 @@ class Judge:
             actual = self._run(cell, args)
         except _PhaseError as failure:
             return _error(failure.phase, failure.error)
-        comparison = compare(cell.harness, args, expected, actual)
+        comparison = self._compare(cell, args, expected, actual)
         return {
             "outcome": "pass" if comparison.problem is None else "mismatch",
             "message": comparison.problem,
@@ -93,13 +97,22 @@ class Judge:
             self._last = (key, (args, expected))
         return self._last[1]
 
-    def _run(self, cell: Cell, args: tuple) -> Any:
-        harness = cell.harness
+    def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
+        return compare(cell.harness, args, expected, actual)
+
+    @contextlib.contextmanager
+    def _settings(self, cell: Cell) -> Iterator[None]:
+        """What a cell runs under: its setting of x64 and its device, in JAX and in TensorFlow."""
         with (
-            jax.enable_x64(harness.x64),
+            jax.enable_x64(cell.harness.x64),
             jax.default_device(jax.devices(cell.device)[0]),
             self._tensorflow.device(cell.device),
         ):
+            yield
+
+    def _run(self, cell: Cell, args: tuple) -> Any:
+        harness = cell.harness
+        with self._settings(cell):
             with phase("lower"):
                 tensors = jax.tree.map(self._tensorflow.constant, args)
                 # With gradients, as users convert; it also compiles faster than the refusal does.
@@ -111,6 +124,10 @@ class Judge:
             except Exception as error:
                 in_ops = cell.mode != "eager" or self._tensorflow.is_op_error(error)
                 raise _PhaseError("run" if in_ops else "lower", error) from error
+
+
+class Inapplicable(Exception):
+    """JAX itself does not transform the harness as the mode asks; the message says why."""
 
 
 class _PhaseError(Exception):
@@ -132,10 +149,13 @@ def phase(name: str) -> Iterator[None]:
 
 
 def _error(phase: str, error: Exception) -> Row:
-    message = _FUNCTION.sub(r"\1", _AROUND_OPS.sub("", str(error))).strip()[:_MESSAGE_LENGTH]
     return {
         "outcome": "error",
         "phase": phase,
         "exception": type(error).__name__,
-        "message": message,
+        "message": _message(error),
     }
+
+
+def _message(error: Exception) -> str:
+    return _FUNCTION.sub(r"\1", _AROUND_OPS.sub("", str(error))).strip()[:_MESSAGE_LENGTH]

@@ -12,8 +12,8 @@ from typing import Any
 
 from harnesses.engine import results, retirement
 from harnesses.engine.adapter import check_exists
-from harnesses.engine.cells import JAX_SIDE, Cell
-from harnesses.engine.judge import Judge
+from harnesses.engine.cells import JAX_SIDE, TRANSFORMED_MODES, Cell
+from harnesses.engine.judge import INAPPLICABLE, Judge
 from harnesses.engine.options import selection
 from harnesses.engine.results import Row
 from harnesses.engine.retirement import Retirement
@@ -53,7 +53,7 @@ class Matrix:
     def run(self, cell: Cell) -> tuple[Row, str | None]:
         """Runs a cell under the watchdog; returns its row, and what is wrong if it is red."""
         self._retirement.consider()
-        judge = self._judge  # imports TensorFlow, on the watch of no cell
+        judge = self._judge_of(cell.mode)  # imports TensorFlow, on the watch of no cell
         with self._watchdog.watching():
             return self._judged(cell, judge.run(cell))
 
@@ -109,6 +109,14 @@ class Matrix:
     def _database(self) -> list[Harness]:
         return all_harnesses(direction=self.selection.direction)
 
+    @functools.cache  # noqa: B019  a process has one matrix
+    def _judge_of(self, mode: str) -> Judge:
+        if mode in TRANSFORMED_MODES:
+            from harnesses.engine.transformed import JUDGES  # imports TensorFlow
+
+            return JUDGES[mode](self.impl)
+        return self._judge
+
     @functools.cached_property
     def _judge(self) -> Judge:
         if self.selection.direction == CALL_TF:
@@ -137,7 +145,7 @@ class Matrix:
         matching = self._index.matching(row)
         problem = check_cell(row, matching)
         row["verdict"] = "ok" if problem is None else "red"
-        if matching and problem is None:
+        if matching and problem is None and row["outcome"] != INAPPLICABLE:
             row["limitation"] = matching[0].where
         return row, None if problem is None else problem.message
 

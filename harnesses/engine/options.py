@@ -4,7 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
-from harnesses.engine.cells import CALL_TF_MODES, DEVICES, JAX_SIDE, MODE_NAMES, Selection
+from harnesses.engine.cells import (
+    CALL_TF_MODES,
+    DEVICES,
+    JAX_SIDE,
+    MODE_NAMES,
+    TRANSFORMED_MODES,
+    Selection,
+)
 from harnesses.harness import CALL_TF, CONVERT
 
 _FILTERS = ("family", "primitive", "dtype", "name", "device", "lowering", "mode")
@@ -22,7 +29,8 @@ def add_options(add: Callable[..., Any]) -> None:
     add_filter("--name", "name of a harness, or a glob of names")
     add_filter("--device", "device (default: cpu)", choices=DEVICES)
     add_filter("--lowering", "lowering (default: xla)", choices=tuple(LOWERINGS))
-    add_filter("--mode", "execution mode (default: all)", choices=MODE_NAMES + CALL_TF_MODES)
+    modes = MODE_NAMES + TRANSFORMED_MODES + CALL_TF_MODES
+    add_filter("--mode", "mode (default: eager, graph, compiled)", choices=modes)
     add("--side", default="tensorflow", choices=("tensorflow", JAX_SIDE), help="jax: JAX alone")
     directions = (CONVERT, CALL_TF)
     add("--direction", default=CONVERT, choices=directions, help="call_tf: TensorFlow inside JAX")

@@ -65,9 +65,10 @@ class Harness:
         """What is asked about: "convert" of a JAX function, or "call_tf" of a TensorFlow one."""
         return CALL_TF if self.family == CALL_TF else CONVERT
 
-    def make_args(self) -> tuple:
-        """The arguments of `fun`: the same NumPy arrays on every call."""
-        rng = np.random.default_rng(zlib.crc32(self.name.encode()))
+    def make_args(self, example: int = 0) -> tuple:
+        """The arguments of `fun`: the same NumPy arrays on every call, others for each example."""
+        seed = f"{self.name}#{example}" if example else self.name
+        rng = np.random.default_rng(zlib.crc32(seed.encode()))
         return jax.tree.map(lambda arg: arg.make(rng), tuple(self.args), is_leaf=_is_arg)
 
     def runs_on(self, version: str) -> bool:
