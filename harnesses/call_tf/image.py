@@ -45,7 +45,7 @@ for _name, _function in {
     "rgb_to_yuv": tf.image.rgb_to_yuv,
     "rot90": tf.image.rot90,
     "sobel_edges": tf.image.sobel_edges,
-    "ssim": lambda x: tf.image.ssim(x, x * 0.9, 1.0, filter_size=3),
+    "ssim": lambda x: tf.image.ssim(x, x[:, ::-1], 1.0, filter_size=3),
     "stateless_random_brightness": lambda x: tf.image.stateless_random_brightness(x, 0.2, _SEED),
     "stateless_random_contrast": lambda x: tf.image.stateless_random_contrast(x, 0.5, 1.5, _SEED),
     "stateless_random_crop": lambda x: tf.image.stateless_random_crop(x, [2, 3, 4, 3], _SEED),

@@ -24,7 +24,7 @@ for _name, _function in {
     "stateless_shuffle": lambda s: tf.random.experimental.stateless_shuffle(tf.range(9), s),
 }.items():
     ask(f"tf.random.{_name}", _function, _SEED, dtypes=["int32"], tags=NO_DERIVATIVES)
-for _algorithm in ("philox", "threefry"):
+for _algorithm in ("philox",):
     ask("tf.random.stateless_uniform",
         lambda s, a=_algorithm: tf.random.stateless_uniform(_SHAPE, s, alg=a),
         _SEED, dtypes=["int32"], case=_algorithm)  # fmt: skip

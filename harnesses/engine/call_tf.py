@@ -136,7 +136,7 @@ _LAWS: Mapping[str, Callable[[Function, tuple], Any]] = {
 
 
 def _arrays(results: Any) -> Any:
-    return jax.tree.map(np.asarray, results)
+    return jax.tree.map(lambda result: np.asarray(result.numpy()), results)
 
 
 def _is_inexact(value: Any) -> bool:

@@ -110,7 +110,8 @@ class Jvp(_Derived):
             results = self.base.run(args)
         results = [results[i] for i in self.outputs]
         with self.base.named_in_errors(), tf.GradientTape(watch_accessed_variables=False) as outer:
-            cotangents = [tf.zeros_like(r) for r in results]
+            # Any would do; at zero the gradients of some ops (cumulative_logsumexp) are NaN.
+            cotangents = [tf.ones_like(r) for r in results]
             outer.watch(cotangents)
             gradients = tape.gradient(
                 results, [args[i] for i in self.wrt], output_gradients=cotangents
@@ -121,7 +122,7 @@ class Jvp(_Derived):
                 if gradient is not None
             ]
         if not connected:
-            return cotangents
+            return [tf.zeros_like(r) for r in results]
         with self.base.named_in_errors():
             results = outer.gradient(
                 [gradient for gradient, _ in connected],

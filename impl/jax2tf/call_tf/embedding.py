@@ -67,7 +67,7 @@ def _inferred_shapes(signature: Signature) -> list[tuple[Any, ...]]:
     if not options.compile or options.call_tf_graph:
         raise _unknown_shapes(signature, known)
     with mlir.make_ir_context():
-        module = mlir.ir.Module.parse(_compiled(signature, jax.default_backend()))
+        module = _parsed(_compiled(signature, jax.default_backend()), signature)
         return _result_shapes(module, signature)
 
 
@@ -95,7 +95,7 @@ def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
     signature, serialized = _compiled_some_way(function, ctx.avals_in, platforms[0])
     captured = _read_captured(ctx, signature)
     with ctx.module_context.context:
-        module = mlir.ir.Module.parse(serialized)
+        module = _parsed(serialized, signature)
         _result_shapes(module, signature)
         types = _main(module).type.results
         symbol = f"call_tf_{re.sub('[^A-Za-z0-9_]+', '_', function.name)}"
@@ -175,6 +175,17 @@ def _compile(signature: Signature, platform: str) -> bytes:
     except (ValueError, tf.errors.OpError) as error:
         raise _not_compilable(name, str(error)) from error
     return jex_mlir.hlo_to_stablehlo(hlo)
+
+
+def _parsed(serialized: bytes, signature: Signature) -> Any:
+    try:
+        return mlir.ir.Module.parse(serialized)
+    except mlir.ir.MLIRError as error:
+        # Several dimensions of one value within bounds are more than StableHLO can say.
+        if "bounded dimension" not in str(error):
+            raise
+        known = [t.shape for t in signature.outputs]
+        raise _unknown_shapes(signature, known) from error
 
 
 def _not_compilable(name: str, message: str) -> CallTfError:
