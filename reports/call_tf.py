@@ -86,19 +86,25 @@ def _word(mode: str, harnesses: Sequence[Harness], limitations: Sequence[Limitat
 
 
 def _outcome(harness: Harness, mode: str, limitations: Sequence[Limitation]) -> str:
-    row = row_of(Cell(harness, "cpu", CALL_TF, mode), _NO_VERSIONS)
-    matching = [entry for entry in limitations if entry.matches(row)]
+    matching = _matching(harness, mode, limitations)
     if not matching:
         return "yes"
     return "TensorFlow has none" if matching[0].side == JAX_SIDE else "no"
 
 
+def _matching(harness: Harness, mode: str, limitations: Sequence[Limitation]) -> list[Limitation]:
+    row = row_of(Cell(harness, "cpu", CALL_TF, mode), _NO_VERSIONS)
+    return [entry for entry in limitations if entry.matches(row)]
+
+
 def _shares(
     harnesses: Sequence[Harness], limitations: Sequence[Limitation]
 ) -> Mapping[str, tuple[int, int]]:
-    """For each mode, of how many functions that XLA compiles in float32 all pass."""
+    """For each mode, how many of the harnesses in float32 that XLA compiles pass."""
     floats = [harness for harness in harnesses if harness.dtype.name == "float32"]
-    compilable = [h for h in floats if _outcome(h, "jit", limitations) == "yes"]
+    compilable = [
+        h for h in floats if all(e.expect != "error" for e in _matching(h, "jit", limitations))
+    ]
     shares = {}
     for mode in CALL_TF_MODES:
         asked = [h for h in compilable if mode in modes_of(h, CALL_TF)]
