@@ -5,7 +5,7 @@ reason why no public name serves.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from jax._src import config as _jax_config
@@ -17,6 +17,7 @@ from tensorflow.compiler.mlir.stablehlo import stablehlo as _tf_stablehlo
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.tf2xla.python import xla as _tf_xla
 from tensorflow.compiler.xla import xla_data_pb2
+from tensorflow.python import pywrap_tfe as _pywrap_tfe
 from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
 from tensorflow.python.framework import ops as _tf_ops
@@ -71,6 +72,22 @@ def tape_may_record(tensors: list[Any]) -> bool:
 def nothing_recorded() -> contextlib.AbstractContextManager[None]:
     """A context in which no tape records; a public tape's stop_recording stops that tape alone."""
     return _tf_record.stop_recording()
+
+
+@contextlib.contextmanager
+def recorded_again() -> Iterator[None]:
+    """A context in which tapes record although they are inside `nothing_recorded`.
+
+    TensorFlow stops them for a thread, also tapes that begin inside, which then give zeros.
+    """
+    was_stopped = _pywrap_tfe.TFE_Py_TapeSetIsStopped()
+    if was_stopped:
+        _pywrap_tfe.TFE_Py_TapeSetRestartOnThread()
+    try:
+        yield
+    finally:
+        if was_stopped:
+            _pywrap_tfe.TFE_Py_TapeSetStopOnThread()
 
 
 def unwrap_module_container(leaf: Any) -> Any:

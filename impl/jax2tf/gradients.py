@@ -82,12 +82,26 @@ def differentiable(
         # A tape would otherwise hold on to every op inside, and have TensorFlow differentiate the
         # loops of what XLA compiles, which it cannot.
         with compat.nothing_recorded():
-            return way(tensors)
+            results, gradient = way(tensors)
+        return results, _beside_variables(gradient) if trace.calls_tensorflow else gradient
 
     results = list(with_vjp(*args))
     if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():
         function.gradient_function().add_to_graph(tf.compat.v1.get_default_graph())
     return results
+
+
+def _beside_variables(gradient: Callable[..., Gradients]) -> Callable[..., Any]:
+    """The gradient of a function that reads variables of TensorFlow's, through call_tf.
+
+    JAX differentiates with respect to arguments, and the variables are none.
+    """
+
+    def with_variables(*cotangents: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
+        gradients = gradient(*cotangents)
+        return (gradients, [None] * len(variables)) if variables else gradients
+
+    return with_variables
 
 
 @dataclasses.dataclass(frozen=True)

@@ -159,6 +159,19 @@ class TestConvertedCall:
         f = convert(jax.grad(lambda x: call_tf(tf.sin)(x).sum()))
         assert_allclose(mode(f)(self.X), np.cos(self.X), rtol=1e-5)
 
+    def test_tensorflow_differentiates_the_jax_gradient(self, mode):
+        f = convert(jax.grad(lambda x: call_tf(tf.sin)(x).sum()))
+
+        def both(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            return y, tape.gradient(y, x)
+
+        for value, gradient in (mode(both)(self.X), (mode(f)(self.X), _gradient(mode(f), self.X))):
+            assert_allclose(value, np.cos(self.X), rtol=1e-5)
+            assert_allclose(gradient, -np.sin(self.X), rtol=1e-5)
+
     def test_it_becomes_ordinary_ops(self):
         f = tf.function(convert(call_tf(tf.sin)), autograph=False)
         ops = {op.type for op in f.get_concrete_function(self.X).graph.get_operations()}

@@ -168,7 +168,7 @@ class Batched(_Derived):
         if self.way == "vectorized_map":
             try:
                 return self._traced(self._vectorized, specs)
-            except (ValueError, NotImplementedError, LookupError) as error:
+            except (ValueError, NotImplementedError, LookupError, AssertionError) as error:
                 if isinstance(error, CallTfError):
                     raise
                 self._loop()

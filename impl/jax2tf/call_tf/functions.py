@@ -215,11 +215,13 @@ def _trace(function: Function, specs: Sequence[tf.TensorSpec]) -> tuple[Any, Any
 
     traced = tf.function(run, autograph=False, jit_compile=True)
     try:
-        return traced, traced.get_concrete_function(*specs)
+        with compat.recorded_again():
+            return traced, traced.get_concrete_function(*specs)
     except LookupError:
         # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
         # usual derivative has one, and most often it compiles too.
-        usual = tf.function(run, autograph=False).get_concrete_function(*specs)
+        with compat.recorded_again():
+            usual = tf.function(run, autograph=False).get_concrete_function(*specs)
         traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
         return traced, traced.get_concrete_function(*specs)
 

@@ -7,12 +7,14 @@ from typing import Any
 
 import tensorflow as tf
 
+from jax2tf import compat
 from jax2tf.lowering.rules import Context, register
 
 
 @register("call_tf")
 def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tensor]:
-    results = function.run(operands)
+    with compat.recorded_again():  # derivatives have tapes of their own
+        results = function.run(operands)
     checks = [
         check
         for result, aval in zip(results, ctx.avals_out, strict=True)
