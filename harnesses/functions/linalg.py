@@ -145,7 +145,7 @@ define_functions(
     ulps={
         "det": 17,
         "eigh": 10,
-        "expm": 15,
+        "expm": 22,
         "funm": 64,
         "invhilbert": 33,
         "invpascal": 17,

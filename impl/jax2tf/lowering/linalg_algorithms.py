@@ -138,10 +138,10 @@ def tridiagonal(a: tf.Tensor) -> Tensors:
     def step(k: tf.Tensor, a: tf.Tensor, taus: tf.Tensor) -> Tensors:
         v, tau, beta = reflector(tf.gather(a, k, axis=2), k + 1)
         column = _stored(a, v, beta, k + 1, at=k)
-        reflected = adjoint(reflected(adjoint(a), v, tf.math.conj(tau)))
-        reflected = reflected(reflected, v, tf.math.conj(tau))
+        both = adjoint(reflected(adjoint(a), v, tf.math.conj(tau)))
+        both = reflected(both, v, tf.math.conj(tau))
         # Rows up to k hold what is done with; reflectors have no part in them.
-        a = tf.where((columns > k)[None, None, :], reflected, a)
+        a = tf.where((columns > k)[None, None, :], both, a)
         a = tf.where((columns == k)[None, None, :], column, a)
         return k + 1, a, _with_element(taus, k, tau)
 

@@ -1,0 +1,181 @@
+"""Windows from which an element is picked: select_and_scatter(_add), select_and_gather_add."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf import dtypes
+from jax2tf.compat import xla_ops
+from jax2tf.lowering.arrays import padded
+from jax2tf.lowering.conversions import cast
+from jax2tf.lowering.rules import Context, register
+from jax2tf.lowering.window_folding import (
+    CARRIER,
+    XLA_CARRIER,
+    Tensors,
+    Window,
+    candidates_of,
+    carried,
+    constant,
+    edges_of,
+    folded_in_order,
+    highest,
+    is_empty,
+    jaxpr_of,
+    lowest,
+    on_arrays,
+    window_of,
+    zeros,
+)
+
+
+@register("select_and_gather_add")
+def _select_and_gather_add(
+    ctx: Context, tangents: tf.Tensor, operand: tf.Tensor, *, select_prim: Any, **params: Any
+) -> tf.Tensor:
+    """The tangent of the element that `select_prim` picks from each window, 0 from an empty one."""
+    window = window_of(**params)
+    aval, out_aval = ctx.avals_in[1], ctx.avals_out[0]
+    if is_empty(out_aval.shape):
+        return zeros(ctx, out_aval)
+    select = on_arrays(ctx, jaxpr_of(select_prim.bind, aval.dtype))
+
+    def combine(a: Tensors, b: Tensors) -> Tensors:
+        (keep,) = select(a[:1], b[:1])
+        return [tf.where(keep, x, y) for x, y in zip(a, b, strict=True)]
+
+    identities = [constant(_identity(select_prim, aval), aval.dtype), constant(0, out_aval.dtype)]
+    _, result = folded_in_order(ctx, combine, [operand, tangents], identities, aval.shape, window)
+    return result
+
+
+@register("select_and_scatter_add")
+def _select_and_scatter_add(
+    ctx: Context, source: tf.Tensor, operand: tf.Tensor, *, select_prim: Any, **params: Any
+) -> tf.Tensor:
+    """Adds each source element to the element that `select_prim` picks from its window."""
+    source_aval, aval = ctx.avals_in
+    window = window_of(**params)
+    scatter = jaxpr_of(lax.add, source_aval.dtype)
+    select = jaxpr_of(select_prim.bind, aval.dtype)
+    # As in JAX on a CPU, padding may be picked: what goes there is cut off again.
+    low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
+    fill = constant(_identity(select_prim, aval), aval.dtype)
+    no_gaps = [0] * len(low)
+    operand = padded(ctx, carried(operand), fill, aval.shape, low, high, no_gaps)
+    shape = [n + a + b for n, a, b in zip(aval.shape, low, high, strict=True)]
+    window = dataclasses.replace(window, padding=((0, 0),) * len(low))
+    zero = constant(0, source_aval.dtype)
+    run = _SelectAndScatter(select, scatter, window, shape, source_aval.shape)
+    out = run(ctx, operand, source, zero)
+    out = padded(ctx, out, zero, shape, [-n for n in low], [-n for n in high], no_gaps)
+    return cast(out, ctx.out)
+
+
+@register("select_and_scatter")
+def _select_and_scatter(
+    ctx: Context,
+    operand: tf.Tensor,
+    source: tf.Tensor,
+    init: tf.Tensor,
+    *,
+    select_jaxpr: jex_core.Jaxpr,
+    select_consts: Sequence[Any],
+    scatter_jaxpr: jex_core.Jaxpr,
+    scatter_consts: Sequence[Any],
+    **params: Any,
+) -> tf.Tensor:
+    select = jex_core.ClosedJaxpr(select_jaxpr, select_consts)
+    scatter = jex_core.ClosedJaxpr(scatter_jaxpr, scatter_consts)
+    shape, source_shape, _ = (aval.shape for aval in ctx.avals_in)
+    window = window_of(**params)
+    run = _SelectAndScatter(select, scatter, window, shape, source_shape)
+    return cast(run(ctx, operand, source, init), ctx.out)
+
+
+@dataclasses.dataclass(frozen=True)
+class _SelectAndScatter:
+    """Combines each source element with the element of the operand that its window picks.
+
+    Padding is never picked.
+
+    Attributes:
+      select: picks one of two elements, a jaxpr of scalars.
+      scatter: combines an element with what was there, a jaxpr of scalars.
+      window: the windows.
+      shape: JAX's shape of the operand.
+      source_shape: JAX's shape of the source: one element a window.
+    """
+
+    select: jex_core.ClosedJaxpr
+    scatter: jex_core.ClosedJaxpr
+    window: Window
+    shape: Sequence[Any]
+    source_shape: Sequence[Any]
+
+    def __call__(
+        self, ctx: Context, operand: tf.Tensor, source: tf.Tensor, init: tf.Tensor
+    ) -> tf.Tensor:
+        """The result, in the carrier of its dtype."""
+        dtype = dtypes.to_tf(self.select.in_avals[0].dtype)
+        use_xla = ctx.enable_xla and self.shape
+        carrier = (XLA_CARRIER if use_xla else CARRIER).get(dtype)
+        operand, source, init = (cast(x, carrier or dtype) for x in (operand, source, init))
+        if is_empty(self.source_shape):
+            return tf.fill(ctx.shape(self.shape), init)
+        if not use_xla:
+            return self._by_positions(ctx, operand, source, init)
+        return xla_ops.xla_select_and_scatter(
+            operand,
+            ctx.shape(self.window.dimensions),
+            self.window.strides,
+            edges_of(ctx, self.window),
+            source,
+            init,
+            select=ctx.computation(self.select, carrier),
+            scatter=ctx.computation(self.scatter, carrier),
+        )
+
+    def _by_positions(
+        self, ctx: Context, operand: tf.Tensor, source: tf.Tensor, init: tf.Tensor
+    ) -> tf.Tensor:
+        """Finds which of its positions each window picks, then scatters position by position."""
+        choose, combine = on_arrays(ctx, self.select), on_arrays(ctx, self.scatter)
+        best, here = (
+            candidates_of(ctx, x, self.shape, self.window, self.source_shape)
+            for x in (operand, tf.ones(ctx.shape(self.shape), tf.bool))
+        )
+        value, found, picked = best[0], here[0], tf.zeros(tf.shape(source), tf.int32)
+        for i in range(1, len(best)):
+            (keep,) = choose([value], [best[i]])
+            keep = ~here[i] | (found & keep)
+            value, picked = tf.where(keep, value, best[i]), tf.where(keep, picked, i)
+            found = found | here[i]
+        out = tf.fill(ctx.shape(self.shape), init)
+        for i, position in enumerate(self.window.positions):
+            chosen = found & tf.equal(picked, i)
+            there = self._put_apart(ctx, chosen, position)
+            put = tf.where(chosen, source, tf.zeros([], source.dtype))
+            (combined,) = combine([out], [self._put_apart(ctx, put, position)])
+            out = tf.where(there, combined, out)
+        return out
+
+    def _put_apart(self, ctx: Context, x: tf.Tensor, position: Sequence[int]) -> tf.Tensor:
+        """What belongs to one position of each window, at its place in the operand."""
+        window = self.window
+        starts = [p - low for p, (low, _) in zip(position, window.padding, strict=True)]
+        sizes = zip(starts, self.shape, self.source_shape, window.strides, strict=True)
+        rest = [size - start - (n - 1) * stride - 1 for start, size, n, stride in sizes]
+        gaps = [stride - 1 for stride in window.strides]
+        return padded(ctx, x, tf.zeros([], x.dtype), self.source_shape, starts, rest, gaps)
+
+
+def _identity(select_prim: Any, aval: Any) -> Any:
+    """A value that `select_prim` (ge or le) prefers all others to."""
+    return (lowest if select_prim.name == "ge" else highest)(aval.dtype)

@@ -1,0 +1,251 @@
+"""What a window is, and how the elements of windows are combined in standard ops.
+
+Windows are folded from slices: along one dimension after the other, and along each by doubling, so
+that a window of n elements takes O(log n) ops; element by element where the order matters.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import dims, dtypes
+from jax2tf.lowering.arrays import padded
+from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER, cast
+from jax2tf.lowering.reductions import batched
+from jax2tf.lowering.rules import Context
+
+Tensors = Sequence[tf.Tensor]
+Combine = Callable[[Tensors, Tensors], Tensors]
+
+# Dtypes that slices and TensorFlow's XLA ops do not take, and where what they hold fits.
+CARRIER = INT4_CARRIER | FLOAT8_CARRIER
+XLA_CARRIER = {tf.bool: tf.uint8} | CARRIER
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """The params that all window primitives share, one entry for each dimension."""
+
+    dimensions: tuple[Any, ...]
+    strides: tuple[int, ...]
+    padding: tuple[tuple[Any, Any], ...]
+    base_dilation: tuple[int, ...]
+    window_dilation: tuple[int, ...]
+
+    @property
+    def positions(self) -> list[tuple[int, ...]]:
+        """Where the elements of a window are, from its first one, in row-major order."""
+        return [
+            tuple(i * d for i, d in zip(index, self.window_dilation, strict=True))
+            for index in itertools.product(*(range(n) for n in self.dimensions))
+        ]
+
+
+def window_of(
+    window_dimensions: Sequence[Any],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[Any, Any]],
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Window:
+    ones = (1,) * len(window_dimensions)
+    return Window(
+        tuple(window_dimensions),
+        tuple(window_strides),
+        tuple((low, high) for low, high in padding),
+        tuple(base_dilation or ones),
+        tuple(window_dilation or ones),
+    )
+
+
+def folded(
+    ctx: Context,
+    combine: Combine,
+    xs: Tensors,
+    shape: Sequence[Any],
+    window: Window,
+    identities: Tensors | None = None,
+) -> tuple[Tensors, tf.Tensor | None]:
+    """Each window's elements, combined in row-major order.
+
+    Without `identities` to stand where there is padding, the second result says which windows have
+    any element (None: all); the others hold zeros.
+    """
+    present = None
+    combine_present = combine
+    low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
+    gaps = [d - 1 for d in window.base_dilation]
+    if identities is None:
+        identities = [tf.zeros([], x.dtype) for x in xs]
+        if any((*low, *high, *gaps)):
+            xs = [tf.ones(ctx.shape(shape), tf.bool), *xs]
+            identities = [tf.constant(False), *identities]
+            combine_present = _where_present(combine)
+    xs = [padded(ctx, x, i, shape, low, high, gaps) for x, i in zip(xs, identities, strict=True)]
+    sizes = zip(window.dimensions, window.strides, window.window_dilation, strict=True)
+    for axis, (size, stride, dilation) in reversed(list(enumerate(sizes))):
+        if not dims.is_static((size,)):
+            raise ctx.unsupported(
+                f"a window over a dimension of unknown size ({size}) needs XLA, and one operand",
+                "convert with enable_xla=True, or reduce the whole dimension",
+                window_dimensions=window.dimensions,
+            )
+        xs = _folded_axis(combine_present, xs, axis, size, stride, dilation)
+    if combine_present is not combine:
+        present, *xs = xs
+    return xs, present
+
+
+def _folded_axis(
+    combine: Combine, xs: Tensors, axis: int, size: int, stride: int, dilation: int
+) -> Tensors:
+    """Windows along one axis: those of 1, 2, 4, ... elements, put together to `size`."""
+
+    def cut(xs: Tensors, start: int, end: int, step: int = 1) -> Tensors:
+        if (start, end, step) == (0, 0, 1):
+            return xs
+        index = (*[slice(None)] * axis, slice(start, -end or None, step))
+        return [x[index] for x in xs]
+
+    block, n_block = xs, 1
+    total: Tensors = ()
+    n_total = 0
+    while True:
+        if size & n_block:
+            part = cut(block, n_total * dilation, 0)
+            total = combine(cut(total, 0, n_block * dilation), part) if n_total else block
+            n_total += n_block
+        if n_total == size:
+            return cut(total, 0, 0, stride)
+        ahead = n_block * dilation
+        block, n_block = combine(cut(block, 0, ahead), cut(block, ahead, 0)), 2 * n_block
+
+
+def folded_in_order(
+    ctx: Context,
+    combine: Combine,
+    xs: Tensors,
+    inits: Tensors,
+    shape: Sequence[Any],
+    window: Window,
+) -> list[tf.Tensor]:
+    """Each window's elements, combined one by one: for what is not associative.
+
+    Float8 is rounded at each step; of equal elements, the first is selected.
+    """
+    out_shape = ctx.avals_out[0].shape
+    total: Tensors = [tf.fill(ctx.shape(out_shape), carried(init)) for init in inits]
+    present = tf.ones(ctx.shape(shape), tf.bool)
+    candidates = [
+        candidates_of(ctx, x, shape, window, out_shape) for x in (present, *map(carried, xs))
+    ]
+    for here, *elements in zip(*candidates, strict=True):
+        combined = combine(total, elements)
+        total = [tf.where(here, c, t) for c, t in zip(combined, total, strict=True)]
+    return [cast(t, x.dtype) for t, x in zip(total, xs, strict=True)]
+
+
+def candidates_of(
+    ctx: Context, x: tf.Tensor, shape: Sequence[Any], window: Window, out_shape: Sequence[Any]
+) -> list[tf.Tensor]:
+    """For each position in the window, the elements of all windows; zeros (False) in padding."""
+    low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
+    gaps = [d - 1 for d in window.base_dilation]
+    x = padded(ctx, x, tf.zeros([], x.dtype), shape, low, high, gaps)
+    steps = list(zip(out_shape, window.strides, strict=True))
+    return [
+        tf.strided_slice(
+            x,
+            position,
+            ctx.shape([p + (n - 1) * s + 1 for p, (n, s) in zip(position, steps, strict=True)]),
+            window.strides,
+        )
+        for position in window.positions
+    ]
+
+
+def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
+    """A jaxpr of scalars as a function of arrays, each held in the carrier of its dtype."""
+    inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
+
+    def combine(a: Tensors, b: Tensors) -> Tensors:
+        shape = a[0].shape
+        if not shape.is_fully_defined():
+            raise ctx.unsupported(
+                f"windows over an operand of a shape that is not known ({shape}) need XLA, and "
+                "one operand",
+                "convert with enable_xla=True, or without polymorphic_shapes",
+            )
+        xs = [cast(x, d) for x, d in zip((*a, *b), inner, strict=True)]
+        return [carried(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
+
+    return combine
+
+
+def _where_present(combine: Combine) -> Combine:
+    """As `combine`, of elements each of which may be absent: the first tensors say which are."""
+
+    def combine_present(a: Tensors, b: Tensors) -> Tensors:
+        (in_a, *xs), (in_b, *ys) = a, b
+        both = zip(combine(xs, ys), xs, ys, strict=True)
+        return [in_a | in_b, *(tf.where(in_b, tf.where(in_a, r, y), x) for r, x, y in both)]
+
+    return combine_present
+
+
+def _extreme_value(sign: int, dtype: Any) -> Any:
+    """The lowest (-1) or highest (1) value of a dtype: infinite if it has infinities."""
+    if jax.dtypes.issubdtype(dtype, np.bool_):
+        return sign > 0
+    if jax.dtypes.issubdtype(dtype, np.integer):
+        return getattr(jnp.iinfo(dtype), "max" if sign > 0 else "min")
+    infinity = np.array(sign * math.inf).astype(dtype)
+    return sign * math.inf if np.isinf(infinity) else sign * float(jnp.finfo(dtype).max)
+
+
+lowest = functools.partial(_extreme_value, -1)
+highest = functools.partial(_extreme_value, 1)
+
+
+def edges_of(ctx: Context, window: Window) -> Any:
+    if all(dims.is_static(edges) for edges in window.padding):
+        return np.reshape(np.array(window.padding, np.int32), (-1, 2))
+    return tf.stack([ctx.shape(edges) for edges in window.padding])
+
+
+def carried(x: tf.Tensor) -> tf.Tensor:
+    return cast(x, CARRIER.get(x.dtype, x.dtype))
+
+
+def constant(value: Any, dtype: Any) -> tf.Tensor:
+    """A constant of a JAX dtype, in the carrier of that dtype."""
+    tf_dtype = dtypes.to_tf(dtype)
+    carrier = CARRIER.get(tf_dtype, tf_dtype).as_numpy_dtype
+    return tf.constant(np.array(value).astype(dtype).astype(carrier))
+
+
+def zeros(ctx: Context, aval: Any) -> tf.Tensor:
+    # tf.zeros has no float8.
+    return cast(tf.zeros(ctx.shape(aval.shape), tf.int8), dtypes.to_tf(aval.dtype))
+
+
+def is_empty(shape: Sequence[Any]) -> bool:
+    return any(dims.is_static((d,)) and d == 0 for d in shape)
+
+
+@functools.cache
+def jaxpr_of(function: Callable[..., Any], dtype: Any) -> jex_core.ClosedJaxpr:
+    """A binary function as a jaxpr of scalars; one object for each, as caches go by its id."""
+    scalar = jax.ShapeDtypeStruct((), dtype)
+    return jax.make_jaxpr(function)(scalar, scalar)

@@ -1,0 +1,96 @@
+"""Windows of pooling as MaxPool and AvgPool."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from jax import lax
+
+from jax2tf import dims
+from jax2tf.lowering.rules import Context
+from jax2tf.lowering.window_folding import Window
+
+
+def pooling(
+    reducer: Callable[..., Any], window: Window, dtype: tf.DType
+) -> Callable[[Context, tf.Tensor, Window], tf.Tensor] | None:
+    """The pooling op that computes the reduction by lax.add, max or min, if there is one."""
+    pooled = _pooled_dimensions(window)
+    dense = all(d == 1 for d in (*window.base_dilation, *window.window_dilation))
+    inside = all(
+        dims.is_static((n, low, high)) and 0 <= low < n and 0 <= high < n
+        for n, (low, high) in zip(window.dimensions, window.padding, strict=True)
+    )
+    floats = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
+    if not (1 <= len(pooled) <= 2 and dense and inside and dtype in floats):
+        return None
+    return {lax.add: _sum_pool, lax.max: _max_pool, lax.min: _min_pool}[reducer]
+
+
+def _pooled_dimensions(window: Window) -> list[int]:
+    whole = zip(window.dimensions, window.strides, window.padding, strict=True)
+    return [d for d, (n, s, edges) in enumerate(whole) if (n, s, *edges) != (1, 1, 0, 0)]
+
+
+def _max_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
+    return _pool(ctx, x, window, tf.nn.max_pool2d, -math.inf)
+
+
+def _min_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
+    return -_pool(ctx, -x, window, tf.nn.max_pool2d, -math.inf)
+
+
+def _sum_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
+    """The mean of each window times its size; padding counts as zeros."""
+    wide = tf.float64 if x.dtype == tf.float64 else tf.float32
+    mean = _pool(ctx, tf.cast(x, wide), window, tf.nn.avg_pool2d, 0.0)
+    return tf.cast(mean * float(math.prod(window.dimensions)), x.dtype)
+
+
+def _pool(
+    ctx: Context, x: tf.Tensor, window: Window, op: Callable[..., tf.Tensor], fill: float
+) -> tf.Tensor:
+    """A pooling op, around which the dimensions become batch, two pooled ones, channels."""
+    shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
+    pooled = _pooled_dimensions(window)
+    order = _pooling_order(len(shape), pooled)
+    first = order.index(pooled[0])
+    last = first + len(pooled)
+
+    def merged(sizes: Sequence[Any]) -> list[Any]:
+        one = [1] * (2 - len(pooled))
+        sizes = [sizes[d] for d in order]
+        return [math.prod(sizes[:first]), *sizes[first:last], *one, math.prod(sizes[last:])]
+
+    size, strides = (merged(v)[1:3] for v in (window.dimensions, window.strides))
+    edges = [window.padding[d] for d in pooled] + [(0, 0)] * (2 - len(pooled))
+    matrix_shape = merged(shape)
+    in_order = order == list(range(len(shape)))
+    x = x if in_order else tf.transpose(x, order)
+    x = tf.reshape(x, ctx.shape(matrix_shape)) if len(shape) != 4 or first != 1 else x
+    padding = "VALID"
+    if any(itertools.chain(*edges)):
+        same = lax.padtype_to_pads(matrix_shape[1:3], size, strides, "SAME")
+        # The mean that AvgPool takes leaves SAME padding out.
+        if op is tf.nn.max_pool2d and [tuple(e) for e in same] == edges:
+            padding = "SAME"
+        else:
+            x = tf.pad(x, [(0, 0), *edges, (0, 0)], constant_values=fill)
+    out = op(x, size, strides, padding)
+    if len(shape) != 4 or first != 1:
+        out = tf.reshape(out, ctx.shape([out_shape[d] for d in order]))
+    return out if in_order else tf.transpose(out, np.argsort(order))
+
+
+def _pooling_order(rank: int, pooled: Sequence[int]) -> list[int]:
+    """Dimensions with the pooled ones together, and others after them: these are the channels."""
+    others = [d for d in range(rank) if d not in pooled]
+    together = pooled[-1] - pooled[0] == len(pooled) - 1
+    if together and (pooled[-1] < rank - 1 or len(others) < 2):
+        return list(range(rank))
+    return [*others[:1], *pooled, *others[1:]]
