@@ -112,6 +112,15 @@ def test_custom_gradients_of_tensorflow_hold(stage):
     assert float(stage(lambda x: jax.jvp(call_tf(f), (x,), (1.0,))[1])(2.0)) == 6.0
 
 
+def test_forward_mode_of_a_gradient_that_clips(stage):
+    @tf.custom_gradient
+    def f(x):
+        return x * x, lambda upstream: tf.clip_by_value(upstream * 2 * x, -1.0, 1.0)
+
+    assert float(stage(jax.grad(call_tf(f)))(2.0)) == 1.0
+    assert float(stage(lambda x: jax.jvp(call_tf(f), (x,), (1.0,))[1])(2.0)) == 4.0
+
+
 def test_sparse_gradients_become_dense(stage):
     f = call_tf(lambda x: tf.reduce_sum(tf.gather(x, [0, 2, 2])))
     np.testing.assert_array_equal(stage(jax.grad(f))(jnp.ones(4)), [1, 0, 2, 0])

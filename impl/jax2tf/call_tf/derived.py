@@ -110,8 +110,8 @@ class Jvp(_Derived):
             results = self.base.run(args)
         results = [results[i] for i in self.outputs]
         with self.base.named_in_errors(), tf.GradientTape(watch_accessed_variables=False) as outer:
-            # Any would do; at zero the gradients of some ops (cumulative_logsumexp) are NaN.
-            cotangents = [tf.ones_like(r) for r in results]
+            # A vjp is the same map everywhere, unless a custom gradient clips: zero is not clipped.
+            cotangents = [tf.zeros_like(r) for r in results]
             outer.watch(cotangents)
             gradients = tape.gradient(
                 results, [args[i] for i in self.wrt], output_gradients=cotangents
@@ -122,7 +122,7 @@ class Jvp(_Derived):
                 if gradient is not None
             ]
         if not connected:
-            return [tf.zeros_like(r) for r in results]
+            return cotangents
         with self.base.named_in_errors():
             results = outer.gradient(
                 [gradient for gradient, _ in connected],
