@@ -186,3 +186,45 @@ def test_gradients_of_a_polymorphic_function():
     for n in (1, 3):
         x = np.random.default_rng(n).normal(size=(n, 2)).astype(np.float32)
         np.testing.assert_allclose(gradient(x), jax.grad(fun)(x), rtol=1e-5)
+
+
+def test_shapes_that_tensorflow_cannot_tell_apart():
+    def two_draws(key, scale):
+        few = jax.random.gamma(key, scale)
+        return few, jax.random.gamma(key, jnp.concatenate([scale, scale]))
+
+    converted = tf.function(
+        jax2tf.convert(two_draws, polymorphic_shapes=("...", "b")),
+        input_signature=[tf.TensorSpec([2], tf.uint32), tf.TensorSpec([None])],
+        autograph=False,
+    )
+    for size in (1, 3):
+        args = np.array([0, size], "uint32"), np.full(size, 1.5, "float32")
+        for actual, expected in zip(converted(*args), jax.jit(two_draws)(*args), strict=True):
+            np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda key, x: jnp.where(jax.random.bernoulli(key, 0.5, x.shape), x, 0),
+        lambda key, x: x + jax.random.normal(key, x.shape),
+        lambda key, x: jax.vmap(jax.random.bits)(jax.random.split(key, x.shape[0])),
+    ],
+    ids=["dropout", "noise", "split"],
+)
+def test_random_numbers_of_polymorphic_shapes(draw, impl, enable_xla):
+    def fun(data, x):
+        return draw(jax.random.wrap_key_data(data, impl=impl), x)
+
+    data = np.asarray(jax.random.key_data(jax.random.key(5, impl=impl)))
+    converted = tf.function(
+        jax2tf.convert(fun, polymorphic_shapes=(None, "b, _"), enable_xla=enable_xla),
+        input_signature=[tf.TensorSpec(data.shape, tf.uint32), tf.TensorSpec([None, 3])],
+        autograph=False,
+    )
+    for size in (1, 4):
+        x = np.full((size, 3), 0.5, "float32")
+        np.testing.assert_allclose(converted(data, x), jax.jit(fun)(data, x), rtol=1e-6)

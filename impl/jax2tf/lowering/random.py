@@ -59,7 +59,7 @@ def _uint32(ctx: Context, value: int) -> tf.Tensor:
 def _iota_2x32_shape(ctx: Context, *, shape: Any) -> list[tf.Tensor]:
     """The row-major index of each element of `shape`, as its high and its low 32 bits."""
     shape = ctx.shape(shape)
-    if all(isinstance(d, int) for d in shape) and np.prod(shape, dtype=np.float64) < 2**31:
+    if isinstance(shape, tuple) and np.prod(shape, dtype=np.float64) < 2**31:
         low = tf.cast(tf.range(int(np.prod(shape, dtype=np.int64))), tf.uint32)
         return [tf.zeros(shape, tf.uint32), tf.reshape(low, shape)]
     count = tf.reshape(tf.range(tf.reduce_prod(tf.cast(shape, tf.int64)), dtype=tf.int64), shape)

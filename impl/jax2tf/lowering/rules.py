@@ -153,8 +153,10 @@ class Context:
         def with_context(lowering: Any, *inner: tf.Tensor) -> Any:
             return body(Context(lowering, self.eqn), *inner)
 
+        # For TensorFlow (b, 3) and (2*b, 3) are both (None, 3).
+        shapes = () if any_shape else tuple(str(getattr(a, "shape", ())) for a in self.avals_in)
         return self._lowering.call_function(
-            key, with_context, args, name or self.eqn.primitive.name, any_shape=any_shape
+            (key, shapes), with_context, args, name or self.eqn.primitive.name, any_shape=any_shape
         )
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
