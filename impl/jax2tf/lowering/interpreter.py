@@ -67,9 +67,12 @@ class Lowering:
                     self._step(step, slots)
         return [self._read(slots, ref) for ref in plan.outputs]
 
-    def of_scalars(self) -> Lowering:
-        """A lowering for the computation inside an XLA op, which can see no dimension's size."""
-        return Lowering(self.trace, self.op_set)
+    def with_sizes(self, sizes: dims.Values) -> Lowering:
+        """A lowering for a jaxpr of a rule's own making, with dimension variables of its own.
+
+        One inside an XLA op's computation has none: it can see no size.
+        """
+        return Lowering(self.trace, self.op_set, sizes)
 
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str

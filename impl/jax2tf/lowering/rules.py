@@ -119,6 +119,12 @@ class Context:
         """Lowers a closed jaxpr in place."""
         return self._lowering.run(jaxpr, args)
 
+    def inline_vectors(
+        self, jaxpr: jex_core.ClosedJaxpr, vectors: Sequence[tf.Tensor], size: str
+    ) -> list[tf.Tensor]:
+        """Lowers in place a jaxpr of vectors of one length, which it knows by the name `size`."""
+        return self._lowering.with_sizes({size: tf.size(vectors[0])}).run(jaxpr, vectors)
+
     def inline_open(
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], *args: tf.Tensor
     ) -> list[tf.Tensor]:
@@ -174,7 +180,7 @@ class Context:
 
         def body(*args: tf.Tensor) -> list[tf.Tensor]:
             operands = [tf.cast(a, d) for a, d in zip(args, inner, strict=True)]
-            results = self._lowering.of_scalars().run(jaxpr, operands)
+            results = self._lowering.with_sizes({}).run(jaxpr, operands)
             # A predicate (what SelectAndScatter selects by) stays one.
             return [tf.cast(r, storage) if storage and r.dtype in inner else r for r in results]
 

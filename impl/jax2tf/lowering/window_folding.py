@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
+from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf import dims, dtypes
@@ -67,6 +68,10 @@ def window_of(
         tuple(base_dilation or ones),
         tuple(window_dilation or ones),
     )
+
+
+# The shape of a vector of whatever length.
+_ANY_LENGTH = tuple(export.symbolic_shape("length"))
 
 
 def folded(
@@ -180,15 +185,13 @@ def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
     inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
 
     def combine(a: Tensors, b: Tensors) -> Tensors:
-        shape = a[0].shape
-        if not shape.is_fully_defined():
-            raise ctx.unsupported(
-                f"windows over an operand of a shape that is not known ({shape}) need XLA, and "
-                "one operand",
-                "convert with enable_xla=True, or without polymorphic_shapes",
-            )
         xs = [cast(x, d) for x, d in zip((*a, *b), inner, strict=True)]
-        return [carried(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
+        shape = a[0].shape
+        if shape.is_fully_defined():
+            return [carried(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
+        vectors = [tf.reshape(x, [-1]) for x in xs]
+        results = ctx.inline_vectors(batched(ctx, jaxpr, _ANY_LENGTH), vectors, str(*_ANY_LENGTH))
+        return [carried(tf.reshape(r, tf.shape(a[0]))) for r in results]
 
     return combine
 
