@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import doctest
+import json
 import pathlib
 import re
 
@@ -31,3 +32,11 @@ def test_the_tox_environments_exist():
     tox.read(README.parent / "tox.ini")
     for name in re.findall(r"tox run -e (\w+)|`-e (\w+)`", README.read_text()):
         assert f"testenv:{''.join(name)}" in tox.sections()
+
+
+def test_the_matrix_is_the_one_that_was_proved():
+    shown = re.search(r"(\d+) cells \((\d+) pass.*; (\d+) declared", README.read_text())
+    assert shown, "README shows no output of the matrix"
+    proved = json.loads((README.parent / "reports/tables/proved.json").read_text())["runs"]
+    counts = [tuple(str(run[key]) for key in ("cells", "passed", "limited")) for run in proved]
+    assert shown.groups() in counts
