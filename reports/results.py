@@ -38,6 +38,11 @@ def default_files() -> list[Path]:
     return sorted(RESULTS.glob("*.jsonl"))
 
 
+def latest_files() -> list[Path]:
+    """What there is to sum up: the results of whole runs, or else those of parts of the matrix."""
+    return default_files() or sorted((RESULTS / "parts").glob("*.jsonl"))
+
+
 def read(path: Path) -> dict[Cell, Row]:
     """The rows of a results file by cell; of a cell that was run twice, the later row.
 

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--results",
         type=Path,
         action="append",
-        help="a results file; default: all of this checkout",
+        help="a results file; default: those of whole runs, or else those of parts",
     )
     parser.add_argument(
         "--by",
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
-    files = options.results or results.default_files()
+    files = options.results or results.latest_files()
     if not files:
         raise results.ResultsError(
             f"there are no results in {results.RESULTS}. Make them with: python -m harnesses run"

@@ -23,6 +23,16 @@ def test_the_later_row_of_a_cell_counts(write_results):
     assert [r["seconds"] for r in results.read(path).values()] == [2.0]
 
 
+def test_a_part_is_summed_up_where_there_is_no_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    part, whole = tmp_path / "parts" / "cpu.jsonl", tmp_path / "cpu.jsonl"
+    part.parent.mkdir()
+    part.touch()
+    assert results.latest_files() == [part]
+    whole.touch()
+    assert results.latest_files() == [whole]
+
+
 def test_infinite_errors_are_read(write_results):
     path = write_results("a.jsonl", [row(ulps=float("inf"))])
     assert next(iter(results.read(path).values()))["ulps"] == float("inf")
