@@ -54,3 +54,15 @@ def check(fun: Callable[..., Any], args: tuple, mode: str, lowering: str, ulps: 
     flat = MODES[mode](on_leaves)(*map(tf.constant, map(np.asarray, leaves)))
     actual = jax.tree.unflatten(results[-1], [np.asarray(leaf) for leaf in flat])
     assert_near(actual, jax.jit(fun)(*args), ulps)
+
+
+def first_and_second(fun: Callable[..., Any], x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """The gradient of a scalar function by a tape, and that of its squared norm by another."""
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = fun(x)
+        first = inner.gradient(y, x)
+        norm = tf.reduce_sum(first**2)
+    return first, outer.gradient(norm, x)

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from tests.running import first_and_second
 
 
 def tf_gradient(fun, *args):
@@ -101,16 +102,6 @@ def test_nested_tapes(way):
 def test_nested_tapes_around_a_graph(shapes, jit_compile):
     def fun(x):
         return jnp.sum(jnp.sin(x) * x**2) / x.shape[0]
-
-    def first_and_second(fun, x):
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = fun(x)
-            first = inner.gradient(y, x)
-            norm = tf.reduce_sum(first**2)
-        return first, outer.gradient(norm, x)
 
     converted = jax2tf.convert(fun, polymorphic_shapes=shapes)
     graph = tf.function(converted, autograph=False, jit_compile=jit_compile)

@@ -13,14 +13,10 @@ from jax import export
 
 import jax2tf
 from jax2tf import compat
+from tests.running import MODES, first_and_second
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, np.nan, -2.0]], np.float32)
 FINITE = np.nan_to_num(X, nan=0.25)
-MODES = {
-    "eager": lambda fun: fun,
-    "graph": lambda fun: tf.function(fun, autograph=False),
-    "compiled": lambda fun: tf.function(fun, autograph=False, jit_compile=True),
-}
 
 
 def native(fun, **kwargs):
@@ -159,14 +155,7 @@ def test_gradients(mode, shapes):
     converted = native(fun, polymorphic_shapes=shapes)
 
     def derivatives(x):
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            with tf.GradientTape() as inner:
-                inner.watch(x)
-                y = converted(x)
-            first = inner.gradient(y, x)
-            norm = tf.reduce_sum(first**2)
-        return first, outer.gradient(norm, x)
+        return first_and_second(converted, x)
 
     def norm(x):
         return jnp.sum(jax.grad(fun)(x) ** 2)

@@ -165,9 +165,8 @@ def _random_split(ctx: Context, key: tf.Tensor, *, shape: Any) -> tf.Tensor:
 @register("random_fold_in", takes_keys=True)
 def _random_fold_in(ctx: Context, key: tf.Tensor, data: tf.Tensor) -> tf.Tensor:
     impl, _ = _generator(ctx)
-    shapes = [aval.shape for aval in ctx.avals_in]
-    fold_in = _over_pairs(impl.fold_in, *shapes)
-    return _call_jax(ctx, ("fold_in", impl, *shapes), fold_in, key, data)
+    fold_in = _over_pairs(impl.fold_in, *(aval.shape for aval in ctx.avals_in))
+    return _call_jax(ctx, ("fold_in", impl), fold_in, key, data)
 
 
 @register("random_gamma", takes_keys=True)
