@@ -29,7 +29,7 @@ from harnesses.harness import (
     edge_pairs,
     is_complex,
 )
-from harnesses.indexing import MODES, WINDOWS, Window
+from harnesses.indexing.windows import MODES, WINDOWS, Window
 
 _F32, _I32 = np.dtype("float32"), np.dtype("int32")
 

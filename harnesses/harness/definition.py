@@ -31,6 +31,10 @@ DEFAULT_ULPS: Mapping[str, int] = {
 EXACT_FAMILIES = frozenset({"arrays", "conversions", "indexing", "sorting"})
 
 _FAMILIES = Path(__file__).parents[1]
+# What else lies there; the harnesses of call_tf, which need TensorFlow, are imported on demand.
+_NO_FAMILIES = frozenset(
+    f"harnesses.{name}" for name in ("__main__", "call_tf", "engine", "harness")
+)
 
 # The family of harnesses that ask about the other direction, TensorFlow inside JAX.
 CALL_TF = "call_tf"
@@ -189,12 +193,14 @@ def _caller() -> tuple[str, str]:
     return frame.f_globals["__name__"], f"{inside.as_posix()}:{frame.f_lineno}"
 
 
-def _import_families(path: Iterable[str]) -> None:
-    modules = [*pkgutil.iter_modules(path, "harnesses.")]
-    modules += pkgutil.iter_modules([str(_FAMILIES / "functions")], "harnesses.functions.")
-    for module in modules:
-        if not module.ispkg and not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
+def _import_families(path: Iterable[str], prefix: str = "harnesses.") -> None:
+    """Imports the modules of all families; a large family is a package of them."""
+    for module in pkgutil.iter_modules(path, prefix):
+        if module.name in _NO_FAMILIES:
+            continue
+        imported = importlib.import_module(module.name)
+        if module.ispkg:
+            _import_families(imported.__path__, f"{module.name}.")
 
 
 def _is_arg(node: Any) -> bool:
