@@ -19,6 +19,7 @@ from harnesses.harness import (
     Bools,
     Integers,
     Normal,
+    Uniform,
     Values,
     define,
 )
@@ -30,6 +31,8 @@ ULPS = {"bfloat16": 1, "float16": 1, "float32": 4, "float64": 4, "complex64": 6,
 ULPS |= {f"float8_{name}": 1 for name in ("e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")}
 # Dtypes that stand for their kind where the shapes of operands matter.
 MAIN = [np.dtype(getattr(jnp, d)) for d in ("float32", "int32", "bfloat16", "complex64", "bool")]
+# The floats whose sums are kept in float32.
+HALVES = [np.dtype(getattr(jnp, d)) for d in ("bfloat16", "float16")]
 
 
 def _arg(shape: tuple[int, ...], dtype: Any) -> Arg:
@@ -53,6 +56,11 @@ for dtype in INT4:
     fun, _ = narrowed(_dot(), [], dtype)
     small = [Integers((5, 4), np.int8, 0, 2), Integers((4, 6), np.int8, 0, 2)]
     _define("dot_general", "", fun, small, dtype)
+
+# Sums of so many terms of one sign lose digits unless they are kept in a wider dtype.
+for dtype in HALVES:
+    terms = [Uniform((64, 800), dtype), Uniform((800, 64), dtype)]
+    _define("dot_general", "many_terms", _dot(), terms, dtype)
 
 for dtype in INTEGERS:
     whole = [Integers((3, 9), dtype), Integers((9, 2), dtype)]

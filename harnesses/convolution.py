@@ -8,7 +8,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from harnesses.harness import ALL, INT4, INTEGERS, Arg, Bools, Integers, Normal, define
+from harnesses.contractions import HALVES
+from harnesses.harness import (
+    ALL,
+    INT4,
+    INTEGERS,
+    Arg,
+    Bools,
+    Integers,
+    Normal,
+    Uniform,
+    define,
+)
 from harnesses.reductions import narrowed
 
 # ULPs of the largest element: sums are taken in another order, and rounded once where dtypes are
@@ -68,6 +79,23 @@ for dtype in INT4:
 for dtype in INTEGERS:
     whole = [Integers((1, 4, 4, 2), dtype), Integers((3, 3, 2, 2), dtype)]
     _define("overflow", _conv(2), whole, dtype)
+
+# Sums of so many terms of one sign lose digits unless they are kept in a wider dtype.
+MANY_TERMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "strided": ((2, 9, 9, 64), (3, 3, 64, 8), STRIDED),
+    "depthwise": ((2, 15, 15, 8), (11, 11, 1, 8), {"feature_group_count": 8}),
+    "volume": ((1, 5, 5, 5, 16), (3, 3, 3, 16, 4), {"padding": "SAME"}),
+    "transposed": ((2, 5, 5, 64), (4, 4, 64, 8), {"padding": [(2, 2)] * 2, "lhs_dilation": (2, 2)}),
+}
+for case, (lhs, rhs, params) in MANY_TERMS.items():
+    for dtype in HALVES:
+        _define(
+            f"many_terms_{case}",
+            _conv(len(lhs) - 2, **params),
+            [Uniform(lhs, dtype), Uniform(rhs, dtype)],
+            dtype,
+            **params,
+        )
 
 # Shapes of input (batch, space, features) and filter (space, in, out), and what is special.
 CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {

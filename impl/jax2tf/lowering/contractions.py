@@ -30,13 +30,16 @@ _Dims = tuple[int, ...]
 
 # Where TensorFlow has no MatMul kernel on every device and in every mode: the dtype in which the
 # result, cast back, is the same. Integers wrap alike at every width; float8 is exact in float32, as
-# XLA computes it; a bool is true where any product is.
+# XLA computes it; a bool is true where any product is. For float16 there are kernels, which on some
+# processors add up in float16; JAX rounds each sum once.
 KERNEL_DTYPES = {
     dtypes.to_tf(jnp.dtype(name)): kernel
     for kernel, names in {
         tf.int32: "bool int4 int8 int16 uint4 uint8 uint16 uint32",
         tf.int64: "uint64",
-        tf.float32: "float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz",
+        tf.float32: (
+            "float16 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz"
+        ),
     }.items()
     for name in names.split()
 }

@@ -27,7 +27,7 @@ from jax2tf.lowering.contractions import KERNEL_DTYPES, compute_dtype, precision
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.rules import Context, register
 
-_CONV2D_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.float16, tf.int32)
+_CONV2D_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.int32)
 _FLOATS = _CONV2D_DTYPES[:-1]
 
 
