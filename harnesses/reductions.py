@@ -273,6 +273,10 @@ def _affine(a: Pair, b: Pair) -> Pair:
     return a[0] * b[0], a[1] * b[0] + b[1]
 
 
+def _extremes(a: Pair, b: Pair) -> Pair:
+    return lax.max(a[0], b[0]), lax.min(a[1], b[1])
+
+
 def _reduce(
     inits: tuple[Any, ...], computation: Callable[..., Any], dimensions: tuple[int, ...]
 ) -> Callable[..., Any]:
@@ -309,6 +313,14 @@ for dtype in FLOATS + INTEGERS:
         ulps={"bfloat16": 8, "float16": 8, "float32": 4, "float64": 4},
         scale="array",
     )
+for dtype in FLOAT8 + INT4:
+    narrow = Integers((7, 3), dtype) if dtype in INT4 else Uniform((7, 3), dtype, -2, 2)
+    for name, inits, computation in (
+        ("pairwise", (1, 0), _affine),
+        ("extremes", (0, 0), _extremes),
+    ):
+        fun, args = narrowed(_reduce(inits, computation, (0,)), [narrow] * 2, dtype)
+        define("reduce", name, fun, args, dtype=dtype, ulps=8, scale="array")
 for dtype in FLOATS + COMPLEX:
     define(
         "reduce",

@@ -33,6 +33,7 @@ from rich.progress import Progress
 
 from harnesses.engine import results as engine_results
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS, Adapter
+from harnesses.engine.graphs import op_types
 from reports import rendering
 from reports.benchmarks import benchmark_files
 from reports.programs import Program, programs
@@ -290,8 +291,7 @@ def _inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
 
 def count_nodes(graph: tf.Graph) -> int:
     """Nodes of a graph and of its function library, each function counted once."""
-    definition = graph.as_graph_def()
-    return len(definition.node) + sum(len(f.node_def) for f in definition.library.function)
+    return op_types(graph).total()
 
 
 def _circumstances(options: argparse.Namespace) -> dict[str, Any]:

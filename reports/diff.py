@@ -1,13 +1,14 @@
 """`python -m reports diff OLD NEW`: what changed from one run to another.
 
 Cells are compared by harness, device, lowering and mode, so two runs can stand for two
-implementations, two versions of JAX, or before and after a change. Exits with 1 if a cell that
-passed fails now, like a test.
+implementations, two versions of JAX, or before and after a change. Beside outcomes and errors it
+tells whose graphs grew. Exits with 1 if a cell that passed fails now, like a test.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,11 +47,12 @@ class Changes:
     newly_passing: list[tuple[Cell, Row, Row]]
     failing_otherwise: list[tuple[Cell, Row, Row]]
     ulps: list[tuple[Cell, Row, Row]]
+    nodes: list[tuple[Cell, Row, Row]]
     new: list[tuple[Cell, Row]]
     gone: list[tuple[Cell, Row]]
 
     def sections(self) -> dict[str, list[str]]:
-        """The lines to print under each title; the largest change in ULPs comes first."""
+        """The lines to print under each title; the largest growth comes first."""
         return {
             "newly failing": [f"{c}: {describe(new)}" for c, _, new in self.newly_failing],
             "newly passing": [f"{c}: was {describe(old)}" for c, old, _ in self.newly_passing],
@@ -59,7 +61,11 @@ class Changes:
             ],
             "other ULPs": [
                 f"{c}: {_ulps(old)} -> {_ulps(new)}"
-                for c, old, new in sorted(self.ulps, key=_growth, reverse=True)
+                for c, old, new in sorted(self.ulps, key=_growth("ulps"), reverse=True)
+            ],
+            "other numbers of nodes": [
+                f"{c}: {old['nodes']} -> {new['nodes']} nodes"
+                for c, old, new in sorted(self.nodes, key=_growth("nodes"), reverse=True)
             ],
             "new cells": [f"{c}: {describe(row)}" for c, row in self.new],
             "gone cells": [f"{c}: was {describe(row)}" for c, row in self.gone],
@@ -68,7 +74,7 @@ class Changes:
 
 def compare(old: dict[Cell, Row], new: dict[Cell, Row]) -> Changes:
     """The differences between two runs, in the order of the cells of each."""
-    changes = Changes([], [], [], [], [], [])
+    changes = Changes([], [], [], [], [], [], [])
     for cell, before in old.items():
         if cell not in new:
             changes.gone.append((cell, before))
@@ -83,6 +89,8 @@ def compare(old: dict[Cell, Row], new: dict[Cell, Row]) -> Changes:
             changes.failing_otherwise.append((cell, before, after))
         elif before["ulps"] != after["ulps"]:
             changes.ulps.append((cell, before, after))
+        if _nodes_differ(before, after):
+            changes.nodes.append((cell, before, after))
     changes.new.extend((cell, row) for cell, row in new.items() if cell not in old)
     return changes
 
@@ -108,6 +116,16 @@ def _ulps(row: Row) -> str:
     return "not measured" if row["ulps"] is None else f"{row['ulps']:g} ULPs"
 
 
-def _growth(change: tuple[Cell, Row, Row]) -> float:
-    _, old, new = change
-    return float(new["ulps"] or 0) - float(old["ulps"] or 0)
+def _nodes_differ(before: Row, after: Row) -> bool:
+    """Whether both cells have a graph (rows of older runs tell of none), and not the same size."""
+    sizes = [row.get("nodes") for row in (before, after)]
+    # A compiled cell has the graph of the mode graph: one line is enough.
+    return None not in sizes and sizes[0] != sizes[1] and before["mode"] != "compiled"
+
+
+def _growth(field: str) -> Callable[[tuple[Cell, Row, Row]], float]:
+    def growth(change: tuple[Cell, Row, Row]) -> float:
+        _, old, new = change
+        return float(new[field] or 0) - float(old[field] or 0)
+
+    return growth

@@ -3,8 +3,8 @@
     pandas.read_json("reports/results/cpu.jsonl", lines=True)
 
 A row says which cell it is (harness, family, primitive, dtype, x64, params, device, lowering,
-mode), what came of it (outcome, phase, exception, message, ulps, tolerance, seconds), what the
-ledger says about that (limitation, verdict), and on what (jax, tensorflow, python, impl).
+mode), what came of it (outcome, phase, exception, message, ulps, tolerance, nodes, seconds), what
+the ledger says about that (limitation, verdict), and on what (jax, tensorflow, python, impl).
 """
 
 from __future__ import annotations

@@ -46,17 +46,21 @@ class Judge:
     def __init__(self, impl: str | None):
         if impl is not None:
             # TensorFlow is imported here and not above: JAX's own side runs without it.
-            from harnesses.engine import modes
+            from harnesses.engine import graphs, modes
 
             self._tensorflow = modes
+            self._graphs = graphs
             self._adapter = Adapter(impl)
         self._last: tuple[Any, Any] = (None, None)
+        self._nodes: int | None = None
 
     def run(self, cell: Cell) -> Row:
-        """What was observed: outcome, phase, exception, message, ulps, tolerance, seconds."""
+        """What was observed: the columns of `results.COLUMNS` from outcome to seconds."""
         start = time.perf_counter()
+        self._nodes = None
         observed = self._observe(cell)
-        return {**observed, "seconds": round(time.perf_counter() - start, 4)}
+        seconds = round(time.perf_counter() - start, 4)
+        return {**observed, "nodes": self._nodes, "seconds": seconds}
 
     def _observe(self, cell: Cell) -> Row:
         args, expected = self._reference(cell)
@@ -118,12 +122,18 @@ class Judge:
                 # With gradients, as users convert; it also compiles faster than the refusal does.
                 converted = self._adapter.convert(harness.fun, cell.lowering, with_gradient=True)
                 callable_ = self._tensorflow.MODES[cell.mode](converted, tensors)
+                self._inspect(cell, self._tensorflow.graph_of(callable_, tensors))
             try:
                 result = callable_(*tensors)
                 return jax.tree.map(self._tensorflow.to_numpy, result)
             except Exception as error:
                 in_ops = cell.mode != "eager" or self._tensorflow.is_op_error(error)
                 raise _PhaseError("run" if in_ops else "lower", error) from error
+
+    def _inspect(self, cell: Cell, graph: Any) -> None:
+        """Takes note of the size of a cell's graph; raises XlaOpError as `graphs.budget` does."""
+        if graph is not None:
+            self._nodes = self._graphs.budget(cell, graph)
 
 
 class Inapplicable(Exception):

@@ -63,4 +63,11 @@ def _traced(function: Any, args: tuple) -> Callable[..., Any]:
     return function
 
 
+def graph_of(callable_: Callable[..., Any], args: tuple) -> tf.Graph | None:
+    """The graph that a mode traced for the arguments; None where it traced none."""
+    if not isinstance(callable_, tf.types.experimental.PolymorphicFunction):
+        return None
+    return callable_.get_concrete_function(*args).graph
+
+
 MODES: Mapping[str, Mode] = {"eager": _eager, "graph": _graph, "compiled": _compiled}

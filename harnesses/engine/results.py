@@ -36,6 +36,7 @@ COLUMNS = (
     "message",  # of everything but a pass
     "ulps",  # the largest error seen; null where nothing could be compared
     "tolerance",
+    "nodes",  # of the graph that the cell's function was lowered to; null where there is none
     "seconds",
     "params",
     "limitation",  # the id of the limitation that explains the outcome

@@ -61,7 +61,7 @@ class GradientJudge(Judge):
                 results = jax.eval_shape(function, *primals)
                 operands = [list(map(tf.constant, primals)), list(map(_cotangent, results))]
                 graph = tf.function(_taped(converted), autograph=False)
-                graph.get_concrete_function(*operands)
+                self._inspect(cell, graph.get_concrete_function(*operands).graph)
             with phase("run"):
                 return [_conjugate(g).numpy() for g in graph(*operands)]
 
@@ -105,7 +105,7 @@ class PolyJudge(Judge):
                     lambda x: tf.TensorSpec([None, *x.shape[1:]], x.dtype), args[0]
                 )
                 graph = tf.function(converted, autograph=False)
-                graph.get_concrete_function(*specs)
+                self._inspect(cell, graph.get_concrete_function(*specs).graph)
             with phase("run"):
                 return [
                     jax.tree.map(self._tensorflow.to_numpy, graph(*map(_constants, batch)))

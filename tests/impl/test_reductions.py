@@ -48,6 +48,49 @@ def test_without_xla_no_op_is_xlas(fun):
     assert not [op for op in _ops(fun, enable_xla=False) if op.startswith("Xla")]
 
 
+def _affine(a, b):
+    return a[0] * b[0], a[1] * b[0] + b[1]
+
+
+def _sum_and_largest(a, b):
+    return a[0] + b[0], lax.max(a[1], b[1])
+
+
+OF_UNKNOWN_SIZE = {
+    "maybe_empty": lambda x: lax.reduce(
+        (x[1:], x[:-1]), (np.float32(1), np.float32(0)), _affine, (0,)
+    ),
+    "known_too": lambda x: lax.reduce(
+        (x, x), (np.float32(0), np.float32(-np.inf)), _sum_and_largest, (0, 1)
+    ),
+    "twice": lambda x: lax.reduce(
+        (x @ x.T, x @ x.T), (np.float32(0), np.float32(-np.inf)), _sum_and_largest, (0, 1)
+    ),
+    "bits": lambda x: lax.reduce_xor(x.astype(np.int32), axes=(0,)),
+    "cummax": lambda x: lax.cummax(x[1:], 0),
+    "cummin_reverse": lambda x: lax.cummin(x, 0, reverse=True),
+    "cumprod_complex": lambda x: lax.cumprod(lax.complex(x, 1 - x), 0),
+}
+
+
+@pytest.mark.parametrize("case", OF_UNKNOWN_SIZE)
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_axes_of_unknown_size(case, enable_xla):
+    fun = OF_UNKNOWN_SIZE[case]
+    converted = jax2tf.convert(fun, polymorphic_shapes="n, _", enable_xla=enable_xla)
+    spec = tf.TensorSpec([None, 3], tf.float32)
+    graph = tf.function(converted, autograph=False, input_signature=[spec])
+    compiled = tf.function(converted, autograph=False, jit_compile=True)
+    for size in (1, 2, 7):
+        x = np.random.default_rng(size).normal(0, 2, [size, 3]).astype(np.float32)
+        for call in (converted, graph, compiled):
+            for result, expected in zip(
+                tf.nest.flatten(call(x)), jax.tree.leaves(jax.jit(fun)(x)), strict=True
+            ):
+                assert result.shape == expected.shape
+                np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-5)
+
+
 @pytest.fixture
 def associative_scans():
     jax.config.update("jax2tf_associative_scan_reductions", True)

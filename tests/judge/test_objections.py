@@ -70,6 +70,22 @@ def test_phases_of_exceptions(matrix, fake, mode, phase, exception, message):
     assert problem.startswith(f"error in phase {phase}: {exception}: ")
 
 
+@pytest.mark.parametrize("mode", ["graph", "compiled", "gradient", "poly"])
+def test_ops_of_xla_where_they_are_forbidden(matrix, mode):
+    options = ("--name=reduce_precision_exponent_5_mantissa_10_float32", f"--mode={mode}")
+    row, _ = _run_one(matrix("ignoring", *options, "--lowering=no_xla"), mode=mode)
+    assert (row["outcome"], row["phase"], row["exception"]) == ("error", "lower", "XlaOpError")
+    assert row["message"] == "a graph without XLA's ops holds XlaReducePrecision"
+    row, _ = _run_one(matrix("ignoring", *options, "--lowering=xla"), mode=mode)
+    assert row["outcome"] == "pass"
+
+
+@pytest.mark.parametrize(("mode", "nodes"), [("eager", None), ("graph", 1), ("compiled", 1)])
+def test_nodes_of_a_graph_are_counted_without_what_stands_around_them(matrix, mode, nodes):
+    run = matrix("right", "--name=sin_float32", "--impl=jax2tf")
+    assert _run_one(run, mode=mode)[0]["nodes"] == nodes
+
+
 def test_declared_failure_is_ok(matrix):
     declared = _entry(expect="error", phase="lower", exception="NotImplementedError")
     run = matrix("lowering", "--name=jit_float32", ledger=declared)

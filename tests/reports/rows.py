@@ -19,6 +19,7 @@ def row(harness: str = "sin_float32", **changed) -> dict:
         "message": None,
         "ulps": 0.0,
         "tolerance": 4,
+        "nodes": None,
         "seconds": 0.01,
         "params": "",
         "limitation": None,

@@ -36,6 +36,7 @@ def test_every_kind_of_change(reports, write_results):
         "other ULPs: 2",
         "  log_float32 cpu xla eager: 1 ULPs -> 3 ULPs",
         "  exp_float32 cpu xla eager: 1 ULPs -> 1.5 ULPs",
+        "other numbers of nodes: 0",
         "new cells: 1",
         "  neg_float32 cpu xla eager: pass",
         "gone cells: 1",
@@ -43,12 +44,37 @@ def test_every_kind_of_change(reports, write_results):
     ]
 
 
+def test_graphs_that_grew_come_first(reports, write_results):
+    def graphs(*sizes):
+        names = ("sin_float32", "cos_float32", "tan_float32", "exp_float32")
+        rows = [row(n, mode="graph", nodes=s) for n, s in zip(names, sizes, strict=True)]
+        return [*rows, *(r | {"mode": "compiled"} for r in rows)]
+
+    old, new = graphs(4, 5, 6, None), graphs(2, 9, 6, 3)
+    status, printed = reports(
+        "diff", write_results("old.jsonl", old), write_results("new.jsonl", new)
+    )
+    assert status == 0
+    assert printed.partition("other numbers of nodes: ")[2].splitlines()[:3] == [
+        "2",
+        "  cos_float32 cpu xla graph: 5 -> 9 nodes",
+        "  sin_float32 cpu xla graph: 4 -> 2 nodes",
+    ]
+
+
+def test_results_from_before_nodes_were_counted(reports, write_results):
+    old = [{k: v for k, v in row().items() if k != "nodes"}]
+    path = write_results("old.jsonl", old)
+    _, printed = reports("diff", path, write_results("new.jsonl", [row(nodes=3)]))
+    assert "other numbers of nodes: 0" in printed
+
+
 def test_equal_runs_differ_in_nothing(reports, write_results):
     path = write_results("a.jsonl", [row(), failure("cos_float32")])
     slower = write_results("b.jsonl", [row(seconds=9.0), failure("cos_float32", seconds=9.0)])
     status, printed = reports("diff", path, slower)
     assert status == 0
-    assert [line.split(": ")[1] for line in printed.splitlines()] == ["0"] * 6
+    assert [line.split(": ")[1] for line in printed.splitlines()] == ["0"] * 7
 
 
 def test_versions_do_not_make_a_cell_another(reports, write_results):

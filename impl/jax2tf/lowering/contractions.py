@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import tensorflow as tf
 
 from jax2tf import compat, dtypes
-from jax2tf.lowering.conversions import cast
+from jax2tf.lowering.conversions import cast, with_fewer_bits
 from jax2tf.lowering.rules import Context, register
 
 DimensionNumbers = tuple[
@@ -276,13 +276,10 @@ def _scaled(
     ctx: Context, x: tf.Tensor, shape: Sequence[Any], scale: tf.Tensor, scale_shape: Sequence[Any]
 ) -> tf.Tensor:
     scale = _repeated(ctx, cast(scale, tf.bfloat16), shape, scale_shape)
-    x = cast(x, tf.bfloat16)
-    if not ctx.enable_xla:
-        return x * scale
-    # Rounded by an op of its own: XLA may leave out a rounding between two casts.
-    product = tf.cast(x, tf.float32) * tf.cast(scale, tf.float32)
-    product = compat.xla_ops.xla_reduce_precision(product, exponent_bits=8, mantissa_bits=7)
-    return tf.cast(product, tf.bfloat16)
+    # Rounded by ops of its own: XLA may leave out a rounding between two casts.
+    product = tf.cast(cast(x, tf.bfloat16), tf.float32) * tf.cast(scale, tf.float32)
+    round_to = compat.xla_ops.xla_reduce_precision if ctx.enable_xla else with_fewer_bits
+    return tf.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
 
 
 def _repeated(

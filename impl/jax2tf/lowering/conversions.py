@@ -205,6 +205,10 @@ def _reduce_precision_xla(
 def _reduce_precision(
     ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
+    return with_fewer_bits(x, exponent_bits, mantissa_bits)
+
+
+def with_fewer_bits(x: tf.Tensor, exponent_bits: int, mantissa_bits: int) -> tf.Tensor:
     """Rounds to fewer bits, ties to even; what is too small for the exponent becomes zero."""
     info = ml_dtypes.finfo(x.dtype.as_numpy_dtype)
     integer = _SIGNED[x.dtype.size]

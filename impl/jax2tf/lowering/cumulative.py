@@ -20,6 +20,7 @@ from jax.extend import core as jex_core
 
 from jax2tf.compat import xla_ops
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
+from jax2tf.lowering.folding import on_arrays, scanned
 from jax2tf.lowering.rules import Context, register
 
 Combine = Callable[[Any, Any], Any]
@@ -149,7 +150,8 @@ def _window_scan(
     """Each element's window reaches back to the start of the axis, or on to its end."""
     ones = [1] * len(shape)
     window, padding = list(ones), [[0, 0] for _ in ones]
-    window[axis] = ctx.dim(shape[axis])
+    # Not 0 for an axis that turns out empty, because XLA's CPU backend dies of such a window.
+    window[axis] = ctx.dim(jax.core.max_dim(shape[axis], 1))
     padding[axis][1 if reverse else 0] = window[axis] - 1
     return xla_ops.xla_reduce_window(
         x,
@@ -174,11 +176,7 @@ def _associative_scan(
 ) -> tf.Tensor:
     """A scan in JAX, traced and lowered: slices and elementwise ops, about a dozen per halving."""
     if not isinstance(shape[axis], int):
-        raise ctx.unsupported(
-            f"a scan over an axis of unknown size ({shape[axis]}) needs XLA",
-            "convert with enable_xla=True and without jax2tf_associative_scan_reductions",
-            axis=axis,
-        )
+        return _scan_of_any_length(ctx, combine, x, axis, reverse)
     spec = jax.ShapeDtypeStruct(shape, x.dtype.as_numpy_dtype)
     key = ("associative_scan", combine, tuple(shape), x.dtype, axis, reverse)
 
@@ -189,6 +187,15 @@ def _associative_scan(
 
     (result,) = ctx.inline(ctx.cached(key, lambda: jax.make_jaxpr(scan)(spec)), x)
     return result
+
+
+def _scan_of_any_length(
+    ctx: Context, combine: Combine, x: tf.Tensor, axis: int, reverse: bool
+) -> tf.Tensor:
+    on_scalars = _scalar_jaxpr(combine, np.dtype(x.dtype.as_numpy_dtype))
+    x = tf.reverse(x, [axis]) if reverse else x
+    (result,) = scanned(on_arrays(ctx, on_scalars), [x], axis)
+    return tf.reverse(result, [axis]) if reverse else result
 
 
 def _scan_first(combine: Combine, x: jax.Array) -> jax.Array:

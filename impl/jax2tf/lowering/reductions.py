@@ -14,7 +14,9 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf.compat import xla_ops
+from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
+from jax2tf.lowering.folding import CARRIER, carried, halved, on_arrays, scanned
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 from jax2tf.trace import inner_jaxprs
 
@@ -171,11 +173,12 @@ def _reduce(
     jaxpr: jex_core.ClosedJaxpr,
     dimensions: Sequence[int],
 ) -> Sequence[tf.Tensor]:
-    if _primitives(jaxpr.jaxpr) & _NOT_IN_COMPUTATIONS:
+    n = len(operands) // 2
+    has_narrow = any(x.dtype in CARRIER for x in operands[:n])
+    if has_narrow or _primitives(jaxpr.jaxpr) & _NOT_IN_COMPUTATIONS:
         return _reduce_by_folding(
             ctx, *operands, computation=computation, jaxpr=jaxpr, dimensions=dimensions
         )
-    n = len(operands) // 2
     return xla_ops.xla_variadic_reduce_v2(
         operands[:n], operands[n:], dimensions, ctx.computation(jaxpr)
     )
@@ -208,57 +211,28 @@ def _reduce_by_folding(
     jaxpr: jex_core.ClosedJaxpr,
     dimensions: Sequence[int],
 ) -> Sequence[tf.Tensor]:
-    """Folds one axis after the other in half, log2(n) times; neighbours meet, so order is kept."""
+    """Folds the axes of known size one after the other, then the others as one."""
     del computation
     n = len(operands) // 2
-    shape, out_shape = list(ctx.avals_in[0].shape), ctx.avals_out[0].shape
-    inits = [tf.broadcast_to(i, ctx.shape(out_shape)) for i in operands[n:]]
-    if any(shape[d] == 0 for d in dimensions):
-        return inits
-    if not all(isinstance(shape[d], int) for d in dimensions):
-        raise ctx.unsupported(
-            "folding an axis of unknown size needs XLA",
-            "convert with enable_xla=True, or use a reduction that has a name (sum, max, ...)",
-            dimensions=dimensions,
-        )
-
-    def combine(
-        a: Sequence[tf.Tensor], b: Sequence[tf.Tensor], shape: Sequence[Any]
-    ) -> Sequence[tf.Tensor]:
-        return ctx.inline(batched(ctx, jaxpr, tuple(shape)), *a, *b)
-
-    xs: Sequence[tf.Tensor] = operands[:n]
-    for axis in sorted(dimensions, reverse=True):
-        while (size := shape[axis]) > 1:
-            even = size - size % 2
-            shape[axis] = even // 2
-            pairs = [[_slice(x, axis, start, even) for x in xs] for start in (0, 1)]
-            last = [_slice(x, axis, even, size) for x in xs]
-            xs = combine(pairs[0], pairs[1], shape)
-            if even < size:
-                shape[axis] += 1
-                xs = [tf.concat(both, axis) for both in zip(xs, last, strict=True)]
-        del shape[axis]
-        xs = [tf.squeeze(x, axis) for x in xs]
-    return combine(inits, xs, out_shape)
-
-
-def _slice(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
-    """Every other element along `axis`."""
-    return x[(*(slice(None),) * axis, slice(start, stop, 2))]
-
-
-def batched(
-    ctx: Context, jaxpr: jex_core.ClosedJaxpr, shape: tuple[Any, ...]
-) -> jex_core.ClosedJaxpr:
-    """A jaxpr of scalars as one of arrays of `shape`, element by element."""
-
-    def make() -> tuple[jex_core.ClosedJaxpr, jex_core.ClosedJaxpr]:
-        function = jex_core.jaxpr_as_fun(jaxpr)
-        for _ in shape:
-            function = jax.vmap(function)
-        specs = [jax.ShapeDtypeStruct(shape, aval.dtype) for aval in jaxpr.in_avals]
-        # The jaxpr is kept beside the result, so that its id stays its own.
-        return jax.make_jaxpr(function)(*specs), jaxpr
-
-    return ctx.cached(("batched", id(jaxpr.jaxpr), shape), make)[0]
+    shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
+    inits = [tf.broadcast_to(carried(i), ctx.shape(out_shape)) for i in operands[n:]]
+    known = [d for d in dimensions if isinstance(shape[d], int)]
+    unknown = [d for d in dimensions if d not in known]
+    if any(shape[d] == 0 for d in known):
+        xs: Sequence[tf.Tensor] = inits
+    else:
+        combine = on_arrays(ctx, jaxpr)
+        xs = [carried(x) for x in operands[:n]]
+        for axis in sorted(known, reverse=True):
+            xs = halved(combine, xs, axis, shape[axis])
+        if unknown:
+            left = [d for d in range(len(shape)) if d not in known]
+            order = sorted(range(len(left)), key=lambda i: left[i] not in unknown)
+            merged = ctx.shape([math.prod(shape[d] for d in unknown), *out_shape])
+            xs = [tf.reshape(tf.transpose(x, order), merged) for x in xs]
+            # The initial values make an element of an axis that may have none.
+            xs = [tf.concat([i[None], x], 0) for i, x in zip(inits, xs, strict=True)]
+            xs = [x[-1] for x in scanned(combine, xs, 0)]
+        else:
+            xs = combine(inits, xs)
+    return [cast(x, operand.dtype) for x, operand in zip(xs, operands[:n], strict=True)]

@@ -14,14 +14,11 @@ from jax2tf import dtypes
 from jax2tf.compat import xla_ops
 from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
+from jax2tf.lowering.folding import CARRIER, XLA_CARRIER, Tensors, carried, on_arrays
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.window_folding import (
-    CARRIER,
-    XLA_CARRIER,
-    Tensors,
     Window,
     candidates_of,
-    carried,
     constant,
     edges_of,
     folded_in_order,
@@ -29,7 +26,6 @@ from jax2tf.lowering.window_folding import (
     is_empty,
     jaxpr_of,
     lowest,
-    on_arrays,
     window_of,
     zeros,
 )

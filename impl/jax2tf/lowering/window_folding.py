@@ -17,21 +17,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
-from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf import dims, dtypes
 from jax2tf.lowering.arrays import padded
-from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER, cast
-from jax2tf.lowering.reductions import batched
+from jax2tf.lowering.conversions import cast
+from jax2tf.lowering.folding import CARRIER, Combine, Tensors, carried
 from jax2tf.lowering.rules import Context
-
-Tensors = Sequence[tf.Tensor]
-Combine = Callable[[Tensors, Tensors], Tensors]
-
-# Dtypes that slices and TensorFlow's XLA ops do not take, and where what they hold fits.
-CARRIER = INT4_CARRIER | FLOAT8_CARRIER
-XLA_CARRIER = {tf.bool: tf.uint8} | CARRIER
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,10 +60,6 @@ def window_of(
         tuple(base_dilation or ones),
         tuple(window_dilation or ones),
     )
-
-
-# The shape of a vector of whatever length.
-_ANY_LENGTH = tuple(export.symbolic_shape("length"))
 
 
 def folded(
@@ -180,22 +168,6 @@ def candidates_of(
     ]
 
 
-def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
-    """A jaxpr of scalars as a function of arrays, each held in the carrier of its dtype."""
-    inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
-
-    def combine(a: Tensors, b: Tensors) -> Tensors:
-        xs = [cast(x, d) for x, d in zip((*a, *b), inner, strict=True)]
-        shape = a[0].shape
-        if shape.is_fully_defined():
-            return [carried(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
-        vectors = [tf.reshape(x, [-1]) for x in xs]
-        results = ctx.inline_vectors(batched(ctx, jaxpr, _ANY_LENGTH), vectors, str(*_ANY_LENGTH))
-        return [carried(tf.reshape(r, tf.shape(a[0]))) for r in results]
-
-    return combine
-
-
 def _where_present(combine: Combine) -> Combine:
     """As `combine`, of elements each of which may be absent: the first tensors say which are."""
 
@@ -225,10 +197,6 @@ def edges_of(ctx: Context, window: Window) -> Any:
     if all(dims.is_static(edges) for edges in window.padding):
         return np.reshape(np.array(window.padding, np.int32), (-1, 2))
     return tf.stack([ctx.shape(edges) for edges in window.padding])
-
-
-def carried(x: tf.Tensor) -> tf.Tensor:
-    return cast(x, CARRIER.get(x.dtype, x.dtype))
 
 
 def constant(value: Any, dtype: Any) -> tf.Tensor:

@@ -17,11 +17,10 @@ from jax.extend import core as jex_core
 
 from jax2tf.compat import xla_ops
 from jax2tf.lowering.conversions import FLOAT8_CARRIER, cast
+from jax2tf.lowering.folding import XLA_CARRIER, carried, on_arrays
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.window_folding import (
-    XLA_CARRIER,
     Window,
-    carried,
     constant,
     edges_of,
     folded,
@@ -30,7 +29,6 @@ from jax2tf.lowering.window_folding import (
     is_empty,
     jaxpr_of,
     lowest,
-    on_arrays,
     window_of,
     zeros,
 )

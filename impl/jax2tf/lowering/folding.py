@@ -1,0 +1,106 @@
+"""Elements combined by a jaxpr of scalars, in standard ops: on arrays, over an axis, along one.
+
+An axis of known size is folded in half again and again; one whose size only the run can tell takes
+a loop of as many steps, whose tensors keep their shape, so that XLA compiles it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import tensorflow as tf
+from jax import export
+from jax.extend import core as jex_core
+
+from jax2tf import dtypes
+from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER, cast
+from jax2tf.lowering.rules import Context
+
+Tensors = Sequence[tf.Tensor]
+Combine = Callable[[Tensors, Tensors], Tensors]
+
+# Dtypes that slices and TensorFlow's XLA ops do not take, and where what they hold fits.
+CARRIER = INT4_CARRIER | FLOAT8_CARRIER
+XLA_CARRIER = {tf.bool: tf.uint8} | CARRIER
+
+# The shape of a vector of whatever length.
+_ANY_LENGTH = tuple(export.symbolic_shape("length"))
+
+
+def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
+    """A jaxpr of scalars as a function of arrays, each held in the carrier of its dtype."""
+    inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
+
+    def combine(a: Tensors, b: Tensors) -> Tensors:
+        xs = [cast(x, d) for x, d in zip((*a, *b), inner, strict=True)]
+        shape = a[0].shape
+        if shape.is_fully_defined():
+            return [carried(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
+        vectors = [tf.reshape(x, [-1]) for x in xs]
+        results = ctx.inline_vectors(batched(ctx, jaxpr, _ANY_LENGTH), vectors, str(*_ANY_LENGTH))
+        return [carried(tf.reshape(r, tf.shape(a[0]))) for r in results]
+
+    return combine
+
+
+def carried(x: tf.Tensor) -> tf.Tensor:
+    """`x` in the carrier of its dtype."""
+    return cast(x, CARRIER.get(x.dtype, x.dtype))
+
+
+def batched(
+    ctx: Context, jaxpr: jex_core.ClosedJaxpr, shape: tuple[Any, ...]
+) -> jex_core.ClosedJaxpr:
+    """A jaxpr of scalars as one of arrays of `shape`, element by element."""
+
+    def make() -> tuple[jex_core.ClosedJaxpr, jex_core.ClosedJaxpr]:
+        function = jex_core.jaxpr_as_fun(jaxpr)
+        for _ in shape:
+            function = jax.vmap(function)
+        specs = [jax.ShapeDtypeStruct(shape, aval.dtype) for aval in jaxpr.in_avals]
+        # The jaxpr is kept beside the result, so that its id stays its own.
+        return jax.make_jaxpr(function)(*specs), jaxpr
+
+    return ctx.cached(("batched", id(jaxpr.jaxpr), shape), make)[0]
+
+
+def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:
+    """The combination of the elements along an axis, which goes; neighbours meet: order is kept."""
+    while size > 1:
+        even = size - size % 2
+        pairs = [[_every_other(x, axis, start, even) for x in xs] for start in (0, 1)]
+        last = [_every_other(x, axis, even, size) for x in xs]
+        xs = combine(pairs[0], pairs[1])
+        size = even // 2
+        if last[0].shape[axis]:
+            size += 1
+            xs = [tf.concat(both, axis) for both in zip(xs, last, strict=True)]
+    return [tf.squeeze(x, axis) for x in xs]
+
+
+def _every_other(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
+    return x[(*(slice(None),) * axis, slice(start, stop, 2))]
+
+
+def scanned(combine: Combine, xs: Tensors, axis: int) -> Tensors:
+    """At each place along an axis, the combination of the elements up to it.
+
+    Hillis, Steele: Data parallel algorithms, 1986: after k steps a place holds those of the 2**k
+    elements that end at it.
+    """
+    size = tf.shape(xs[0])[axis]
+    places = tf.range(size)
+    along = [-1] + [1] * (xs[0].shape.rank - axis - 1)
+
+    def step(reach: tf.Tensor, *xs: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        before = tf.maximum(places - reach, 0)
+        combined = combine([tf.gather(x, before, axis=axis) for x in xs], xs)
+        reaches = tf.reshape(places >= reach, along)
+        results = [tf.where(reaches, c, x) for c, x in zip(combined, xs, strict=True)]
+        for result, x in zip(results, xs, strict=True):
+            result.set_shape(x.shape)
+        return 2 * reach, *results
+
+    return tf.while_loop(lambda reach, *_: reach < size, step, (tf.constant(1), *xs))[1:]
