@@ -9,6 +9,8 @@ Three questions a program, for plain jax.jit and for the converted function in e
 - conversion: from the Python function to a graph (jax.jit: to StableHLO), all caches empty;
 - first call: from the Python function to the first result, all caches empty;
 - steady: a call when everything is there.
+
+And one more, for graphs with and without XLA ops: what the same call costs without them.
 """
 
 from __future__ import annotations
@@ -56,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="small programs, two rounds")
     parser.add_argument("--program", action="append", metavar="NAME", help="only this program")
     parser.add_argument(
+        "--part", action="append", choices=PARTS, help="measure only this anew: jax, no_xla"
+    )
+    parser.add_argument(
         "--into", type=Path, default=rendering.TABLES, help="the folder of the table"
     )
 
@@ -65,34 +70,33 @@ def main(options: argparse.Namespace, console: Console) -> int:
     chosen = programs("small" if options.quick else "full")
     if options.program:
         chosen = [program for program in chosen if program.name in options.program]
-    convert = _converter(options)
+    parts = {part: measure for part, measure in PARTS.items() if part in (options.part or PARTS)}
+    adapter = Adapter(options.impl)
+    measured: dict[str, list[Any]] = {part: [] for part in parts}
     with (
         Progress(console=console) as progress,
         jax.default_device(jax.devices(options.device)[0]),
         tf.device(f"/{options.device.upper()}:0"),
     ):
-        task = progress.add_task("measuring", total=len(chosen))
-        measured = []
+        task = progress.add_task("measuring", total=len(chosen) * len(parts))
         for program in chosen:
             progress.update(task, description=program.name)
-            measured.append(measure(program, convert, settings))
-            progress.advance(task)
-    for measurement in measured:
-        if measurement.refused:
-            words = f"{measurement.program}: {measurement.refused}"
-            console.print(words, style="red", markup=False, soft_wrap=True)
-    section = (
-        _circumstances(options) | asdict(settings) | {"programs": [asdict(m) for m in measured]}
-    )
-    data = rendering.read_data("benchmarks", options.into) | {options.device: section}
-    for path in rendering.write(benchmark_files(data), options.into):
+            for part, measure_part in parts.items():
+                measured[part].append(measure_part(program, adapter, options.lowering, settings))
+                progress.advance(task)
+    refused = [m for measurements in measured.values() for m in measurements if m.refused]
+    for measurement in refused:
+        words = f"{measurement.program}: {measurement.refused}"
+        console.print(words, style="red", markup=False, soft_wrap=True)
+    data = rendering.read_data("benchmarks", options.into)
+    section = data.get(options.device, {})
+    for part, measurements in measured.items():
+        figures = _circumstances(options) | asdict(settings)
+        figures |= {"programs": [asdict(m) for m in measurements]}
+        section |= figures if part == "jax" else {part: figures}
+    for path in rendering.write(benchmark_files(data | {options.device: section}), options.into):
         console.print(f"wrote {path}", soft_wrap=True)
-    return 1 if any(m.refused for m in measured) else 0
-
-
-def _converter(options: argparse.Namespace) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    adapter = Adapter(options.impl)
-    return lambda fun: adapter.convert(fun, options.lowering, with_gradient=True)
+    return 1 if refused else 0
 
 
 # --- What is measured -----------------------------------------------------------------------
@@ -125,7 +129,7 @@ class Quartiles:
 
 @dataclass(frozen=True)
 class Paired:
-    """Seconds of each contender, and the ratio of each to "jax" in the same round."""
+    """Seconds of each contender, and the ratio of each other to the first in the same round."""
 
     seconds: Mapping[str, Quartiles]
     ratios: Mapping[str, Quartiles]
@@ -145,12 +149,19 @@ class Measurement:
     refused: str | None = None
 
 
-def measure(
-    program: Program,
-    convert: Callable[[Callable[..., Any]], Callable[..., Any]],
-    settings: Settings,
-) -> Measurement:
+@dataclass(frozen=True)
+class WithoutXla:
+    """What the table says about a program's graphs with and without XLA ops, as `Measurement`."""
+
+    program: str
+    nodes: Mapping[str, int] | None = None
+    steady: Paired | None = None
+    refused: str | None = None
+
+
+def measure(program: Program, adapter: Adapter, lowering: str, settings: Settings) -> Measurement:
     """Measures one program; an implementation may fail in any way, and the table says how."""
+    convert = partial(adapter.convert, lowering=lowering, with_gradient=True)
     arrays = jax.device_put(program.make_args())
     tensors = jax.tree.map(lambda a: tf.constant(np.asarray(a)), arrays)
     jaxpr = jax.jit(program.fun).trace(*arrays).jaxpr
@@ -184,8 +195,7 @@ def measure(
         steady = contenders()
         _check_agreement(steady)
     except Exception as problem:
-        words = f"{type(problem).__name__}: {problem}".replace(f"{CHECKOUT}/", "")
-        return Measurement(*size, refused=words)
+        return Measurement(*size, refused=_words(problem))
     return Measurement(
         *size,
         nodes=nodes,
@@ -203,17 +213,52 @@ def measure(
     )
 
 
+def measure_without_xla(
+    program: Program, adapter: Adapter, lowering: str, settings: Settings
+) -> WithoutXla:
+    """Measures one program's graphs in the lowerings "xla" and "no_xla", whatever `lowering`."""
+    del lowering
+    arrays = program.make_args()
+    tensors = jax.tree.map(tf.constant, arrays)
+    try:
+        graphs = {
+            name: tf.function(
+                adapter.convert(_fresh(program.fun), name, with_gradient=True), autograph=False
+            )
+            for name in ("xla", "no_xla")
+        }
+        nodes = {
+            name: count_nodes(graph.get_concrete_function(*tensors).graph)
+            for name, graph in graphs.items()
+        }
+        calls = {name: partial(_call_and_wait, graph, tensors) for name, graph in graphs.items()}
+        expected = jax.jit(program.fun)(*arrays)
+        for name, call in calls.items():
+            _check_close(call(), expected, name)
+    except Exception as problem:
+        return WithoutXla(program.name, refused=_words(problem))
+    measurements = {name: _repeated(call) for name, call in calls.items()}
+    return WithoutXla(program.name, nodes, paired(settings.steady_rounds, measurements))
+
+
+# What there is to measure, each with circumstances of its own.
+PARTS = {"jax": measure, "no_xla": measure_without_xla}
+
+
+def _words(problem: Exception) -> str:
+    return f"{type(problem).__name__}: {problem}".replace(f"{CHECKOUT}/", "")
+
+
 def paired(rounds: int, measurements: Mapping[str, Callable[[], float]]) -> Paired:
-    """Takes every measurement once a round, in an order that rotates, and relates it to "jax"."""
+    """Takes every measurement once a round, in rotating order, and relates all to the first."""
     names = list(measurements)
+    base, *others = names
     taken: dict[str, list[float]] = {name: [] for name in names}
     for i in range(rounds):
         for name in _rotated(names, i):
             taken[name].append(measurements[name]())
     ratios = {
-        name: [t / r for t, r in zip(times, taken["jax"], strict=True)]
-        for name, times in taken.items()
-        if name != "jax"
+        name: [t / r for t, r in zip(taken[name], taken[base], strict=True)] for name in others
     }
     return Paired(*({name: Quartiles.of(s) for name, s in d.items()} for d in (taken, ratios)))
 
@@ -255,11 +300,14 @@ def _fresh(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _check_agreement(calls: Mapping[str, Call]) -> None:
-    expected = np.asarray(calls["jax"]())
     for mode in MODES:
-        np.testing.assert_allclose(
-            calls[mode]().numpy(), expected, AGREEMENT, AGREEMENT, err_msg=f"in mode {mode}"
-        )
+        _check_close(calls[mode](), calls["jax"](), f"mode {mode}")
+
+
+def _check_close(actual: tf.Tensor, expected: Any, where: str) -> None:
+    np.testing.assert_allclose(
+        actual.numpy(), np.asarray(expected), AGREEMENT, AGREEMENT, err_msg=f"in {where}"
+    )
 
 
 # --- Sizes ----------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 - jax_primitives_coverage.md: the primitives, their harnesses and dtypes, and what JAX itself lacks.
 - primitives_with_limited_support.md: what the lowering to TensorFlow does not do, or not exactly.
+- no_xla_limitations.md: what of that holds without XLA ops.
 
-Both are the same on every version of Python, JAX and TensorFlow: a limitation that holds for some
+They are the same on every version of Python, JAX and TensorFlow: a limitation that holds for some
 versions alone stands in them with that condition. On which versions the whole matrix was run, and
 how it went, is kept in proved.json beside them, and rewritten from the results of a full run.
 """
@@ -44,6 +45,7 @@ from reports.summary import Tally
 
 COVERAGE = "jax_primitives_coverage.md"
 LIMITED_SUPPORT = "primitives_with_limited_support.md"
+NO_XLA_LIMITATIONS = "no_xla_limitations.md"
 
 # Short names for dtypes that are often listed together, the larger groups first.
 DTYPE_GROUPS = {
@@ -115,8 +117,13 @@ def table_files(
     own_side = [limitation for limitation in limitations if limitation.side != JAX_SIDE]
     failures = [limitation for limitation in own_side if limitation.expect != "mismatch"]
     differences = [limitation for limitation in own_side if limitation.expect == "mismatch"]
+    without_xla = [
+        entry for entry in own_side if not entry.lowerings or "no_xla" in entry.lowerings
+    ]
+    alone = [entry for entry in without_xla if entry.lowerings and "xla" not in entry.lowerings]
+    shown = [run | {"since": _added_since(run, harnesses)} for run in runs]
     common = {
-        "runs": [run | {"since": _added_since(run, harnesses)} for run in runs],
+        "runs": shown,
         "groups": _legend(),
         "harnesses": len(harnesses),
     }
@@ -135,6 +142,12 @@ def table_files(
             differences=view.rows(differences),
             limitations=len(own_side),
             **common,
+        ),
+        NO_XLA_LIMITATIONS: rendering.render(
+            NO_XLA_LIMITATIONS,
+            alone=view.rows(alone),
+            shared=view.rows([entry for entry in without_xla if entry not in alone]),
+            **common | {"runs": [run for run in shown if run["lowering"] == "no_xla"]},
         ),
         "proved.json": json.dumps({"runs": runs}, indent=1) + "\n",
     }

@@ -8,6 +8,10 @@ import pathlib
 import pytest
 
 import jax2tf
+from harnesses.engine.cells import Selection
+from harnesses.engine.graphs import XlaOpError
+from harnesses.engine.judge import Judge
+from jax2tf import compat
 from jax2tf.lowering import rules
 
 SOURCES = sorted(pathlib.Path(jax2tf.__file__).parent.rglob("*.py"))
@@ -53,6 +57,32 @@ class TestRegistry:
         }
         with pytest.raises(TypeError, match="primitive 'p' does not know the params new_mode='x'"):
             rules.select_params(found, "p", {"axis": 1, "new_mode": "x"})
+
+
+def test_what_is_lowered_with_xla_is_lowered_without():
+    assert rules.primitives(rules.XLA) == rules.primitives(rules.NO_XLA)
+
+
+@pytest.fixture
+def no_xla_ops(monkeypatch):
+    """Every op of XLA raises instead of running."""
+
+    def refuse(*args, **kwargs):
+        raise XlaOpError
+
+    for name in dir(compat.xla_ops):
+        if name.startswith("xla_"):
+            monkeypatch.setattr(compat.xla_ops, name, refuse)
+
+
+@pytest.mark.usefixtures("no_xla_ops")
+@pytest.mark.parametrize(("lowering", "some"), [("no_xla", False), ("xla", True)])
+def test_eager_mode_runs_ops_of_xla_only_where_it_may(lowering, some):
+    # Where there is a graph, the judge looks for them in each cell.
+    judge = Judge("jax2tf")
+    cells = Selection(sample=60, lowering=(lowering,), mode=("eager",)).cells()
+    used = [str(cell) for cell in cells if judge.run(cell).get("exception") == "XlaOpError"]
+    assert bool(used) == some, used
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda p: p.name)

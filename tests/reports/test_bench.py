@@ -65,10 +65,11 @@ def quick_run(tmp_path_factory):
     return folder, _run(folder, HANDWRITTEN, "mlp")
 
 
-def _run(folder, impl, *programs):
+def _run(folder, impl, *programs, part=None):
     from reports.__main__ import main
 
     chosen = [word for name in programs for word in ("--program", name)]
+    chosen += [] if part is None else ["--part", part]
     return main(["bench", "--quick", "--impl", impl, "--into", str(folder), *chosen])
 
 
@@ -89,6 +90,27 @@ def test_a_quick_run_writes_figures_and_table(quick_run):
     for what in ("conversion", "first_call", "steady"):
         for quartiles in (*mlp[what]["seconds"].values(), *mlp[what]["ratios"].values()):
             assert 0 < quartiles["low"] <= quartiles["median"] <= quartiles["high"]
+
+
+def test_graphs_without_xla_ops_are_held_against_those_with_them(quick_run):
+    folder, _ = quick_run
+    without = json.loads((folder / "benchmarks.json").read_text())["cpu"]["no_xla"]
+    (mlp,) = without["programs"]
+    assert mlp["nodes"]["xla"] == mlp["nodes"]["no_xla"] > 10
+    assert set(mlp["steady"]["ratios"]) == {"no_xla"}
+    assert set(mlp["steady"]["seconds"]) == {"xla", "no_xla"}
+    text = (folder / "benchmarks.md").read_text()
+    assert f"| mlp | {mlp['nodes']['xla']} | {mlp['nodes']['xla']} |" in text
+
+
+def test_a_part_that_is_measured_anew_leaves_the_other(quick_run, tmp_path):
+    for path in quick_run[0].iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    before = json.loads((tmp_path / "benchmarks.json").read_text())["cpu"]
+    assert _run(tmp_path, HANDWRITTEN, "mlp", part="no_xla") == 0
+    after = json.loads((tmp_path / "benchmarks.json").read_text())["cpu"]
+    assert after.pop("no_xla") != before.pop("no_xla")
+    assert after == before
 
 
 def test_the_table_says_what_it_was_made_on_and_what_upstream_had(quick_run):
@@ -115,7 +137,7 @@ def test_a_program_that_does_not_convert_is_named_with_the_reason(tmp_path, caps
     assert _run(tmp_path, HANDWRITTEN, "random-heavy") == 1
     text = (tmp_path / "benchmarks.md").read_text()
     assert "| random-heavy | 3" in text
-    assert "not converted: " in text
+    assert text.count("not converted: ") == 2  # beside JAX, and without XLA ops
     assert "random-heavy: " in capsys.readouterr().out
 
 

@@ -175,8 +175,31 @@ def test_numerical_differences_stand_apart_with_their_size(texts):
     assert re.search(r"3 limitations,\s+3 failures and 1 numerical differences", text)
 
 
+def test_what_is_left_without_xla_ops_stands_apart(ledger):
+    for_one = (
+        '[[limitation]]\nprimitive = "sin"\nexpect = "crash"\nreason = "{0}"\nlowerings = ["{0}"]\n'
+    )
+    lowerings = ("xla", "native")
+    (ledger / "linalg.toml").write_text(LEDGER + "".join(map(for_one.format, lowerings)))
+    runs = [RUN, RUN | {"lowering": "no_xla", "passed": 1469, "limited": 31}]
+    loaded = load(ledger)
+    text = tables.table_files(DATABASE, loaded, {}, {"runs": runs})[tables.NO_XLA_LIMITATIONS]
+    (proof,) = table_under(text, "Proved on")
+    assert proof[1::7] == ["no_xla", "31 (2.1%)"]
+    alone = table_under(text, "Without XLA ops alone")
+    assert [row[:2] + row[4:6] for row in alone] == [
+        ["eigh", "error", "float32", "gpu"],
+        ["sin", "error", "float32", "gpu"],
+    ]
+    assert [row[:4] for row in table_under(text, "With XLA ops too")] == [
+        ["sin", "mismatch", "rounds twice", "3"],
+        ["sin", "crash", "overflows its stack", ""],
+    ]
+
+
 def test_an_empty_ledger_is_said_in_words():
     texts = tables.table_files(DATABASE, [], {}, {})
+    assert texts[tables.NO_XLA_LIMITATIONS].count("\nNone.\n") == 2
     assert "Nothing of what was asked." in texts[tables.COVERAGE]
     assert texts[tables.LIMITED_SUPPORT].count("\nNone.\n") == 2
     assert "No full run was made yet." in texts[tables.LIMITED_SUPPORT]
@@ -254,7 +277,8 @@ def full_run(**changed) -> list[dict]:
 def test_written_tables_are_current(reports, made_up):
     status, printed = reports("tables", "--into", made_up)
     assert status == 0
-    for name in (tables.COVERAGE, tables.LIMITED_SUPPORT, "proved.json"):
+    names = (tables.COVERAGE, tables.LIMITED_SUPPORT, tables.NO_XLA_LIMITATIONS, "proved.json")
+    for name in names:
         assert f"wrote {made_up / name}" in printed
     assert reports("tables", "--check", "--into", made_up) == (0, "")
     assert reports("tables", "--into", made_up) == (0, "")
@@ -275,7 +299,7 @@ def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up
 def test_missing_tables_are_stale(reports, made_up):
     status, printed = reports("tables", "--check", "--into", made_up)
     assert status == 1
-    assert printed.count("is stale") == 3
+    assert printed.count("is stale") == 4
 
 
 def test_stale_benchmarks_are_named_too(reports, made_up):
@@ -370,5 +394,5 @@ def test_every_link_of_the_real_tables_leads_somewhere():
     links = {link for text in texts.values() for link in re.findall(r"\]\(([^)]*)\)", text)}
     paths = [rendering.TABLES / link for link in links if not link.startswith("https://")]
     assert paths
-    own = {tables.COVERAGE, tables.LIMITED_SUPPORT}
+    own = {tables.COVERAGE, tables.LIMITED_SUPPORT, tables.NO_XLA_LIMITATIONS}
     assert [p for p in paths if p.name not in own and not p.exists()] == []
