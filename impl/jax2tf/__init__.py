@@ -15,6 +15,7 @@ from jax2tf.errors import (
     UnsupportedPrimitiveError,
 )
 from jax2tf.module import Module
+from jax2tf.shape_evaluation import eval_polymorphic_shape
 
 __all__ = [
     "CallTfError",
@@ -27,6 +28,7 @@ __all__ = [
     "call_tf",
     "convert",
     "dtype_of_val",
+    "eval_polymorphic_shape",
 ]
 
 del _lowering

@@ -15,6 +15,7 @@ class Argument:
     """One leaf of the arguments.
 
     Attributes:
+      path: where it stands among the arguments, as "args[0]['x']".
       where: function and path, for messages.
       shape: what TensorFlow knows of its shape.
       dtype: the dtype that JAX gives it.
@@ -25,10 +26,10 @@ class Argument:
       OverflowError: a Python int that does not fit its dtype.
     """
 
-    __slots__ = ("_value", "dtype", "shape", "weak_type", "where")
+    __slots__ = ("_value", "dtype", "path", "shape", "weak_type", "where")
 
     def __init__(self, path: tuple[Any, ...], value: Any, function: str):
-        self.where = _where(path, function)
+        self.path, self.where = names(path, function)
         if isinstance(value, jax.core.Tracer):
             raise TypeError(
                 f"{self.where}: got a JAX tracer; a converted function takes TensorFlow values. "
@@ -42,7 +43,7 @@ class Argument:
         except (TypeError, OverflowError) as error:
             raise type(error)(f"{self.where}: {error}") from None
         self._value = value
-        self.shape = value.shape if _is_tensor(value) else tf.TensorShape(np.shape(value))
+        self.shape = _shape(value)
         self.weak_type = dtypes.is_python_scalar(value)
 
     def tensor(self) -> tf.Tensor:
@@ -67,6 +68,14 @@ def flatten(
     return [Argument(path, value, function) for path, value in paths], tree
 
 
+def names(path: tuple[Any, ...], function: str) -> tuple[str, str]:
+    """Where a leaf of `(args, kwargs)` stands, alone and with the function, for messages."""
+    top, *rest = path
+    root = "args" if top.idx == 0 else "kwargs"
+    text = f"{root}{jax.tree_util.keystr(tuple(rest))}"
+    return text, f"jax2tf.convert({function}): argument {text}"
+
+
 def unwrap(tree: Any) -> Any:
     """The tree with the containers that tf.Module wraps replaced by plain ones, at any depth."""
 
@@ -81,7 +90,9 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, tf.Tensor | tf.Variable)
 
 
-def _where(path: tuple[Any, ...], function: str) -> str:
-    top, *rest = path
-    root = "args" if top.idx == 0 else "kwargs"
-    return f"jax2tf.convert({function}): argument {root}{jax.tree_util.keystr(tuple(rest))}"
+def _shape(value: Any) -> tf.TensorShape:
+    if isinstance(value, tf.Variable) and tf.executing_eagerly():
+        # One that was made for several shapes has one of them now.
+        known = value.shape.is_fully_defined()
+        return value.shape if known else tf.convert_to_tensor(value).shape
+    return value.shape if _is_tensor(value) else tf.TensorShape(np.shape(value))

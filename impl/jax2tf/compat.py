@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+from jax import export
 from jax._src import config as _jax_config
 from jax._src import source_info_util as _source_info_util
 from jax._src.state import discharge as _discharge
@@ -19,6 +20,7 @@ from tensorflow.compiler.tf2xla.python import xla as _tf_xla
 from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python import pywrap_tfe as _pywrap_tfe
 from tensorflow.python.eager import record as _tf_record
+from tensorflow.python.framework import func_graph as _tf_func_graph
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
 from tensorflow.python.framework import ops as _tf_ops
 from tensorflow.python.ops import control_flow_util as _tf_control_flow_util
@@ -106,6 +108,11 @@ def unwrap_module_container(leaf: Any) -> Any:
     return tuple(plain) if isinstance(plain, tuple) else list(plain)
 
 
+def explicit_constraints(scope: export.SymbolicScope) -> tuple[str, ...]:
+    """The constraints of a scope of dimension variables, as text; it only prints them."""
+    return tuple(constraint.debug_str for constraint in scope._explicit_constraints)
+
+
 def scan_arity(params: dict[str, Any]) -> tuple[int, int]:
     """How many operands of a scan are constants, and how many carry.
 
@@ -150,6 +157,15 @@ def in_compiled_function() -> bool:
     tf.function says so only through a control flow context of its graph.
     """
     return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
+
+
+def keep(op: Any) -> None:
+    """Has the function under construction run `op`, whatever its results need.
+
+    tf.function keeps what has side effects, and has no public way to say that something has.
+    """
+    if isinstance(op.graph, _tf_func_graph.FuncGraph):
+        op.graph.control_outputs.append(op)
 
 
 def stablehlo_version() -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,7 +22,8 @@ def convert(
     fun_jax: Callable[..., Any],
     *,
     polymorphic_shapes: Any = None,
-    polymorphic_constraints: Sequence[str] = (),
+    polymorphic_constraints: Sequence[str] | jax.export.SymbolicScope = (),
+    polymorphic_checks: bool = True,
     with_gradient: bool = True,
     saved_gradient_order: int = 1,
     enable_xla: bool = True,
@@ -47,9 +48,14 @@ def convert(
       fun_jax: any function that jax.jit takes.
       polymorphic_shapes: a shape spec for all positional arguments, or a pytree prefix of specs:
         None (the shape is known), or text such as "b, ..." or "(b, 2*n + 1, _)", in which names
-        stand for dimensions that are at least 1, `_` for one that is known, and `...` for the rest.
+        stand for dimensions that are at least 1, `_` for one that is known, and `...` for the rest;
+        or what jax.export.symbolic_shape gives.
       polymorphic_constraints: what may be assumed of the dimensions, as "b >= 8",
-        "mod(b, 4) == 0", "a <= 2*b". Checked, like all that was assumed, when the function runs.
+        "mod(b, 4) == 0", "a <= 2*b", or a jax.export.SymbolicScope that holds such constraints.
+        Checked, like all that was assumed, when the function runs.
+      polymorphic_checks: whether graphs hold the checks of what was assumed of dimensions that are
+        unknown in the graph. Without them the result is undefined where an assumption fails; leave
+        them out for engines that have no Assert.
       with_gradient: whether TensorFlow can differentiate the result, by JAX's vjp of `fun_jax`.
         With False, differentiating raises a LookupError.
       saved_gradient_order: up to which order tf.saved_model.save can save derivatives, given
@@ -89,19 +95,20 @@ def convert(
         native_serialization_platforms,
         native_serialization_disabled_checks,
     )
-    tracer = Tracer(fun_jax, tuple(polymorphic_constraints), LargeConstants(large_constants))
+    tracer = Tracer(fun_jax, polymorphic_constraints, LargeConstants(large_constants))
     op_set = rules.XLA if enable_xla else rules.NO_XLA
     name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
 
     def lower(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         if options is not None:
-            with _checked(trace, tensors) as (values, checked):
-                return native.lower(trace, options, checked, values)
-        if enable_xla and tracer.is_jitted and not CALLBACKS & trace.primitives():
-            return list(
-                trace.cached(("compiled", op_set), lambda: _compiled(trace, op_set))(*tensors)
+            return _checked(
+                trace, tensors, name, polymorphic_checks, partial(native.lower, trace, options)
             )
-        return _lower(trace, op_set, tensors)
+        lower_here = partial(_lower, trace, op_set, name, polymorphic_checks)
+        if enable_xla and tracer.is_jitted and not CALLBACKS & trace.primitives():
+            compile_here = partial(_compiled, trace, lower_here)
+            return list(trace.cached(("compiled", op_set), compile_here)(*tensors))
+        return lower_here(tensors)
 
     @tf.autograph.experimental.do_not_convert
     @functools.wraps(fun_jax)
@@ -142,37 +149,59 @@ def _without_defaults(fun: Callable[..., Any]) -> inspect.Signature:
     return inspect.Signature(kept)
 
 
-def _lower(trace: Trace, op_set: str, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    with _checked(trace, tensors) as (values, checked):
-        return Lowering(trace, op_set, values).run(trace.jaxpr, checked)
+def _lower(
+    trace: Trace, op_set: str, name: str, with_checks: bool, tensors: Sequence[tf.Tensor]
+) -> list[tf.Tensor]:
+    def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
+        return Lowering(trace, op_set, values).run(trace.jaxpr, tensors)
+
+    return _checked(trace, tensors, name, with_checks, lower)
 
 
-@contextlib.contextmanager
 def _checked(
-    trace: Trace, tensors: Sequence[tf.Tensor]
-) -> Iterator[tuple[dims.Values, Sequence[tf.Tensor]]]:
-    """The sizes of dimension variables, and the arguments, where their shapes have been checked."""
+    trace: Trace,
+    tensors: Sequence[tf.Tensor],
+    name: str,
+    with_checks: bool,
+    lower: Callable[[Sequence[tf.Tensor], dims.Values], list[tf.Tensor]],
+) -> list[tf.Tensor]:
+    """What `lower` gives for the arguments and the sizes of dimension variables, once the shapes of
+    the arguments have been checked.
+    """
     if not trace.is_polymorphic:
-        yield {}, tensors
-        return
-    solution = dims.solve([aval.shape for aval in trace.jaxpr.in_avals], tensors, trace.names)
+        return lower(tensors, {})
+    where = f"jax2tf.convert({name})"
+    shapes = [dtypes.physical_shape(aval) for aval in trace.jaxpr.in_avals]
+    solution = dims.solve(shapes, tensors, trace.path, where)
     # The arguments of a vjp are those of its function, which were checked there.
-    checks = solution.check(trace.constraints) if trace.where else []
+    if not trace.paths:
+        return lower(tensors, solution.values)
+    checks = dims.check(solution, trace.assumptions, where, at_run_time=with_checks)
+    if not checks:
+        return lower(tensors, solution.values)
+    # What reads an argument whose shape is in question waits for the checks, and so do the results,
+    # which may depend on nothing but what was assumed.
     with tf.control_dependencies(checks):
-        # What reads an argument waits for the checks of its shape.
-        checked = [tf.identity(t) for t in tensors] if not tf.executing_eagerly() else tensors
-        yield solution.values, checked
+        checked = [
+            t if dims.is_static(shape) else tf.identity(t)
+            for t, shape in zip(tensors, shapes, strict=True)
+        ]
+    results = lower(checked, solution.values)
+    with tf.control_dependencies(checks):
+        return [tf.identity(result) for result in results]
 
 
-def _compiled(trace: Trace, op_set: str) -> Callable[..., Any]:
+def _compiled(
+    trace: Trace, lower: Callable[[Sequence[tf.Tensor]], list[tf.Tensor]]
+) -> Callable[..., Any]:
     given, made = (
         [dtypes.to_tf(aval.dtype) for aval in avals]
         for avals in (trace.jaxpr.in_avals, trace.jaxpr.out_avals)
     )
 
-    @functools.partial(tf.function, autograph=False, jit_compile=True)
+    @partial(tf.function, autograph=False, jit_compile=True)
     def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        return compiled.leave(_lower(trace, op_set, compiled.arrive(tensors, given)))
+        return compiled.leave(lower(compiled.arrive(tensors, given)))
 
     return lambda *tensors: compiled.arrive(run(*compiled.leave(tensors)), made)
 

@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dtypes
+from jax2tf import compat, dims, dtypes
 from jax2tf.errors import NotDifferentiableError
 from jax2tf.trace import Trace, trace_of
 
@@ -148,7 +148,8 @@ class _Function:
             if compat.tape_may_record([*args, *cotangents]):
                 return self._recomputed(args, cotangents)
             wanted = [_conjugate(cotangents[i]) for i in vjp.outputs]
-            return vjp.gradients(self.lower(backward, [*residuals, *wanted]))
+            sized = [args[i] for i in vjp.sized]
+            return vjp.gradients(self.lower(backward, [*sized, *residuals, *wanted]))
 
         return results[:n_outputs], gradient
 
@@ -199,6 +200,7 @@ class _Vjp:
     Attributes:
       inputs: which arguments are inexact: those have gradients.
       outputs: which results are inexact: those have cotangents.
+      sized: which arguments have symbolic shapes: dimension variables are solved from those.
     """
 
     def __init__(self, trace: Trace):
@@ -206,6 +208,9 @@ class _Vjp:
         self._function = jex_core.jaxpr_as_fun(trace.differentiable_jaxpr)
         self.inputs = [i for i, aval in enumerate(trace.jaxpr.in_avals) if _is_inexact(aval)]
         self.outputs = [i for i, aval in enumerate(trace.jaxpr.out_avals) if _is_inexact(aval)]
+        self.sized = [
+            i for i, aval in enumerate(trace.jaxpr.in_avals) if not dims.is_static(aval.shape)
+        ]
 
     @property
     def is_differentiable(self) -> bool:
@@ -232,7 +237,10 @@ class _Vjp:
         return self._trace_of(whole, self._argument_specs(), self._cotangent_specs())
 
     def trace_split(self) -> tuple[Trace, Trace]:
-        """A trace of arguments, giving results and residuals; one of these, giving gradients."""
+        """A trace of arguments, giving results and residuals; one of these, giving gradients.
+
+        The second one takes before all the arguments that dimension variables are solved from.
+        """
         structure: list[Any] = []
 
         def forward(*args: jax.Array) -> Any:
@@ -243,14 +251,18 @@ class _Vjp:
 
         forward_trace = self._trace_of(forward, *self._argument_specs())
 
-        def backward(residuals: list[jax.Array], cotangents: list[jax.Array]) -> Any:
+        def backward(
+            sized: list[jax.Array], residuals: list[jax.Array], cotangents: list[jax.Array]
+        ) -> Any:
+            del sized
             return jax.tree.unflatten(structure[0], residuals)(cotangents)
 
         n_results = len(self._trace.jaxpr.out_avals)
         residuals = [_spec(aval) for aval in forward_trace.jaxpr.out_avals[n_results:]]
-        backward_trace = self._trace_of(backward, residuals, self._cotangent_specs())
+        sized = [self._argument_specs()[i] for i in self.sized]
+        backward_trace = self._trace_of(backward, sized, residuals, self._cotangent_specs())
         forward_trace = dataclasses.replace(
-            forward_trace, where=self._trace.where, constraints=self._trace.constraints
+            forward_trace, paths=self._trace.paths, assumptions=self._trace.assumptions
         )
         return forward_trace, backward_trace
 

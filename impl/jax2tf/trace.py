@@ -10,7 +10,7 @@ import collections
 import dataclasses
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import tensorflow as tf
@@ -18,8 +18,17 @@ from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims
-from jax2tf.arguments import Argument
 from jax2tf.large_constants import LargeConstants
+
+
+class Leaf(Protocol):
+    """What a trace needs to know of one leaf of the arguments; see `jax2tf.arguments.Argument`."""
+
+    dtype: Any
+    path: str
+    shape: tf.TensorShape
+    weak_type: bool
+    where: str
 
 
 @dataclasses.dataclass(eq=False)
@@ -31,8 +40,8 @@ class Trace:
       differentiable_jaxpr: the same before JAX lowered its high-level primitives, which carry
         derivative rules of their own (custom_root on JAX 0.12).
       out_tree: the structure of its result.
-      where: function and path of each argument, for messages.
-      constraints: what was assumed of dimension variables.
+      paths: where each argument stands, for messages.
+      assumptions: what was assumed of dimension variables.
       large_constants: what becomes of large arrays that the function captures.
       cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
     """
@@ -40,8 +49,8 @@ class Trace:
     jaxpr: jex_core.ClosedJaxpr
     differentiable_jaxpr: jex_core.ClosedJaxpr
     out_tree: jax.tree_util.PyTreeDef
-    where: tuple[str, ...] = ()
-    constraints: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    assumptions: dims.Assumptions = dataclasses.field(default_factory=dims.Assumptions)
     large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
     lock: Any = dataclasses.field(default_factory=threading.RLock)
@@ -64,9 +73,10 @@ class Trace:
             lambda: not all(dims.is_static(aval.shape) for aval in self.jaxpr.in_avals),
         )
 
-    def names(self, i: int) -> str:
-        """The name of the i-th argument, for messages; those of a vjp are followed by others."""
-        return self.where[i] if i < len(self.where) else f"cotangent {i - len(self.where)}"
+    def path(self, i: int) -> str:
+        """Where the i-th argument stands, for messages; those of a vjp are followed by others."""
+        n = len(self.paths)
+        return f"argument {self.paths[i]}" if i < n else f"cotangent {i - n}"
 
     def use_counts(self) -> collections.Counter[int]:
         """How many equations call each inner jaxpr, by the jaxpr's id.
@@ -106,11 +116,12 @@ class Tracer:
     def __init__(
         self,
         fun: Callable[..., Any],
-        constraints: tuple[str, ...] = (),
+        constraints: Sequence[str] | export.SymbolicScope = (),
         large_constants: LargeConstants | None = None,
     ):
         self.is_jitted = isinstance(fun, jax.stages.Wrapped)
         self._jitted: Any = fun if self.is_jitted else jax.jit(fun)
+        dims.new_scope(constraints)  # raises where they make no sense
         self._constraints = constraints
         self._large_constants = large_constants or LargeConstants()
         self._traces: dict[Hashable, Trace] = {}
@@ -119,8 +130,8 @@ class Tracer:
     def trace(
         self,
         in_tree: jax.tree_util.PyTreeDef,
-        leaves: Sequence[Argument],
-        specs: Sequence[str | None],
+        leaves: Sequence[Leaf],
+        specs: Sequence[dims.Spec | None],
     ) -> Trace:
         """The trace for arguments `(args, kwargs)` of structure `in_tree`, one spec a leaf.
 
@@ -138,44 +149,46 @@ class Tracer:
             pass
         with self._lock:
             if key not in self._traces:
-                avals = self._avals(leaves, specs)
+                scope = dims.new_scope(self._constraints, specs)
+                avals = _avals(leaves, specs, scope)
                 # Dimensions of different scopes do not compare: their texts do.
                 texts = tuple(tuple(str(d) for d in aval.shape) for aval in avals)
                 types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
-                shared = (in_tree, texts, types, context)
+                assumed = dims.assumptions(self._constraints, scope)
+                shared = (in_tree, texts, types, assumed.constraints, context)
                 if shared not in self._traces:
-                    self._traces[shared] = self._trace(in_tree, leaves, avals)
+                    self._traces[shared] = self._trace(in_tree, leaves, avals, assumed)
                 self._traces[key] = self._traces[shared]
             return self._traces[key]
-
-    def _avals(
-        self, leaves: Sequence[Argument], specs: Sequence[str | None]
-    ) -> list[jax.ShapeDtypeStruct]:
-        scope = export.SymbolicScope(self._constraints)
-        return [
-            jax.ShapeDtypeStruct(
-                dims.symbolic_shape(spec, leaf.shape, scope, leaf.where),
-                leaf.dtype,
-                weak_type=leaf.weak_type,
-            )
-            for leaf, spec in zip(leaves, specs, strict=True)
-        ]
 
     def _trace(
         self,
         in_tree: jax.tree_util.PyTreeDef,
-        leaves: Sequence[Argument],
+        leaves: Sequence[Leaf],
         avals: Sequence[jax.ShapeDtypeStruct],
+        assumed: dims.Assumptions,
     ) -> Trace:
         args, kwargs = jax.tree.unflatten(in_tree, avals)
         trace = trace_of(self._jitted.trace(*args, **kwargs))
-        where = tuple(leaf.where for leaf in leaves)
         return dataclasses.replace(
             trace,
-            where=where,
-            constraints=self._constraints,
+            paths=tuple(leaf.path for leaf in leaves),
+            assumptions=assumed,
             large_constants=self._large_constants,
         )
+
+
+def _avals(
+    leaves: Sequence[Leaf], specs: Sequence[dims.Spec | None], scope: export.SymbolicScope
+) -> list[jax.ShapeDtypeStruct]:
+    return [
+        jax.ShapeDtypeStruct(
+            dims.symbolic_shape(spec, leaf.shape, scope, leaf.where),
+            leaf.dtype,
+            weak_type=leaf.weak_type,
+        )
+        for leaf, spec in zip(leaves, specs, strict=True)
+    ]
 
 
 def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:

@@ -80,7 +80,7 @@ def test_variables_are_solved(shapes, sizes, values):
     symbolic = [jax.export.symbolic_shape(s, scope=scope) for s in shapes]
     solution = dims.solve(symbolic, [tf.zeros(s) for s in sizes], str)
     assert solution.values == values
-    assert solution.check([]) == []
+    assert dims.check(solution, dims.Assumptions()) == []
 
 
 class TestRefused:

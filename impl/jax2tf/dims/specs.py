@@ -1,0 +1,227 @@
+"""What the caller wrote about shapes, as the symbolic shapes that JAX traces."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import tensorflow as tf
+from jax import export
+
+from jax2tf import compat
+from jax2tf.dims import expressions
+
+_COMPARISON_HELP = "a comparison such as 'b >= 8', 'mod(b, 4) == 0' or 'a <= 2*b'"
+
+
+class PolyShape(tuple):
+    """A shape spec as older callers write it: `PolyShape("b", None, 3)` stands for "b, _, 3"."""
+
+    def __new__(cls, *dim_specs: Any) -> PolyShape:
+        return super().__new__(cls, dim_specs)
+
+    def __str__(self) -> str:
+        return _text(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """A shape spec: its text, and the scopes of the symbolic dimensions that it was made of."""
+
+    text: str
+    scopes: frozenset[export.SymbolicScope] = frozenset()
+
+
+@dataclasses.dataclass(frozen=True)
+class Assumptions:
+    """What a trace assumes of dimension variables beside their being at least 1.
+
+    Attributes:
+      constraints: comparisons, as text.
+      definitions: the variables that these speak of, each with the dimension that stands for it:
+        JAX writes 2*b for `a` where "a == 2*b".
+    """
+
+    constraints: tuple[str, ...] = ()
+    definitions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def is_static(shape: Sequence[Any]) -> bool:
+    """Whether no dimension of a JAX shape is symbolic."""
+    return not any(export.is_symbolic_dim(d) for d in shape)
+
+
+def spec_leaves(polymorphic_shapes: Any, args: tuple[Any, ...], n_kwargs: int) -> list[Spec | None]:
+    """One spec for each leaf of the arguments, from a spec for all or a pytree prefix of specs.
+
+    Raises:
+      ValueError: the tree of specs is no prefix of the tree of positional arguments.
+    """
+    if _is_spec(polymorphic_shapes):
+        specs = [polymorphic_shapes] * len(jax.tree.leaves(args))
+    else:
+        prefix = polymorphic_shapes
+        if isinstance(prefix, list):
+            prefix = tuple(prefix)
+        specs = _broadcast_prefix(prefix, args)
+    # Keyword arguments have known shapes: a positional prefix says nothing about them.
+    return [_spec(s) for s in specs] + [None] * n_kwargs
+
+
+def new_scope(
+    constraints: Sequence[str] | export.SymbolicScope, specs: Iterable[Spec | None] = ()
+) -> export.SymbolicScope:
+    """The scope for the dimension variables of `specs`: the caller's own if there is one.
+
+    Raises:
+      ValueError: the constraints cannot be read or contradict themselves, or there are two scopes.
+    """
+    scopes = set().union(*(spec.scopes for spec in specs if spec is not None))
+    if isinstance(constraints, export.SymbolicScope):
+        scopes.add(constraints)
+    elif constraints and scopes:
+        raise ValueError(
+            "jax2tf.convert: polymorphic_constraints beside the symbolic dimensions of a "
+            "SymbolicScope; give the constraints to the scope"
+        )
+    if len(scopes) > 1:
+        raise ValueError(
+            "jax2tf.convert: polymorphic_shapes should have dimensions of one SymbolicScope, "
+            f"got those of {len(scopes)}: " + "; ".join(sorted(map(str, scopes)))
+        )
+    if scopes or isinstance(constraints, export.SymbolicScope):
+        return scopes.pop()
+    if isinstance(constraints, str):
+        raise ValueError(
+            "jax2tf.convert: polymorphic_constraints should be a sequence of texts, "
+            f"got the text {constraints!r}; write [{constraints!r}]"
+        )
+    try:
+        return export.SymbolicScope(tuple(constraints))
+    # JAX reads them with Python's tokenizer, which has errors of its own.
+    except Exception as error:
+        raise ValueError(
+            f"jax2tf.convert: polymorphic_constraints {list(constraints)!r} should each be "
+            f"{_COMPARISON_HELP}, and hold together: {error}"
+        ) from error
+
+
+def assumptions(
+    constraints: Sequence[str] | export.SymbolicScope, scope: export.SymbolicScope
+) -> Assumptions:
+    """What a trace with the dimension variables of `scope` assumes of them."""
+    if isinstance(constraints, export.SymbolicScope) or not constraints:
+        constraints = compat.explicit_constraints(scope)
+    names = {
+        name
+        for text in constraints
+        for side in split_constraint(text)[::2]
+        for name in expressions.variables(expressions.parse(side))
+    }
+    definitions = {name: export.symbolic_shape(name, scope=scope)[0] for name in sorted(names)}
+    return Assumptions(tuple(constraints), definitions)
+
+
+def split_constraint(constraint: str) -> tuple[str, str, str]:
+    """The left side of a comparison, its sign, and the right side."""
+    sign = next(sign for sign in ("==", ">=", "<=") if sign in constraint)
+    left, _, right = constraint.partition(sign)
+    return left.strip(), sign, right.strip()
+
+
+def symbolic_shape(
+    spec: Spec | None, shape: tf.TensorShape, scope: export.SymbolicScope, where: str
+) -> tuple[Any, ...]:
+    """The shape that JAX should trace for an argument.
+
+    Args:
+      spec: the shape spec, or None for a known shape.
+      shape: what TensorFlow knows of the argument's shape.
+      scope: holds the dimension variables and their constraints.
+      where: the argument, for messages.
+
+    Raises:
+      ValueError: the spec does not fit the shape, or leaves a dimension unknown.
+    """
+    if spec is None:
+        if not shape.is_fully_defined():
+            raise ValueError(
+                f"{where}: its shape {shape} is not fully known; give the tf.function an "
+                "input_signature of known shapes, or name the dimension in polymorphic_shapes, "
+                f"for example {_example(shape)}"
+            )
+        return tuple(shape.as_list())
+    if shape.rank is None:
+        raise ValueError(
+            f"{where}: its rank is unknown, and polymorphic_shapes {spec.text!r} needs one; give "
+            "the tf.function an input_signature"
+        )
+    like = shape.as_list()
+    try:
+        symbolic = tuple(export.symbolic_shape(spec.text, scope=scope, like=like))
+    # JAX reads it with Python's tokenizer, which has errors of its own.
+    except Exception as error:
+        raise ValueError(
+            f"{where}: polymorphic_shapes {spec.text!r} does not fit its shape {shape}: {error}"
+        ) from error
+    if len(symbolic) != shape.rank:
+        raise ValueError(
+            f"{where}: polymorphic_shapes {spec.text!r} has {len(symbolic)} dimensions, but the "
+            f"argument has shape {shape}; end the spec with ... for the dimensions left out"
+        )
+    return symbolic
+
+
+def _example(shape: tf.TensorShape) -> str:
+    if shape.rank is None:
+        return 'polymorphic_shapes="b, ..." for an argument of known rank'
+    names = iter("bcdefghijklmnopqrstuvwxyz")
+    dims = [str(d) if d is not None else next(names, "_") for d in shape.as_list()]
+    return f'polymorphic_shapes="{", ".join(dims)}"'
+
+
+def _spec(spec: Any) -> Spec | None:
+    if spec is None:
+        return None
+    if isinstance(spec, str):
+        return Spec(spec)
+    return Spec(_text(spec), frozenset(d.scope for d in spec if export.is_symbolic_dim(d)))
+
+
+def _text(dims: Iterable[Any]) -> str:
+    return "(" + ", ".join(_PLACEHOLDERS.get(str(d), str(d)) for d in dims) + ")"
+
+
+_PLACEHOLDERS = {"None": "_", "Ellipsis": "..."}
+
+
+def _is_spec(node: Any) -> bool:
+    if node is None or isinstance(node, str | PolyShape):
+        return True
+    # What jax.export.symbolic_shape gives is a tuple, as a tree of specs may be.
+    return isinstance(node, tuple) and not is_static(node)
+
+
+def _broadcast_prefix(prefix: Any, args: tuple[Any, ...]) -> list[Any]:
+    leaves: list[Any] = []
+
+    def extend(spec: Any, subtree: Any) -> None:
+        leaves.extend([spec] * len(jax.tree.leaves(subtree)))
+
+    try:
+        jax.tree.map(extend, prefix, args, is_leaf=_is_spec)
+    except ValueError as error:
+        raise ValueError(
+            "jax2tf.convert: polymorphic_shapes should be a spec, or a pytree of specs that is a "
+            f"prefix of the positional arguments {jax.tree.structure(args)}, "
+            f"got {jax.tree.structure(prefix, is_leaf=_is_spec)}: {error}"
+        ) from None
+    wrong = next((leaf for leaf in leaves if not _is_spec(leaf)), None)
+    if wrong is not None:
+        raise ValueError(
+            "jax2tf.convert: polymorphic_shapes should hold None, texts such as 'b, _', or "
+            f"symbolic shapes, got {wrong!r}"
+        )
+    return leaves

@@ -1,0 +1,89 @@
+"""`eval_polymorphic_shape`: the shapes of a function's results, without running or lowering it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import tensorflow as tf
+from jax import export
+
+from jax2tf import arguments, dims, dtypes
+from jax2tf.trace import Tracer
+
+
+def eval_polymorphic_shape(
+    fun_jax: Callable[..., Any],
+    *,
+    polymorphic_shapes: Any = None,
+    polymorphic_constraints: Sequence[str] | export.SymbolicScope = (),
+) -> Callable[..., tuple[Any, Any]]:
+    """Makes a function that tells shapes and dtypes of `fun_jax`'s results, as jax.eval_shape does.
+
+    >>> shapes, specs = eval_polymorphic_shape(
+    ...     lambda a, b: a.reshape(-1) @ b, polymorphic_shapes=["b, 4", "4*b"]
+    ... )(tf.TensorSpec([None, 4]), tf.TensorSpec([None]))
+    >>> shapes.shape, specs
+    ((), '()')
+
+    Args:
+      fun_jax: any function that jax.jit takes.
+      polymorphic_shapes: as `jax2tf.convert` takes it.
+      polymorphic_constraints: as `jax2tf.convert` takes it.
+
+    Returns:
+      A function of what `fun_jax` takes, with a jax.ShapeDtypeStruct, a tf.TensorSpec, or what
+      `jax2tf.convert` takes, at each leaf. It gives the tree of results twice: with a
+      jax.ShapeDtypeStruct at each leaf, whose shape may be symbolic, and with the shape as text,
+      which is a spec for a function that takes these results.
+
+    Raises:
+      TypeError: `fun_jax` is not callable.
+
+    The result raises ValueError for an argument whose shape is unknown or contradicts
+    polymorphic_shapes, and TypeError for one that is no array.
+    """
+    if not callable(fun_jax):
+        raise TypeError(
+            "jax2tf.eval_polymorphic_shape: fun_jax should be a function, "
+            f"got {type(fun_jax).__name__}"
+        )
+    tracer = Tracer(fun_jax, polymorphic_constraints)
+    name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
+
+    def shapes_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        paths, in_tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+        leaves = [_leaf(path, value, name) for path, value in paths]
+        specs = dims.spec_leaves(polymorphic_shapes, args, len(jax.tree.leaves(kwargs)))
+        trace = tracer.trace(in_tree, leaves, specs)
+        avals = trace.jaxpr.out_avals
+        structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
+        texts = [f"({', '.join(map(str, aval.shape))})" for aval in avals]
+        of_structs, of_texts = (jax.tree.unflatten(trace.out_tree, x) for x in (structs, texts))
+        return of_structs, of_texts
+
+    return shapes_of
+
+
+@dataclasses.dataclass(frozen=True)
+class _Described:
+    """A leaf of which shape and dtype are given, and no value."""
+
+    path: str
+    where: str
+    shape: tf.TensorShape
+    dtype: Any
+    weak_type: bool = False
+
+
+def _leaf(path: tuple[Any, ...], value: Any, function: str) -> Any:
+    if not isinstance(value, tf.TensorSpec | jax.ShapeDtypeStruct):
+        return arguments.Argument(path, value, function)
+    dtype = value.dtype.as_numpy_dtype if isinstance(value, tf.TensorSpec) else value.dtype
+    return _Described(
+        *arguments.names(path, function),
+        tf.TensorShape(value.shape),
+        dtype if dtypes.is_key(dtype) else jax.dtypes.canonicalize_dtype(dtype),
+    )
