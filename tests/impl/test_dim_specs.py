@@ -142,7 +142,7 @@ class TestRefused:
         ("spec", "words"),
         [
             ("b", "has 1 dimensions, but the argument has shape (4, 6)"),
-            ("b, 7", "different size 7"),
+            ("b, 7", "dimension 1 should be 7"),
             ({"x": "b, _"}, "prefix of the positional arguments"),
             (("b", "c"), "prefix of the positional arguments"),
             ([3], "should hold None, texts such as 'b, _', or symbolic shapes, got 3"),

@@ -158,9 +158,9 @@ def symbolic_shape(
             f"{where}: its rank is unknown, and polymorphic_shapes {spec.text!r} needs one; give "
             "the tf.function an input_signature"
         )
-    like = shape.as_list()
+    known = shape.as_list()
     try:
-        symbolic = tuple(export.symbolic_shape(spec.text, scope=scope, like=like))
+        symbolic = tuple(export.symbolic_shape(_filled(spec.text, known), scope=scope))
     # JAX reads it with Python's tokenizer, which has errors of its own.
     except Exception as error:
         raise ValueError(
@@ -171,7 +171,46 @@ def symbolic_shape(
             f"{where}: polymorphic_shapes {spec.text!r} has {len(symbolic)} dimensions, but the "
             f"argument has shape {shape}; end the spec with ... for the dimensions left out"
         )
+    for axis, (dim, size) in enumerate(zip(symbolic, known, strict=True)):
+        # A number may also stand for a dimension that is unknown: that is checked when it is known.
+        if isinstance(dim, int) and size not in (dim, None):
+            raise ValueError(
+                f"{where}: polymorphic_shapes {spec.text!r} does not fit its shape {shape}: "
+                f"dimension {axis} should be {dim}"
+            )
     return symbolic
+
+
+def _filled(text: str, known: Sequence[int | None]) -> str:
+    """The text of a spec with sizes in place of `_` and `...`."""
+    dims = _split(text)
+    if dims[-1] == "...":
+        dims[-1:] = ["_"] * (len(known) - len(dims) + 1)
+    for axis, size in enumerate(known[: len(dims)]):
+        if dims[axis] == "_":
+            if size is None:
+                raise ValueError(
+                    f"its dimension {axis} is unknown, and has no name there but a placeholder"
+                )
+            dims[axis] = str(size)
+    return ", ".join(dims)
+
+
+def _split(text: str) -> list[str]:
+    """The dimensions of a spec, as text."""
+    text = text.strip()
+    ends, depth = [], 0
+    closings = []
+    for i, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ",":
+            ends.append(i)
+        if depth == 0 and character == ")":
+            closings.append(i)
+    if text.startswith("(") and closings == [len(text) - 1]:
+        return _split(text[1:-1])
+    starts = [0, *(end + 1 for end in ends)]
+    return [text[i:j].strip() for i, j in zip(starts, [*ends, len(text)], strict=True)]
 
 
 def _example(shape: tf.TensorShape) -> str:

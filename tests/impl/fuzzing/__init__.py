@@ -1,0 +1,1 @@
+"""Generators for the property tests: shape specs with sizes, symbolic arithmetic, programs."""

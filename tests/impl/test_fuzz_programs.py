@@ -1,0 +1,94 @@
+"""Properties 3 and 4: random programs over random symbolic shapes give JAX's results, converted."""
+
+from __future__ import annotations
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from tests.impl.fuzzing.programs import SIZES, Program, programs
+from tests.running import MODES
+
+# A program costs about a second to convert in all modes.
+few = hypothesis.settings(
+    max_examples=hypothesis.settings().max_examples // 10,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+)
+
+
+def signature(program: Program) -> list[tf.TensorSpec]:
+    ranks = [len(shape) for shape in program.shapes({"a": 1, "b": 1})]
+    return [tf.TensorSpec([None] * rank, program.dtype) for rank in ranks]
+
+
+def a_program_gives_what_jax_gives(program: Program, sizes: dict[str, int], modes=MODES) -> None:
+    args = program.arguments(sizes)
+    expected = jax.jit(program)(*args)
+    converted = jax2tf.convert(program, polymorphic_shapes=program.specs)
+    for mode in modes:
+        function = MODES[mode](converted)
+        if mode != "eager":
+            function = function.get_concrete_function(*signature(program))
+        actual = function(*map(tf.constant, args))
+        for chosen, a, e in zip(program.steps, actual, expected, strict=True):
+            np.testing.assert_array_equal(a, e, err_msg=f"{mode}: {chosen}", strict=True)
+
+
+@pytest.mark.fuzz
+@few
+@hypothesis.given(programs(), SIZES)
+def test_a_program_gives_what_jax_gives(program, sizes):
+    a_program_gives_what_jax_gives(program, sizes)
+
+
+@pytest.mark.fuzz
+@few
+@hypothesis.given(programs(max_steps=4))
+def test_conversion_is_deterministic_and_the_same_under_jit(program):
+    def graph(fun):
+        converted = jax2tf.convert(fun, polymorphic_shapes=program.specs, with_gradient=False)
+        function = tf.function(converted, autograph=False)
+        return function.get_concrete_function(*signature(program)).graph.as_graph_def()
+
+    def nodes(definition):
+        return [(n.op, n.name, list(n.input)) for n in definition.node]
+
+    assert nodes(graph(program)) == nodes(graph(program))
+    args = program.arguments({"a": 2, "b": 3})
+    plain = jax2tf.convert(program, polymorphic_shapes=program.specs)
+    jitted = jax2tf.convert(jax.jit(program.__call__), polymorphic_shapes=program.specs)
+    for a, e in zip(jitted(*args), plain(*args), strict=True):
+        np.testing.assert_array_equal(a, e)
+
+
+@pytest.mark.fuzz
+@few
+@hypothesis.given(programs(max_steps=4, dtype=np.float32), SIZES)
+def test_the_gradient_of_the_converted_is_the_converted_gradient(program, sizes):
+    def fun(*args):
+        return sum((jnp.sum(jnp.sin(y / 8)) for y in program(*args)), start=jnp.float32(0))
+
+    args = list(map(tf.constant, program.arguments(sizes)))
+    gradient_of_jax = jax.grad(fun, argnums=tuple(range(len(args))))
+    converted = jax2tf.convert(fun, polymorphic_shapes=program.specs)
+    gradient = jax2tf.convert(gradient_of_jax, polymorphic_shapes=program.specs)
+    try:
+        jax.eval_shape(gradient_of_jax, *program.arguments(sizes))
+    except ValueError:
+        hypothesis.reject()  # JAX differentiates its loops forward alone
+    expected = gradient(*args)
+
+    def taped(*args):
+        with tf.GradientTape() as tape:
+            tape.watch(args)
+            y = converted(*args)
+        return tape.gradient(y, args)
+
+    graph = tf.function(taped, autograph=False).get_concrete_function(*signature(program))
+    for actual in (taped(*args), graph(*args)):
+        for a, e in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-4)
