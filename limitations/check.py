@@ -14,13 +14,16 @@ from dataclasses import dataclass
 import jax
 from jax.extend.core import primitives as jax_primitives
 
-from harnesses.engine.cells import JAX_SIDE, Cell, modes_of
+from harnesses.engine.cells import GRADIENT_MODES, JAX_SIDE, Cell, modes_of
 from harnesses.engine.judge import INAPPLICABLE
 from harnesses.engine.results import Row, row_of
-from harnesses.harness import CALL_TF, Harness, public_names
+from harnesses.harness import CALL_TF, CONVERT, Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
 
 Key = tuple[str, str, str, str]
+
+# Modes in which a whole database can be run, and no run has to.
+_ON_REQUEST = {CONVERT: (*GRADIENT_MODES, "poly")}
 
 # Kinds of findings that are about one cell.
 CELL_KINDS = frozenset({"undeclared", "otherwise", "conflict"})
@@ -197,12 +200,14 @@ class _Database:
         versions = {key: rows[0][key] for key in ("jax", "tensorflow", "python", "impl")}
         places = sorted({(row["device"], row["lowering"]) for row in rows})
         self._cells: dict[str, list[Row]] = collections.defaultdict(list)
+        self.is_complete = True
         for harness in harnesses:
             for device, lowering in places:
-                for mode in modes_of(harness, lowering):
+                asked = modes_of(harness, lowering)
+                for mode in (*asked, *_ON_REQUEST.get(harness.direction, ())):
                     row = row_of(Cell(harness, device, lowering, mode), versions)
                     self._cells[harness.primitive].append(row)
-        self.is_complete = all(self._ran(row) for cells in self._cells.values() for row in cells)
+                    self.is_complete &= mode not in asked or self._ran(row)
 
     def executed_all(self, limitation: Limitation) -> bool:
         """Whether every cell that the limitation can match was executed."""

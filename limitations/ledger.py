@@ -16,8 +16,11 @@ from harnesses.engine.adapter import LOWERINGS
 from harnesses.engine.cells import (
     CALL_TF_MODES,
     DEVICES,
+    GRADIENT,
+    GRADIENT_MODES,
     JAX_SIDE,
     MODE_NAMES,
+    SAVED_GRADIENT,
     TRANSFORMED_MODES,
 )
 from harnesses.engine.results import PARAMS_SEPARATOR, Row
@@ -30,6 +33,7 @@ UNCOVERED = "uncovered"
 EXPECTATIONS = ("error", "mismatch", "crash", "timeout")
 PHASES = ("trace", "lower", "run")
 SIDES = ("tensorflow", JAX_SIDE)
+_GRADIENTS = (*GRADIENT_MODES, SAVED_GRADIENT)
 
 
 class LedgerError(ValueError):
@@ -111,7 +115,9 @@ class Limitation:
 
     def _matches_mode(self, mode: str) -> bool:
         # What holds for a harness need not hold for its gradient: that has to be said.
-        return mode in self.modes if self.modes else mode not in TRANSFORMED_MODES
+        if not self.modes:
+            return mode not in TRANSFORMED_MODES
+        return mode in self.modes or (GRADIENT in self.modes and mode in _GRADIENTS)
 
     def _matches_params(self, row: Row) -> bool:
         present = row["params"].split(PARAMS_SEPARATOR) if self.params else ()
@@ -282,7 +288,7 @@ KEYS: Mapping[str, Validator] = {
     "dtypes": _list_of(_dtype),
     "devices": _list_of(_one_of(DEVICES)),
     "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF))),
-    "modes": _list_of(_one_of(MODE_NAMES + TRANSFORMED_MODES + CALL_TF_MODES)),
+    "modes": _list_of(_one_of((*MODE_NAMES, GRADIENT, *TRANSFORMED_MODES, *CALL_TF_MODES))),
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,
     "tensorflow": _specifier,

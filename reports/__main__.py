@@ -1,4 +1,4 @@
-"""The commands: `python -m reports summary|tables|call_tf|diff|bench`."""
+"""The commands: `python -m reports summary|tables|call_tf|diff|bench|memory`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ COMMANDS = {
     "call_tf": "write reports/tables/call_tf.md, or --check that it is current",
     "diff": "what changed from one results file to another",
     "bench": "the converter beside jax.jit, in time and in graph nodes",
+    "memory": "what saving, restoring and differentiating a large model take",
 }
 
 
@@ -24,7 +25,7 @@ def main(arguments: list[str] | None = None, console: Console | None = None) -> 
     arguments = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
     subparsers = parser.add_subparsers(dest="command", required=True)
-    # A command's module is imported when it is asked for: bench and call_tf need TensorFlow.
+    # A command's module is imported when it is asked for: some of them need TensorFlow.
     for name, purpose in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=purpose, description=purpose)
         if name in arguments[:1]:

@@ -15,6 +15,9 @@ from reports import rendering
 # Blue, orange and green that color-blind readers tell apart (Okabe and Ito, 2008).
 COLORS = {"eager": "#0072b2", "graph": "#d55e00", "compiled": "#009e73"}
 
+# A step that takes more memory than so many sizes of the parameters is a defect.
+MEMORY_LIMIT = 1.5
+
 
 def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files, by name, for the figures of each device."""
@@ -26,6 +29,14 @@ def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
         "benchmarks.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
         "benchmarks.md": rendering.render("benchmarks.md", devices=data),
         **pictures,
+    }
+
+
+def memory_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of `python -m reports memory`, by name."""
+    return {
+        "memory.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
+        "memory.md": rendering.render("memory.md", limit=MEMORY_LIMIT, **data),
     }
 
 

@@ -38,7 +38,7 @@ def programs(size: Size = "full") -> list[Program]:
     full = size == "full"
     resnet_args = partial(resnet18_args, width=64 if full else 8, batch=2, image=64 if full else 32)
     transformer_args = partial(
-        _transformer_args,
+        decoder_args,
         layers=12,
         width=256 if full else 16,
         vocabulary=1000 if full else 50,
@@ -214,9 +214,10 @@ def decoder_layer_args(*, width: int, batch: int, length: int) -> tuple[Any, ...
     return decoder_layer_params(make, width), make.normal(batch, length, width)
 
 
-def _transformer_args(
+def decoder_args(
     *, layers: int, width: int, vocabulary: int, batch: int, length: int
 ) -> tuple[Any, ...]:
+    """The parameters of a decoder-only transformer, and a batch of tokens."""
     make = _Maker(seed=3)
     params = {
         "embedding": make.normal(vocabulary, width, scale=0.1),

@@ -3,6 +3,7 @@
 - jax_primitives_coverage.md: the primitives, their harnesses and dtypes, and what JAX itself lacks.
 - primitives_with_limited_support.md: what the lowering to TensorFlow does not do, or not exactly.
 - no_xla_limitations.md: what of that holds without XLA ops.
+- gradients.md: the same for derivatives.
 
 They are the same on every version of Python, JAX and TensorFlow: a limitation that holds for some
 versions alone stands in them with that condition. On which versions the whole matrix was run, and
@@ -22,7 +23,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine.cells import JAX_SIDE, MODE_NAMES, Cell
+from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.results import row_of
 from harnesses.harness import (
     ALL,
@@ -38,10 +39,9 @@ from harnesses.harness import (
     all_harnesses,
 )
 from limitations.ledger import Limitation, load, load_uncovered
-from reports import rendering, results
-from reports.benchmarks import benchmark_files
+from reports import gradients, proofs, rendering, results
+from reports.benchmarks import benchmark_files, memory_files
 from reports.results import Row
-from reports.summary import Tally
 
 COVERAGE = "jax_primitives_coverage.md"
 LIMITED_SUPPORT = "primitives_with_limited_support.md"
@@ -81,11 +81,14 @@ def main(options: argparse.Namespace, console: Console) -> int:
     proved = rendering.read_data("proved", options.into)
     if not options.check:
         files = results.default_files() if options.results is None else options.results
-        proved = _with_proofs(proved, files, harnesses, console)
+        proved = proofs.with_proofs(proved, files, harnesses, console)
     texts = table_files(harnesses, load(), load_uncovered(), proved)
     benchmarks = rendering.read_data("benchmarks", options.into)
     if benchmarks:
         texts |= benchmark_files(benchmarks)
+    memory = rendering.read_data("memory", options.into)
+    if memory:
+        texts |= memory_files(memory)
     if options.check:
         return _check(rendering.stale(texts, options.into), console)
     for path in rendering.write(texts, options.into):
@@ -114,14 +117,15 @@ def table_files(
     view = _View(harnesses)
     runs = proved.get("runs", [])
     jax_side = [limitation for limitation in limitations if limitation.side == JAX_SIDE]
-    own_side = [limitation for limitation in limitations if limitation.side != JAX_SIDE]
+    ours = [limitation for limitation in limitations if limitation.side != JAX_SIDE]
+    own_side = [limitation for limitation in ours if not gradients.is_about_gradients(limitation)]
     failures = [limitation for limitation in own_side if limitation.expect != "mismatch"]
     differences = [limitation for limitation in own_side if limitation.expect == "mismatch"]
     without_xla = [
         entry for entry in own_side if not entry.lowerings or "no_xla" in entry.lowerings
     ]
     alone = [entry for entry in without_xla if entry.lowerings and "xla" not in entry.lowerings]
-    shown = [run | {"since": _added_since(run, harnesses)} for run in runs]
+    shown = [run | {"since": proofs.added_since(run, harnesses)} for run in runs]
     common = {
         "runs": shown,
         "groups": _legend(),
@@ -149,7 +153,16 @@ def table_files(
             shared=view.rows([entry for entry in without_xla if entry not in alone]),
             **common | {"runs": [run for run in shown if run["lowering"] == "no_xla"]},
         ),
-        "proved.json": json.dumps({"runs": runs}, indent=1) + "\n",
+        gradients.TABLE: rendering.render(
+            gradients.TABLE,
+            limited=view.rows([entry for entry in ours if gradients.speaks_of_gradients(entry)]),
+            gradients=proved.get("gradients", []),
+            **common,
+        ),
+        "proved.json": json.dumps(
+            {"runs": runs, "gradients": proved.get("gradients", [])}, indent=1
+        )
+        + "\n",
     }
 
 
@@ -310,79 +323,3 @@ def _legend() -> dict[str, str]:
         del after[group]
         legend[group] = dtypes_text((dtype.name for dtype in dtypes), after)
     return legend
-
-
-# --- What was proved ------------------------------------------------------------------------
-
-
-def _with_proofs(
-    proved: Mapping[str, Any],
-    files: Sequence[Path],
-    harnesses: Sequence[Harness],
-    console: Console,
-) -> dict[str, Any]:
-    """`proved` with the full runs among the results files; a line about each file that is none."""
-    runs = list(proved.get("runs", []))
-    for file in files:
-        for run, problem in full_runs(list(results.read(file).values()), harnesses):
-            if problem:
-                console.print(
-                    f"{file} ({run['device']} {run['lowering']}) changes no versions: {problem}",
-                    soft_wrap=True,
-                )
-            else:
-                runs = [other for other in runs if _proof_key(other) != _proof_key(run)] + [run]
-    return {"runs": sorted(runs, key=_proof_key)}
-
-
-def full_runs(
-    rows: Sequence[Row], harnesses: Sequence[Harness]
-) -> list[tuple[dict[str, Any], str | None]]:
-    """What the rows prove, for each device and lowering, and why it is no proof if it is none."""
-    groups: dict[tuple[str, str], list[Row]] = collections.defaultdict(list)
-    for row in rows:
-        groups[row["device"], row["lowering"]].append(row)
-    return [
-        (_run_of(device, lowering, members), _problem(lowering, members, harnesses))
-        for (device, lowering), members in sorted(groups.items())
-    ]
-
-
-def _run_of(device: str, lowering: str, rows: Sequence[Row]) -> dict[str, Any]:
-    tally = Tally(rows)
-    versions = {name: rows[0][name] for name in ("impl", "jax", "tensorflow", "python")}
-    return {
-        "device": device,
-        "lowering": lowering,
-        **versions,
-        "harnesses": len({row["harness"] for row in rows}),
-        "cells": tally.cells,
-        "passed": tally.outcomes["pass"],
-        "limited": tally.limited,
-    }
-
-
-def _added_since(run: Mapping[str, Any], harnesses: Sequence[Harness]) -> int:
-    """How many more harnesses the run's version of JAX could run now."""
-    return sum(harness.runs_on(run["jax"]) for harness in harnesses) - run["harnesses"]
-
-
-def _problem(lowering: str, rows: Sequence[Row], harnesses: Sequence[Harness]) -> str | None:
-    modes = (JAX_SIDE,) if lowering == JAX_SIDE else MODE_NAMES
-    asked = {
-        (harness.name, mode)
-        for harness in harnesses
-        if harness.runs_on(rows[0]["jax"])
-        for mode in modes
-    }
-    missing = asked.difference((row["harness"], row["mode"]) for row in rows)
-    red = Tally(rows).red
-    if missing:
-        return f"{len(missing)} of {len(asked)} cells did not run"
-    return f"{red} cells are red" if red else None
-
-
-def _proof_key(run: Mapping[str, Any]) -> tuple[str, ...]:
-    """A later run takes the place of an earlier one on the same line of versions."""
-    lines = (".".join((run[name] or "").split(".")[:2]) for name in ("jax", "tensorflow"))
-    return (run["device"], run["lowering"], *lines)

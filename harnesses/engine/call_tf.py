@@ -8,24 +8,22 @@ TensorFlow's own eager result is the law. A mode is what JAX does with the funct
     jvp        its jvp; TensorFlow's is a ForwardAccumulator
     vmap       maps it over two examples; TensorFlow is called for each
 
-Derivatives are those of floating results with respect to floating arguments, for cotangents and
-tangents that differ from element to element: where all are one, those of softmax cancel.
+Derivatives and their directions are those of `harnesses.engine.derivatives`.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 
+from harnesses.engine import derivatives
 from harnesses.engine.cells import Cell
+from harnesses.engine.derivatives import Function, direction, is_differentiable, is_inexact
 from harnesses.engine.judge import Judge, phase
 
 tf.get_logger().setLevel("ERROR")
-
-Function = Callable[..., Any]
 
 
 class CallTfJudge(Judge):
@@ -34,7 +32,7 @@ class CallTfJudge(Judge):
     def _reference(self, cell: Cell) -> tuple[tuple, Any]:
         args = cell.harness.make_args()
         if cell.mode == "vmap":
-            args = tuple(np.stack([x, np.flip(x) if _is_inexact(x) else x]) for x in args)
+            args = tuple(np.stack([x, np.flip(x) if is_inexact(x) else x]) for x in args)
         try:
             with tf.device(f"/{cell.device.upper()}:0"):
                 return args, _arrays(_LAWS[cell.mode](cell.harness.fun, args))
@@ -59,7 +57,7 @@ def _vjp(function: Function) -> Function:
     def along(*args: Any) -> Any:
         results, pullback = jax.vjp(function, *args)
         gradients = pullback(jax.tree.map(_tangent, results))
-        return [g for g, x in zip(gradients, args, strict=True) if _is_inexact(x)]
+        return [g for g, x in zip(gradients, args, strict=True) if is_inexact(x)]
 
     return along
 
@@ -68,7 +66,7 @@ def _jvp(function: Function) -> Function:
     def along(*args: Any) -> Any:
         results, tangents = jax.jvp(function, args, tuple(map(_tangent, args)))
         pairs = zip(jax.tree.leaves(results), jax.tree.leaves(tangents), strict=True)
-        return [t for r, t in pairs if _is_inexact(r)]
+        return [t for r, t in pairs if is_inexact(r)]
 
     return along
 
@@ -95,26 +93,15 @@ def _called(function: Function, args: tuple) -> Any:
 
 def _gradients(function: Function, args: tuple) -> list[tf.Tensor]:
     tensors = list(map(tf.constant, args))
-    wrt = [t for t, x in zip(tensors, args, strict=True) if _is_inexact(x)]
-    with tf.GradientTape(watch_accessed_variables=False) as tape:
-        tape.watch(wrt)
-        results = [r for r in tf.nest.flatten(function(*tensors)) if _is_differentiable(r)]
-    gradients = tape.gradient(
-        results,
-        wrt,
-        output_gradients=[tf.constant(_direction(r)) for r in results],
-        unconnected_gradients=tf.UnconnectedGradients.ZERO,
-    )
-    # TensorFlow's gradient with respect to a complex value is the conjugate of JAX's.
-    return [tf.math.conj(tf.convert_to_tensor(g)) for g in gradients]
+    return derivatives.gradients(function, tensors, _floats(tensors, args))
 
 
 def _tangents(function: Function, args: tuple) -> list[tf.Tensor]:
     tensors = list(map(tf.constant, args))
-    wrt = [t for t, x in zip(tensors, args, strict=True) if _is_inexact(x)]
-    tangents = [tf.constant(_direction(t)) for t in wrt]
+    wrt = _floats(tensors, args)
+    tangents = [tf.constant(direction(t)) for t in wrt]
     with tf.autodiff.ForwardAccumulator(wrt, tangents) as accumulator:
-        results = [r for r in tf.nest.flatten(function(*tensors)) if _is_differentiable(r)]
+        results = [r for r in tf.nest.flatten(function(*tensors)) if is_differentiable(r)]
     return [
         tf.convert_to_tensor(t)
         for t in accumulator.jvp(results, unconnected_gradients=tf.UnconnectedGradients.ZERO)
@@ -139,22 +126,11 @@ def _arrays(results: Any) -> Any:
     return jax.tree.map(lambda result: np.asarray(result.numpy()), results)
 
 
-def _is_inexact(value: Any) -> bool:
-    return jnp.issubdtype(value.dtype, jnp.inexact)
-
-
-def _is_differentiable(tensor: tf.Tensor) -> bool:
-    return tensor.dtype.is_floating or tensor.dtype.is_complex
+def _floats(tensors: list[tf.Tensor], args: tuple) -> list[tf.Tensor]:
+    return [t for t, x in zip(tensors, args, strict=True) if is_inexact(x)]
 
 
 def _tangent(value: Any) -> Any:
-    if _is_inexact(value):
-        return _direction(value)
+    if is_inexact(value):
+        return direction(value)
     return np.zeros(value.shape, jax.dtypes.float0)
-
-
-def _direction(value: Any) -> np.ndarray:
-    """The tangent or cotangent of a value: real, between 0.5 and 1.5."""
-    shape = tuple(value.shape)
-    dtype = value.dtype.as_numpy_dtype if isinstance(value, tf.Tensor) else value.dtype
-    return (1 + np.cos(np.arange(np.prod(shape))) / 2).reshape(shape).astype(dtype)

@@ -10,8 +10,12 @@ from harnesses.harness import CALL_TF, CONVERT, Harness, all_harnesses
 
 DEVICES = ("cpu", "gpu", "tpu")
 MODE_NAMES = ("eager", "graph", "compiled")
-# Modes that a run has only when it asks for them; see `harnesses.engine.transformed`.
-TRANSFORMED_MODES = ("gradient", "poly")
+# Modes that a run has only when it asks for them; see `harnesses.engine.transformed`. Runs and
+# limitations say "gradient" for those of derivatives; the round trip through a SavedModel, which
+# is slow, a run has to name.
+GRADIENT, SAVED_GRADIENT = "gradient", "gradient_saved"
+GRADIENT_MODES = ("gradient_eager", "gradient_graph", "gradient_compiled")
+TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, "poly")
 # How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
 # "call_tf".
 CALL_TF_MODES = ("op_by_op", "jit", "grad", "jvp", "vmap")
@@ -118,4 +122,5 @@ class Selection:
             if not self.mode or mode in (*self.mode, JAX_SIDE):
                 yield mode
         if lowering != JAX_SIDE and harness.direction == CONVERT:
-            yield from (mode for mode in TRANSFORMED_MODES if mode in self.mode)
+            asked = (*self.mode, *(GRADIENT_MODES if GRADIENT in self.mode else ()))
+            yield from (mode for mode in TRANSFORMED_MODES if mode in asked)

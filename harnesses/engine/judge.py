@@ -15,7 +15,7 @@ and, seen only from outside the process, crash and timeout; in the modes of
 import contextlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -25,6 +25,7 @@ from harnesses.engine.adapter import Adapter
 from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.compare import Comparison, compare
 from harnesses.engine.results import Row
+from harnesses.harness import Harness
 
 INAPPLICABLE = "inapplicable"
 _MESSAGE_LENGTH = 1000
@@ -87,19 +88,23 @@ class Judge:
 
         Kept for the next cells of the same harness: compiling for JAX costs more than running.
         """
-        harness, device = cell.harness, cell.device
-        key = (harness.name, device)
+        key = (cell.harness.name, cell.device)
         if self._last[0] != key:
-            args = harness.make_args()
-            try:
-                with jax.enable_x64(harness.x64), jax.default_device(jax.devices(device)[0]):
-                    jitted: Any = jax.jit(harness.fun)
-                    expected = jax.tree.map(np.asarray, jitted(*args))
-                    jitted.clear_cache()  # thousands follow, and none is called again
-            except Exception as error:
-                expected = error
-            self._last = (key, (args, expected))
+            device = jax.default_device(jax.devices(cell.device)[0])
+            with jax.enable_x64(cell.harness.x64), device:
+                self._last = (key, self._law(cell.harness))
         return self._last[1]
+
+    def _law(self, harness: Harness) -> tuple[tuple, Any]:
+        """As `_reference`, computed on the device and with the x64 that are set."""
+        args = harness.make_args()
+        try:
+            jitted: Any = jax.jit(harness.fun)
+            expected = jax.tree.map(np.asarray, jitted(*args))
+            jitted.clear_cache()  # thousands follow, and none is called again
+        except Exception as error:
+            return args, error
+        return args, expected
 
     def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
         return compare(cell.harness, args, expected, actual)
@@ -121,14 +126,20 @@ class Judge:
                 tensors = jax.tree.map(self._tensorflow.constant, args)
                 # With gradients, as users convert; it also compiles faster than the refusal does.
                 converted = self._adapter.convert(harness.fun, cell.lowering, with_gradient=True)
-                callable_ = self._tensorflow.MODES[cell.mode](converted, tensors)
-                self._inspect(cell, self._tensorflow.graph_of(callable_, tensors))
-            try:
-                result = callable_(*tensors)
-                return jax.tree.map(self._tensorflow.to_numpy, result)
-            except Exception as error:
-                in_ops = cell.mode != "eager" or self._tensorflow.is_op_error(error)
-                raise _PhaseError("run" if in_ops else "lower", error) from error
+            return self._executed(cell, cell.mode, converted, tensors)
+
+    def _executed(
+        self, cell: Cell, mode: str, function: Callable[..., Any], tensors: Sequence[Any]
+    ) -> Any:
+        """The arrays that a function of tensors gives in a mode: eager, graph or compiled."""
+        with phase("lower"):
+            callable_ = self._tensorflow.MODES[mode](function, tuple(tensors))
+            self._inspect(cell, self._tensorflow.graph_of(callable_, tuple(tensors)))
+        try:
+            return jax.tree.map(self._tensorflow.to_numpy, callable_(*tensors))
+        except Exception as error:
+            in_ops = mode != "eager" or self._tensorflow.is_op_error(error)
+            raise _PhaseError("run" if in_ops else "lower", error) from error
 
     def _inspect(self, cell: Cell, graph: Any) -> None:
         """Takes note of the size of a cell's graph; raises XlaOpError as `graphs.budget` does."""

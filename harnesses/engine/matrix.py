@@ -44,6 +44,7 @@ class Matrix:
         self._limitations = ledger.load(options.ledger and Path(options.ledger), direction)
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))
         self._index = LedgerIndex(self._limitations)
+        self._transforming: dict[type[Judge], Judge] = {}
 
     @functools.cached_property
     def cells(self) -> dict[str, Cell]:
@@ -109,12 +110,15 @@ class Matrix:
     def _database(self) -> list[Harness]:
         return all_harnesses(direction=self.selection.direction)
 
-    @functools.cache  # noqa: B019  a process has one matrix
     def _judge_of(self, mode: str) -> Judge:
         if mode in TRANSFORMED_MODES:
             from harnesses.engine.transformed import JUDGES  # imports TensorFlow
 
-            return JUDGES[mode](self.impl)
+            # Modes that share a judge share JAX's result.
+            kind = JUDGES[mode]
+            if kind not in self._transforming:
+                self._transforming[kind] = kind(self.impl)
+            return self._transforming[kind]
         return self._judge
 
     @functools.cached_property

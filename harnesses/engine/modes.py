@@ -6,6 +6,7 @@ the phase "run". Eager mode lowers and runs in one, so there the judge looks at 
 """
 
 import contextlib
+import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -68,6 +69,17 @@ def graph_of(callable_: Callable[..., Any], args: tuple) -> tf.Graph | None:
     if not isinstance(callable_, tf.types.experimental.PolymorphicFunction):
         return None
     return callable_.get_concrete_function(*args).graph
+
+
+def restored(converted: Callable[..., Any], args: tuple) -> Callable[..., Any]:
+    """The function after a round trip through a SavedModel that holds its gradient."""
+    module = tf.Module()
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in args]
+    module.call = tf.function(converted, autograph=False, input_signature=specs)
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    with tempfile.TemporaryDirectory(prefix="saved-") as folder:
+        tf.saved_model.save(module, folder, options=options)
+        return tf.saved_model.load(folder).call
 
 
 MODES: Mapping[str, Mode] = {"eager": _eager, "graph": _graph, "compiled": _compiled}

@@ -7,6 +7,7 @@ from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.cells import (
     CALL_TF_MODES,
     DEVICES,
+    GRADIENT,
     JAX_SIDE,
     MODE_NAMES,
     TRANSFORMED_MODES,
@@ -29,7 +30,7 @@ def add_options(add: Callable[..., Any]) -> None:
     add_filter("--name", "name of a harness, or a glob of names")
     add_filter("--device", "device (default: cpu)", choices=DEVICES)
     add_filter("--lowering", "lowering (default: xla)", choices=tuple(LOWERINGS))
-    modes = MODE_NAMES + TRANSFORMED_MODES + CALL_TF_MODES
+    modes = (*MODE_NAMES, GRADIENT, *TRANSFORMED_MODES, *CALL_TF_MODES)
     add_filter("--mode", "mode (default: eager, graph, compiled)", choices=modes)
     add("--side", default="tensorflow", choices=("tensorflow", JAX_SIDE), help="jax: JAX alone")
     directions = (CONVERT, CALL_TF)

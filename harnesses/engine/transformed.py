@@ -1,25 +1,30 @@
 """The judges of transformed harnesses, in modes of their own that a run has to ask for.
 
-    gradient   the vjp of a harness: JAX's, and TensorFlow's through a GradientTape in a graph
-    poly       the vmap of a harness, converted once with a polymorphic batch, for several batches
+    gradient_eager      the vjp of a harness: JAX's, and TensorFlow's through a GradientTape
+    gradient_graph      the same inside a tf.function
+    gradient_compiled   the same inside a tf.function with jit_compile=True
+    gradient_saved      the same through what a SavedModel gives back
+    poly                the vmap of a harness, converted once with a polymorphic batch, for several
+                        batches
 
 Where JAX itself does not transform a harness so (an integer has no gradient, a callback no batch)
 the outcome is "inapplicable", with JAX's words for it: there is nothing to be right about.
 """
 
 import dataclasses
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 
-from harnesses.engine.cells import Cell
+from harnesses.engine import derivatives, modes
+from harnesses.engine.cells import GRADIENT, GRADIENT_MODES, SAVED_GRADIENT, Cell
 from harnesses.engine.compare import Comparison, compare
+from harnesses.engine.derivatives import direction, is_differentiable
 from harnesses.engine.judge import Inapplicable, Judge, phase
-from harnesses.harness import Harness
+from harnesses.harness import Harness, is_complex
 
 BATCHES = (1, 2, 7)
 
@@ -34,36 +39,46 @@ _GRADIENT_ULPS = {
 }
 
 
+class _Vjp(NamedTuple):
+    """A harness as a function of its floating arguments, and where it is differentiated."""
+
+    function: Callable[..., list[Any]]
+    primals: Sequence[np.ndarray]
+    cotangents: Sequence[np.ndarray] = ()
+
+    def gradients(self, primals: Sequence[Any], cotangents: Sequence[Any]) -> Any:
+        """JAX's gradients."""
+        return jax.vjp(self.function, *primals)[1](list(cotangents))
+
+
 class GradientJudge(Judge):
     """Compares gradients along cotangents that differ from element to element."""
 
-    def _reference(self, cell: Cell) -> tuple[tuple, Any]:
-        harness = cell.harness
+    def _law(self, harness: Harness) -> tuple[tuple, Any]:
         args = harness.make_args()
-        with jax.enable_x64(harness.x64), jax.default_device(jax.devices(cell.device)[0]):
-            try:
-                function, primals = _of_floats(harness, args)
-                cotangents = [_direction(r) for r in jax.eval_shape(function, *primals)]
-                traced = jax.jit(_vjp(function)).trace(primals, cotangents)
-            except Exception as error:
-                return args, Inapplicable(str(error))
-            try:
-                gradients = traced.lower().compile()(primals, cotangents)
-                return args, [np.asarray(g) for g in gradients]
-            except Exception as error:
-                return args, error
+        try:
+            vjp = _vjp(harness, args)
+            # Compiled by hand: thousands follow, and jax.jit would keep each of them.
+            compiled = jax.jit(vjp.gradients).trace(vjp.primals, vjp.cotangents).lower().compile()
+            gradients = compiled(vjp.primals, vjp.cotangents)
+        except Exception as error:
+            return args, Inapplicable(str(error))
+        return vjp, [np.asarray(g) for g in gradients]
 
     def _run(self, cell: Cell, args: tuple) -> Any:
-        function, primals = _of_floats(cell.harness, args)
+        function, primals, cotangents = args
         with self._settings(cell):
             with phase("lower"):
                 converted = self._adapter.convert(function, cell.lowering, with_gradient=True)
-                results = jax.eval_shape(function, *primals)
-                operands = [list(map(tf.constant, primals)), list(map(_cotangent, results))]
-                graph = tf.function(_taped(converted), autograph=False)
-                self._inspect(cell, graph.get_concrete_function(*operands).graph)
-            with phase("run"):
-                return [_conjugate(g).numpy() for g in graph(*operands)]
+                if cell.mode == SAVED_GRADIENT:
+                    converted = modes.restored(converted, primals)
+
+            def gradients(*operands: tf.Tensor) -> list[tf.Tensor]:
+                at, along = operands[: len(primals)], operands[len(primals) :]
+                return derivatives.gradients(converted, at, at, along)
+
+            operands = list(map(tf.constant, (*primals, *cotangents)))
+            return self._executed(cell, _MODES[cell.mode], gradients, operands)
 
     def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
         harness = dataclasses.replace(
@@ -72,25 +87,30 @@ class GradientJudge(Judge):
         return compare(harness, args, expected, actual)
 
 
+# How the tape runs in each of them.
+_MODES: Mapping[str, str] = {
+    **{mode: mode.removeprefix(f"{GRADIENT}_") for mode in GRADIENT_MODES},
+    SAVED_GRADIENT: "eager",
+}
+
+
 class PolyJudge(Judge):
     """Compares what one graph gives for batches of several sizes, example by example."""
 
-    def _reference(self, cell: Cell) -> tuple[tuple, Any]:
-        harness = cell.harness
+    def _law(self, harness: Harness) -> tuple[tuple, Any]:
         function = jax.vmap(harness.fun)
-        with jax.enable_x64(harness.x64), jax.default_device(jax.devices(cell.device)[0]):
-            batches = tuple(_batch(harness, size) for size in BATCHES)
-            try:
-                jax.eval_shape(function, *batches[0])
-            except Exception as error:
-                return batches, Inapplicable(str(error))
-            try:
-                jitted: Any = jax.jit(function)
-                expected = [jax.tree.map(np.asarray, jitted(*batch)) for batch in batches]
-                jitted.clear_cache()
-                return batches, expected
-            except Exception as error:
-                return batches, error
+        batches = tuple(_batch(harness, size) for size in BATCHES)
+        try:
+            jax.eval_shape(function, *batches[0])
+        except Exception as error:
+            return batches, Inapplicable(str(error))
+        try:
+            jitted: Any = jax.jit(function)
+            expected = [jax.tree.map(np.asarray, jitted(*batch)) for batch in batches]
+            jitted.clear_cache()
+        except Exception as error:
+            return batches, error
+        return batches, expected
 
     def _run(self, cell: Cell, args: tuple) -> Any:
         with self._settings(cell):
@@ -120,18 +140,21 @@ class PolyJudge(Judge):
         return max(comparisons, key=_severity)
 
 
-JUDGES: dict[str, type[Judge]] = {"gradient": GradientJudge, "poly": PolyJudge}
+JUDGES: Mapping[str, type[Judge]] = {
+    **dict.fromkeys(_MODES, GradientJudge),
+    "poly": PolyJudge,
+}
 
 
 # --- Gradients -------------------------------------------------------------------------------
 
 
-def _of_floats(harness: Harness, args: tuple) -> tuple[Callable[..., Any], list[np.ndarray]]:
+def _vjp(harness: Harness, args: tuple) -> _Vjp:
     """The harness as a function of its floating arguments that gives its floating results."""
     if harness.check is not None:
         raise ValueError("its results are right in more than one way, and so are its gradients")
     leaves, tree = jax.tree.flatten(args)
-    floats = [i for i, leaf in enumerate(leaves) if _is_differentiable(leaf)]
+    floats = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
     if not floats:
         raise TypeError("it has no argument that TensorFlow differentiates by")
 
@@ -140,51 +163,20 @@ def _of_floats(harness: Harness, args: tuple) -> tuple[Callable[..., Any], list[
         for i, primal in zip(floats, primals, strict=True):
             given[i] = primal
         results = jax.tree.leaves(harness.fun(*jax.tree.unflatten(tree, given)))
-        kept = [r for r in results if _is_differentiable(r)]
+        kept = [r for r in results if is_differentiable(r)]
         if not kept:
             raise TypeError("it has no result that TensorFlow differentiates")
         return kept
 
-    return function, [leaves[i] for i in floats]
+    primals = [leaves[i] for i in floats]
+    results = jax.eval_shape(function, *primals)
+    return _Vjp(function, primals, [_cotangent(result) for result in results])
 
 
-def _vjp(function: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda primals, cotangents: jax.vjp(function, *primals)[1](cotangents)
-
-
-def _taped(converted: Callable[..., Any]) -> Callable[..., Any]:
-    def gradient(primals: list[tf.Tensor], cotangents: list[tf.Tensor]) -> Any:
-        with tf.GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(primals)
-            results = converted(*primals)
-        return tape.gradient(
-            results,
-            primals,
-            output_gradients=cotangents,
-            unconnected_gradients=tf.UnconnectedGradients.ZERO,
-        )
-
-    return gradient
-
-
-def _direction(result: Any) -> np.ndarray:
-    """A cotangent that differs from element to element."""
-    size = int(np.prod(result.shape))
-    return np.cos(np.arange(size)).reshape(result.shape).astype(result.dtype)
-
-
-def _cotangent(result: Any) -> tf.Tensor:
-    return _conjugate(tf.constant(_direction(result)))
-
-
-def _conjugate(tensor: tf.Tensor) -> tf.Tensor:
-    # TensorFlow's gradient with respect to a complex value is the conjugate of JAX's.
-    return tf.math.conj(tensor) if tensor.dtype.is_complex else tensor
-
-
-def _is_differentiable(leaf: Any) -> bool:
-    # A tape watches no float8.
-    return jnp.issubdtype(leaf.dtype, jnp.inexact) and leaf.dtype.name in _GRADIENT_ULPS
+def _cotangent(result: Any) -> np.ndarray:
+    # A real one would not tell a complex gradient from its conjugate.
+    turn = 1 + 0.5j if is_complex(result.dtype) else 1
+    return (direction(result) * turn).astype(result.dtype)
 
 
 # --- Batches ---------------------------------------------------------------------------------

@@ -5,9 +5,10 @@ reason why no public name serves.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from jax import export
 from jax._src import config as _jax_config
 from jax._src import source_info_util as _source_info_util
@@ -19,6 +20,7 @@ from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.tf2xla.python import xla as _tf_xla
 from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python import pywrap_tfe as _pywrap_tfe
+from tensorflow.python.compiler.xla.experimental import xla_sharding as _tf_xla_sharding
 from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.framework import func_graph as _tf_func_graph
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
@@ -197,3 +199,32 @@ def is_stateful_op(op: str) -> bool:
     """
     definition = _tf_op_def_registry.get(op)
     return definition is not None and bool(definition.is_stateful)
+
+
+def shardings_of(traced: Any) -> list[Any]:
+    """What jax.jit was told of the shardings of arguments and results of the traced function.
+
+    They are beside its jaxpr, and only a compiled function shows them by a public name.
+    """
+    return [*traced._params["in_shardings"], *traced._params["out_shardings"]]
+
+
+def hlo_sharding(sharding: Any, rank: int) -> Any:
+    """XLA's message for a jax.sharding.Sharding of an array of that rank.
+
+    Public names tell the part of each device for sizes that are known, and a batch may not be.
+    """
+    proto = sharding._to_xla_hlo_sharding(rank).to_proto()
+    return xla_data_pb2.OpSharding.FromString(proto.SerializeToString())
+
+
+def xla_sharding(tensor: Any, proto: Any, unspecified_dims: Sequence[int] = ()) -> Any:
+    """The tensor with an XlaSharding op behind it, which no public name makes."""
+    sharding = _tf_xla_sharding.Sharding(proto=proto)
+    dims = list(unspecified_dims)
+    return sharding.apply_to_tensor(tensor, use_sharding_op=True, unspecified_dims=dims)
+
+
+def tiled(tensor: Any, devices: np.ndarray) -> Any:
+    """As `xla_sharding`, over the devices in an array with the tensor's number of dimensions."""
+    return xla_sharding(tensor, _tf_xla_sharding.Sharding.tile(devices).proto)

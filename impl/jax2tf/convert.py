@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from jax2tf import arguments, dims, dtypes, gradients, native
 from jax2tf.large_constants import LargeConstants, Policy
-from jax2tf.lowering import Lowering, compiled, rules
+from jax2tf.lowering import Lowering, compiled, rules, sharding
 from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.trace import Trace, Tracer
 
@@ -100,6 +100,8 @@ def convert(
     name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
 
     def lower(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        if enable_xla and sharding.is_partitioned(trace):
+            sharding.refuse_eager(f"jax2tf.convert({name})")
         if options is not None:
             return _checked(
                 trace, tensors, name, polymorphic_checks, partial(native.lower, trace, options)

@@ -25,7 +25,7 @@ from jax.interpreters import mlir
 
 from jax2tf import compat, dims, dtypes, native_extremes
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
-from jax2tf.lowering import Lowering, compiled, rules
+from jax2tf.lowering import Lowering, compiled, rules, sharding
 from jax2tf.trace import Trace
 
 # Custom calls that every XLA runs or compiles away.
@@ -103,6 +103,7 @@ def lower(
 
 def _export(trace: Trace, options: Options) -> _Module:
     jaxpr = trace.jaxpr
+    sharding.refuse_programs_of_devices(trace)
     for value in trace.inner_constants():
         # Only those of the function itself become arguments of the op.
         if trace.large_constants.held(np.asarray(value)) is not None:

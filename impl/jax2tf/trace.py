@@ -94,20 +94,23 @@ class Trace:
         """The names of all primitives in the jaxpr, inner ones too."""
         return self.cached(
             "primitives",
-            lambda: frozenset(e.primitive.name for e in _equations(self.jaxpr.jaxpr, set())),
+            lambda: frozenset(e.primitive.name for e in self.equations()),
         )
 
     def inner_constants(self) -> list[Any]:
         """The arrays that jitted functions inside of the function capture."""
-        params = (p for e in _equations(self.jaxpr.jaxpr, set()) for p in e.params.values())
+        params = (p for e in self.equations() for p in e.params.values())
         leaves = jax.tree.leaves(list(params), is_leaf=_is_jaxpr)
         closed = (leaf for leaf in leaves if isinstance(leaf, jex_core.ClosedJaxpr))
         return [c for jaxpr in closed for c in jaxpr.consts if hasattr(c, "dtype")]
 
     def find(self, primitive: str) -> jex_core.JaxprEqn | None:
         """The first equation of a primitive of that name, in inner jaxprs too."""
-        equations = _equations(self.jaxpr.jaxpr, set())
-        return next((e for e in equations if e.primitive.name == primitive), None)
+        return next((e for e in self.equations() if e.primitive.name == primitive), None)
+
+    def equations(self) -> Iterator[jex_core.JaxprEqn]:
+        """All equations, those of an inner jaxpr once."""
+        return _equations(self.jaxpr.jaxpr, set())
 
 
 class Tracer:
@@ -169,7 +172,11 @@ class Tracer:
         assumed: dims.Assumptions,
     ) -> Trace:
         args, kwargs = jax.tree.unflatten(in_tree, avals)
-        trace = trace_of(self._jitted.trace(*args, **kwargs))
+        traced = self._jitted.trace(*args, **kwargs)
+        if self.is_jitted and any(map(is_sharded, compat.shardings_of(traced))):
+            # An equation that calls the function has its shardings, the function's jaxpr has not.
+            traced = jax.jit(lambda *a, **k: self._jitted(*a, **k)).trace(*args, **kwargs)
+        trace = trace_of(traced)
         return dataclasses.replace(
             trace,
             paths=tuple(leaf.path for leaf in leaves),
@@ -199,6 +206,12 @@ def trace_of(traced: jax.stages.Traced) -> Trace:
     """The trace that JAX's own `traced` stands for."""
     jaxpr = compat.without_references(traced.lojax.jaxpr)
     return Trace(jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
+
+
+def is_sharded(sharding: Any) -> bool:
+    """Whether a sharding that JAX keeps puts parts of an array on different devices."""
+    # What was not asked for is a value of a class of its own.
+    return not getattr(sharding, "is_fully_replicated", True)
 
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:

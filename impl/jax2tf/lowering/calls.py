@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf.lowering.rules import Context, register
+from jax2tf.lowering.sharding import constrained
 
 
 @register("jit", "pjit", takes_keys=True)
 def _jit(
-    ctx: Context, *args: tf.Tensor, jaxpr: jex_core.ClosedJaxpr, name: str, **_: Any
+    ctx: Context,
+    *args: tf.Tensor,
+    jaxpr: jex_core.ClosedJaxpr,
+    name: str,
+    in_shardings: Sequence[Any],
+    out_shardings: Sequence[Any],
+    **_: Any,
 ) -> list[tf.Tensor]:
-    # Shardings, layouts, donation and compiler options say where and how fast, not what.
-    return ctx.call(jaxpr, *args, name=name)
+    # Layouts, donation and compiler options say where and how fast, not what.
+    results = ctx.call(jaxpr, *constrained(ctx, args, in_shardings), name=name)
+    return constrained(ctx, results, out_shardings)
 
 
 @register("closed_call", "core_call", "core_closed_call", "eval_jaxpr", takes_keys=True)

@@ -1,0 +1,102 @@
+"""What full runs proved, on which versions: the contents of proved.json, made of results files."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from harnesses.engine.cells import GRADIENT_MODES, JAX_SIDE, MODE_NAMES
+from harnesses.harness import Harness
+from reports import gradients, results
+from reports.results import Row
+from reports.summary import Tally
+
+
+def with_proofs(
+    proved: Mapping[str, Any],
+    files: Sequence[Path],
+    harnesses: Sequence[Harness],
+    console: Console,
+) -> dict[str, Any]:
+    """`proved` with the full runs among the results files; a line about each file that is none."""
+    runs = list(proved.get("runs", []))
+    of_gradients = list(proved.get("gradients", []))
+    for file in files:
+        rows = list(results.read(file).values())
+        for run in gradients.runs_of(rows, harnesses):
+            of_gradients = _with_run(of_gradients, run)
+        for run, problem in full_runs(_without_gradients(rows), harnesses):
+            if problem:
+                console.print(
+                    f"{file} ({run['device']} {run['lowering']}) changes no versions: {problem}",
+                    soft_wrap=True,
+                )
+            else:
+                runs = _with_run(runs, run)
+    return {"runs": runs, "gradients": of_gradients}
+
+
+def _with_run(runs: Sequence[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The runs and another, which takes the place of one on the same line of versions."""
+    others = [other for other in runs if _proof_key(other) != _proof_key(run)]
+    return sorted([*others, run], key=_proof_key)
+
+
+def _without_gradients(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if row["mode"] not in GRADIENT_MODES]
+
+
+def full_runs(
+    rows: Sequence[Row], harnesses: Sequence[Harness]
+) -> list[tuple[dict[str, Any], str | None]]:
+    """What the rows prove, for each device and lowering, and why it is no proof if it is none."""
+    groups: dict[tuple[str, str], list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        groups[row["device"], row["lowering"]].append(row)
+    return [
+        (_run_of(device, lowering, members), _problem(lowering, members, harnesses))
+        for (device, lowering), members in sorted(groups.items())
+    ]
+
+
+def _run_of(device: str, lowering: str, rows: Sequence[Row]) -> dict[str, Any]:
+    tally = Tally(rows)
+    versions = {name: rows[0][name] for name in ("impl", "jax", "tensorflow", "python")}
+    return {
+        "device": device,
+        "lowering": lowering,
+        **versions,
+        "harnesses": len({row["harness"] for row in rows}),
+        "cells": tally.cells,
+        "passed": tally.outcomes["pass"],
+        "limited": tally.limited,
+    }
+
+
+def added_since(run: Mapping[str, Any], harnesses: Sequence[Harness]) -> int:
+    """How many more harnesses the run's version of JAX could run now."""
+    return sum(harness.runs_on(run["jax"]) for harness in harnesses) - run["harnesses"]
+
+
+def _problem(lowering: str, rows: Sequence[Row], harnesses: Sequence[Harness]) -> str | None:
+    modes = (JAX_SIDE,) if lowering == JAX_SIDE else MODE_NAMES
+    asked = {
+        (harness.name, mode)
+        for harness in harnesses
+        if harness.runs_on(rows[0]["jax"])
+        for mode in modes
+    }
+    missing = asked.difference((row["harness"], row["mode"]) for row in rows)
+    red = Tally(rows).red
+    if missing:
+        return f"{len(missing)} of {len(asked)} cells did not run"
+    return f"{red} cells are red" if red else None
+
+
+def _proof_key(run: Mapping[str, Any]) -> tuple[str, ...]:
+    lines = (".".join((run[name] or "").split(".")[:2]) for name in ("jax", "tensorflow"))
+    return (run["device"], run["lowering"], run.get("mode", ""), *lines)

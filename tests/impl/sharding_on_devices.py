@@ -1,0 +1,195 @@
+"""Partitioning over eight devices of a CPU: test_sharding.py runs this in a process that has them.
+
+TensorFlow partitions on TPUs alone, so what is looked at are the XlaSharding ops of a graph.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+import jax2tf
+from tests.impl.test_sharding import shardings_in
+
+P = PartitionSpec
+X = np.arange(32, dtype=np.float32).reshape(8, 4)
+
+
+@pytest.fixture(scope="module")
+def mesh():
+    assert jax.device_count() == 8
+    return jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Auto, AxisType.Auto))
+
+
+@pytest.fixture
+def on(mesh):
+    """on("data", None): a sharding over the mesh."""
+    return lambda *spec: NamedSharding(mesh, P(*spec))
+
+
+def graph_of(fun, *args, **options):
+    graph = tf.function(jax2tf.convert(fun, **options), autograph=False)
+    return graph.get_concrete_function(*map(tf.constant, args))
+
+
+def _sin(x):
+    return jnp.sin(x) @ x.T
+
+
+ROWS = "4,1,2 of 8, last replicated"
+BOTH = "4,2 of 8"
+COLUMNS = "1,2,4 of 4,2 transposed 1,0, last replicated"
+
+
+class TestJit:
+    def test_arguments_and_results(self, on):
+        f = jax.jit(_sin, in_shardings=on("data", None), out_shardings=on("data", "model"))
+        graph = graph_of(f, X)
+        assert shardings_in(graph) == [ROWS, BOTH]
+        np.testing.assert_allclose(graph(tf.constant(X)), jax.jit(_sin)(X), rtol=1e-6)
+
+    def test_order_of_devices(self, mesh):
+        turned = jax.sharding.Mesh(mesh.devices.T, ("model", "data"), axis_types=mesh.axis_types)
+        f = jax.jit(_sin, in_shardings=NamedSharding(turned, P("data", "model")))
+        assert shardings_in(graph_of(f, X)) == ["4,2 of 2,4 transposed 1,0"]
+
+    @pytest.mark.parametrize("spec", [(), (None, None)])
+    def test_nothing_where_all_is_replicated(self, on, spec):
+        f = jax.jit(_sin, in_shardings=on(*spec), out_shardings=on(*spec))
+        assert shardings_in(graph_of(f, X)) == []
+        np.testing.assert_allclose(jax2tf.convert(f)(X), f(X), rtol=1e-6)
+
+    def test_some_arguments(self, on):
+        f = jax.jit(lambda p, x: x @ p["w"], in_shardings=({"w": on(None, "model")}, None))
+        graph = tf.function(jax2tf.convert(f), autograph=False)
+        concrete = graph.get_concrete_function({"w": tf.ones([4, 2])}, tf.constant(X))
+        assert shardings_in(concrete) == [COLUMNS]
+
+    def test_inner_functions(self, on):
+        inner = jax.jit(_sin, in_shardings=on("data", None))
+        assert shardings_in(graph_of(lambda x: inner(x) + 1, X)) == [ROWS]
+
+    def test_batch_of_any_size(self, on):
+        f = jax.jit(lambda x: x + 1, in_shardings=on("data", None), out_shardings=on("data"))
+        graph = tf.function(
+            jax2tf.convert(f, polymorphic_shapes="4*b, _"),
+            autograph=False,
+            input_signature=[tf.TensorSpec([None, 4])],
+        )
+        assert shardings_in(graph.get_concrete_function()) == [ROWS, ROWS]
+        np.testing.assert_array_equal(graph(X), X + 1)
+
+    def test_compiled(self, on):
+        f = jax.jit(_sin, in_shardings=on("data", None), out_shardings=on("data", "model"))
+        compiled = tf.function(jax2tf.convert(f), autograph=False, jit_compile=True)
+        np.testing.assert_allclose(compiled(tf.constant(X)), f(X), rtol=1e-6)
+
+
+class TestConstraint:
+    def test_value(self, on):
+        def f(x):
+            return lax.with_sharding_constraint(x * 2, on("data", None)) + 1
+
+        graph = graph_of(f, X)
+        assert shardings_in(graph) == [ROWS]
+        np.testing.assert_array_equal(graph(tf.constant(X)), X * 2 + 1)
+
+    def test_dimensions_left_open(self, on):
+        def f(x):
+            return lax.with_sharding_constraint(x, on("data", P.UNCONSTRAINED))
+
+        assert shardings_in(graph_of(f, X)) == [f"{ROWS}, open [1]"]
+
+    def test_keys(self, on):
+        def f(data):
+            keys = lax.with_sharding_constraint(jax.random.wrap_key_data(data), on("data"))
+            return jax.random.key_data(keys)
+
+        data = np.arange(16, dtype=np.uint32).reshape(8, 2)
+        graph = graph_of(f, data)
+        assert shardings_in(graph) == [ROWS]
+        np.testing.assert_array_equal(graph(tf.constant(data)), data)
+
+    def test_reshard_on_an_explicit_mesh(self):
+        mesh = jax.make_mesh((8,), ("data",), axis_types=(AxisType.Explicit,))
+        graph = graph_of(lambda x: jax.reshard(x, NamedSharding(mesh, P("data"))) + 1, X)
+        assert shardings_in(graph) == ["8,1 of 8"]
+
+
+def test_gradients_are_sharded_as_their_arguments(on):
+    f = jax.jit(_sin, in_shardings=on("data", None), out_shardings=on("data", "model"))
+
+    @tf.function(autograph=False)
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = jax2tf.convert(f)(x)
+        return tape.gradient(y, x)
+
+    found = shardings_in(gradient.get_concrete_function(tf.constant(X)))
+    # The argument and its gradient; the result and its cotangent.
+    assert sorted(found) == [ROWS, ROWS, BOTH, BOTH]
+    expected = jax.grad(lambda x: _sin(x).sum())(X)
+    np.testing.assert_allclose(gradient(tf.constant(X)), expected, rtol=1e-5)
+
+
+class TestEager:
+    @pytest.mark.parametrize("kind", ["jit", "constraint"])
+    def test_refused(self, on, kind):
+        sharding = on("data", None)
+        functions = {
+            "jit": jax.jit(_sin, in_shardings=sharding),
+            "constraint": lambda x: lax.with_sharding_constraint(x, sharding),
+        }
+        with pytest.raises(jax2tf.ConversionError) as refusal:
+            jax2tf.convert(functions[kind])(X)
+        words = ("a value is sharded over the devices of a mesh", "call it inside a tf.function")
+        assert all(word in str(refusal.value) for word in words)
+
+    def test_without_xla_ops(self, on):
+        f = jax.jit(_sin, in_shardings=on("data", None))
+        assert shardings_in(graph_of(f, X, enable_xla=False)) == []
+        np.testing.assert_allclose(jax2tf.convert(f, enable_xla=False)(X), f(X), rtol=1e-6)
+
+
+def test_saved_model(on, tmp_path, without_jax):
+    f = jax.jit(_sin, in_shardings=on("data", None), out_shardings=on("data", "model"))
+    module = tf.Module()
+    converted = jax2tf.convert(f, with_gradient=False)
+    module.f = tf.function(converted, autograph=False, input_signature=[tf.TensorSpec([8, 4])])
+    tf.saved_model.save(module, tmp_path / "saved")
+    code = """
+    restored = tf.saved_model.load(sys.argv[1])
+    print(restored.f(tf.ones([8, 4])).shape)
+    functions = restored.f.concrete_functions[0].graph.as_graph_def().library.function
+    print(sum(n.op == "XlaSharding" for f in functions for n in f.node_def))
+    """
+    assert without_jax(code, tmp_path / "saved") == ["(8, 8)", "2"]
+
+
+@pytest.mark.parametrize("kind", ["arguments", "constraint"])
+def test_native_lowering_refuses(on, kind):
+    sharding = on("data", None)
+    functions = {
+        "arguments": jax.jit(_sin, in_shardings=sharding),
+        "constraint": lambda x: lax.with_sharding_constraint(x, sharding),
+    }
+    with pytest.raises(jax2tf.ConversionError, match=r"partitioned over 8 devices\. What to do: "):
+        graph_of(functions[kind], X, native_serialization=True)
+
+
+@pytest.mark.parametrize("options", [{}, {"enable_xla": False}, {"native_serialization": True}])
+def test_programs_of_each_device_are_refused(mesh, options):
+    def summed(x):
+        return lax.psum(x, "data")
+
+    mapped = jax.shard_map(summed, mesh=mesh, in_specs=P("data"), out_specs=P())
+    for f in (mapped, jax.pmap(jnp.sin)):
+        with pytest.raises(jax2tf.UnsupportedPrimitiveError) as refusal:
+            graph_of(f, X, **options)
+        assert refusal.value.primitive == "shard_map"
+        words = ("a program for each device of a mesh", "jit it with in_shardings")
+        assert all(word in str(refusal.value) for word in words)

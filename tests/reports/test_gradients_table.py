@@ -1,0 +1,104 @@
+"""The table of gradients: what it lists, and what counts as proof."""
+
+import json
+
+import pytest
+
+from limitations.ledger import load
+from reports import gradients, proofs, results, tables
+from tests.reports.rows import failure, row
+from tests.reports.test_tables import DATABASE, table_under
+
+LEDGER = """
+[[limitation]]
+primitive = "sin"
+harness = "sin_float32"
+modes = ["gradient"]
+expect = "mismatch"
+ulps = 300
+reason = "in another order"
+
+[[limitation]]
+primitive = "eigh"
+dtypes = ["float32"]
+modes = ["eager", "graph", "compiled", "gradient_compiled"]
+expect = "error"
+phase = "lower"
+exception = "TypeError"
+reason = "no kernel"
+"""
+
+MODE = "gradient_graph"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    (tmp_path / "linalg.toml").write_text(LEDGER)
+    return load(tmp_path)
+
+
+def whole_run(mode=MODE, **changed) -> list[dict]:
+    rows = [
+        row(h.name, mode=mode, primitive=h.primitive, family=h.family, **changed) for h in DATABASE
+    ]
+    rows[0] |= {"outcome": "inapplicable"}
+    rows[-1] |= {"outcome": "mismatch", "limitation": "linalg#1"}
+    return rows
+
+
+def test_limitations_of_gradients(ledger):
+    text = tables.table_files(DATABASE, ledger, {}, {})[gradients.TABLE]
+    rows = table_under(text, "What TensorFlow does not differentiate as JAX does")
+    assert [row[:3] + row[6:7] for row in rows] == [
+        ["eigh", "no kernel", "error", "eager, graph, compiled, gradient_compiled"],
+        ["sin", "in another order", "mismatch of at most 300 ULPs", "gradient"],
+    ]
+    assert "No full run was made yet." in text
+
+
+def test_other_tables_list_what_is_not_about_gradients_alone(ledger):
+    text = tables.table_files(DATABASE, ledger, {}, {})[tables.LIMITED_SUPPORT]
+    assert [row[0] for row in table_under(text, "Failures")] == ["eigh"]
+    assert "in another order" not in text
+
+
+def test_a_whole_run_is_shown_by_mode_and_family():
+    (run,) = gradients.runs_of(whole_run(), DATABASE)
+    text = tables.table_files(DATABASE, [], {}, {"gradients": [run]})[gradients.TABLE]
+    (proof, *_), families = (
+        [line.split(" | ") for line in part.splitlines() if line.startswith(start)]
+        for part, start in ((text, "| cpu"), (text.split("By family")[1], "| "))
+    )
+    assert proof[2:4] == [MODE, "0.12.0"]
+    assert [p.strip(" |") for p in proof[6:]] == ["5", "4", "3", "75.0%"]
+    assert [[f.strip(" |") for f in line] for line in families[2:4]] == [
+        ["elementwise", "2", "2", "1"],
+        ["linalg", "3", "2", "2"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows", [whole_run()[1:], [*whole_run()[:-1], failure("sin_bfloat16", mode=MODE)]]
+)
+def test_a_partial_or_red_run_proves_nothing(rows):
+    assert list(gradients.runs_of(rows, DATABASE)) == []
+
+
+def test_runs_of_gradients_are_kept_beside_the_others(
+    reports, write_results, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(tables, "all_harnesses", lambda jax_version: DATABASE)
+    monkeypatch.setattr(results, "RESULTS", tmp_path / "no results")
+    into = tmp_path / "tables"
+    for rows in (whole_run(), whole_run("gradient_eager"), whole_run(jax="0.12.1")):
+        path = write_results("gradients.jsonl", rows)
+        status, printed = reports("tables", "--into", into, "--results", path)
+        assert status == 0
+        assert "changes no versions" not in printed
+    proved = json.loads((into / "proved.json").read_text())
+    assert [(run["mode"], run["jax"]) for run in proved["gradients"]] == [
+        ("gradient_eager", "0.12.0"),
+        (MODE, "0.12.1"),
+    ]
+    assert proved["runs"] == []
+    assert proofs.full_runs([], DATABASE) == []
