@@ -38,18 +38,24 @@ def _pooled_dimensions(window: Window) -> list[int]:
 
 
 def _max_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
-    return _pool(ctx, x, window, tf.nn.max_pool2d, -math.inf)
+    # For a window of -inf alone the kernel gives the lowest finite number, which float32 has below
+    # all of the narrow dtypes: there it becomes infinite again.
+    pooled = _pool(ctx, tf.cast(x, _wide(x.dtype)), window, tf.nn.max_pool2d, -math.inf)
+    return tf.cast(pooled, x.dtype)
 
 
 def _min_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
-    return -_pool(ctx, -x, window, tf.nn.max_pool2d, -math.inf)
+    return -_max_pool(ctx, -x, window)
 
 
 def _sum_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
     """The mean of each window times its size; padding counts as zeros."""
-    wide = tf.float64 if x.dtype == tf.float64 else tf.float32
-    mean = _pool(ctx, tf.cast(x, wide), window, tf.nn.avg_pool2d, 0.0)
+    mean = _pool(ctx, tf.cast(x, _wide(x.dtype)), window, tf.nn.avg_pool2d, 0.0)
     return tf.cast(mean * float(math.prod(window.dimensions)), x.dtype)
+
+
+def _wide(dtype: tf.DType) -> tf.DType:
+    return tf.float64 if dtype == tf.float64 else tf.float32
 
 
 def _pool(
