@@ -71,6 +71,12 @@ def main(options: argparse.Namespace, console: Console) -> int:
     if options.program:
         chosen = [program for program in chosen if program.name in options.program]
     parts = {part: measure for part, measure in PARTS.items() if part in (options.part or PARTS)}
+    data = rendering.read_data("benchmarks", options.into)
+    section = data.get(options.device, {})
+    if not section and "jax" not in parts:
+        words = f"{options.into} has no figures of {options.device} to add to: leave out --part"
+        console.print(words, style="red", soft_wrap=True)
+        return 2
     adapter = Adapter(options.impl)
     measured: dict[str, list[Any]] = {part: [] for part in parts}
     with (
@@ -88,8 +94,6 @@ def main(options: argparse.Namespace, console: Console) -> int:
     for measurement in refused:
         words = f"{measurement.program}: {measurement.refused}"
         console.print(words, style="red", markup=False, soft_wrap=True)
-    data = rendering.read_data("benchmarks", options.into)
-    section = data.get(options.device, {})
     for part, measurements in measured.items():
         figures = _circumstances(options) | asdict(settings)
         figures |= {"programs": [asdict(m) for m in measurements]}

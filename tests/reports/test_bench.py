@@ -113,6 +113,12 @@ def test_a_part_that_is_measured_anew_leaves_the_other(quick_run, tmp_path):
     assert after == before
 
 
+def test_a_part_needs_figures_to_stand_beside(tmp_path, capsys):
+    assert _run(tmp_path, HANDWRITTEN, "mlp", part="no_xla") == 2
+    assert "has no figures of cpu to add to: leave out --part" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_table_says_what_it_was_made_on_and_what_upstream_had(quick_run):
     text = (quick_run[0] / "benchmarks.md").read_text()
     assert f"{HANDWRITTEN} (xla) on" in text

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from jax2tf.compat import xla_ops
+from jax2tf.lowering.conversions import INT4_CARRIER, carried
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
@@ -74,12 +75,15 @@ def _sort_by_keys(
 ) -> Sequence[tf.Tensor]:
     """Sorts stably by the last key, then by the one before it, and so on."""
     del is_stable
-    moved = [_to_last(x, dimension) for x in operands]
-    keys = [key for x in moved[:num_keys] for key in _sort_keys(x)]
+    keys = [_to_last(key, dimension) for x in operands[:num_keys] for key in _sort_keys(x)]
     order = _stable_order(keys[-1])
     for key in reversed(keys[:-1]):
         order = _take(order, _stable_order(_take(key, order)))
-    return [_from_last(_take(x, order), dimension) for x in moved]
+
+    def put_in_order(x: tf.Tensor) -> tf.Tensor:
+        return _from_last(_take(_to_last(x, dimension), order), dimension)
+
+    return [carried(INT4_CARRIER, put_in_order, x) for x in operands]
 
 
 def _sort_keys(x: tf.Tensor) -> list[tf.Tensor]:
