@@ -169,6 +169,17 @@ for name, algorithm in _ALGORITHMS.items():
             dtype=dtype,
             params={"algorithm": name},
         )
+# Which dimension a block of threefry fills depends on the shape.
+for shape in [(), (1,), (4,), (2, 3), (5, 3), (3, 5), (3, 3), (3, 4, 2), (3, 0)]:
+    for dtype in (np.uint8, np.uint32, np.uint64):
+        define(
+            "rng_bit_generator",
+            f"three_fry_{'x'.join(map(str, shape)) or 'scalar'}",
+            lambda k, s=shape, d=dtype: jax.lax.rng_bit_generator(k, s, d, 1),
+            [_RBG],
+            dtype=dtype,
+            params={"shape": shape},
+        )
 define(
     "rng_bit_generator",
     "twice",

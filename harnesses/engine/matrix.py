@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harnesses.engine import results, retirement
-from harnesses.engine.adapter import check_exists
+from harnesses.engine.adapter import DEFAULT_LOWERINGS, check_exists
 from harnesses.engine.cells import JAX_SIDE, TRANSFORMED_MODES, Cell
 from harnesses.engine.judge import INAPPLICABLE, Judge
 from harnesses.engine.options import selection
@@ -157,6 +157,8 @@ class Matrix:
         name = self.selection.device[0] + ("-jax" if self.impl is None else "")
         if self.selection.direction == CALL_TF:
             name += f"-{CALL_TF}"
+        if set(self.selection.lowering) - set(DEFAULT_LOWERINGS):
+            name = "-".join((name, *self.selection.lowering))
         # A part of the matrix does not replace the rows of the whole.
         whole = self.selection.is_full and len(self.rows) == len(self.cells)
         folder = results.FOLDER if whole else results.FOLDER / "parts"

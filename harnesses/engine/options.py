@@ -39,7 +39,7 @@ def add_options(add: Callable[..., Any]) -> None:
     add("--shard", type=_shard, metavar="I/N", help="part I of N of the harnesses, from 1/N")
     add("--impl", default=DEFAULT_IMPLEMENTATION, metavar="MODULE", help="module that is judged")
     add("--ledger", metavar="FOLDER", help="its limitations (default: those of jax2tf)")
-    add("--results", metavar="FILE", help="where rows go (default: reports/results/DEVICE.jsonl)")
+    add("--results", metavar="FILE", help="where rows go (default: reports/results/DEVICE*.jsonl)")
     add("--cell-timeout", type=float, default=120, metavar="SECONDS", help="ends a cell that hangs")
     add("--worker-memory", type=float, default=3, metavar="GIB", help="replaces a larger worker")
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harnesses.engine.results import read
+from harnesses.engine.results import FOLDER, read
 
 
 def _run_one(matrix, *, mode="eager"):
@@ -70,7 +70,7 @@ def test_phases_of_exceptions(matrix, fake, mode, phase, exception, message):
     assert problem.startswith(f"error in phase {phase}: {exception}: ")
 
 
-@pytest.mark.parametrize("mode", ["graph", "compiled", "gradient", "poly"])
+@pytest.mark.parametrize("mode", ["graph", "compiled", "gradient_graph", "poly"])
 def test_ops_of_xla_where_they_are_forbidden(matrix, mode):
     options = ("--name=reduce_precision_exponent_5_mantissa_10_float32", f"--mode={mode}")
     row, _ = _run_one(matrix("ignoring", *options, "--lowering=no_xla"), mode=mode)
@@ -117,6 +117,20 @@ def test_declared_failure_that_passes(matrix):
         f"passes: calls#1: {declares} all 1 cells that it matches pass, such as "
         "jit_float32-cpu-xla-eager; delete it"
     ]
+
+
+@pytest.mark.parametrize(
+    ("lowerings", "name"),
+    [
+        ((), "cpu"),
+        (("xla",), "cpu"),
+        (("no_xla",), "cpu-no_xla"),
+        (("xla", "no_xla"), "cpu-xla-no_xla"),
+    ],
+)
+def test_results_of_other_lowerings_stand_beside(matrix, lowerings, name):
+    run = matrix("right", "--name=jit_float32", *(f"--lowering={each}" for each in lowerings))
+    assert run._default_results() == FOLDER / "parts" / f"{name}.jsonl"
 
 
 def test_run_without_cells(matrix):

@@ -8,6 +8,7 @@ for each shape and becomes one TensorFlow function, called.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -86,26 +87,60 @@ def _rng_bit_generator(
 
 
 @register("rng_bit_generator", op_sets=(NO_XLA,))
-def _philox(
+def _rng_bits_without_xla(
     ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
 ) -> list[tf.Tensor]:
-    if _TF_ALGORITHM[int(algorithm)] != _PHILOX:
-        raise ctx.unsupported(
-            "XLA's threefry generator has no standard TensorFlow op",
-            "use keys of impl='threefry2x32' or 'rbg', or convert with enable_xla=True",
-            algorithm=algorithm,
-        )
+    generate = {_PHILOX: _philox, _THREEFRY: _threefry}[_TF_ALGORITHM[int(algorithm)]]
     state = _state_of(key)
-    drawn = _drawn_dtype(dtype)
+    bits, steps = generate(ctx, state, shape, _drawn_dtype(dtype))
+    new_state = tf.stack([state[0], state[1] + tf.cast(steps, tf.uint64)])
+    return [_key_of(new_state, key), tf.cast(bits, dtypes.to_tf(dtype))]
+
+
+def _philox(
+    ctx: Context, state: tf.Tensor, shape: Sequence[Any], drawn: tf.DType
+) -> tuple[tf.Tensor, Any]:
+    """Random bits, and by how much the counter went on."""
     size = tf.convert_to_tensor(ctx.shape(shape), tf.int32)
     # The counter's high half is the key: seen on XLA's CPU backend, bit for bit.
     bits = tf.raw_ops.StatelessRandomUniformFullIntV2(
         shape=size, key=state[:1], counter=tf.stack([state[1], state[0]]), alg=_PHILOX, dtype=drawn
     )
     # Each step of the counter gives 128 bits.
-    steps = -(-tf.reduce_prod(tf.cast(size, tf.int64)) * drawn.size // 16)
-    new_state = tf.stack([state[0], state[1] + tf.cast(steps, tf.uint64)])
-    return [_key_of(new_state, key), tf.cast(bits, dtypes.to_tf(dtype))]
+    return bits, -(-tf.reduce_prod(tf.cast(size, tf.int64)) * drawn.size // 16)
+
+
+def _threefry(
+    ctx: Context, state: tf.Tensor, shape: Sequence[Any], drawn: tf.DType
+) -> tuple[tf.Tensor, Any]:
+    """As `_philox`; which count is drawn for which element is seen on XLA's CPU backend.
+
+    A block gives the two halves of 64 bits, or two neighbours along one axis: the first of even
+    size, or else the first of the largest.
+    """
+    if not all(isinstance(size, int) for size in shape):
+        raise ctx.unsupported(
+            "its bits depend on whether a dimension of unknown size is even",
+            "use keys of impl='threefry2x32' or 'rbg', or convert with enable_xla=True",
+            shape=shape,
+        )
+    halves, axis = list(shape), None
+    if drawn == tf.uint32 and shape:
+        even = [d for d, size in enumerate(shape) if size % 2 == 0]
+        axis = even[0] if even else max(range(len(shape)), key=shape.__getitem__)
+        halves[axis] = -(-shape[axis] // 2)
+    steps = math.prod(halves)
+    counts = tf.bitcast(state[1] + tf.cast(tf.range(steps), tf.uint64), tf.uint32)
+    keys = tf.bitcast(state[0], tf.uint32)
+    operands = (keys[0], keys[1], counts[:, 0], counts[:, 1])
+    pairs = ctx.function("threefry2x32", _threefry_block, *operands, any_shape=True)
+    if drawn == tf.uint64:
+        return tf.reshape(tf.bitcast(tf.stack(pairs, -1), tf.uint64), shape), steps
+    if axis is None:
+        return tf.reshape(pairs[0], ()), steps
+    both = tf.stack([tf.reshape(half, halves) for half in pairs], axis + 1)
+    doubled = [*halves[:axis], 2 * halves[axis], *halves[axis + 1 :]]
+    return tf.slice(tf.reshape(both, doubled), [0] * len(shape), shape), steps
 
 
 def _state_of(key: tf.Tensor) -> tf.Tensor:
