@@ -228,3 +228,33 @@ def test_random_numbers_of_polymorphic_shapes(draw, impl, enable_xla):
     for size in (1, 4):
         x = np.full((size, 3), 0.5, "float32")
         np.testing.assert_allclose(converted(data, x), jax.jit(fun)(data, x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("strides", "padding", "dilations"),
+    [(1, "VALID", (1, 1)), (2, "VALID", (1, 2)), (2, [(1, -1)], (2, 1)), (1, "SAME", (1, 1))],
+)
+def test_a_convolution_of_what_no_window_fits_is_empty(
+    strides, padding, dilations, mode, enable_xla
+):
+    def fun(x):
+        return jax.lax.conv_general_dilated(
+            x,
+            jnp.arange(1.0, 4.0).reshape(3, 1, 1),
+            (strides,),
+            padding,
+            lhs_dilation=dilations[:1],
+            rhs_dilation=dilations[1:],
+            dimension_numbers=("NWC", "WIO", "NWC"),
+        )
+
+    converted = jax2tf.convert(fun, polymorphic_shapes="b, w, _", enable_xla=enable_xla)
+    signature = [unknown(None, None, 1)]
+    graph = tf.function(converted, autograph=False, input_signature=signature, **MODES[mode])
+    for width in (1, 2, 3, 6):
+        x = np.arange(2 * width, dtype=np.float32).reshape(2, width, 1)
+        for function in (graph, converted):
+            actual, expected = np.asarray(function(x)), np.asarray(jax.jit(fun)(x))
+            np.testing.assert_allclose(actual, expected, strict=True)

@@ -107,8 +107,27 @@ def _conv_general_dilated(
         return cast(tf.zeros(ctx.shape(out_aval.shape), tf.int8), ctx.out)
     compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
     convolve = _complex if compute.is_complex else _real
+    wanted, conv = conv.out_shape, _with_a_window(conv)
     out = convolve(ctx, _transposed(lhs, lhs_order), _transposed(rhs, rhs_order), conv, compute)
+    if conv.out_shape != wanted:
+        out = tf.slice(out, [0] * len(wanted), ctx.shape(wanted))
     return _transposed(cast(out, ctx.out), _inverse(out_order))
+
+
+def _with_a_window(conv: _Conv) -> _Conv:
+    """The convolution with padding until at least one window fits, where none may fit.
+
+    JAX's result is empty then; TensorFlow's ops refuse such an input.
+    """
+    padding, out_shape = list(conv.padding), list(conv.out_shape)
+    for i, window in enumerate(conv.window):
+        # JAX gives back what it knows to be at least one.
+        out_shape[i + 1] = jax.core.max_dim(conv.out_shape[i + 1], 1)
+        if out_shape[i + 1] != conv.out_shape[i + 1]:
+            low, high = conv.padding[i]
+            given = (conv.lhs_shape[i + 1] - 1) * conv.lhs_dilation[i] + 1 + low + high
+            padding[i] = (low, high + jax.core.max_dim(window - given, 0))
+    return dataclasses.replace(conv, padding=tuple(padding), out_shape=tuple(out_shape))
 
 
 def _complex(

@@ -49,11 +49,14 @@ def _of_two(left: st.SearchStrategy[str], right: st.SearchStrategy[str]) -> Any:
         st.builds("({} * {})".format, left, right),
         st.builds("floordiv({}, {})".format, left, divisors),
         st.builds("mod({}, {})".format, left, divisors),
+        # Division of what may be negative is where conventions differ.
+        st.builds("floordiv({} - {}, {})".format, left, right, divisors),
+        st.builds("mod({} - {}, {})".format, left, right, divisors),
         st.builds("max({}, {})".format, left, right),
         st.builds("min({}, {})".format, left, right),
     )
 
 
-ATOMS = st.one_of(st.sampled_from(NAMES), st.integers(0, 9).map(str))
+ATOMS = st.one_of(st.sampled_from(NAMES), st.sampled_from(NAMES), st.integers(0, 9).map(str))
 EXPRESSIONS = st.recursive(ATOMS, lambda inner: _of_two(inner, inner), max_leaves=5)
 COMPARISONS = ("==", ">=", "<=")

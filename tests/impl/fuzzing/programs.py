@@ -181,7 +181,8 @@ def _with_dimensions(draw: Draw, rank: int) -> Step | None:
                 lambda x: jnp.arange(x.shape[axis]) - x.shape[axis] // 2,
                 lambda x: jnp.array(x.shape) * 3,
                 lambda x: jnp.full((x.shape[axis] + 2, 2), x.shape[axis]),
-                lambda x: x + (x.shape[axis] - 7) // 3 + (x.shape[axis] - 7) % 3,
+                lambda x: x + (x.shape[axis] - 7) // 3,
+                lambda x: x + (x.shape[axis] - 7) % 3,
                 lambda x: jnp.broadcast_to(x, (x.shape[axis], *x.shape)),
                 lambda x: x + jnp.int32(jax.core.max_dim(x.shape[axis], 3)),
             ]

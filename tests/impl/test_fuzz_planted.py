@@ -1,0 +1,110 @@
+"""Bugs planted into the implementation are found by the property tests, soon."""
+
+from __future__ import annotations
+
+import hypothesis
+import pytest
+import tensorflow as tf
+from hypothesis import strategies as st
+
+from jax2tf.dims import checks, expressions, solving
+from jax2tf.lowering import rules
+from tests.impl.fuzzing.expressions import EXPRESSIONS, VALUES
+from tests.impl.fuzzing.programs import SIZES, programs
+from tests.impl.fuzzing.specs import systems
+from tests.impl.test_fuzz_arithmetic import a_dimension_evaluates_as_integers_do
+from tests.impl.test_fuzz_programs import a_program_gives_what_jax_gives
+from tests.impl.test_fuzz_specs import a_system_is_solved_rightly
+
+EXAMPLES = 2000
+
+
+def is_found(fuzzed: st.SearchStrategy, prop) -> bool:
+    """Whether the property fails for one of the examples."""
+
+    @hypothesis.settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[hypothesis.Phase.generate],
+        suppress_health_check=list(hypothesis.HealthCheck),
+        report_multiple_bugs=False,
+    )
+    @hypothesis.given(fuzzed)
+    def run(example):
+        prop(*example)
+
+    try:
+        run()
+    # A swapped dimension may also be more than an op can bear.
+    except (AssertionError, tf.errors.InvalidArgumentError):
+        return True
+    return False
+
+
+ARITHMETIC = st.tuples(EXPRESSIONS, VALUES), a_dimension_evaluates_as_integers_do
+SYSTEMS = st.tuples(systems()), a_system_is_solved_rightly
+PROGRAMS = (
+    st.tuples(programs(max_steps=3), SIZES),
+    lambda program, sizes: a_program_gives_what_jax_gives(program, sizes, ["eager"]),
+)
+
+
+def truncated(a, b):
+    return int(a / b)
+
+
+def drop_constraints(patch):
+    real = checks.check
+    patch(
+        "jax2tf.dims.check",
+        lambda solution, assumptions, *args, **options: real(
+            solution, type(assumptions)((), assumptions.definitions), *args, **options
+        ),
+    )
+
+
+def drop_equations(patch):
+    real = checks._assumptions
+    patch(
+        "jax2tf.dims.checks._assumptions",
+        lambda solution, *args: (a for a in real(solution, *args) if "should be " not in a.words),
+    )
+
+
+def swap_sizes(patch):
+    real = solving._actual_size
+    patch(
+        "jax2tf.dims.solving._actual_size",
+        lambda tensor, axis: real(tensor, len(tensor.shape) - 1 - axis),
+    )
+
+
+def wrong_sign(patch):
+    patch("jax2tf.dims.expressions.FUNCTIONS", expressions.FUNCTIONS | {"floordiv": truncated})
+
+
+def swap_dimensions(patch):
+    """Shapes of two dimensions and more, as TensorFlow takes them, end in the wrong order."""
+    real = rules.Context.shape
+    patch(
+        "jax2tf.lowering.rules.Context.shape",
+        lambda self, shape: real(self, [*shape[:-2], *reversed(shape[-2:])]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("plant", "fuzzer"),
+    [
+        (wrong_sign, ARITHMETIC),
+        (drop_constraints, SYSTEMS),
+        (drop_equations, SYSTEMS),
+        (swap_sizes, SYSTEMS),
+        (wrong_sign, PROGRAMS),
+        (swap_dimensions, PROGRAMS),
+    ],
+)
+def test_a_planted_bug_is_found(plant, fuzzer, monkeypatch):
+    plant(monkeypatch.setattr)
+    assert is_found(*fuzzer)
