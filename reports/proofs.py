@@ -9,9 +9,10 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine.cells import GRADIENT_MODES, JAX_SIDE, MODE_NAMES
+from harnesses.engine.cells import JAX_SIDE, MODE_NAMES
 from harnesses.harness import Harness
-from reports import gradients, results
+from reports import results
+from reports.columns import COLUMNS, without_columns
 from reports.results import Row
 from reports.summary import Tally
 
@@ -24,12 +25,13 @@ def with_proofs(
 ) -> dict[str, Any]:
     """`proved` with the full runs among the results files; a line about each file that is none."""
     runs = list(proved.get("runs", []))
-    of_gradients = list(proved.get("gradients", []))
+    of_columns = {column.name: list(proved.get(column.name, [])) for column in COLUMNS}
     for file in files:
         rows = list(results.read(file).values())
-        for run in gradients.runs_of(rows, harnesses):
-            of_gradients = _with_run(of_gradients, run)
-        for run, problem in full_runs(_without_gradients(rows), harnesses):
+        for column in COLUMNS:
+            for run in column.runs_of(rows, harnesses):
+                of_columns[column.name] = _with_run(of_columns[column.name], run)
+        for run, problem in full_runs(without_columns(rows), harnesses):
             if problem:
                 console.print(
                     f"{file} ({run['device']} {run['lowering']}) changes no versions: {problem}",
@@ -37,17 +39,13 @@ def with_proofs(
                 )
             else:
                 runs = _with_run(runs, run)
-    return {"runs": runs, "gradients": of_gradients}
+    return {"runs": runs, **of_columns}
 
 
 def _with_run(runs: Sequence[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
     """The runs and another, which takes the place of one on the same line of versions."""
     others = [other for other in runs if _proof_key(other) != _proof_key(run)]
     return sorted([*others, run], key=_proof_key)
-
-
-def _without_gradients(rows: Sequence[Row]) -> list[Row]:
-    return [row for row in rows if row["mode"] not in GRADIENT_MODES]
 
 
 def full_runs(

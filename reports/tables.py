@@ -4,6 +4,7 @@
 - primitives_with_limited_support.md: what the lowering to TensorFlow does not do, or not exactly.
 - no_xla_limitations.md: what of that holds without XLA ops.
 - gradients.md: the same for derivatives.
+- shape_polymorphism.md: the same for batches of unknown size.
 
 They are the same on every version of Python, JAX and TensorFlow: a limitation that holds for some
 versions alone stands in them with that condition. On which versions the whole matrix was run, and
@@ -39,8 +40,9 @@ from harnesses.harness import (
     all_harnesses,
 )
 from limitations.ledger import Limitation, load, load_uncovered
-from reports import gradients, proofs, rendering, results
+from reports import proofs, rendering, results
 from reports.benchmarks import benchmark_files, memory_files
+from reports.columns import COLUMNS, is_about_columns
 from reports.results import Row
 
 COVERAGE = "jax_primitives_coverage.md"
@@ -118,7 +120,7 @@ def table_files(
     runs = proved.get("runs", [])
     jax_side = [limitation for limitation in limitations if limitation.side == JAX_SIDE]
     ours = [limitation for limitation in limitations if limitation.side != JAX_SIDE]
-    own_side = [limitation for limitation in ours if not gradients.is_about_gradients(limitation)]
+    own_side = [limitation for limitation in ours if not is_about_columns(limitation)]
     failures = [limitation for limitation in own_side if limitation.expect != "mismatch"]
     differences = [limitation for limitation in own_side if limitation.expect == "mismatch"]
     without_xla = [
@@ -131,6 +133,7 @@ def table_files(
         "groups": _legend(),
         "harnesses": len(harnesses),
     }
+    of_columns = {column.name: proved.get(column.name, []) for column in COLUMNS}
     devices = {run["device"] for run in runs} or {"cpu"}
     return {
         COVERAGE: rendering.render(
@@ -153,16 +156,16 @@ def table_files(
             shared=view.rows([entry for entry in without_xla if entry not in alone]),
             **common | {"runs": [run for run in shown if run["lowering"] == "no_xla"]},
         ),
-        gradients.TABLE: rendering.render(
-            gradients.TABLE,
-            limited=view.rows([entry for entry in ours if gradients.speaks_of_gradients(entry)]),
-            gradients=proved.get("gradients", []),
-            **common,
-        ),
-        "proved.json": json.dumps(
-            {"runs": runs, "gradients": proved.get("gradients", [])}, indent=1
-        )
-        + "\n",
+        **{
+            column.table: rendering.render(
+                column.table,
+                limited=view.rows([entry for entry in ours if column.is_spoken_of(entry)]),
+                column=of_columns[column.name],
+                **common,
+            )
+            for column in COLUMNS
+        },
+        "proved.json": json.dumps({"runs": runs, **of_columns}, indent=1) + "\n",
     }
 
 

@@ -15,7 +15,8 @@ MODE_NAMES = ("eager", "graph", "compiled")
 # is slow, a run has to name.
 GRADIENT, SAVED_GRADIENT = "gradient", "gradient_saved"
 GRADIENT_MODES = ("gradient_eager", "gradient_graph", "gradient_compiled")
-TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, "poly")
+POLY = "poly"
+TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY)
 # How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
 # "call_tf".
 CALL_TF_MODES = ("op_by_op", "jit", "grad", "jvp", "vmap")

@@ -20,7 +20,7 @@ import numpy as np
 import tensorflow as tf
 
 from harnesses.engine import derivatives, modes
-from harnesses.engine.cells import GRADIENT, GRADIENT_MODES, SAVED_GRADIENT, Cell
+from harnesses.engine.cells import GRADIENT, GRADIENT_MODES, POLY, SAVED_GRADIENT, Cell
 from harnesses.engine.compare import Comparison, compare
 from harnesses.engine.derivatives import direction, is_differentiable
 from harnesses.engine.judge import Inapplicable, Judge, phase
@@ -138,7 +138,7 @@ class PolyJudge(Judge):
 
 JUDGES: Mapping[str, type[Judge]] = {
     **dict.fromkeys(_MODES, GradientJudge),
-    "poly": PolyJudge,
+    POLY: PolyJudge,
 }
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from harnesses.harness import ALL, FLOATS, Harness, all_harnesses
 from limitations.ledger import load, load_uncovered
-from reports import gradients, rendering, results, tables
+from reports import rendering, results, tables
+from reports.columns import COLUMNS
 from tests.reports.rows import failure, row
 
 
@@ -277,7 +278,8 @@ def full_run(**changed) -> list[dict]:
 def test_written_tables_are_current(reports, made_up):
     status, printed = reports("tables", "--into", made_up)
     assert status == 0
-    names = (tables.COVERAGE, tables.LIMITED_SUPPORT, tables.NO_XLA_LIMITATIONS, gradients.TABLE)
+    names = (tables.COVERAGE, tables.LIMITED_SUPPORT, tables.NO_XLA_LIMITATIONS)
+    names += tuple(column.table for column in COLUMNS)
     for name in (*names, "proved.json"):
         assert f"wrote {made_up / name}" in printed
     assert reports("tables", "--check", "--into", made_up) == (0, "")
@@ -299,7 +301,7 @@ def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up
 def test_missing_tables_are_stale(reports, made_up):
     status, printed = reports("tables", "--check", "--into", made_up)
     assert status == 1
-    assert printed.count("is stale") == 5
+    assert printed.count("is stale") == 4 + len(COLUMNS)
 
 
 def test_stale_benchmarks_are_named_too(reports, made_up):
@@ -383,7 +385,10 @@ def test_a_partial_or_red_run_proves_nothing(reports, made_up, write_results, ro
     status, printed = reports("tables", "--into", made_up, "--results", path)
     assert status == 0
     assert f"cpu.jsonl (cpu xla) changes no versions: {problem}" in printed
-    assert json.loads((made_up / "proved.json").read_text()) == {"runs": [], "gradients": []}
+    assert json.loads((made_up / "proved.json").read_text()) == {
+        "runs": [],
+        **{column.name: [] for column in COLUMNS},
+    }
 
 
 # --- The real ones --------------------------------------------------------------------------
@@ -398,6 +403,6 @@ def test_every_link_of_the_real_tables_leads_somewhere():
         tables.COVERAGE,
         tables.LIMITED_SUPPORT,
         tables.NO_XLA_LIMITATIONS,
-        gradients.TABLE,
+        *(column.table for column in COLUMNS),
     }
     assert [p for p in paths if p.name not in own and not p.exists()] == []

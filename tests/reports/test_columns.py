@@ -1,11 +1,12 @@
-"""The table of gradients: what it lists, and what counts as proof."""
+"""The tables of transformed harnesses: what they list, and what counts as proof."""
 
 import json
 
 import pytest
 
 from limitations.ledger import load
-from reports import gradients, proofs, results, tables
+from reports import proofs, results, tables
+from reports.columns import COLUMNS, GRADIENTS, SHAPE_POLYMORPHISM
 from tests.reports.rows import failure, row
 from tests.reports.test_tables import DATABASE, table_under
 
@@ -21,7 +22,7 @@ reason = "in another order"
 [[limitation]]
 primitive = "eigh"
 dtypes = ["float32"]
-modes = ["eager", "graph", "compiled", "gradient_compiled"]
+modes = ["eager", "graph", "compiled", "gradient_compiled", "poly"]
 expect = "error"
 phase = "lower"
 exception = "TypeError"
@@ -47,10 +48,10 @@ def whole_run(mode=MODE, **changed) -> list[dict]:
 
 
 def test_limitations_of_gradients(ledger):
-    text = tables.table_files(DATABASE, ledger, {}, {})[gradients.TABLE]
+    text = tables.table_files(DATABASE, ledger, {}, {})[GRADIENTS.table]
     rows = table_under(text, "What TensorFlow does not differentiate as JAX does")
     assert [row[:3] + row[6:7] for row in rows] == [
-        ["eigh", "no kernel", "error", "eager, graph, compiled, gradient_compiled"],
+        ["eigh", "no kernel", "error", "eager, graph, compiled, gradient_compiled, poly"],
         ["sin", "in another order", "mismatch of at most 300 ULPs", "gradient"],
     ]
     assert "No full run was made yet." in text
@@ -62,14 +63,22 @@ def test_other_tables_list_what_is_not_about_gradients_alone(ledger):
     assert "in another order" not in text
 
 
-def test_a_whole_run_is_shown_by_mode_and_family():
-    (run,) = gradients.runs_of(whole_run(), DATABASE)
-    text = tables.table_files(DATABASE, [], {}, {"gradients": [run]})[gradients.TABLE]
+def test_limitations_of_polymorphic_batches(ledger):
+    text = tables.table_files(DATABASE, ledger, {}, {})[SHAPE_POLYMORPHISM.table]
+    rows = table_under(text, "What one graph for every batch does not give as JAX does")
+    assert [row[:3] for row in rows] == [["eigh", "no kernel", "error"]]
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+def test_a_whole_run_is_shown_by_mode_and_family(column):
+    mode = column.modes[0]
+    (run,) = column.runs_of(whole_run(mode), DATABASE)
+    text = tables.table_files(DATABASE, [], {}, {column.name: [run]})[column.table]
     (proof, *_), families = (
         [line.split(" | ") for line in part.splitlines() if line.startswith(start)]
         for part, start in ((text, "| cpu"), (text.split("By family")[1], "| "))
     )
-    assert proof[2:4] == [MODE, "0.12.0"]
+    assert proof[2:4] == [mode, "0.12.0"]
     assert [p.strip(" |") for p in proof[6:]] == ["5", "4", "3", "75.0%"]
     assert [[f.strip(" |") for f in line] for line in families[2:4]] == [
         ["elementwise", "2", "2", "1"],
@@ -81,7 +90,7 @@ def test_a_whole_run_is_shown_by_mode_and_family():
     "rows", [whole_run()[1:], [*whole_run()[:-1], failure("sin_bfloat16", mode=MODE)]]
 )
 def test_a_partial_or_red_run_proves_nothing(rows):
-    assert list(gradients.runs_of(rows, DATABASE)) == []
+    assert list(GRADIENTS.runs_of(rows, DATABASE)) == []
 
 
 def test_runs_of_gradients_are_kept_beside_the_others(
@@ -90,7 +99,12 @@ def test_runs_of_gradients_are_kept_beside_the_others(
     monkeypatch.setattr(tables, "all_harnesses", lambda jax_version: DATABASE)
     monkeypatch.setattr(results, "RESULTS", tmp_path / "no results")
     into = tmp_path / "tables"
-    for rows in (whole_run(), whole_run("gradient_eager"), whole_run(jax="0.12.1")):
+    for rows in (
+        whole_run(),
+        whole_run("gradient_eager"),
+        whole_run("poly"),
+        whole_run(jax="0.12.1"),
+    ):
         path = write_results("gradients.jsonl", rows)
         status, printed = reports("tables", "--into", into, "--results", path)
         assert status == 0
@@ -100,5 +114,6 @@ def test_runs_of_gradients_are_kept_beside_the_others(
         ("gradient_eager", "0.12.0"),
         (MODE, "0.12.1"),
     ]
+    assert [run["mode"] for run in proved["shape_polymorphism"]] == ["poly"]
     assert proved["runs"] == []
     assert proofs.full_runs([], DATABASE) == []

@@ -1,0 +1,93 @@
+"""The tables of columns beside the matrix: harnesses transformed, in modes that a run has to name.
+
+    gradients.md            their vjp, by TensorFlow's tape
+    shape_polymorphism.md   their vmap, converted with a polymorphic batch
+
+A table is made of those limitations that speak of the column's modes, and of what full runs in
+these modes saw, which proved.json keeps: by mode and versions, and by family for the latest.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harnesses.engine.cells import GRADIENT, GRADIENT_MODES, POLY, SAVED_GRADIENT
+from harnesses.harness import Harness
+from limitations.ledger import Limitation
+from reports.results import Row
+from reports.summary import Tally
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the matrix.
+
+    Attributes:
+      name: of its runs in proved.json.
+      modes: those of its cells, each run whole.
+      others: what limitations may also say for them.
+    """
+
+    name: str
+    modes: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    @property
+    def table(self) -> str:
+        """The name of the table's file."""
+        return f"{self.name}.md"
+
+    def is_spoken_of(self, limitation: Limitation) -> bool:
+        """Whether a limitation speaks of the column, among others."""
+        return not {*self.modes, *self.others}.isdisjoint(limitation.modes)
+
+    def runs_of(self, rows: Sequence[Row], harnesses: Sequence[Harness]) -> Iterable[dict]:
+        """What the rows prove: a run for each device, lowering and mode that is whole, not red."""
+        groups: dict[tuple[str, ...], list[Row]] = collections.defaultdict(list)
+        for row in rows:
+            if row["mode"] in self.modes:
+                groups[row["device"], row["lowering"], row["mode"]].append(row)
+        for (device, lowering, mode), members in sorted(groups.items()):
+            asked = {harness.name for harness in harnesses if harness.runs_on(members[0]["jax"])}
+            if asked <= {row["harness"] for row in members} and not Tally(members).red:
+                yield _run_of(device, lowering, mode, members)
+
+
+GRADIENTS = Column("gradients", GRADIENT_MODES, (GRADIENT, SAVED_GRADIENT))
+SHAPE_POLYMORPHISM = Column("shape_polymorphism", (POLY,))
+COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM)
+
+_MODES = frozenset().union(*(column.modes + column.others for column in COLUMNS))
+
+
+def is_about_columns(limitation: Limitation) -> bool:
+    """Whether a limitation speaks of these columns alone, so that no other table lists it."""
+    return bool(limitation.modes) and _MODES.issuperset(limitation.modes)
+
+
+def without_columns(rows: Sequence[Row]) -> list[Row]:
+    """The rows of the matrix itself."""
+    return [row for row in rows if row["mode"] not in _MODES]
+
+
+def _run_of(device: str, lowering: str, mode: str, rows: Sequence[Row]) -> dict[str, Any]:
+    by_family: dict[str, list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        by_family[row["family"]].append(row)
+    return {
+        "device": device,
+        "lowering": lowering,
+        "mode": mode,
+        **{name: rows[0][name] for name in ("impl", "jax", "tensorflow", "python")},
+        **_counts(rows),
+        "families": {family: _counts(by_family[family]) for family in sorted(by_family)},
+    }
+
+
+def _counts(rows: Sequence[Row]) -> Mapping[str, int]:
+    tally = Tally(rows)
+    applicable = len(rows) - tally.outcomes["inapplicable"]
+    return {"harnesses": len(rows), "applicable": applicable, "passed": tally.outcomes["pass"]}
