@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from harnesses.engine.graphs import op_types
 from reports.programs import Program, decoder_layer, decoder_layer_args, programs
 
 DECODER_LAYER = Program(
@@ -69,6 +70,21 @@ def test_a_program_differentiates_as_in_jax(name, mode):
         return tape.gradient(value, leaves)
 
     assert_near(MODES[mode](gradient)(), jax.jit(jax.grad(loss))(params, x))
+
+
+@pytest.mark.parametrize("name", ["mlp", "resnet18", "transformer", "transformer, no inner jit"])
+def test_a_network_has_no_op_more_without_xla_ops(name):
+    # What holds whatever the machine: the benchmark measures that it is no slower.
+    program = PROGRAMS[name]
+    args = program.make_args()
+    tensors = jax.tree.map(tf.constant, args)
+    ops = {}
+    for enable_xla in (True, False):
+        converted = jax2tf.convert(program.fun, enable_xla=enable_xla)
+        graph = tf.function(converted, autograph=False)
+        ops[enable_xla] = op_types(graph.get_concrete_function(*tensors).graph)
+    assert not ops[False] - ops[True]
+    assert_near(graph(*tensors), jax.jit(program.fun)(*args))
 
 
 def test_a_layer_that_is_called_twelve_times_is_lowered_once():
