@@ -143,3 +143,48 @@ def test_filters_of_a_polymorphic_batch(enable_xla, lhs_shape, rhs_shape, option
         args = [rng.normal(size=(batch, *s)).astype("float32") for s in (lhs_shape, rhs_shape)]
         expected = jax.jit(jax.vmap(conv))(*args)
         np.testing.assert_allclose(converted(*args), expected, rtol=1e-5, atol=1e-5)
+
+
+def _product_and_largest(a, b):
+    return a[0] * b[0], lax.max(a[1], b[1])
+
+
+WINDOWS_OF_UNKNOWN_SIZE = {
+    "sum": lambda x, n: lax.reduce_window(x, 0.0, lax.add, (n, 1), (1, 1), "VALID"),
+    "max_padded": lambda x, n: lax.reduce_window(
+        x, -np.inf, lax.max, (n, 2), (2, 1), ((1, 0), (0, 1))
+    ),
+    "dilated": lambda x, n: lax.reduce_window(
+        x, 0.0, lax.add, (n // 2 + 1, 1), (1, 1), "VALID", window_dilation=(2, 1)
+    ),
+    "two_operands": lambda x, n: lax.reduce_window(
+        (x, x),
+        (np.float32(1), np.float32(-np.inf)),
+        _product_and_largest,
+        (n // 2 + 1, 1),
+        (1, 1),
+        ((0, 2), (1, 0)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WINDOWS_OF_UNKNOWN_SIZE)
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_windows_of_unknown_size(case, enable_xla):
+    def fun(x):
+        return WINDOWS_OF_UNKNOWN_SIZE[case](x, x.shape[0])
+
+    converted = jax2tf.convert(fun, polymorphic_shapes="n, _", enable_xla=enable_xla)
+    spec = tf.TensorSpec([None, 3], tf.float32)
+    calls = (
+        converted,
+        tf.function(converted, autograph=False, input_signature=[spec]),
+        tf.function(converted, autograph=False, jit_compile=True),
+    )
+    for size in (1, 2, 5, 8):
+        x = np.random.default_rng(size).normal(0, 2, [size, 3]).astype(np.float32)
+        expected = jax.tree.leaves(jax.jit(fun)(x))
+        for call in calls:
+            for result, should in zip(tf.nest.flatten(call(x)), expected, strict=True):
+                assert result.shape == should.shape
+                np.testing.assert_allclose(result, should, rtol=1e-5, atol=1e-5)

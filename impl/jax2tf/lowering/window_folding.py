@@ -88,13 +88,9 @@ def folded(
     xs = [padded(ctx, x, i, shape, low, high, gaps) for x, i in zip(xs, identities, strict=True)]
     sizes = zip(window.dimensions, window.strides, window.window_dilation, strict=True)
     for axis, (size, stride, dilation) in reversed(list(enumerate(sizes))):
-        if not dims.is_static((size,)):
-            raise ctx.unsupported(
-                f"a window over a dimension of unknown size ({size}) needs XLA, and one operand",
-                "convert with enable_xla=True, or reduce the whole dimension",
-                window_dimensions=window.dimensions,
-            )
-        xs = _folded_axis(combine_present, xs, axis, size, stride, dilation)
+        size = ctx.dim(size)
+        fold = _folded_axis if isinstance(size, int) else _folded_axis_of_any_size
+        xs = fold(combine_present, xs, axis, size, stride, dilation)
     if combine_present is not combine:
         present, *xs = xs
     return xs, present
@@ -123,6 +119,40 @@ def _folded_axis(
             return cut(total, 0, 0, stride)
         ahead = n_block * dilation
         block, n_block = combine(cut(block, 0, ahead), cut(block, ahead, 0)), 2 * n_block
+
+
+def _folded_axis_of_any_size(
+    combine: Combine, xs: Tensors, axis: int, size: tf.Tensor, stride: int, dilation: int
+) -> Tensors:
+    """As `_folded_axis`, in a loop whose tensors keep their shape: the last windows hold too little
+    and are cut off in the end."""
+    length = tf.shape(xs[0])[axis]
+
+    def ahead(xs: Tensors, by: tf.Tensor) -> Tensors:
+        places = tf.minimum(tf.range(length) + by * dilation, length - 1)
+        return [tf.gather(x, places, axis=axis) for x in xs]
+
+    def step(
+        n_block: tf.Tensor, block: Tensors, n_total: tf.Tensor, total: Tensors
+    ) -> tuple[tf.Tensor, Tensors, tf.Tensor, Tensors]:
+        part = ahead(block, n_total)
+        is_part = tf.bitwise.bitwise_and(size, n_block) > 0
+        joined = [
+            tf.where(is_part, tf.where(n_total > 0, c, p), t)
+            for c, p, t in zip(combine(total, part), part, total, strict=True)
+        ]
+        doubled = list(combine(block, ahead(block, n_block)))
+        for result, x in zip((*joined, *doubled), (*total, *block), strict=True):
+            result.set_shape(x.shape)
+        n_total += tf.where(is_part, n_block, 0)
+        return 2 * n_block, doubled, n_total, joined
+
+    one, none = tf.constant(1), tf.constant(0)
+    *_, total = tf.while_loop(
+        lambda n_block, *_: n_block <= size, step, (one, list(xs), none, list(xs))
+    )
+    windows = tf.maximum(length - (size - 1) * dilation, 0)
+    return [x[(*[slice(None)] * axis, slice(0, windows, stride))] for x in total]
 
 
 def folded_in_order(
