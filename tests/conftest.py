@@ -9,5 +9,5 @@ __all__ = ["pytest_addoption", "pytest_configure", "pytest_unconfigure"]
 # The tests try the same examples every time, the fuzz job many new ones. A deadline would measure
 # how busy the machine is.
 hypothesis.settings.register_profile("tests", deadline=None, derandomize=True)
-hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5000)
+hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=20_000)
 hypothesis.settings.load_profile("tests")

@@ -250,6 +250,21 @@ def test_a_convolution_of_what_no_window_fits_is_empty(
             dimension_numbers=("NWC", "WIO", "NWC"),
         )
 
+    assert_right_for_narrow_inputs(fun, mode, enable_xla)
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("start", "reduce"), [(0.0, jax.lax.add), (-np.inf, jax.lax.max)])
+@pytest.mark.parametrize("strides", [1, 2])
+def test_a_pooling_of_what_no_window_fits_is_empty(strides, start, reduce, mode, enable_xla):
+    def fun(x):
+        return jax.lax.reduce_window(x, start, reduce, (1, 3, 1), (1, strides, 1), "VALID")
+
+    assert_right_for_narrow_inputs(fun, mode, enable_xla)
+
+
+def assert_right_for_narrow_inputs(fun, mode, enable_xla):
     converted = jax2tf.convert(fun, polymorphic_shapes="b, w, _", enable_xla=enable_xla)
     signature = [unknown(None, None, 1)]
     graph = tf.function(converted, autograph=False, input_signature=signature, **MODES[mode])

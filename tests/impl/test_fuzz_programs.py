@@ -15,7 +15,7 @@ from tests.running import MODES
 
 # A program costs about a second to convert in all modes.
 few = hypothesis.settings(
-    max_examples=hypothesis.settings().max_examples // 10,
+    max_examples=max(10, hypothesis.settings().max_examples // 40),
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 import tensorflow as tf
 from jax import lax
@@ -74,8 +75,17 @@ def _pool(
         return [math.prod(sizes[:first]), *sizes[first:last], *one, math.prod(sizes[last:])]
 
     size, strides = (merged(v)[1:3] for v in (window.dimensions, window.strides))
+    matrix_shape, wanted = merged(shape), merged(out_shape)
     edges = [window.padding[d] for d in pooled] + [(0, 0)] * (2 - len(pooled))
-    matrix_shape = merged(shape)
+    # JAX's result is empty where no window fits, and the ops refuse such an input: it is padded
+    # until one fits. JAX gives back what it knows to be at least one.
+    may_be_empty = [jax.core.max_dim(n, 1) != n for n in wanted[1:3]]
+    edges = [
+        (low, high + jax.core.max_dim(k - (n + low + high), 0)) if empty else (low, high)
+        for (low, high), n, k, empty in zip(
+            edges, matrix_shape[1:3], size, may_be_empty, strict=True
+        )
+    ]
     in_order = order == list(range(len(shape)))
     x = x if in_order else tf.transpose(x, order)
     x = tf.reshape(x, ctx.shape(matrix_shape)) if len(shape) != 4 or first != 1 else x
@@ -86,8 +96,10 @@ def _pool(
         if op is tf.nn.max_pool2d and [tuple(e) for e in same] == edges:
             padding = "SAME"
         else:
-            x = tf.pad(x, [(0, 0), *edges, (0, 0)], constant_values=fill)
+            x = tf.pad(x, ctx.vector([(0, 0), *edges, (0, 0)]), constant_values=fill)
     out = op(x, size, strides, padding)
+    if any(may_be_empty):
+        out = tf.slice(out, [0] * 4, ctx.shape(wanted))
     if len(shape) != 4 or first != 1:
         out = tf.reshape(out, ctx.shape([out_shape[d] for d in order]))
     return out if in_order else tf.transpose(out, np.argsort(order))
