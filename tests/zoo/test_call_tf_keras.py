@@ -18,6 +18,7 @@ from jax2tf import call_tf
 layers = tf.keras.layers
 _RNG = np.random.default_rng(0)
 TARGETS = _RNG.normal(size=(2, 3)).astype(np.float32)
+RATE = 0.01
 
 
 def _resnet() -> tf.keras.Model:
@@ -60,27 +61,28 @@ def model(request, tmp_path_factory):
 
 def test_jit(model):
     restore, inputs = model
-    serve = restore().serve
-    assert_allclose(jax.jit(call_tf(serve))(inputs), serve(inputs), rtol=1e-5, atol=1e-6)
+    restored = restore()
+    actual = jax.jit(call_tf(restored.serve))(inputs)
+    assert_allclose(actual, restored.serve(inputs), rtol=1e-5, atol=1e-6)
 
 
 def test_grad(model):
     restore, inputs = model
-    serve = restore().serve
+    restored = restore()
     x = tf.constant(inputs)
     with tf.GradientTape() as tape:
         tape.watch(x)
-        loss = tf.reduce_mean((serve(x) - TARGETS) ** 2)
-    in_jax = jax.grad(lambda x: jnp.mean((call_tf(serve)(x) - TARGETS) ** 2))
+        loss = tf.reduce_mean((restored.serve(x) - TARGETS) ** 2)
+    in_jax = jax.grad(lambda x: jnp.mean((call_tf(restored.serve)(x) - TARGETS) ** 2))
     assert_allclose(jax.jit(in_jax)(inputs), tape.gradient(loss, x), rtol=1e-4, atol=1e-6)
 
 
 def test_vmap(model):
     restore, inputs = model
-    serve = restore().serve
+    restored = restore()
     batches = np.stack([inputs, -inputs, 2 * inputs])
-    expected = [serve(batch) for batch in batches]
-    actual = jax.jit(jax.vmap(call_tf(serve)))(batches)
+    expected = [restored.serve(batch) for batch in batches]
+    actual = jax.jit(jax.vmap(call_tf(restored.serve)))(batches)
     assert_allclose(actual, np.stack(expected), rtol=1e-4, atol=1e-5)
 
 
@@ -94,7 +96,7 @@ def _loss_and_gradients(restored: Any) -> Callable[..., Any]:
 
 
 def _train_in_jax(restored: Any, inputs: np.ndarray) -> list[float]:
-    optimizer = optax.sgd(0.05, momentum=0.9)
+    optimizer = optax.sgd(RATE, momentum=0.9)
     loss_and_gradients = call_tf(_loss_and_gradients(restored))
 
     @jax.jit
@@ -124,7 +126,7 @@ def _train_in_tensorflow(restored: Any, inputs: np.ndarray) -> list[float]:
         losses.append(float(loss))
         for v, slot, g in zip(restored.trainable_variables, slots, gradients, strict=True):
             slot.assign(0.9 * slot + g)
-            v.assign_sub(0.05 * slot)
+            v.assign_sub(RATE * slot)
     return losses
 
 

@@ -208,7 +208,7 @@ def _svd(
     def svd(a: tf.Tensor) -> list[tf.Tensor]:
         if compute_uv:
             return list(algorithms.svd(a, full_matrices))
-        return [algorithms.singular_values(a)]
+        return [algorithms.svd(a, full_matrices=False)[0]]
 
     results = _if_finite(svd, a)
     if subset_by_index:

@@ -238,14 +238,13 @@ def solve_tridiagonal(
 def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Eigenvalues, which are real, and eigenvectors of Hermitian matrices of any batch shape.
 
-    In double precision a step of Newton's method follows, because compiled code stops at single
-    precision: E is its correction X E of approximate eigenvectors X (Ogita and Aishima 2018).
+    A step of Newton's method follows TensorFlow's op, which is less exact than LAPACK, and stops at
+    single precision where it is compiled: E is its correction X E of approximate eigenvectors X
+    (Ogita and Aishima 2018).
     """
     values, x = tf.linalg.eigh(a)
     # At once: in compiled code the values are real already, whatever their dtype claims.
     values = tf.math.real(values)
-    if a.dtype not in (tf.float64, tf.complex128):
-        return values, x
     lower = tf.linalg.band_part(a, -1, 0)
     a = lower + adjoint(tf.linalg.band_part(a, -1, 0) - tf.linalg.band_part(a, 0, 0))
     inner = tf.matmul(x, tf.matmul(a, x), adjoint_a=True)
@@ -256,13 +255,9 @@ def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
 def svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     """U, s and V^H of matrices of any batch shape, as (s, U, V^H).
 
-    TensorFlow's op serves for real single precision. Compiled, it stops there for doubles too, and
-    knows no complex numbers: those take approximate right singular vectors, a step of Newton's
-    method as in `eigh`, and the QR factors of A V = U diag(s).
+    Approximate right singular vectors, a step of Newton's method as in `eigh`, and the QR factors
+    of A V = U diag(s). TensorFlow's op gives those vectors; compiled, it knows no complex numbers.
     """
-    if a.dtype == tf.float32:
-        s, u, v = tf.linalg.svd(a, full_matrices=full_matrices)
-        return s, u, adjoint(v)
     if a.shape[-2] < a.shape[-1]:
         s, u, vh = svd(adjoint(a), full_matrices)
         return s, adjoint(vh), adjoint(u)
@@ -277,15 +272,6 @@ def svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     negative = tf.math.real(diagonal) < 0
     vh = adjoint(tf.where(negative[..., None, :], -v, v))
     return s, q, vh
-
-
-def singular_values(a: tf.Tensor) -> tf.Tensor:
-    """The singular values of matrices of any batch shape, in descending order."""
-    if not a.dtype.is_complex:
-        return tf.linalg.svd(a, compute_uv=False)
-    n = min(a.shape[-2:])
-    r = tf.linalg.qr(a if a.shape[-2] >= a.shape[-1] else adjoint(a))[1]
-    return tf.abs(tf.reverse(eigh(_jordan_wielandt(r))[0], [-1])[..., :n])
 
 
 def _right_vectors(a: tf.Tensor) -> tf.Tensor:
