@@ -1,0 +1,50 @@
+"""The benchmark of memory: what it counts, and a quick run of all of its steps."""
+
+import json
+
+import numpy as np
+import pytest
+
+from reports import benchmarks, memory, rendering
+
+
+@pytest.mark.parametrize("megabytes", [50, 200])
+def test_a_peak_is_counted_though_it_is_freed(megabytes):
+    def step():
+        peak = np.ones(megabytes * 250_000, np.float32)
+        return peak[:1].copy()
+
+    memory._peak(step)  # pages of libraries that the first use brings in
+    assert memory._peak(step) == pytest.approx(1e6 * megabytes, rel=0.2)
+
+
+def test_a_quick_run_measures_every_step(reports, tmp_path):
+    status, printed = reports("memory", "--quick", "--into", tmp_path)
+    assert status == 0
+    assert f"wrote {tmp_path / 'memory.md'}" in printed
+    figures = json.loads((tmp_path / "memory.json").read_text())
+    assert figures["quick"]
+    assert set(figures["steps"]) == set(memory.STEPS)
+    assert figures["steps"]["restore"] > 0
+    table = (tmp_path / "memory.md").read_text()
+    assert "A quick run on a small model" in table
+    assert f"| restore | {figures['steps']['restore']:.2f} |" in table
+
+
+@pytest.mark.parametrize(("step", "status"), [("differentiate", 1), (memory.FIRST_STEP, 0)])
+def test_too_much_memory_is_a_failure(reports, tmp_path, monkeypatch, step, status):
+    def measured(options, name, folder):
+        return {"parameters": 100, "extra": 160 if name == step else 100}
+
+    monkeypatch.setattr(memory, "_in_a_process", measured)
+    told, printed = reports("memory", "--into", tmp_path)
+    assert told == status
+    assert ("takes 1.60 times the parameters' size; 1.5 are allowed" in printed) == bool(status)
+
+
+def test_the_committed_figures_are_within_the_limit():
+    figures = rendering.read_data("memory")
+    assert not figures["quick"]
+    assert figures["megabytes"] >= 200
+    limited = {s: r for s, r in figures["steps"].items() if s != memory.FIRST_STEP}
+    assert max(limited.values()) < benchmarks.MEMORY_LIMIT
