@@ -115,32 +115,47 @@ def _threefry(
 ) -> tuple[tf.Tensor, Any]:
     """As `_philox`; which count is drawn for which element is seen on XLA's CPU backend.
 
-    A block gives the two halves of 64 bits, or two neighbours along one axis: the first of even
-    size, or else the first of the largest.
+    A block gives the two halves of 64 bits, or two neighbours along one axis.
     """
-    if not all(isinstance(size, int) for size in shape):
-        raise ctx.unsupported(
-            "its bits depend on whether a dimension of unknown size is even",
-            "use keys of impl='threefry2x32' or 'rbg', or convert with enable_xla=True",
-            shape=shape,
-        )
-    halves, axis = list(shape), None
-    if drawn == tf.uint32 and shape:
-        even = [d for d, size in enumerate(shape) if size % 2 == 0]
-        axis = even[0] if even else max(range(len(shape)), key=shape.__getitem__)
-        halves[axis] = -(-shape[axis] // 2)
-    steps = math.prod(halves)
+    neighbours = drawn == tf.uint32
+    outer, size, inner = (
+        _around_split_axis(ctx, shape) if neighbours else (1, ctx.dim(math.prod(shape)), 1)
+    )
+    blocks = (size + 1) // 2 if neighbours else size
+    steps = outer * blocks * inner
     counts = tf.bitcast(state[1] + tf.cast(tf.range(steps), tf.uint64), tf.uint32)
     keys = tf.bitcast(state[0], tf.uint32)
     operands = (keys[0], keys[1], counts[:, 0], counts[:, 1])
-    pairs = ctx.function("threefry2x32", _threefry_block, *operands, any_shape=True)
-    if drawn == tf.uint64:
-        return tf.reshape(tf.bitcast(tf.stack(pairs, -1), tf.uint64), shape), steps
-    if axis is None:
-        return tf.reshape(pairs[0], ()), steps
-    both = tf.stack([tf.reshape(half, halves) for half in pairs], axis + 1)
-    doubled = [*halves[:axis], 2 * halves[axis], *halves[axis + 1 :]]
-    return tf.slice(tf.reshape(both, doubled), [0] * len(shape), shape), steps
+    halves = ctx.function("threefry2x32", _threefry_block, *operands, any_shape=True)
+    if neighbours:
+        halves = [tf.reshape(half, [outer, blocks, inner]) for half in halves]
+        bits = tf.reshape(tf.stack(halves, 2), [outer, 2 * blocks, inner])[:, :size]
+    else:
+        bits = tf.bitcast(tf.stack(halves, -1), tf.uint64)
+    return tf.reshape(bits, ctx.shape(shape)), steps
+
+
+def _around_split_axis(ctx: Context, shape: Sequence[Any]) -> tuple[Any, Any, Any]:
+    """How many elements there are before the axis, along it and behind it.
+
+    It is the first of even size, or else the first of the largest.
+    """
+    sizes = ctx.shape(shape)
+    if not isinstance(sizes, tuple):
+        even = sizes % 2 == 0
+        keys = tf.where(tf.reduce_any(even), tf.cast(even, tf.int32), sizes)
+        axis = tf.argmax(keys, output_type=tf.int32)
+        places = tf.range(len(shape))
+        before, behind = (
+            tf.reduce_prod(tf.where(outside, sizes, 1))
+            for outside in (places < axis, places > axis)
+        )
+        return before, sizes[axis], behind
+    if not sizes:
+        return 1, 1, 1
+    keys = [size % 2 == 0 for size in sizes]
+    axis = keys.index(True) if any(keys) else sizes.index(max(sizes))
+    return math.prod(sizes[:axis]), sizes[axis], math.prod(sizes[axis + 1 :])
 
 
 def _state_of(key: tf.Tensor) -> tf.Tensor:
