@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="small programs, two rounds")
     parser.add_argument("--program", action="append", metavar="NAME", help="only this program")
     parser.add_argument(
-        "--part", action="append", choices=PARTS, help="measure only this anew: jax, no_xla"
+        "--part", action="append", choices=PARTS, help=f"measure only this anew: {', '.join(PARTS)}"
     )
     parser.add_argument(
         "--into", type=Path, default=rendering.TABLES, help="the folder of the table"
@@ -88,7 +88,9 @@ def main(options: argparse.Namespace, console: Console) -> int:
         for program in chosen:
             progress.update(task, description=program.name)
             for part, measure_part in parts.items():
-                measured[part].append(measure_part(program, adapter, options.lowering, settings))
+                measurement = measure_part(program, adapter, options.lowering, settings)
+                if measurement is not None:
+                    measured[part].append(measurement)
                 progress.advance(task)
     refused = [m for measurements in measured.values() for m in measurements if m.refused]
     for measurement in refused:
@@ -159,6 +161,17 @@ class WithoutXla:
 
     program: str
     nodes: Mapping[str, int] | None = None
+    steady: Paired | None = None
+    refused: str | None = None
+
+
+@dataclass(frozen=True)
+class Polymorphic:
+    """What the table says about a batch of unknown size beside a known one, as `Measurement`."""
+
+    program: str
+    nodes: Mapping[str, int] | None = None
+    conversion: Paired | None = None
     steady: Paired | None = None
     refused: str | None = None
 
@@ -245,8 +258,46 @@ def measure_without_xla(
     return WithoutXla(program.name, nodes, paired(settings.steady_rounds, measurements))
 
 
+def measure_polymorphic(
+    program: Program, adapter: Adapter, lowering: str, settings: Settings
+) -> Polymorphic | None:
+    """Measures one program with a batch of unknown size beside the same with a known one."""
+    if not program.has_batch:
+        return None
+    arrays = program.make_args()
+    tensors = jax.tree.map(tf.constant, arrays)
+    *known, batched = jax.tree.map(tf.TensorSpec.from_tensor, tensors)
+    unknown = tf.TensorSpec([None, *batched.shape[1:]], batched.dtype)
+    specs = {"static": (*known, batched), "polymorphic": (*known, unknown)}
+
+    def to_graph(name: str, **options: Any) -> Any:
+        shapes = (*[None] * len(known), "b, ...") if name == "polymorphic" else None
+        fun = adapter.convert(
+            _fresh(program.fun), lowering, with_gradient=True, polymorphic_shapes=shapes
+        )
+        return tf.function(fun, autograph=False, **options).get_concrete_function(*specs[name])
+
+    try:
+        nodes = {name: count_nodes(to_graph(name).graph) for name in specs}
+        compiled = {name: to_graph(name, jit_compile=True) for name in specs}
+        calls = {name: partial(_call_and_wait, fun, tensors) for name, fun in compiled.items()}
+        expected = jax.jit(program.fun)(*arrays)
+        for name, call in calls.items():
+            _check_close(call(), expected, name)
+    except Exception as problem:
+        return Polymorphic(program.name, refused=_words(problem))
+    conversions = {name: partial(_cold, partial(to_graph, name)) for name in specs}
+    steady = {name: _repeated(call) for name, call in calls.items()}
+    return Polymorphic(
+        program.name,
+        nodes,
+        paired(settings.cold_rounds, conversions),
+        paired(settings.steady_rounds, steady),
+    )
+
+
 # What there is to measure, each with circumstances of its own.
-PARTS = {"jax": measure, "no_xla": measure_without_xla}
+PARTS = {"jax": measure, "no_xla": measure_without_xla, "polymorphic": measure_polymorphic}
 
 
 def _words(problem: Exception) -> str:

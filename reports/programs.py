@@ -26,11 +26,15 @@ Size = Literal["small", "full"]
 
 @dataclass(frozen=True)
 class Program:
-    """A function and how to make its arguments (a tuple of pytrees of numpy arrays)."""
+    """A function and how to make its arguments (a tuple of pytrees of numpy arrays).
+
+    The first dimension of the last argument is a batch, unless `has_batch` is false.
+    """
 
     name: str
     fun: Callable[..., Any]
     make_args: Callable[[], tuple[Any, ...]]
+    has_batch: bool = True
 
 
 def programs(size: Size = "full") -> list[Program]:
@@ -55,7 +59,12 @@ def programs(size: Size = "full") -> list[Program]:
             partial(transformer, heads=heads, inner_jit=False),
             transformer_args,
         ),
-        Program("random-heavy", random_heavy, partial(random_args, size=4096 if full else 64)),
+        Program(
+            "random-heavy",
+            random_heavy,
+            partial(random_args, size=4096 if full else 64),
+            has_batch=False,
+        ),
     ]
 
 

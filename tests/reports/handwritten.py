@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 
-def convert(fun, *, with_gradient, enable_xla, native_serialization):
+def convert(fun, *, with_gradient, enable_xla, native_serialization, polymorphic_shapes=None):
     """The MLP, whatever `fun` is."""
 
     def mlp(layers, x):

@@ -103,6 +103,17 @@ def test_graphs_without_xla_ops_are_held_against_those_with_them(quick_run):
     assert f"| mlp | {mlp['nodes']['xla']} | {mlp['nodes']['xla']} |" in text
 
 
+def test_batches_of_unknown_size_are_held_against_known_ones(quick_run):
+    folder, _ = quick_run
+    section = json.loads((folder / "benchmarks.json").read_text())["cpu"]["polymorphic"]
+    (mlp,) = section["programs"]
+    assert set(mlp["nodes"]) == {"static", "polymorphic"}
+    for what in ("conversion", "steady"):
+        assert set(mlp[what]["ratios"]) == {"polymorphic"}
+    text = (folder / "benchmarks.md").read_text()
+    assert f"| mlp | {mlp['nodes']['static']} | {mlp['nodes']['polymorphic']} |" in text
+
+
 def test_a_part_that_is_measured_anew_leaves_the_other(quick_run, tmp_path):
     for path in quick_run[0].iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
