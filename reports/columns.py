@@ -3,8 +3,9 @@
     gradients.md            their vjp, by TensorFlow's tape
     shape_polymorphism.md   their vmap, converted with a polymorphic batch
 
-A table is made of those limitations that speak of the column's modes, and of what full runs in
-these modes saw, which proved.json keeps: by mode and versions, and by family for the latest.
+A table is made of those limitations that speak of the column's modes, and of what runs in these
+modes saw, which proved.json keeps: by mode and versions, and by family for the largest. A run may
+be of a sample of the harnesses; the table says of how many.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Column:
 
     Attributes:
       name: of its runs in proved.json.
-      modes: those of its cells, each run whole.
+      modes: those of its cells.
       others: what limitations may also say for them.
     """
 
@@ -45,15 +46,15 @@ class Column:
         return not {*self.modes, *self.others}.isdisjoint(limitation.modes)
 
     def runs_of(self, rows: Sequence[Row], harnesses: Sequence[Harness]) -> Iterable[dict]:
-        """What the rows prove: a run for each device, lowering and mode that is whole, not red."""
+        """What the rows prove: a run for each device, lowering and mode that has no red cell."""
         groups: dict[tuple[str, ...], list[Row]] = collections.defaultdict(list)
         for row in rows:
             if row["mode"] in self.modes:
                 groups[row["device"], row["lowering"], row["mode"]].append(row)
         for (device, lowering, mode), members in sorted(groups.items()):
-            asked = {harness.name for harness in harnesses if harness.runs_on(members[0]["jax"])}
-            if asked <= {row["harness"] for row in members} and not Tally(members).red:
-                yield _run_of(device, lowering, mode, members)
+            if not Tally(members).red:
+                there_are = sum(harness.runs_on(members[0]["jax"]) for harness in harnesses)
+                yield _run_of(device, lowering, mode, members) | {"of": there_are}
 
 
 GRADIENTS = Column("gradients", GRADIENT_MODES, (GRADIENT, SAVED_GRADIENT))

@@ -30,7 +30,7 @@ def with_proofs(
         rows = list(results.read(file).values())
         for column in COLUMNS:
             for run in column.runs_of(rows, harnesses):
-                of_columns[column.name] = _with_run(of_columns[column.name], run)
+                of_columns[column.name] = with_run(of_columns[column.name], run)
         for run, problem in full_runs(without_columns(rows), harnesses):
             if problem:
                 console.print(
@@ -38,14 +38,24 @@ def with_proofs(
                     soft_wrap=True,
                 )
             else:
-                runs = _with_run(runs, run)
+                runs = with_run(runs, run)
     return {"runs": runs, **of_columns}
 
 
-def _with_run(runs: Sequence[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
-    """The runs and another, which takes the place of one on the same line of versions."""
-    others = [other for other in runs if _proof_key(other) != _proof_key(run)]
+def with_run(runs: Sequence[dict[str, Any]], run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The runs and another, which takes the place of one on the same line of versions.
+
+    A sample does not take the place of a run that saw more.
+    """
+    same = [other for other in runs if _proof_key(other) == _proof_key(run)]
+    if any(_share(run) < _share(other) for other in same):
+        return list(runs)
+    others = [other for other in runs if other not in same]
     return sorted([*others, run], key=_proof_key)
+
+
+def _share(run: Mapping[str, Any]) -> float:
+    return run["harnesses"] / run.get("of", run["harnesses"])
 
 
 def full_runs(

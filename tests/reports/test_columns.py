@@ -79,18 +79,25 @@ def test_a_whole_run_is_shown_by_mode_and_family(column):
         for part, start in ((text, "| cpu"), (text.split("By family")[1], "| "))
     )
     assert proof[2:4] == [mode, "0.12.0"]
-    assert [p.strip(" |") for p in proof[6:]] == ["5", "4", "3", "75.0%"]
+    assert [p.strip(" |") for p in proof[6:]] == ["5 of 5", "4", "3", "75.0%"]
     assert [[f.strip(" |") for f in line] for line in families[2:4]] == [
         ["elementwise", "2", "2", "1"],
         ["linalg", "3", "2", "2"],
     ]
 
 
-@pytest.mark.parametrize(
-    "rows", [whole_run()[1:], [*whole_run()[:-1], failure("sin_bfloat16", mode=MODE)]]
-)
-def test_a_partial_or_red_run_proves_nothing(rows):
+def test_a_red_run_proves_nothing():
+    rows = [*whole_run()[:-1], failure("sin_bfloat16", mode=MODE)]
     assert list(GRADIENTS.runs_of(rows, DATABASE)) == []
+
+
+def test_a_sample_says_of_how_many_and_replaces_no_larger_run():
+    kept: list[dict] = []
+    for first in (2, 0, 1):
+        (run,) = GRADIENTS.runs_of(whole_run()[first:], DATABASE)
+        assert (run["harnesses"], run["of"]) == (5 - first, 5)
+        kept = proofs.with_run(kept, run)
+    assert [run["harnesses"] for run in kept] == [5]
 
 
 def test_runs_of_gradients_are_kept_beside_the_others(
