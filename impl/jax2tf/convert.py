@@ -49,7 +49,8 @@ def convert(
       polymorphic_shapes: a shape spec for all positional arguments, or a pytree prefix of specs:
         None (the shape is known), or text such as "b, ..." or "(b, 2*n + 1, _)", in which names
         stand for dimensions that are at least 1, `_` for one that is known, and `...` for the rest;
-        or what jax.export.symbolic_shape gives.
+        or what jax.export.symbolic_shape gives. JAX takes `x.shape[0] == 1` for false where the
+        dimension has a name: what `fun_jax` does for such a size alone is not in the graph.
       polymorphic_constraints: what may be assumed of the dimensions, as "b >= 8",
         "mod(b, 4) == 0", "a <= 2*b", or a jax.export.SymbolicScope that holds such constraints.
         Checked, like all that was assumed, when the function runs.

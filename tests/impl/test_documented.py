@@ -75,6 +75,35 @@ class TestShapes:
         with pytest.raises(Exception, match=words):
             converted(*(np.ones(shape, np.float32) for shape in shapes))
 
+    @pytest.mark.parametrize("native", [False, True])
+    @pytest.mark.parametrize(
+        ("spec", "shape"), [("a, 2*a, b", (2, 4, 3)), ("a * a, a", (9, 3)), ("2*a, a + b", (4, 5))]
+    )
+    def test_variables_that_the_input_shapes_determine(self, spec, shape, native):
+        converted = jax2tf.convert(
+            lambda x: x * x.shape[-1], polymorphic_shapes=[spec], native_serialization=native
+        )
+        graph = tf.function(converted, autograph=False)
+        function = graph.get_concrete_function(tf.TensorSpec([None] * len(shape)))
+        np.testing.assert_array_equal(function(tf.ones(shape)), np.full(shape, shape[-1]))
+
+    @pytest.mark.parametrize(("spec", "shape"), [("a * a", (4,)), ("a + b", (4,))])
+    def test_variables_that_they_do_not(self, spec, shape):
+        with pytest.raises(ValueError, match=r"cannot solve dimension variable a.*args\[0\]"):
+            jax2tf.convert(lambda x: x, polymorphic_shapes=[spec])(np.ones(shape))
+
+    @pytest.mark.parametrize("native", [False, True])
+    def test_the_shape_of_an_argument_that_is_not_used(self, native):
+        converted = jax2tf.convert(
+            lambda x_unused, y: y * 2.0,
+            polymorphic_shapes=["b, a", "b, 2 * a"],
+            native_serialization=native,
+        )
+        x, y = np.ones((3, 2), np.float32), np.ones((3, 4), np.float32)
+        np.testing.assert_array_equal(converted(x, y), y * 2)
+        with pytest.raises(ValueError, match=r"args\[1\].shape\[1\] should be 2\*a.*a = 3"):
+            converted(np.ones((3, 3), np.float32), y)
+
     def test_equal_dimensions_are_known_to_be_equal(self):
         converted = jax2tf.convert(
             lambda x: 1 if x.shape[-2] == x.shape[-1] else 0, polymorphic_shapes="b, d, d"
