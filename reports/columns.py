@@ -1,11 +1,12 @@
-"""The tables of columns beside the matrix: harnesses transformed, in modes that a run has to name.
+"""The tables of columns beside the matrix, which a run has to name, as a mode or a lowering.
 
     gradients.md            their vjp, by TensorFlow's tape
     shape_polymorphism.md   their vmap, converted with a polymorphic batch
+    no_xla_limitations.md   they themselves, without XLA ops
 
-A table is made of those limitations that speak of the column's modes, and of what runs in these
-modes saw, which proved.json keeps: by mode and versions, and by family for the largest. A run may
-be of a sample of the harnesses; the table says of how many.
+A table is made of those limitations that speak of the column, and of what runs of it saw, which
+proved.json keeps: by mode and versions, and by family for the largest. A run may be of a sample of
+the harnesses; the table says of how many.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harnesses.engine.cells import GRADIENT, GRADIENT_MODES, POLY, SAVED_GRADIENT
+from harnesses.engine.adapter import LOWERINGS
+from harnesses.engine.cells import GRADIENT, GRADIENT_MODES, MODE_NAMES, POLY, SAVED_GRADIENT
 from harnesses.harness import Harness
 from limitations.ledger import Limitation
 from reports.results import Row
@@ -30,11 +32,13 @@ class Column:
       name: of its runs in proved.json.
       modes: those of its cells.
       others: what limitations may also say for them.
+      lowerings: those of its cells; empty for all.
     """
 
     name: str
     modes: tuple[str, ...]
     others: tuple[str, ...] = ()
+    lowerings: tuple[str, ...] = ()
 
     @property
     def table(self) -> str:
@@ -49,7 +53,7 @@ class Column:
         """What the rows prove: a run for each device, lowering and mode that has no red cell."""
         groups: dict[tuple[str, ...], list[Row]] = collections.defaultdict(list)
         for row in rows:
-            if row["mode"] in self.modes:
+            if row["mode"] in self.modes and row["lowering"] in (self.lowerings or LOWERINGS):
                 groups[row["device"], row["lowering"], row["mode"]].append(row)
         for (device, lowering, mode), members in sorted(groups.items()):
             if not Tally(members).red:
@@ -60,6 +64,9 @@ class Column:
 GRADIENTS = Column("gradients", GRADIENT_MODES, (GRADIENT, SAVED_GRADIENT))
 SHAPE_POLYMORPHISM = Column("shape_polymorphism", (POLY,))
 COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM)
+# A column of the matrix itself: its table is made of limitations of the matrix.
+WITHOUT_XLA = Column("no_xla_limitations", MODE_NAMES, lowerings=("no_xla",))
+PROVED = (*COLUMNS, WITHOUT_XLA)
 
 _MODES = frozenset().union(*(column.modes + column.others for column in COLUMNS))
 

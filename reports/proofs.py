@@ -12,7 +12,7 @@ from rich.console import Console
 from harnesses.engine.cells import JAX_SIDE, MODE_NAMES
 from harnesses.harness import Harness
 from reports import results
-from reports.columns import COLUMNS, without_columns
+from reports.columns import PROVED, without_columns
 from reports.results import Row
 from reports.summary import Tally
 
@@ -25,10 +25,10 @@ def with_proofs(
 ) -> dict[str, Any]:
     """`proved` with the full runs among the results files; a line about each file that is none."""
     runs = list(proved.get("runs", []))
-    of_columns = {column.name: list(proved.get(column.name, [])) for column in COLUMNS}
+    of_columns = {column.name: list(proved.get(column.name, [])) for column in PROVED}
     for file in files:
         rows = list(results.read(file).values())
-        for column in COLUMNS:
+        for column in PROVED:
             for run in column.runs_of(rows, harnesses):
                 of_columns[column.name] = with_run(of_columns[column.name], run)
         for run, problem in full_runs(without_columns(rows), harnesses):

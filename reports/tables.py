@@ -42,12 +42,12 @@ from harnesses.harness import (
 from limitations.ledger import Limitation, load, load_uncovered
 from reports import proofs, rendering, results
 from reports.benchmarks import benchmark_files, memory_files
-from reports.columns import COLUMNS, is_about_columns
+from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.results import Row
 
 COVERAGE = "jax_primitives_coverage.md"
 LIMITED_SUPPORT = "primitives_with_limited_support.md"
-NO_XLA_LIMITATIONS = "no_xla_limitations.md"
+NO_XLA_LIMITATIONS = WITHOUT_XLA.table
 
 # Short names for dtypes that are often listed together, the larger groups first.
 DTYPE_GROUPS = {
@@ -127,13 +127,12 @@ def table_files(
         entry for entry in own_side if not entry.lowerings or "no_xla" in entry.lowerings
     ]
     alone = [entry for entry in without_xla if entry.lowerings and "xla" not in entry.lowerings]
-    shown = [run | {"since": proofs.added_since(run, harnesses)} for run in runs]
     common = {
-        "runs": shown,
+        "runs": [run | {"since": proofs.added_since(run, harnesses)} for run in runs],
         "groups": _legend(),
         "harnesses": len(harnesses),
     }
-    of_columns = {column.name: proved.get(column.name, []) for column in COLUMNS}
+    of_columns = {column.name: proved.get(column.name, []) for column in PROVED}
     devices = {run["device"] for run in runs} or {"cpu"}
     return {
         COVERAGE: rendering.render(
@@ -154,7 +153,8 @@ def table_files(
             NO_XLA_LIMITATIONS,
             alone=view.rows(alone),
             shared=view.rows([entry for entry in without_xla if entry not in alone]),
-            **common | {"runs": [run for run in shown if run["lowering"] == "no_xla"]},
+            column=of_columns[WITHOUT_XLA.name],
+            **common,
         ),
         **{
             column.table: rendering.render(

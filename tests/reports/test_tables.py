@@ -11,7 +11,7 @@ import pytest
 from harnesses.harness import ALL, FLOATS, Harness, all_harnesses
 from limitations.ledger import load, load_uncovered
 from reports import rendering, results, tables
-from reports.columns import COLUMNS
+from reports.columns import PROVED, WITHOUT_XLA
 from tests.reports.rows import failure, row
 
 
@@ -182,11 +182,17 @@ def test_what_is_left_without_xla_ops_stands_apart(ledger):
     )
     lowerings = ("xla", "native")
     (ledger / "linalg.toml").write_text(LEDGER + "".join(map(for_one.format, lowerings)))
-    runs = [RUN, RUN | {"lowering": "no_xla", "passed": 1469, "limited": 31}]
-    loaded = load(ledger)
-    text = tables.table_files(DATABASE, loaded, {}, {"runs": runs})[tables.NO_XLA_LIMITATIONS]
-    (proof,) = table_under(text, "Proved on")
-    assert proof[1::7] == ["no_xla", "31 (2.1%)"]
+    with_xla, without = (full_run(lowering=lowering) for lowering in ("xla", "no_xla"))
+    without[1] |= {"outcome": "mismatch", "limitation": "linalg#3"}
+    runs = list(WITHOUT_XLA.runs_of(with_xla + without[:-3], DATABASE))
+    proved = {WITHOUT_XLA.name: runs}
+    text = tables.table_files(DATABASE, load(ledger), {}, proved)[tables.NO_XLA_LIMITATIONS]
+    proofs = [line.split(" | ") for line in text.splitlines() if line.startswith("| cpu")]
+    assert [line[1:3] + line[6:9] for line in proofs] == [
+        ["no_xla", "compiled", "4 of 5", "4", "4"],
+        ["no_xla", "eager", "4 of 5", "4", "4"],
+        ["no_xla", "graph", "4 of 5", "4", "3"],
+    ]
     alone = table_under(text, "Without XLA ops alone")
     assert [row[:2] + row[4:6] for row in alone] == [
         ["eigh", "error", "float32", "gpu"],
@@ -279,7 +285,7 @@ def test_written_tables_are_current(reports, made_up):
     status, printed = reports("tables", "--into", made_up)
     assert status == 0
     names = (tables.COVERAGE, tables.LIMITED_SUPPORT, tables.NO_XLA_LIMITATIONS)
-    names += tuple(column.table for column in COLUMNS)
+    names += tuple(column.table for column in PROVED)
     for name in (*names, "proved.json"):
         assert f"wrote {made_up / name}" in printed
     assert reports("tables", "--check", "--into", made_up) == (0, "")
@@ -387,7 +393,7 @@ def test_a_partial_or_red_run_proves_nothing(reports, made_up, write_results, ro
     assert f"cpu.jsonl (cpu xla) changes no versions: {problem}" in printed
     assert json.loads((made_up / "proved.json").read_text()) == {
         "runs": [],
-        **{column.name: [] for column in COLUMNS},
+        **{column.name: [] for column in PROVED},
     }
 
 
@@ -403,6 +409,6 @@ def test_every_link_of_the_real_tables_leads_somewhere():
         tables.COVERAGE,
         tables.LIMITED_SUPPORT,
         tables.NO_XLA_LIMITATIONS,
-        *(column.table for column in COLUMNS),
+        *(column.table for column in PROVED),
     }
     assert [p for p in paths if p.name not in own and not p.exists()] == []
