@@ -14,7 +14,14 @@ from dataclasses import dataclass
 import jax
 from jax.extend.core import primitives as jax_primitives
 
-from harnesses.engine.cells import GRADIENT_MODES, JAX_SIDE, POLY, Cell, modes_of
+from harnesses.engine.cells import (
+    CONSUMER_MODES,
+    GRADIENT_MODES,
+    JAX_SIDE,
+    POLY,
+    Cell,
+    modes_of,
+)
 from harnesses.engine.judge import INAPPLICABLE
 from harnesses.engine.results import Row, row_of
 from harnesses.harness import CALL_TF, CONVERT, Harness, public_names
@@ -23,7 +30,7 @@ from limitations.ledger import Limitation, load_uncovered
 Key = tuple[str, str, str, str]
 
 # Modes in which a whole database can be run, and no run has to.
-_ON_REQUEST = {CONVERT: (*GRADIENT_MODES, POLY)}
+_ON_REQUEST = {CONVERT: (*GRADIENT_MODES, POLY, *CONSUMER_MODES)}
 
 # Kinds of findings that are about one cell.
 CELL_KINDS = frozenset({"undeclared", "otherwise", "conflict"})

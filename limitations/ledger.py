@@ -14,7 +14,9 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from harnesses.engine.adapter import LOWERINGS
 from harnesses.engine.cells import (
+    ASKED_MODES,
     CALL_TF_MODES,
+    CONSUMER_MODES,
     DEVICES,
     GRADIENT,
     GRADIENT_MODES,
@@ -114,9 +116,10 @@ class Limitation:
         )
 
     def _matches_mode(self, mode: str) -> bool:
-        # What holds for a harness need not hold for its gradient: that has to be said.
+        # What holds for a harness need not hold for its gradient, nor in another engine: that has
+        # to be said.
         if not self.modes:
-            return mode not in TRANSFORMED_MODES
+            return mode not in (TRANSFORMED_MODES if self.side == JAX_SIDE else ASKED_MODES)
         return mode in self.modes or (GRADIENT in self.modes and mode in _GRADIENTS)
 
     def _matches_params(self, row: Row) -> bool:
@@ -142,6 +145,12 @@ def load(
         if is_asked and (wanted is None or path.stem in wanted):
             limitations += load_file(path)
     return limitations
+
+
+def file_of(row: Row) -> str:
+    """The name of the file for what a cell calls for: its family's, or that of its engine."""
+    is_own = row["mode"] in CONSUMER_MODES and row["phase"] != "trace"
+    return row["mode"] if is_own else row["family"]
 
 
 def load_file(path: Path) -> list[Limitation]:
@@ -288,7 +297,7 @@ KEYS: Mapping[str, Validator] = {
     "dtypes": _list_of(_dtype),
     "devices": _list_of(_one_of(DEVICES)),
     "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF))),
-    "modes": _list_of(_one_of((*MODE_NAMES, GRADIENT, *TRANSFORMED_MODES, *CALL_TF_MODES))),
+    "modes": _list_of(_one_of((*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES))),
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,
     "tensorflow": _specifier,

@@ -155,7 +155,7 @@ def _exactly(row: Row) -> Limitation:
     by_ulps = row["outcome"] == "mismatch" and row["ulps"] is not None
     params = row["params"].split(PARAMS_SEPARATOR) if row["params"] else ()
     return Limitation(
-        where=f"{row['family']}#",
+        where=f"{ledger.file_of(row)}#",
         primitive=(row["primitive"],),
         expect=row["outcome"],
         reason="",
@@ -179,7 +179,9 @@ def _widened(entry: Limitation, alike: Sequence[Row], others: Sequence[Row]) -> 
     """The entry with as few conditions as match none of `others`; lists grow towards `alike`."""
 
     def widest(candidates: Iterable[Limitation]) -> Limitation:
-        fitting = (c for c in candidates if not any(c.matches(row) for row in others))
+        # Without its mode an entry speaks of none that has to be asked for.
+        speaking = (c for c in candidates if c.matches(alike[0]))
+        fitting = (c for c in speaking if not any(c.matches(row) for row in others))
         return next(fitting, entry)
 
     def without(**condition: Any) -> Limitation:

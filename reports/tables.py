@@ -5,6 +5,7 @@
 - no_xla_limitations.md: what of that holds without XLA ops.
 - gradients.md: the same for derivatives.
 - shape_polymorphism.md: the same for batches of unknown size.
+- consumers.md: what the engines that read TensorFlow graphs make of it.
 
 They are the same on every version of Python, JAX and TensorFlow: a limitation that holds for some
 versions alone stands in them with that condition. On which versions the whole matrix was run, and
@@ -43,6 +44,7 @@ from limitations.ledger import Limitation, load, load_uncovered
 from reports import proofs, rendering, results
 from reports.benchmarks import benchmark_files, memory_files
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
+from reports.consumers import consumer_files, is_of_engines
 from reports.results import Row
 
 COVERAGE = "jax_primitives_coverage.md"
@@ -85,6 +87,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         files = results.default_files() if options.results is None else options.results
         proved = proofs.with_proofs(proved, files, harnesses, console)
     texts = table_files(harnesses, load(), load_uncovered(), proved)
+    texts |= consumer_files(harnesses, load())
     benchmarks = rendering.read_data("benchmarks", options.into)
     if benchmarks:
         texts |= benchmark_files(benchmarks)
@@ -120,7 +123,8 @@ def table_files(
     runs = proved.get("runs", [])
     jax_side = [limitation for limitation in limitations if limitation.side == JAX_SIDE]
     ours = [limitation for limitation in limitations if limitation.side != JAX_SIDE]
-    own_side = [limitation for limitation in ours if not is_about_columns(limitation)]
+    elsewhere = (is_about_columns, is_of_engines)
+    own_side = [entry for entry in ours if not any(told(entry) for told in elsewhere)]
     failures = [limitation for limitation in own_side if limitation.expect != "mismatch"]
     differences = [limitation for limitation in own_side if limitation.expect == "mismatch"]
     without_xla = [

@@ -2,7 +2,7 @@
 
 import fnmatch
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harnesses.engine.adapter import DEFAULT_LOWERINGS
@@ -17,6 +17,9 @@ GRADIENT, SAVED_GRADIENT = "gradient", "gradient_saved"
 GRADIENT_MODES = ("gradient_eager", "gradient_graph", "gradient_compiled")
 POLY = "poly"
 TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY)
+# So are engines that read TensorFlow graphs; see `harnesses.engine.consumers`.
+CONSUMER_MODES = ("savedmodel", "litert", "onnx", "openvino")
+ASKED_MODES = TRANSFORMED_MODES + CONSUMER_MODES
 # How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
 # "call_tf".
 CALL_TF_MODES = ("op_by_op", "jit", "grad", "jvp", "vmap")
@@ -57,6 +60,17 @@ def modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
     return tuple(mode for mode in CALL_TF_MODES if f"not_{mode}" not in harness.tags)
 
 
+def sampled(harnesses: Sequence[Harness], count: int) -> list[Harness]:
+    """`count` of the harnesses, in their order.
+
+    The hash of the name decides, so a sample stays the same when harnesses are added around it, and
+    a larger one contains a smaller.
+    """
+    ranked = sorted(harnesses, key=lambda harness: zlib.crc32(harness.name.encode()))
+    names = {harness.name for harness in ranked[:count]}
+    return [harness for harness in harnesses if harness.name in names]
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which cells a run takes. An empty tuple means all (of lowerings: `DEFAULT_LOWERINGS`)."""
@@ -84,11 +98,7 @@ class Selection:
         database = all_harnesses(direction=self.direction)
         chosen = [harness for harness in database if self._takes(harness)]
         if self.sample is not None:
-            # The hash of the name decides, so a sample stays the same when harnesses are added
-            # around it, and a larger one contains a smaller.
-            ranked = sorted(chosen, key=lambda harness: zlib.crc32(harness.name.encode()))
-            sampled = {harness.name for harness in ranked[: self.sample]}
-            chosen = [harness for harness in chosen if harness.name in sampled]
+            chosen = sampled(chosen, self.sample)
         if self.shard is not None:
             index, count = (int(part) for part in self.shard.split("/"))
             chosen = chosen[index - 1 :: count]
@@ -124,4 +134,4 @@ class Selection:
                 yield mode
         if lowering != JAX_SIDE and harness.direction == CONVERT:
             asked = (*self.mode, *(GRADIENT_MODES if GRADIENT in self.mode else ()))
-            yield from (mode for mode in TRANSFORMED_MODES if mode in asked)
+            yield from (mode for mode in ASKED_MODES if mode in asked)

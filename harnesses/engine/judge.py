@@ -66,15 +66,15 @@ class Judge:
     def _observe(self, cell: Cell) -> Row:
         args, expected = self._reference(cell)
         if isinstance(expected, Inapplicable):
-            return {"outcome": INAPPLICABLE, "message": _message(expected)}
+            return {"outcome": INAPPLICABLE, "message": _shortened(str(expected))}
         if isinstance(expected, Exception):
-            return _error("trace", expected)
+            return _error("trace", expected, str(expected))
         if cell.mode == JAX_SIDE:
             return {"outcome": "pass", "ulps": 0.0, "tolerance": 0}
         try:
             actual = self._run(cell, args)
         except _PhaseError as failure:
-            return _error(failure.phase, failure.error)
+            return _error(failure.phase, failure.error, self._words(failure.error))
         comparison = self._compare(cell, args, expected, actual)
         return {
             "outcome": "pass" if comparison.problem is None else "mismatch",
@@ -105,6 +105,10 @@ class Judge:
         except Exception as error:
             return args, error
         return args, expected
+
+    def _words(self, error: Exception) -> str:
+        """What an exception says, without what changes from run to run."""
+        return str(error)
 
     def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
         return compare(cell.harness, args, expected, actual)
@@ -169,14 +173,14 @@ def phase(name: str) -> Iterator[None]:
         raise _PhaseError(name, error) from error
 
 
-def _error(phase: str, error: Exception) -> Row:
+def _error(phase: str, error: Exception, words: str) -> Row:
     return {
         "outcome": "error",
         "phase": phase,
         "exception": type(error).__name__,
-        "message": _message(error),
+        "message": _shortened(words),
     }
 
 
-def _message(error: Exception) -> str:
-    return _FUNCTION.sub(r"\1", _AROUND_OPS.sub("", str(error))).strip()[:_MESSAGE_LENGTH]
+def _shortened(words: str) -> str:
+    return _FUNCTION.sub(r"\1", _AROUND_OPS.sub("", words)).strip()[:_MESSAGE_LENGTH]

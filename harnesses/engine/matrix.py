@@ -10,9 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harnesses.engine import results, retirement
+from harnesses.engine import consumers, results, retirement
 from harnesses.engine.adapter import DEFAULT_LOWERINGS, check_exists
-from harnesses.engine.cells import JAX_SIDE, TRANSFORMED_MODES, Cell
+from harnesses.engine.cells import CONSUMER_MODES, JAX_SIDE, TRANSFORMED_MODES, Cell
 from harnesses.engine.judge import INAPPLICABLE, Judge
 from harnesses.engine.options import selection
 from harnesses.engine.results import Row
@@ -31,6 +31,7 @@ class Matrix:
         self.impl = None if options.side == JAX_SIDE else options.impl
         if self.impl is not None:
             check_exists(self.impl)
+        consumers.check(self.selection)
         self.rows: list[Row] = []
         self.findings: list[Finding] = []
         self.seconds = 0.0  # of processor time, in all processes
@@ -119,6 +120,10 @@ class Matrix:
             if kind not in self._transforming:
                 self._transforming[kind] = kind(self.impl)
             return self._transforming[kind]
+        if mode in CONSUMER_MODES:
+            from harnesses.engine.consumers.judge import ConsumerJudge  # imports TensorFlow
+
+            return ConsumerJudge(self.impl, mode)
         return self._judge
 
     @functools.cached_property

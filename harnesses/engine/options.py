@@ -5,12 +5,12 @@ from typing import Any
 
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.cells import (
+    ASKED_MODES,
     CALL_TF_MODES,
     DEVICES,
     GRADIENT,
     JAX_SIDE,
     MODE_NAMES,
-    TRANSFORMED_MODES,
     Selection,
 )
 from harnesses.harness import CALL_TF, CONVERT
@@ -30,7 +30,7 @@ def add_options(add: Callable[..., Any]) -> None:
     add_filter("--name", "name of a harness, or a glob of names")
     add_filter("--device", "device (default: cpu)", choices=DEVICES)
     add_filter("--lowering", "lowering (default: xla)", choices=tuple(LOWERINGS))
-    modes = (*MODE_NAMES, GRADIENT, *TRANSFORMED_MODES, *CALL_TF_MODES)
+    modes = (*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES)
     add_filter("--mode", "mode (default: eager, graph, compiled)", choices=modes)
     add("--side", default="tensorflow", choices=("tensorflow", JAX_SIDE), help="jax: JAX alone")
     directions = (CONVERT, CALL_TF)

@@ -16,6 +16,7 @@ import pytest
 from harnesses.engine import devices
 from harnesses.engine.adapter import ImplementationError
 from harnesses.engine.cells import Cell
+from harnesses.engine.consumers import EngineError
 from harnesses.engine.matrix import Matrix
 from harnesses.engine.options import add_options
 from harnesses.engine.results import Row
@@ -38,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
     try:
         config.stash[MATRIX] = Matrix(config.option, name, scratch)
         devices.prepare(config.stash[MATRIX].selection.device)
-    except (LedgerError, ImplementationError, devices.DeviceError) as error:
+    except (LedgerError, ImplementationError, EngineError, devices.DeviceError) as error:
         raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(Gatherer(config.stash[MATRIX]))
     _choose_distribution(config.option)

@@ -95,15 +95,18 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
         return x
     if x.shape.rank > _MAX_RANK:
         shape = ctx.avals_in[0].shape
-        return _axis_by_axis(
-            ctx, x, shape, shape, dimensions, lambda view, *_: _reversed(ctx, view, [1])
+        return _axis_by_axis(ctx, x, shape, shape, dimensions, lambda view, *_: flipped(view, [1]))
+    return flipped(x, dimensions, at_once=ctx.enable_xla)
+
+
+def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tensor:
+    """`x` in reverse along some axes; not at once for readers of graphs that flip one alone."""
+    for group in [list(axes)] if at_once else [[axis] for axis in axes]:
+        axis = tf.constant(group)
+        x = carried(
+            _NARROW_CARRIER, lambda t, axis=axis: tf.raw_ops.ReverseV2(tensor=t, axis=axis), x
         )
-    return _reversed(ctx, x, dimensions)
-
-
-def _reversed(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    axis = ctx.vector(axes)
-    return carried(_NARROW_CARRIER, lambda t: tf.raw_ops.ReverseV2(tensor=t, axis=axis), x)
+    return x
 
 
 @register("concatenate")

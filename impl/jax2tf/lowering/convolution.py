@@ -22,7 +22,7 @@ import jax
 import tensorflow as tf
 
 from jax2tf import compat, dims
-from jax2tf.lowering.arrays import padded
+from jax2tf.lowering.arrays import flipped, padded
 from jax2tf.lowering.contractions import KERNEL_DTYPES, compute_dtype, precision_config
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.rules import Context, register
@@ -260,11 +260,11 @@ def _conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Co
         for (low, high), window in zip(conv.padding, conv.window, strict=True)
     ]
     # The op flips the filter, and reads it as that of the convolution whose gradient it is.
-    rhs = tf.reverse(rhs, list(range(rank)))
+    rhs = flipped(rhs, range(rank), at_once=ctx.enable_xla)
     rhs = tf.transpose(rhs, (*range(rank), rank + 1, rank))
     strides = (1, *conv.lhs_dilation, 1)
     padding = _backprop_padding(conv, taken)
-    if rank == 2:
+    if rank == 2 and (ctx.enable_xla or padding != "EXPLICIT"):
         return tf.raw_ops.Conv2DBackpropInput(
             input_sizes=ctx.shape(conv.out_shape),
             filter=rhs,
@@ -275,14 +275,16 @@ def _conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: _Co
             if padding == "EXPLICIT"
             else [],
         )
+    transpose = tf.nn.conv2d_transpose if rank == 2 else tf.nn.conv3d_transpose
     if padding != "EXPLICIT":
-        return tf.nn.conv3d_transpose(lhs, rhs, ctx.shape(conv.out_shape), strides, padding)
+        return transpose(lhs, rhs, ctx.shape(conv.out_shape), strides, padding)
+    # The op in three dimensions takes no such padding, nor does that in two outside TensorFlow.
     full = [
         (n - 1) * d + window
         for n, d, window in zip(conv.lhs_shape[1:-1], conv.lhs_dilation, conv.window, strict=True)
     ]
     shape = (conv.out_shape[0], *full, conv.out_shape[-1])
-    out = tf.nn.conv3d_transpose(lhs, rhs, ctx.shape(shape), strides, "VALID")
+    out = transpose(lhs, rhs, ctx.shape(shape), strides, "VALID")
     low = [0, *(-low for low, _ in taken), 0]
     high = [d + a - n for d, a, n in zip(spatial, (a for a, _ in taken), full, strict=True)]
     no_gaps = [0] * (rank + 2)

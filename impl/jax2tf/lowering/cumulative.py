@@ -53,7 +53,7 @@ def _cumsum(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tenso
 
 @register("cumprod")
 def _cumprod(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
-    if x.dtype.is_complex or _by_associative_scan():
+    if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, x, axis):
         return _scan(ctx, lax.mul, 1, x, axis, reverse)
     return _accumulated(lambda x: tf.math.cumprod(x, axis, reverse=reverse), x)
 
@@ -70,7 +70,7 @@ def _cummin(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tenso
 
 @register("cumlogsumexp")
 def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
-    if x.dtype.is_complex or _by_associative_scan():
+    if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, x, axis):
         return _scan(ctx, _logaddexp, -math.inf, x, axis, reverse)
 
     def function(x: tf.Tensor) -> tf.Tensor:
@@ -116,6 +116,16 @@ def _accumulated(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf
 
 def _limits(dtype: tf.DType) -> tuple[float, float]:
     return (dtype.min, dtype.max) if dtype.is_integer else (-math.inf, math.inf)
+
+
+def _op_serves(ctx: Context, x: tf.Tensor, axis: int) -> bool:
+    """Whether the result is to be TensorFlow's own op, which other readers of its graphs lack.
+
+    They know Cumsum alone, and of dtypes these two. An axis of unknown size is left to the op all
+    the same, because a scan needs to know it.
+    """
+    is_known = isinstance(ctx.avals_in[0].shape[axis], int)
+    return ctx.enable_xla or x.dtype not in (tf.float32, tf.int32) or not is_known
 
 
 def _by_associative_scan() -> bool:

@@ -71,17 +71,18 @@ def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:
     while size > 1:
         even = size - size % 2
         pairs = [[_every_other(x, axis, start, even) for x in xs] for start in (0, 1)]
-        last = [_every_other(x, axis, even, size) for x in xs]
+        last = [_every_other(x, axis, even, size) for x in xs] if even < size else []
         xs = combine(pairs[0], pairs[1])
         size = even // 2
-        if last[0].shape[axis]:
+        if last:
             size += 1
             xs = [tf.concat(both, axis) for both in zip(xs, last, strict=True)]
     return [tf.squeeze(x, axis) for x in xs]
 
 
 def _every_other(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
-    return x[(*(slice(None),) * axis, slice(start, stop, 2))]
+    # Not by a strided slice: OpenVINO gives those of integers other elements.
+    return tf.gather(x, list(range(start, stop, 2)), axis=axis)
 
 
 def scanned(combine: Combine, xs: Tensors, axis: int) -> Tensors:

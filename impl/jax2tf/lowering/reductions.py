@@ -129,7 +129,8 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     if x.dtype.is_floating:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
         nan = tf.math.is_nan(x)
-        first_nan = tf.argmax(nan, axis, output_type=dtype)
+        # Other readers of graphs have no ArgMax of bools.
+        first_nan = tf.argmax(nan if ctx.enable_xla else tf.cast(nan, tf.int32), axis, dtype)
         index = tf.where(tf.reduce_any(nan, axis), first_nan, index)
     return tf.cast(index, ctx.out)
 

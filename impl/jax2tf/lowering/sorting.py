@@ -1,15 +1,18 @@
 """Sorting: sort, top_k, approx_top_k.
 
 JAX sorts by a total order: NaNs come after infinity. `sort` takes zeros, and NaNs, for equal;
-`top_k` tells them apart by their bits. TensorFlow's own ops leave the place of a NaN open, so they
-are given integers that are in JAX's order.
+`top_k` tells them apart by their bits. TensorFlow's own ops leave the place of a NaN open, so
+`top_k` gives them integers that are in JAX's order, and `sort` without XLA ops, which has to get by
+without bits in engines that know none, sorts by whether it is NaN and by what it is otherwise.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -75,6 +78,9 @@ def _sort_by_keys(
 ) -> Sequence[tf.Tensor]:
     """Sorts stably by the last key, then by the one before it, and so on."""
     del is_stable
+    if len(operands) == 1 and operands[0].dtype in _FLOATS:
+        (x,) = operands
+        return [_from_last(_sorted_floats(_to_last(x, dimension)), dimension)]
     keys = [_to_last(key, dimension) for x in operands[:num_keys] for key in _sort_keys(x)]
     order = _stable_order(keys[-1])
     for key in reversed(keys[:-1]):
@@ -86,20 +92,51 @@ def _sort_by_keys(
     return [carried(INT4_CARRIER, put_in_order, x) for x in operands]
 
 
+_FLOATS = frozenset({tf.bfloat16, tf.float16, tf.float32, tf.float64})
+
+
+def _sorted_floats(x: tf.Tensor) -> tf.Tensor:
+    """`x` sorted along its last axis, in one pass: NaNs are counted, and written at the end."""
+    is_nan, key = _nan_and_key(x)
+    numbers = _take(tf.where(is_nan, tf.constant(math.inf, x.dtype), x), _stable_order(key))
+    size = _last_size(x)
+    count = tf.reduce_sum(tf.cast(is_nan, tf.int32), -1, keepdims=True)
+    return tf.where(tf.range(size) < size - count, numbers, tf.constant(math.nan, x.dtype))
+
+
 def _sort_keys(x: tf.Tensor) -> list[tf.Tensor]:
-    """Integers in the order in which `sort` puts `x`, the most significant first."""
+    """Numbers in the order in which `sort` puts `x`, the most significant first."""
     if x.dtype.is_complex:
         return [*_sort_keys(tf.math.real(x)), *_sort_keys(tf.math.imag(x))]
     x = tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype))
     if not x.dtype.is_floating:
         return [x]
-    key = _total_order(tf.where(tf.equal(x, 0), tf.zeros([], x.dtype), x))
-    return [tf.where(tf.math.is_nan(x), tf.constant(key.dtype.max, key.dtype), key)]
+    is_nan, key = _nan_and_key(x)
+    return [tf.cast(is_nan, tf.int32), key]
+
+
+def _nan_and_key(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Where floats are NaN, and floats in the same order that have neither NaNs nor a -0."""
+    is_nan = tf.math.is_nan(x)
+    key = tf.where(tf.equal(x, 0), tf.zeros([], x.dtype), x)
+    return is_nan, tf.where(is_nan, tf.constant(math.inf, x.dtype), key)
 
 
 def _stable_order(key: tf.Tensor) -> tf.Tensor:
     # TopKV2 puts the larger first, and of equals the one with the smaller index.
-    return tf.math.top_k(tf.bitwise.invert(key), tf.shape(key)[-1]).indices
+    return tf.math.top_k(_reversed(key), _last_size(key)).indices
+
+
+def _last_size(x: tf.Tensor) -> Any:
+    known = x.shape[-1]
+    return tf.shape(x)[-1] if known is None else known
+
+
+def _reversed(key: tf.Tensor) -> tf.Tensor:
+    """Numbers in the reverse order; of integers all bits flipped, which no least one overflows."""
+    if key.dtype.is_floating:
+        return -key
+    return tf.constant(key.dtype.max if key.dtype.is_unsigned else -1, key.dtype) - key
 
 
 @register("top_k")
@@ -131,7 +168,7 @@ def _approx_top_k(
 def _extremes(x: tf.Tensor, k: int, axis: int, *, largest: bool) -> Sequence[tf.Tensor]:
     """The `k` largest or smallest along `axis`, and their indices."""
     stored = _to_last(tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype)), axis)
-    flip = (lambda key: key) if largest else tf.bitwise.invert
+    flip = (lambda key: key) if largest else _reversed
     values, indices = tf.math.top_k(flip(_total_order(stored)), k)
     values = tf.cast(_from_total_order(flip(values), stored.dtype), x.dtype)
     return [_from_last(values, axis), _from_last(indices, axis)]

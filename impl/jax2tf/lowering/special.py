@@ -15,11 +15,11 @@ import jax
 import tensorflow as tf
 
 from jax2tf.lowering.elementwise import FLOAT8, Function, in_kernel_dtype
-from jax2tf.lowering.rules import register_table
+from jax2tf.lowering.rules import XLA, register_table
 
 raw = tf.raw_ops
 
-_FLOAT32 = dict.fromkeys((*FLOAT8, "bfloat16", "float16"), tf.float32)
+IN_FLOAT32 = dict.fromkeys((*FLOAT8, "bfloat16", "float16"), tf.float32)
 
 # JAX 0.11.2 gives digamma(0) its pole; before, it is NaN, as TensorFlow has it.
 _DIGAMMA_HAS_POLE = jax.__version_info__ >= (0, 11, 2)
@@ -27,12 +27,18 @@ _DIGAMMA_HAS_POLE = jax.__version_info__ >= (0, 11, 2)
 _IGAMMA_OF_INFINITY = jax.__version_info__ >= (0, 11, 0)
 
 
-def _erf(x: tf.Tensor) -> tf.Tensor:
+def erf(x: tf.Tensor) -> tf.Tensor:
+    """The op, kept from overflow."""
     if x.dtype == tf.float64:
         # TensorFlow's CPU kernel overflows to NaN; from 6 on the nearest float64 is 1.
         six = tf.constant(6, x.dtype)
         x = raw.Maximum(x=raw.Minimum(x=x, y=six), y=-six)
     return raw.Erf(x=x)
+
+
+def erfc(x: tf.Tensor) -> tf.Tensor:
+    """The op."""
+    return raw.Erfc(x=x)
 
 
 def _erf_inv(x: tf.Tensor) -> tf.Tensor:
@@ -196,9 +202,7 @@ _TABLE: dict[str, Function] = {
     "bessel_i0e": lambda x: raw.BesselI0e(x=x),
     "bessel_i1e": lambda x: raw.BesselI1e(x=x),
     "digamma": _digamma,
-    "erf": _erf,
     "erf_inv": _erf_inv,
-    "erfc": lambda x: raw.Erfc(x=x),
     "igamma": _igamma,
     "igamma_grad_a": _igamma_grad_a,
     "igammac": _igammac,
@@ -208,4 +212,10 @@ _TABLE: dict[str, Function] = {
     "zeta": _zeta,
 }
 
-register_table({name: in_kernel_dtype(rule, _FLOAT32) for name, rule in _TABLE.items()})
+register_table({name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _TABLE.items()})
+
+# Without XLA ops these two are compositions: error_functions.py.
+_ERRORS = {"erf": erf, "erfc": erfc}
+register_table(
+    {name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _ERRORS.items()}, op_sets=(XLA,)
+)

@@ -1,0 +1,61 @@
+"""Engines that read TensorFlow graphs, as modes of the matrix that a run has to ask for.
+
+    savedmodel   TensorFlow itself, in a process without JAX, from the SavedModel on disk
+    litert       tf.lite's converter, builtin ops only, and LiteRT's interpreter
+    onnx         tf2onnx, and ONNX Runtime
+    openvino     OpenVINO, in float32 also where the processor has something faster
+
+A module of the same name makes a model of a graph: `convert(graph)` gives a function from the
+input arrays to the output arrays. What fails in `convert` belongs to the phase "lower", what fails
+in the function to "run"; `NOISE` is what changes in messages from cell to cell, as patterns and
+what to put in their place. The engines but the first read standard ops alone: cells of the lowering
+no_xla.
+"""
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harnesses.engine.cells import Selection
+
+Model = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+
+# The modules that an engine needs beside TensorFlow; the extra "consumers" brings them.
+NEEDS: Mapping[str, Sequence[str]] = {
+    "savedmodel": (),
+    "litert": ("ai_edge_litert",),
+    "onnx": ("tf2onnx", "onnxruntime"),
+    "openvino": ("openvino",),
+}
+
+
+class EngineError(ValueError):
+    """An engine that a run asks for is not installed, or cannot do what is asked of it."""
+
+
+def check(selection: Selection) -> None:
+    """Raises EngineError, in one line, if the engines among the modes cannot run the selection."""
+    for mode in selection.mode:
+        if mode in NEEDS:
+            _check(mode, selection)
+
+
+def _check(mode: str, selection: Selection) -> None:
+    missing = [module for module in NEEDS[mode] if importlib.util.find_spec(module) is None]
+    if missing:
+        raise EngineError(
+            f"--mode {mode}: {' and '.join(missing)} cannot be imported; "
+            "python -m pip install -e .[consumers] installs what the engines need"
+        )
+    if selection.device != ("cpu",):
+        raise EngineError(f"--mode {mode} runs on the CPU: leave out --device")
+    if mode != "savedmodel" and selection.lowering != ("no_xla",):
+        raise EngineError(f"--mode {mode} reads standard ops alone: add --lowering no_xla")
+
+
+def engine(mode: str) -> Any:
+    """The engine's module, which imports the engine."""
+    return importlib.import_module(f"{__name__}.{mode}")

@@ -1,0 +1,43 @@
+"""The judge of the engines: a harness is converted, handed to the engine and run there."""
+
+import re
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from harnesses.engine import consumers
+from harnesses.engine.cells import Cell
+from harnesses.engine.consumers.graph import graph_of
+from harnesses.engine.judge import Judge, phase
+
+
+class ConsumerJudge(Judge):
+    """Runs cells of one engine."""
+
+    def __init__(self, impl: str | None, mode: str):
+        super().__init__(impl)
+        self._engine = consumers.engine(mode)
+
+    def _run(self, cell: Cell, args: tuple) -> Any:
+        harness = cell.harness
+        # No device: one that a graph names is one more thing for an engine to misunderstand.
+        with jax.enable_x64(harness.x64), jax.default_device(jax.devices("cpu")[0]):
+            with phase("lower"):
+                converted = self._adapter.convert(harness.fun, cell.lowering)
+                graph = graph_of(converted, jax.tree.map(_spec, args))
+                model = self._engine.convert(graph)
+            with phase("run"):
+                results = model([np.asarray(leaf) for leaf in jax.tree.leaves(args)])
+        return jax.tree.unflatten(graph.tree, results)
+
+    def _words(self, error: Exception) -> str:
+        words = str(error)
+        for pattern, replacement in self._engine.NOISE:
+            words = re.sub(pattern, replacement, words)
+        return words
+
+
+def _spec(leaf: Any) -> tf.TensorSpec:
+    return tf.TensorSpec(leaf.shape, leaf.dtype)

@@ -1,0 +1,44 @@
+"""ONNX: tf2onnx, run by ONNX Runtime on the CPU."""
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+import onnxruntime
+import tf2onnx
+
+from harnesses.engine.consumers import Model
+from harnesses.engine.consumers.graph import Graph
+
+# The newest that tf2onnx writes.
+OPSET = 18
+
+# It tells of what it cannot convert; the error that comes of it says so too.
+logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
+
+# Names of nodes and tensors, and the places in its own source.
+NOISE = (
+    (r"In Node, \(\".*?\", (\w+), .*? , (?:Error )?", r"\1: "),
+    (r"/onnxruntime_src/\S+ (?:.*?\) )?", ""),
+    (r"\bnode \(.*?\)", "node"),
+    (r"Name:'.*?'", ""),
+)
+
+
+def convert(graph: Graph) -> Model:
+    """The graph as an ONNX model in a session of ONNX Runtime."""
+    model, _ = tf2onnx.convert.from_function(
+        graph.function, input_signature=graph.function.input_signature, opset=OPSET
+    )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+    def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        taken = {node.name for node in session.get_inputs()}
+        feed = {n: a for n, a in zip(graph.inputs, arrays, strict=True) if n in taken}
+        return session.run(list(graph.outputs), feed)
+
+    return run

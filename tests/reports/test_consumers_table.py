@@ -1,0 +1,49 @@
+"""The table of the engines."""
+
+import pathlib
+import re
+
+from harnesses.engine.cells import CONSUMER_MODES
+from limitations.ledger import Limitation
+from reports.consumers import COMMAND, TABLE, consumer_files, is_of_engines
+from tests.judge.rows import harness
+
+
+def limitation(primitive, *modes, **fields):
+    entry = {"where": "litert#1", "primitive": (primitive,), "expect": "error", "reason": "because"}
+    return Limitation(**(entry | {"modes": modes} | fields))
+
+
+DATABASE = [
+    harness("sin", "float32"),
+    harness("sin", "float32", "edge"),
+    harness("cos", "int32"),
+    harness("tan", "int32"),
+    harness("sin", "bfloat16"),
+]
+
+
+def test_a_primitive_has_a_row_for_each_dtype_with_a_word_for_each_engine():
+    ledger = [
+        limitation("sin", "litert", harness="sin_edge_*"),
+        limitation("cos", "onnx", exception="ONNXError"),
+        limitation("tan", side="jax"),
+    ]
+    text = consumer_files(DATABASE, ledger)[TABLE]
+    assert "| sin | float32 | yes | 1 of 2 | yes | yes |" in text
+    assert "| cos | int32 | yes | yes | no | yes |" in text
+    assert "tan" not in text
+    assert "bfloat16" not in text
+    assert "| all | 3 of 3 (100.0%) | 2 of 3 (66.7%) | 2 of 3 (66.7%) | 3 of 3 (100.0%) |" in text
+    assert "| cos | all | all | ONNXError | because |" in text
+
+
+def test_what_speaks_of_engines_alone():
+    assert is_of_engines(limitation("sin", *CONSUMER_MODES))
+    assert not is_of_engines(limitation("sin", "litert", "eager"))
+    assert not is_of_engines(limitation("sin"))
+
+
+def test_tox_runs_what_the_table_says():
+    tox = (pathlib.Path(__file__).parents[2] / "tox.ini").read_text()
+    assert COMMAND in re.sub(r"\\\n\s*", "", tox)
