@@ -9,6 +9,7 @@ the module: one that TensorFlow does not have is refused at conversion.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
-from jax2tf import compat, dims, dtypes, native_extremes
+from jax2tf import compat, dims, dtypes, hoisting, native_extremes
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
 from jax2tf.lowering import Lowering, compiled, rules, sharding
 from jax2tf.trace import Trace
@@ -102,15 +103,15 @@ def lower(
 
 
 def _export(trace: Trace, options: Options) -> _Module:
-    jaxpr = trace.jaxpr
     sharding.refuse_programs_of_devices(trace)
-    for value in trace.inner_constants():
+    jaxpr = hoisting.hoisted(trace.jaxpr)
+    for value in dataclasses.replace(trace, jaxpr=jaxpr, cache={}).inner_constants():
         # Only those of the function itself become arguments of the op.
         if trace.large_constants.held(np.asarray(value)) is not None:
             raise ConversionError(
-                "jax2tf.convert: native_serialization: a jitted function inside of the function "
-                f"captures an array {value.dtype.name}{list(value.shape)}, which would be written "
-                "into the module. What to do: pass it as an argument, convert with "
+                "jax2tf.convert: native_serialization: a jitted function inside of a loop or "
+                f"branch captures an array {value.dtype.name}{list(value.shape)}, which would be "
+                "written into the module. What to do: pass it as an argument, convert with "
                 "large_constants='embed', or with native_serialization=False"
             )
     large = [i for i, c in enumerate(jaxpr.consts) if np.size(c) > _EMBEDDED_CONSTANT_SIZE]

@@ -208,6 +208,11 @@ def trace_of(traced: jax.stages.Traced) -> Trace:
     return Trace(jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
 
 
+def is_call_of_jitted(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether the equation calls an inner jitted function; "pjit" is its name before JAX 0.11."""
+    return eqn.primitive.name in ("jit", "pjit")
+
+
 def is_sharded(sharding: Any) -> bool:
     """Whether a sharding that JAX keeps puts parts of an array on different devices."""
     # What was not asked for is a value of a class of its own.

@@ -170,9 +170,23 @@ class TestLargeConstants:
         large = jnp.asarray(LARGE)
         fun = jax.jit(lambda params, x: x @ large * params)
         x = np.ones((1, 300), np.float32)
-        np.testing.assert_allclose(jax2tf.Module(fun, 3.0)(x), fun(3.0, x), rtol=1e-4)
-        with pytest.raises(jax2tf.ConversionError, match=r"captures an array float32\[300, 100\]"):
-            jax2tf.Module(fun, 3.0, native_serialization=True)(x)
+        for options in ({}, {"native_serialization": True}):
+            module = jax2tf.Module(fun, 3.0, **options)
+            np.testing.assert_allclose(module(x), fun(3.0, x), rtol=1e-4)
+            assert [v.shape for v in module.variables if not v.trainable] == [(300, 100)]
+
+    def test_of_a_jitted_function_in_a_loop(self):
+        large = jnp.asarray(LARGE)
+        inner = jax.jit(lambda x: x + (x @ large).sum())
+        module = jax2tf.Module(
+            lambda params, x: jax.lax.fori_loop(0, 2, lambda _, x: inner(x) * params, x),
+            3.0,
+            native_serialization=True,
+        )
+        with pytest.raises(jax2tf.ConversionError) as refusal:
+            module(np.ones((1, 300), np.float32))
+        words = ("inside of a loop or branch captures an array float32[300, 100]", "'embed'")
+        assert all(word in str(refusal.value) for word in words)
 
     def test_no_such_policy(self):
         with pytest.raises(ValueError, match="large_constants should be 'embed', 'refuse' or"):

@@ -1,0 +1,62 @@
+"""Arrays that inner jitted functions capture, as arrays that the function around them captures.
+
+The jaxpr of an inner function holds them, where nobody outside can make arguments of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax.extend import core as jex_core
+
+from jax2tf.large_constants import LIMIT
+from jax2tf.trace import is_call_of_jitted
+
+
+def hoisted(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
+    """The jaxpr without inner jitted functions that capture large arrays: their equations instead.
+
+    Those inside of loops and branches stay.
+    """
+    if not any(map(_captures, jaxpr.jaxpr.eqns)):
+        return jaxpr
+    specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
+
+    def opened(*args: jax.Array) -> list[Any]:
+        return _evaluate(jaxpr, args)
+
+    return jax.jit(opened, keep_unused=True).trace(*specs).jaxpr
+
+
+def _captures(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether the equation calls a jitted function that captures a large array, further in too."""
+    if not is_call_of_jitted(eqn):
+        return False
+    inner = eqn.params["jaxpr"]
+    large = (getattr(value, "nbytes", 0) > LIMIT for value in inner.consts)
+    return any(large) or any(map(_captures, inner.jaxpr.eqns))
+
+
+def _evaluate(jaxpr: jex_core.ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+    variables = (*jaxpr.jaxpr.constvars, *jaxpr.jaxpr.invars)
+    values: dict[Any, Any] = dict(zip(variables, (*jaxpr.consts, *args), strict=True))
+
+    def read(atom: Any) -> Any:
+        if isinstance(atom, jex_core.Literal):
+            aval: Any = atom.aval
+            return np.asarray(atom.val, aval.dtype)
+        return values[atom]
+
+    for eqn in jaxpr.jaxpr.eqns:
+        operands = [read(atom) for atom in eqn.invars]
+        if _captures(eqn):
+            results = _evaluate(eqn.params["jaxpr"], operands)
+        else:
+            params = eqn.primitive.get_bind_params(eqn.params)
+            results = eqn.primitive.bind(*operands, **params)
+            results = results if eqn.primitive.multiple_results else [results]
+        values.update(zip(eqn.outvars, results, strict=True))
+    return [read(atom) for atom in jaxpr.jaxpr.outvars]
