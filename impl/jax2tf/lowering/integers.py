@@ -18,7 +18,7 @@ from jax2tf.lowering.elementwise import (
     in_kernel_dtype,
     known_value,
 )
-from jax2tf.lowering.rules import Context, register, register_table
+from jax2tf.lowering.rules import NO_XLA, XLA, Context, register, register_table
 
 raw = tf.raw_ops
 
@@ -51,7 +51,17 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return tf.where(by_zero, x, raw.TruncateMod(x=x, y=tf.where(by_zero, tf.ones_like(y), y)))
 
 
-register_table({"div": in_kernel_dtype(_quotient), "rem": in_kernel_dtype(_remainder, _REMAINDER)})
+def _remainder_by_quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """Of int32 for readers of graphs that have no TruncateMod: what the quotient leaves."""
+    if x.dtype != tf.int32:
+        return _remainder(x, y)
+    # By zero too: x - (-1) * 0.
+    return x - _quotient(x, y) * y
+
+
+register_table({"div": in_kernel_dtype(_quotient)})
+register_table({"rem": in_kernel_dtype(_remainder, _REMAINDER)}, op_sets=(XLA,))
+register_table({"rem": in_kernel_dtype(_remainder_by_quotient, _REMAINDER)}, op_sets=(NO_XLA,))
 
 
 @register("mulhi")
