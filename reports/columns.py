@@ -61,7 +61,7 @@ class Column:
                 yield _run_of(device, lowering, mode, members) | {"of": there_are}
 
 
-GRADIENTS = Column("gradients", GRADIENT_MODES, (GRADIENT, SAVED_GRADIENT))
+GRADIENTS = Column("gradients", (*GRADIENT_MODES, SAVED_GRADIENT), (GRADIENT,))
 SHAPE_POLYMORPHISM = Column("shape_polymorphism", (POLY,))
 COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM)
 # A column of the matrix itself: its table is made of limitations of the matrix.
