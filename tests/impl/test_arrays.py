@@ -25,7 +25,7 @@ ONE_OP = {
     "BroadcastTo": lambda x: jnp.broadcast_to(x, (2, 3, 4)),
     "ExpandDims": lambda x: x[:, None],
     "Squeeze": lambda x: lax.squeeze(x, (0,)),
-    "ReverseV2": lambda x: lax.rev(x, (0, 1)),
+    "ReverseV2": lambda x: lax.rev(x, (1,)),
     "ConcatV2": lambda x: jnp.concatenate([x, x, x]),
     "Pack": lambda x: jnp.stack([x, x], 1),
     "Unpack": lambda x: jnp.unstack(x),  # alone, it is jitted, and jitted functions are compiled
@@ -44,6 +44,13 @@ ONE_OP = {
 def test_one_primitive_is_one_op(op, enable_xla):
     shape = [1, 4] if op == "Squeeze" else [3, 4]
     assert _ops(ONE_OP[op], tf.ones(shape), enable_xla=enable_xla) == [op]
+
+
+def test_several_axes_are_reversed_at_once_where_xla_ops_may_be_used():
+    # LiteRT and OpenVINO reverse one axis at a time.
+    for enable_xla, ops in ((True, ["ReverseV2"]), (False, ["ReverseV2"] * 2)):
+        reverse = _ops(lambda x: lax.rev(x, (0, 1)), tf.ones([3, 4]), enable_xla=enable_xla)
+        assert reverse == ops
 
 
 NO_OP = {
