@@ -68,6 +68,7 @@ def test_edge_pairs_hold_every_pair():
 
 
 def test_a_name_is_taken_once():
+    all_harnesses()  # imports the families, which take their names
     with pytest.raises(ValueError, match=r"'jit_float32': calls\.py:\d+ and test_vocabulary\.py"):
         define("jit", "", jax.jit(lambda x: x), [Normal((2,), "float32")], dtype="float32")
 
