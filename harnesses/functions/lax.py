@@ -197,7 +197,12 @@ define_functions(
         "dce_sink": use(X).but(then=lambda _: 1.0),
         "stage": use(X),
         # Over an axis that vmap names.
-        **each("all_gather pmax pmean pmin psum", use(X, "rows").but(within=_rows)),
+        **each("all_gather pmean", use(X, "rows").but(within=_rows)),
+        **each(
+            "pmax pmin psum",
+            use(X, "rows").but(within=_rows),
+            use(Normal((3, 4), "complex64"), "rows").but(within=_rows),
+        ),
         "all_to_all": use(SQUARE, "rows", 0, 0).but(within=_rows),
         **each("axis_index axis_size", use("rows").but(dtype="int32", within=_numbers_of_rows)),
         "psum_scatter": use(SQUARE, "rows").but(within=_rows),

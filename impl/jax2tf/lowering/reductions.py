@@ -49,20 +49,17 @@ def _reduce_min(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor
     return _extreme(ctx, tf.reduce_min, tf.reduce_all, x, axes)
 
 
-_OVER_AXES = {"psum": tf.reduce_sum, "pmax": tf.reduce_max, "pmin": tf.reduce_min}
+_OVER_AXES = {"psum": _reduce_sum, "pmax": _reduce_max, "pmin": _reduce_min}
 
 
 @register("psum", "pmax", "pmin")
 def _over_axes(
     ctx: Context, x: tf.Tensor, *, axes: Sequence[Any], axis_index_groups: Any = None
 ) -> tf.Tensor:
-    # vmap of a function over the axis that it names leaves these in JAX 0.10, with axes as numbers.
+    # vmap of a function over the axis that it names leaves these, with axes as numbers.
     if axis_index_groups is not None or any(isinstance(axis, str) for axis in axes):
         raise ctx.unsupported("it acts across devices", "convert what one device does", axes=axes)
-    reduce = _OVER_AXES[ctx.eqn.primitive.name]
-    if reduce is tf.reduce_sum:
-        return widened(lambda x: tf.reduce_sum(x, axes), x)
-    return widened(lambda x: _with_nan(reduce, x, axes), x)
+    return _OVER_AXES[ctx.eqn.primitive.name](ctx, x, axes=axes)
 
 
 def _extreme(

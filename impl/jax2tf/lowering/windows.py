@@ -77,7 +77,9 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tenso
         (out,) = folded_in_order(ctx, combine, [x], [identity], aval.shape, window)
         return out
     pool = pooling(monoid.to_jax, window, x.dtype)
-    if ctx.enable_xla and window.dimensions:
+    # XLA's computation would have to order complex numbers, which no op of TensorFlow does.
+    ordered = monoid.beats is None or not x.dtype.is_complex
+    if ctx.enable_xla and window.dimensions and ordered:
         carrier = XLA_CARRIER.get(x.dtype, x.dtype)
         computation = _computation(ctx, monoid.to_xla, carrier)
         exact = functools.partial(_xla_reduce_window, ctx, x, identity, window, computation)
