@@ -31,30 +31,28 @@ def _gather(window: Window, **params: Any) -> Callable[..., jax.Array]:
     return lambda x, i: lax.gather(x, i, window.gather(), window.sizes, **params)
 
 
-for _name, _window in WINDOWS.items():
-    for _mode in MODES:
-        define(
-            "gather",
-            f"{_name}_{_mode}",
-            _gather(_window, mode=_mode),
-            [Normal(_window.shape, _F32), Values(_window.indices, _I32)],
-            dtype=_F32,
-            params={"mode": _mode},
-        )
+def _define(name: str, mode: str, dtype: np.dtype) -> None:
+    window = WINDOWS[name]
+    define(
+        "gather",
+        f"{name}_{mode}",
+        _gather(window, mode=mode),
+        [Normal(window.shape, dtype), Values(window.indices, _I32)],
+        dtype=dtype,
+        params={"mode": mode},
+    )
 
-_ROWS = WINDOWS["rows"]
+
+for _name in WINDOWS:
+    for _mode in MODES:
+        _define(_name, _mode, _F32)
+
 for _dtype in (*ALL, *INT4):
     for _name, _mode in (("rows", "clip"), ("rows", "fill"), ("windows_2d", "fill")):
         if _dtype != _F32:  # It is among the windows above.
-            _window = WINDOWS[_name]
-            define(
-                "gather",
-                f"{_name}_{_mode}",
-                _gather(_window, mode=_mode),
-                [Normal(_window.shape, _dtype), Values(_window.indices, _I32)],
-                dtype=_dtype,
-                params={"mode": _mode},
-            )
+            _define(_name, _mode, _dtype)
+
+_ROWS = WINDOWS["rows"]
 for _dtype in (*INT2, *FLOAT4):
     define(
         "gather",
