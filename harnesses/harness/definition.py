@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import jax
@@ -183,11 +184,21 @@ def all_harnesses(
 
 
 def _caller() -> tuple[str, str]:
-    """The module that asked for a harness, and the place: `linalg.py:12`, `functions/nn.py:3`."""
+    """The module that asked for a harness, and the place: `linalg.py:12`, `functions/nn.py:3`.
+
+    The place is the statement of the module that stands for the harness, a loop over a table or the
+    call of a helper, not the line of the helper that all harnesses come through.
+    """
     frame = inspect.currentframe()
     while frame is not None and frame.f_globals["__name__"].startswith("harnesses.harness."):
         frame = frame.f_back
     assert frame is not None
+    outer: FrameType | None = frame
+    while outer is not None and Path(outer.f_code.co_filename).is_relative_to(_FAMILIES):
+        if outer.f_code.co_name == "<module>":
+            frame = outer
+            break
+        outer = outer.f_back
     path = Path(frame.f_code.co_filename)
     inside = path.relative_to(_FAMILIES) if path.is_relative_to(_FAMILIES) else Path(path.name)
     return frame.f_globals["__name__"], f"{inside.as_posix()}:{frame.f_lineno}"

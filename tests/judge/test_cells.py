@@ -1,7 +1,10 @@
 """Which cells a selection takes."""
 
+from pathlib import Path
+
 import pytest
 
+import harnesses
 from harnesses.engine import devices
 from harnesses.engine.cells import Selection
 from harnesses.engine.results import row_of
@@ -24,6 +27,14 @@ def test_everything_by_default():
     assert Selection(lowering=("no_xla",)).is_full
     assert not Selection(mode=("eager",)).is_full
     assert not Selection(sample=5).is_full
+
+
+def test_the_place_of_a_harness_is_the_statement_that_asks_for_it():
+    (harness,) = Selection(name=("abs_float32",)).harnesses()
+    file, _, line = harness.where.partition(":")
+    assert (harness.family, file) == ("elementwise", "elementwise/functions.py")
+    statement = (Path(harnesses.__file__).parent / file).read_text().splitlines()[int(line) - 1]
+    assert statement.startswith('unary("abs", ')
 
 
 def test_filters():

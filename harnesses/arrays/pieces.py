@@ -1,0 +1,139 @@
+"""What puts arrays together and cuts them: concatenate, stack, split, tile, pad, slice."""
+
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from harnesses.arrays.normal import define_normal
+
+for case, (shapes, dimension) in {
+    "one_operand": ([(2, 3)], 0),
+    "first": ([(1, 2), (3, 2)], 0),
+    "last": ([(2, 1), (2, 2), (2, 3)], 1),
+    "with_empty": ([(2, 3), (0, 3), (1, 3)], 0),
+    "all_empty": ([(0, 3), (0, 3)], 1),
+    "many": ([(1, 2)] * 20, 0),
+    "rank_9": ([(1,) * 7 + (2, 2)] * 2, 4),
+}.items():
+    define_normal(
+        "concatenate",
+        case,
+        lambda *xs, dimension=dimension: lax.concatenate(xs, dimension),
+        *shapes,
+        params={"dimension": dimension},
+    )
+for axis in (0, 1, 2, -1):
+    define_normal(
+        "stack",
+        f"axis_{axis}".replace("-", "minus_"),
+        lambda *xs, axis=axis: jnp.stack(xs, axis),
+        *[(2, 3)] * 2,
+        params={"axis": axis},
+    )
+    define_normal(
+        "unstack",
+        f"axis_{axis}".replace("-", "minus_"),
+        partial(jnp.unstack, axis=axis),
+        (2, 3, 2),
+        params={"axis": axis},
+    )
+define_normal("stack", "scalars", lambda *xs: jnp.stack(xs), (), (), ())
+define_normal("stack", "one_operand", lambda x: jnp.stack([x]), (3,))
+define_normal("stack", "equal_operands", lambda x: jnp.stack([x] * 3), (2, 2), dtype=np.uint16)
+define_normal("stack", "empty", lambda x: jnp.stack([x, x]), (0, 2))
+define_normal("unstack", "to_scalars", jnp.unstack, (3,))
+define_normal("unstack", "none", lambda x: [x, *jnp.unstack(x)], (0, 2))
+
+for case, (shape, sizes, axis) in {
+    "equal": ((6, 2), (2, 2, 2), 0),
+    "unequal": ((2, 6), (1, 5), 1),
+    "one": ((3,), (3,), 0),
+    "with_empty": ((4,), (0, 3, 0, 1), 0),
+    "of_empty": ((0, 4), (1, 3), 1),
+    "rank_9": ((1,) * 7 + (2, 3), (1, 2), 8),
+}.items():
+    define_normal(
+        "split",
+        case,
+        partial(lax.split, sizes=sizes, axis=axis),
+        shape,
+        params={"sizes": sizes, "axis": axis},
+    )
+
+for case, (shape, reps) in {
+    "nothing": ((2, 3), (1, 1)),
+    "last": ((2, 3), (1, 2)),
+    "more_dimensions": ((3,), (2, 1, 2)),
+    "fewer_dimensions": ((2, 3), (2,)),
+    "none": ((2, 3), (0, 2)),
+    "scalar": ((), (3,)),
+    "empty": ((0, 3), (2, 2)),
+    "rank_9": ((1, 2) + (1,) * 7, (2, 1) + (1,) * 6 + (2,)),
+}.items():
+    define_normal("tile", case, partial(jnp.tile, reps=reps), shape, params={"reps": reps})
+
+# (operand's shape, (low, high, interior) of each dimension)
+_PADDINGS: dict[str, tuple[tuple[int, ...], list[tuple[int, int, int]]]] = {
+    "nothing": ((2, 3), [(0, 0, 0), (0, 0, 0)]),
+    "scalar": ((), []),
+    "low": ((2, 3), [(2, 0, 0), (1, 0, 0)]),
+    "high": ((2, 3), [(0, 2, 0), (0, 1, 0)]),
+    "interior_only": ((3, 2), [(0, 0, 1), (0, 0, 3)]),
+    "interior_of_one": ((1, 3), [(0, 0, 2), (0, 0, 0)]),
+    "interior_of_empty": ((0, 3), [(0, 0, 2), (1, 1, 1)]),
+    "interior_and_edges": ((3, 2), [(1, 2, 1), (2, 0, 2)]),
+    "negative_low": ((4, 3), [(-2, 0, 0), (-1, 0, 0)]),
+    "negative_high": ((4, 3), [(0, -2, 0), (0, -1, 0)]),
+    "negative_both": ((5, 5), [(-1, -2, 0), (-2, -2, 0)]),
+    "negative_and_positive": ((4, 3), [(-1, 2, 0), (2, -1, 0)]),
+    "negative_into_interior": ((3, 4), [(-1, -1, 1), (-2, -2, 2)]),
+    "negative_to_empty": ((3, 2), [(-1, -2, 0), (0, 0, 0)]),
+    "negative_beyond_operand": ((2, 2), [(3, -4, 0), (-3, 4, 0)]),
+    "of_empty": ((0, 2), [(2, 1, 0), (0, 1, 0)]),
+    "negative_of_empty": ((0, 2), [(3, -1, 0), (0, 0, 0)]),
+    "every_dimension_of_4": ((1, 2, 1, 2), [(1, 0, 0), (0, 1, 0), (1, 1, 0), (2, 0, 0)]),
+    "every_second_of_8": ((1, 2) * 4, [(1, 0, 0), (0, 0, 0)] * 4),
+    "interior_of_8": ((2, 1) * 4, [(0, 0, 1), (0, 0, 0)] * 4),
+    "rank_9": ((1, 2, 1) * 3, [(1, 0, 0), (0, -1, 0), (0, 1, 0)] * 3),
+}
+for case, (shape, config) in _PADDINGS.items():
+    define_normal(
+        "pad",
+        case,
+        partial(lax.pad, padding_config=config),
+        shape,
+        (),
+        params={"padding_config": config},
+    )
+for value in (np.nan, -np.inf, -0.0):
+    define_normal(
+        "pad",
+        f"with_{value}".replace("-", "minus_").replace(".", "_"),
+        lambda x, value=value: lax.pad(x, np.float32(value), [(1, 0, 1), (-1, 2, 0)]),
+        (2, 3),
+        params={"padding_value": value},
+    )
+
+# (operand's shape, start, limit, strides)
+_SLICES = {
+    "all": ((2, 3), (0, 0), (2, 3), None),
+    "to_empty": ((2, 3), (1, 3), (1, 3), None),
+    "of_empty": ((0, 3), (0, 1), (0, 2), None),
+    "scalar": ((), (), (), None),
+    "strides_of_1": ((4, 3), (1, 1), (3, 3), (1, 1)),
+    "stride_does_not_divide": ((7,), (1,), (7,), (4,)),
+    "stride_beyond_end": ((5, 2), (1, 0), (4, 2), (7, 1)),
+    "strided_to_empty": ((5,), (2,), (2,), (3,)),
+    "rank_8": ((2,) * 8, (1, 0) * 4, (2,) * 8, None),
+    "rank_9": ((2, 1, 3) * 3, (1, 0, 0) * 3, (2, 1, 3) * 3, (1, 1, 2) * 3),
+}
+for case, (shape, start, limit, strides) in _SLICES.items():
+    define_normal(
+        "slice",
+        case,
+        partial(lax.slice, start_indices=start, limit_indices=limit, strides=strides),
+        shape,
+        params={"start_indices": start, "limit_indices": limit, "strides": strides},
+    )

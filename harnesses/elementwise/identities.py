@@ -1,0 +1,21 @@
+"""Identities, which have to let every bit through."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.ad_checkpoint import checkpoint_name
+
+from harnesses.harness import ALL, Values, define, edge_values
+
+_IDENTITIES = {
+    "copy": jnp.copy,
+    "device_put": lambda x: jax.jit(jax.device_put)(x),
+    "name": lambda x: checkpoint_name(x, "a name"),
+    "optimization_barrier": lambda x: lax.optimization_barrier((x, {"y": x[:2]})),
+    "stop_gradient": lax.stop_gradient,
+}
+for primitive, function in _IDENTITIES.items():
+    for dtype in ALL if primitive == "copy" else (np.dtype("float32"), np.dtype("int32")):
+        values = [Values(edge_values(dtype), dtype)]
+        define(primitive, "", function, values, dtype=dtype, ulps=0)
