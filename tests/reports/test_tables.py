@@ -126,7 +126,7 @@ def test_coverage_counts_harnesses_and_supported_dtypes(texts):
     rows = table_under(texts[tables.COVERAGE], "Primitives")
     assert [row[:3] for row in rows] == [
         ["[eigh](../../harnesses/linalg.py)", "3", "float32"],  # JAX lacks its bfloat16
-        ["[sin](../../harnesses/elementwise/functions.py)", "2", "bfloat16, float32"],
+        ["[sin](../../harnesses/elementwise.py)", "2", "bfloat16, float32"],
     ]
     untried = "integer, complex, float8, narrow, exotic, float16, float64, bool"
     assert rows[0][3] == untried
@@ -156,11 +156,11 @@ def test_failures_stand_by_primitive_with_their_conditions(texts):
         ],
         [
             *("sin", f"no kernel ([source]({link}))", *conditions),
-            "[sin_float32](../../harnesses/elementwise/functions.py)",
+            "[sin_float32](../../harnesses/elementwise.py)",
         ],
         [
             *("sin", "crash: overflows its stack", "float32", "all", "all", "compiled", "all"),
-            "[sin_float32](../../harnesses/elementwise/functions.py)",
+            "[sin_float32](../../harnesses/elementwise.py)",
         ],
     ]
 
@@ -170,7 +170,7 @@ def test_numerical_differences_stand_apart_with_their_size(texts):
     assert table_under(text, "Numerical differences") == [
         [
             *("sin", "rounds twice", "3", "bfloat16", "all", "all", "all", "all"),
-            "[sin_bfloat16](../../harnesses/elementwise/functions.py)",
+            "[sin_bfloat16](../../harnesses/elementwise.py)",
         ]
     ]
     assert re.search(r"3 limitations,\s+3 failures and 1 numerical differences", text)
