@@ -1,0 +1,60 @@
+"""Convolutions as matrix products of patches: what each position of the filter sees."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import tensorflow as tf
+
+from jax2tf.lowering.convolution_ops import Conv
+from jax2tf.lowering.rules import Context
+
+
+def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
+    """One matrix product: the inputs of each position of the filter, side by side, with `rhs`."""
+    *positions, features_in, features_out = conv.rhs_shape
+    matrix = tf.reshape(rhs, ctx.shape((math.prod(positions) * features_in, features_out)))
+    return tf.matmul(tf.concat(_patches(ctx, lhs, conv), -1), matrix)
+
+
+def products_of_patches_by_groups(
+    ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
+) -> tf.Tensor:
+    """As `product_of_patches`, one product for each group, in one batched op."""
+    groups = conv.feature_groups
+    *positions, features_in, features_out = conv.rhs_shape
+    n_positions, features_out = math.prod(positions), features_out // groups
+    n_outputs = math.prod(conv.out_shape[:-1])
+    matrices = tf.reshape(rhs, ctx.shape((n_positions, features_in, groups, features_out)))
+    matrices = tf.reshape(
+        tf.transpose(matrices, (2, 0, 1, 3)),
+        ctx.shape((groups, n_positions * features_in, features_out)),
+    )
+    patches = [
+        tf.reshape(patch, ctx.shape((n_outputs, groups, features_in)))
+        for patch in _patches(ctx, lhs, conv)
+    ]
+    rows = tf.transpose(tf.concat(patches, -1), (1, 0, 2))
+    out = tf.transpose(tf.matmul(rows, matrices), (1, 0, 2))
+    return tf.reshape(out, ctx.shape(conv.out_shape))
+
+
+def _patches(ctx: Context, lhs: tf.Tensor, conv: Conv) -> list[tf.Tensor]:
+    """What each position of the filter sees, one element for each output."""
+    if conv.rank == 0:
+        return [lhs]
+    spatial = conv.out_shape[1:-1]
+    patches = []
+    for position in itertools.product(*(range(k) for k in conv.rhs_shape[: conv.rank])):
+        begin = [p * d for p, d in zip(position, conv.rhs_dilation, strict=True)]
+        end = [b + (n - 1) * s + 1 for b, n, s in zip(begin, spatial, conv.strides, strict=True)]
+        patches.append(
+            tf.strided_slice(
+                lhs,
+                (0, *begin, 0),
+                ctx.shape((conv.lhs_shape[0], *end, conv.lhs_shape[-1])),
+                (1, *conv.strides, 1),
+            )
+        )
+    return patches

@@ -1,0 +1,181 @@
+"""What can be known of a jaxpr before any tensor is there.
+
+Which rule lowers each equation and with which params, where values are kept, when each is last
+read, and what its ops are called.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import compat, dtypes
+from jax2tf.errors import UnsupportedPrimitiveError
+from jax2tf.lowering import compiled, foreign, keys, rules
+from jax2tf.lowering.callbacks import CALLBACKS
+from jax2tf.trace import inner_jaxprs
+
+
+@dataclasses.dataclass
+class Constant:
+    """A literal of a jaxpr, with its eager tensor once that was needed."""
+
+    value: np.ndarray
+    tensor: tf.Tensor | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """One equation, ready to run.
+
+    Attributes:
+      eqn: the equation.
+      rule: the rule's function, and `params` what it gets by keyword.
+      inputs: slot numbers or constants.
+      outputs: slot numbers.
+      last_uses: slots that hold a value which no later step reads.
+      scope: the name scope of its ops.
+      compiled: whether only XLA can run it, so that eager mode and graphs have it compile the step.
+    """
+
+    eqn: jex_core.JaxprEqn
+    rule: Callable[..., Any]
+    params: dict[str, Any]
+    inputs: list[int | Constant]
+    outputs: list[int]
+    last_uses: list[int]
+    scope: str
+    multiple_results: bool
+    compiled: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """A jaxpr for one op set, ready to run: `n_inputs` first slots hold constants and arguments."""
+
+    n_inputs: int
+    size: int
+    steps: list[Step]
+    outputs: list[int | Constant]
+
+
+_PLANS: dict[str, weakref.WeakKeyDictionary[jex_core.Jaxpr, Plan]] = {
+    op_set: weakref.WeakKeyDictionary() for op_set in rules.OP_SETS
+}
+
+
+def plan_of(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
+    """The plan of a jaxpr, made once.
+
+    Raises:
+      UnsupportedPrimitiveError: if a primitive has no rule in the op set.
+    """
+    plan = _PLANS[op_set].get(jaxpr)
+    if plan is None:
+        plan = _PLANS[op_set][jaxpr] = _make_plan(jaxpr, op_set)
+    return plan
+
+
+def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
+    slots: dict[jex_core.Var, int] = {}
+
+    def slot(var: jex_core.Var) -> int:
+        return slots.setdefault(var, len(slots))
+
+    def ref(atom: Any) -> int | Constant:
+        if isinstance(atom, jex_core.Literal):
+            aval: Any = atom.aval
+            return Constant(as_numpy(atom.val, aval.dtype))
+        return slots[atom]
+
+    inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
+    last_use = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in _variables(eqn.invars)}
+    kept = set(_variables(jaxpr.outvars))
+    steps = []
+    for i, eqn in enumerate(jaxpr.eqns):
+        name = eqn.primitive.name
+        rule = rules.find(name, op_set) or foreign.rule(eqn)
+        if rule is None:
+            raise _no_rule(eqn, op_set)
+        if not rule.takes_keys and keys.has_keys(eqn):
+            rule = keys.ON_DATA
+        steps.append(
+            Step(
+                eqn=eqn,
+                rule=rule.function,
+                params=rules.select_params(rule, name, eqn.params),
+                inputs=[ref(v) for v in eqn.invars],
+                outputs=[slot(v) for v in eqn.outvars],
+                last_uses=[
+                    slots[v]
+                    for v in set(_variables(eqn.invars))
+                    if last_use[v] == i and v not in kept
+                ],
+                scope=_scope(eqn),
+                multiple_results=eqn.primitive.multiple_results,
+                compiled=_needs_compiler(eqn),
+            )
+        )
+    return Plan(len(inputs), len(slots), steps, [ref(v) for v in jaxpr.outvars])
+
+
+def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
+    return (a for a in atoms if not isinstance(a, jex_core.Literal))
+
+
+def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether an equation has a dtype that only XLA knows, and does not just call a jaxpr."""
+    names = {str(getattr(v.aval, "dtype", "")) for v in (*eqn.invars, *eqn.outvars)}
+    if eqn.primitive.name in CALLBACKS:
+        return False
+    if eqn.primitive.name in _CONTROL_FLOW:
+        return not names.isdisjoint(compiled.COMPILED_CONTROL_FLOW_DTYPES)
+    return not names.isdisjoint(compiled.COMPILED_DTYPES) and not any(
+        map(_is_called, inner_jaxprs(eqn))
+    )
+
+
+def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether a jaxpr is there to be called, and not to say how a scatter combines two elements."""
+    return any(getattr(v.aval, "shape", ()) for v in jaxpr.invars)
+
+
+_CONTROL_FLOW = frozenset({"cond", "while", "scan"})
+
+
+def _no_rule(eqn: jex_core.JaxprEqn, op_set: str) -> UnsupportedPrimitiveError:
+    name = eqn.primitive.name
+    if op_set == rules.NO_XLA and rules.find(name, rules.XLA):
+        reason = "it is lowered with XLA ops only"
+        remedy = "convert with enable_xla=True, or write that part with other functions"
+    else:
+        reason = "there is no lowering rule for it"
+        remedy = "write that part with other functions, or keep it outside the converted function"
+    return UnsupportedPrimitiveError(name, reason, remedy, compat.user_source(eqn))
+
+
+def _scope(eqn: jex_core.JaxprEqn) -> str:
+    """A TensorFlow name scope that reads like the JAX program: `layer/transpose_jvp/sin`."""
+    parts = [*compat.name_stack(eqn).split("/"), str(eqn.params.get("name") or eqn.primitive.name)]
+    return "/".join(p for p in (identifier(part) for part in parts) if p) or "op"
+
+
+def identifier(text: str) -> str:
+    """The text with what TensorFlow takes in the name of an op or a function."""
+    return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("_.")
+
+
+def as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
+    """A constant of a jaxpr as TensorFlow takes it: PRNG keys as their data, float0 as bool."""
+    if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
+        return np.asarray(jax.random.key_data(value))
+    array = np.asarray(value, dtype)
+    return np.zeros(array.shape, bool) if array.dtype == jax.dtypes.float0 else array
