@@ -25,10 +25,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
 from jax2tf.errors import NotDifferentiableError
+from jax2tf.lowering import masks
 from jax2tf.trace import Trace, trace_of
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
@@ -239,7 +241,9 @@ class _Vjp:
     def trace_split(self) -> tuple[Trace, Trace]:
         """A trace of arguments, giving results and residuals; one of these, giving gradients.
 
-        The second one takes before all the arguments that dimension variables are solved from.
+        The second one takes before all the arguments that dimension variables are solved from. A
+        residual that is a converted truth value is handed over as what it was: that is smaller, and
+        the backward pass sees which of its products are masks.
         """
         structure: list[Any] = []
 
@@ -250,14 +254,19 @@ class _Vjp:
             return results, residuals
 
         forward_trace = self._trace_of(forward, *self._argument_specs())
+        n_results = len(self._trace.jaxpr.out_avals)
+        dtypes_of_residuals = [a.dtype for a in forward_trace.jaxpr.out_avals[n_results:]]
 
         def backward(
             sized: list[jax.Array], residuals: list[jax.Array], cotangents: list[jax.Array]
         ) -> Any:
             del sized
-            return jax.tree.unflatten(structure[0], residuals)(cotangents)
+            given = map(lax.convert_element_type, residuals, dtypes_of_residuals)
+            return jax.tree.unflatten(structure[0], list(given))(cotangents)
 
-        n_results = len(self._trace.jaxpr.out_avals)
+        forward_trace = dataclasses.replace(
+            forward_trace, jaxpr=_with_masks(forward_trace.jaxpr, n_results)
+        )
         residuals = [_spec(aval) for aval in forward_trace.jaxpr.out_avals[n_results:]]
         sized = [self._argument_specs()[i] for i in self.sized]
         backward_trace = self._trace_of(backward, sized, residuals, self._cotangent_specs())
@@ -285,6 +294,14 @@ class _Vjp:
 
     def _cotangent_specs(self) -> list[jax.ShapeDtypeStruct]:
         return [_spec(self._trace.jaxpr.out_avals[i]) for i in self.outputs]
+
+
+def _with_masks(jaxpr: jex_core.ClosedJaxpr, n_results: int) -> jex_core.ClosedJaxpr:
+    """The jaxpr, with truth values for those results behind the first that are made of them."""
+    converted = masks.conversions(jaxpr.jaxpr)
+    results, residuals = jaxpr.jaxpr.outvars[:n_results], jaxpr.jaxpr.outvars[n_results:]
+    given = [converted.get(r, r) if isinstance(r, jex_core.Var) else r for r in residuals]
+    return jex_core.ClosedJaxpr(jaxpr.jaxpr.replace(outvars=[*results, *given]), jaxpr.consts)
 
 
 def _spec(aval: Any) -> jax.ShapeDtypeStruct:

@@ -93,6 +93,34 @@ def test_integer_pow_squares_and_multiplies(exponent, products):
 
 
 @pytest.mark.parametrize(
+    ("fun", "selects"),
+    [
+        (lambda x: x * (x > 0), True),
+        (lambda x: (x > 0) * x, True),
+        (lambda x: 2.0 * (x > 0), True),
+        (lambda x: x * (x > 0)[0], False),
+        (lambda x: x * (x > 0).astype(jnp.bfloat16), False),
+        (lambda x: x * (x > 0).astype(jnp.int32), False),
+    ],
+)
+def test_products_with_a_mask_of_their_shape_and_dtype_are_selects(fun, selects):
+    ops = _ops(fun, tf.ones([3]))
+    assert ("SelectV2" in ops) == selects
+    assert ("Mul" in ops) != selects
+    x = np.array([np.inf, -np.inf, np.nan], np.float32)
+    np.testing.assert_array_equal(jax2tf.convert(fun)(x), jax.jit(fun)(x))
+
+
+def test_a_mask_is_converted_only_if_it_is_also_a_number():
+    def with_mask(x):
+        mask = (x > 0).astype(x.dtype)
+        return x * mask, mask
+
+    assert _ops(with_mask, tf.ones([3])).count("Cast") == 1
+    assert "Cast" not in _ops(lambda x: with_mask(x)[0], tf.ones([3]))
+
+
+@pytest.mark.parametrize(
     "fun", [jnp.copy, lax.stop_gradient, lax.optimization_barrier, jax.jit(jax.device_put)]
 )
 def test_identities_leave_no_op(fun):

@@ -200,6 +200,14 @@ def test_a_training_step_computes_forward_once():
     assert (ops.count("Sin"), ops.count("Exp")) == (1, 1)
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_mask_among_the_residuals_selects(way):
+    converted = jax2tf.convert(lambda x: jnp.max(x, 1))
+    x = np.array([[1, 1, 0], [np.nan, 1, 0]], np.float32)
+    (gradient,) = WAYS[way](lambda x: tf_gradient(converted, x))(x)
+    np.testing.assert_array_equal(gradient, [[0.5, 0.5, 0], [0, 0, 0]])
+
+
 def test_nothing_of_the_gradient_is_made_before_it_is_asked_for():
     traces = []
 

@@ -19,7 +19,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
-from jax2tf.lowering import compiled, foreign, keys, rules
+from jax2tf.lowering import compiled, foreign, keys, masks, rules
 from jax2tf.lowering.callbacks import CALLBACKS
 from jax2tf.trace import inner_jaxprs
 
@@ -97,26 +97,33 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
         return slots[atom]
 
     inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
-    last_use = {v: i for i, eqn in enumerate(jaxpr.eqns) for v in _variables(eqn.invars)}
+    masked = masks.products(jaxpr)
+    operands = [masked.get(eqn, eqn.invars) for eqn in jaxpr.eqns]
+    last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
     kept = set(_variables(jaxpr.outvars))
+    unread = masks.conversions(jaxpr).keys() - last_use.keys() - kept
     steps = []
     for i, eqn in enumerate(jaxpr.eqns):
+        if not unread.isdisjoint(eqn.outvars):
+            continue
         name = eqn.primitive.name
         rule = rules.find(name, op_set) or foreign.rule(eqn)
         if rule is None:
             raise _no_rule(eqn, op_set)
         if not rule.takes_keys and keys.has_keys(eqn):
             rule = keys.ON_DATA
+        if eqn in masked:
+            rule = masks.RULE
         steps.append(
             Step(
                 eqn=eqn,
                 rule=rule.function,
-                params=rules.select_params(rule, name, eqn.params),
-                inputs=[ref(v) for v in eqn.invars],
+                params={} if eqn in masked else rules.select_params(rule, name, eqn.params),
+                inputs=[ref(v) for v in operands[i]],
                 outputs=[slot(v) for v in eqn.outvars],
                 last_uses=[
                     slots[v]
-                    for v in set(_variables(eqn.invars))
+                    for v in set(_variables(operands[i]))
                     if last_use[v] == i and v not in kept
                 ],
                 scope=_scope(eqn),
