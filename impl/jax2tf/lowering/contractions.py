@@ -215,7 +215,8 @@ def _masked(
     kernel = KERNEL_DTYPES.get(x.dtype, x.dtype)
     wide = tf.int64 if group_sizes.dtype in (tf.int64, tf.uint32, tf.uint64) else tf.int32
     sizes = tf.cast(group_sizes, wide)
-    ends = tf.cumsum(sizes, -1)[..., None]
+    # The last axis by its number: TensorFlow.js does not count axes of Cumsum from the end.
+    ends = tf.cumsum(sizes, sizes.shape.rank - 1)[..., None]
     positions = tf.range(ctx.dim(shape[ragged]), dtype=wide)
     inside = (ends - sizes[..., None] <= positions) & (positions < ends)
     # The mask's dimensions are outer, group, ragged; they go to their places around x's others.

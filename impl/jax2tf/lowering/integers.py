@@ -38,7 +38,8 @@ def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         return raw.TruncateDiv(x=x, y=y)
     by_zero = tf.equal(y, 0)
     quotient = raw.TruncateDiv(x=x, y=tf.where(by_zero, tf.ones_like(y), y))
-    return tf.where(by_zero, raw.Invert(x=tf.zeros_like(y)), quotient)
+    all_bits = tf.constant(x.dtype.max if x.dtype.is_unsigned else -1, x.dtype)
+    return tf.where(by_zero, all_bits, quotient)
 
 
 def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
