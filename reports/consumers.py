@@ -1,7 +1,7 @@
 """reports/tables/consumers.md: what each engine that reads TensorFlow graphs takes.
 
-It is made of the database and of the ledger's files of the engines, for the cells that a run of
-`COMMAND` proves: of the dtypes and families of a model for inference, a sample that stays the same.
+It is made of the database and of the ledger's files of the engines, for the cells that runs of
+`command` prove: of the dtypes and families of a model for inference, a sample that stays the same.
 """
 
 from __future__ import annotations
@@ -36,15 +36,24 @@ FAMILIES = (
 )
 DTYPES = ("float32", "int32")
 SAMPLE = 250
-COMMAND = " ".join(
-    (
+# The environments of tox, and the engines that each has.
+ENVIRONMENTS = {
+    "consumers": tuple(mode for mode in CONSUMER_MODES if mode != "tfjs"),
+    "tfjs": ("tfjs",),
+}
+
+
+def command(environment: str) -> str:
+    """The command that proves the table for the engines of an environment."""
+    parts = (
         "python -m harnesses run --lowering no_xla",
-        *(f"--mode {mode}" for mode in CONSUMER_MODES),
+        *(f"--mode {mode}" for mode in ENVIRONMENTS[environment]),
         *(f"--family {family}" for family in FAMILIES),
         *(f"--dtype {dtype}" for dtype in DTYPES),
         f"--sample {SAMPLE}",
     )
-)
+    return " ".join(parts)
+
 
 _Member = TypeVar("_Member")
 _Key = TypeVar("_Key", bound=Hashable)
@@ -104,7 +113,7 @@ def consumer_files(
         shares=[*shares, ("all", _shares(asked, passing))],
         rows=_rows(asked, passing),
         limitations=_by_engine(filter(is_of_engines, limitations)),
-        command=COMMAND,
+        commands={name: command(name) for name in ENVIRONMENTS},
     )
     return {TABLE: text}
 

@@ -1,22 +1,54 @@
 """The README's examples of engines run, and give what JAX gives."""
 
+import json
 import pathlib
 import re
+import shlex
+import subprocess
+import sys
 
 import jax
 import numpy as np
 
-README = pathlib.Path(__file__).parents[2] / "README.md"
+ROOT = pathlib.Path(__file__).parents[2]
+SECTION = (
+    (ROOT / "README.md")
+    .read_text()
+    .split("## Engines that read TensorFlow graphs")[1]
+    .split("\n## ")[0]
+)
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", SECTION, flags=re.DOTALL)
+
+
+def run(code, names):
+    exec(compile(code, "README.md", "exec"), names)
+
+
+def expected(names):
+    return np.asarray(jax.jit(names["model"])(names["x"]))
 
 
 def test_the_examples_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    section = (
-        README.read_text().split("## Engines that read TensorFlow graphs")[1].split("\n## ")[0]
-    )
     names: dict = {}
-    for code in re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL):
-        exec(compile(code, str(README), "exec"), names)
-    expected = np.asarray(jax.jit(names["model"])(names["x"]))
+    for code in blocks("python"):
+        run(code, names)
     for engine in ("litert", "onnx", "in_openvino"):
-        np.testing.assert_allclose(names[engine], expected, rtol=1e-6)
+        np.testing.assert_allclose(names[engine], expected(names), rtol=1e-6)
+
+
+def test_the_example_of_tfjs_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    run(blocks("python")[0], names)
+    (command,) = re.findall(r"^    python (-m harnesses.*)$", SECTION, flags=re.MULTILINE)
+    subprocess.run([sys.executable, *shlex.split(command)], check=True)
+    (program,) = blocks("js")
+    answer = subprocess.run(
+        ["node", "--eval", program], check=True, capture_output=True, text=True
+    ).stdout
+    result = json.loads(answer.strip().splitlines()[-1])
+    np.testing.assert_allclose(result, expected(names), rtol=1e-6)

@@ -1,6 +1,8 @@
 """The modes of engines: what they refuse, what they accept and object to, and who declares it."""
 
 import importlib.util
+import shutil
+import subprocess
 
 import pytest
 
@@ -27,6 +29,31 @@ def test_an_engine_that_is_not_installed(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(EngineError, match="--mode onnx: tf2onnx and onnxruntime cannot be impor"):
         check(Selection(mode=("onnx",), lowering=("no_xla",)))
+
+
+@pytest.mark.parametrize(
+    ("programs", "status", "words"),
+    [
+        ({}, 0, "--mode tfjs: there is no program node on the path; tox run -e tfjs installs"),
+        ({"node": "/bin/node"}, 1, "--mode tfjs: node finds no package @tensorflow/tfjs "),
+    ],
+)
+def test_an_engine_without_its_program(monkeypatch, programs, status, words):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(shutil, "which", programs.get)
+    ended = subprocess.CompletedProcess([], status)
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: ended)
+    with pytest.raises(EngineError, match=words) as raised:
+        check(Selection(mode=("tfjs",), lowering=("no_xla",)))
+    assert "\n" not in str(raised.value)
+
+
+def test_an_engine_with_its_program(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    ended = subprocess.CompletedProcess([], 0)
+    monkeypatch.setattr(subprocess, "run", lambda *arguments, **options: ended)
+    check(Selection(mode=("tfjs",), lowering=("no_xla",)))
 
 
 @pytest.mark.parametrize(

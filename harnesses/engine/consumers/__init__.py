@@ -4,6 +4,7 @@
     litert       tf.lite's converter, builtin ops only, and LiteRT's interpreter
     onnx         tf2onnx, and ONNX Runtime
     openvino     OpenVINO, in float32 also where the processor has something faster
+    tfjs         the converter of tensorflowjs, and TensorFlow.js in Node.js
 
 A module of the same name makes a model of a graph: `convert(graph)` gives a function from the
 input arrays to the output arrays. What fails in `convert` belongs to the phase "lower", what fails
@@ -20,16 +21,22 @@ from typing import Any
 import numpy as np
 
 from harnesses.engine.cells import Selection
+from harnesses.engine.consumers import node
 
 Model = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 
-# The modules that an engine needs beside TensorFlow; the extra "consumers" brings them.
+# The modules that an engine needs beside TensorFlow.
 NEEDS: Mapping[str, Sequence[str]] = {
     "savedmodel": (),
     "litert": ("ai_edge_litert",),
     "onnx": ("tf2onnx", "onnxruntime"),
     "openvino": ("openvino",),
+    "tfjs": ("tensorflowjs",),
 }
+
+# What installs that; TensorFlow.js is no matter of pip alone.
+_EXTRA = "python -m pip install -e .[consumers] installs what the engines need"
+_INSTALLS = {"tfjs": "tox run -e tfjs installs what it needs, where there is Node.js"}
 
 
 class EngineError(ValueError):
@@ -44,16 +51,21 @@ def check(selection: Selection) -> None:
 
 
 def _check(mode: str, selection: Selection) -> None:
-    missing = [module for module in NEEDS[mode] if importlib.util.find_spec(module) is None]
-    if missing:
-        raise EngineError(
-            f"--mode {mode}: {' and '.join(missing)} cannot be imported; "
-            "python -m pip install -e .[consumers] installs what the engines need"
-        )
+    problem = _lack(mode)
+    if problem is not None:
+        installs = _INSTALLS.get(mode, _EXTRA)
+        raise EngineError(f"--mode {mode}: {problem}; {installs}")
     if selection.device != ("cpu",):
         raise EngineError(f"--mode {mode} runs on the CPU: leave out --device")
     if mode != "savedmodel" and selection.lowering != ("no_xla",):
         raise EngineError(f"--mode {mode} reads standard ops alone: add --lowering no_xla")
+
+
+def _lack(mode: str) -> str | None:
+    missing = [module for module in NEEDS[mode] if importlib.util.find_spec(module) is None]
+    if missing:
+        return f"{' and '.join(missing)} cannot be imported"
+    return node.lack("@tensorflow/tfjs") if mode == "tfjs" else None
 
 
 def engine(mode: str) -> Any:
