@@ -40,15 +40,22 @@ _GRADIENT_ULPS = {
 
 
 class _Vjp(NamedTuple):
-    """A harness as a function of its floating arguments, and where it is differentiated."""
+    """A harness as a function of flat arguments, the floating ones first, and where it is asked."""
 
     function: Callable[..., list[Any]]
     primals: Sequence[np.ndarray]
-    cotangents: Sequence[np.ndarray] = ()
+    others: Sequence[np.ndarray]
+    cotangents: Sequence[np.ndarray]
 
-    def gradients(self, primals: Sequence[Any], cotangents: Sequence[Any]) -> Any:
-        """JAX's gradients."""
-        return jax.vjp(self.function, *primals)[1](list(cotangents))
+    def gradients(
+        self, primals: Sequence[Any], others: Sequence[Any], cotangents: Sequence[Any]
+    ) -> Any:
+        """JAX's gradients with respect to the floating arguments."""
+
+        def of_primals(*primals: Any) -> list[Any]:
+            return self.function(*primals, *others)
+
+        return jax.vjp(of_primals, *primals)[1](list(cotangents))
 
 
 class GradientJudge(Judge):
@@ -59,25 +66,26 @@ class GradientJudge(Judge):
         try:
             vjp = _vjp(harness, args)
             # Compiled by hand: thousands follow, and jax.jit would keep each of them.
-            compiled = jax.jit(vjp.gradients).trace(vjp.primals, vjp.cotangents).lower().compile()
-            gradients = compiled(vjp.primals, vjp.cotangents)
+            operands = vjp.primals, vjp.others, vjp.cotangents
+            gradients = jax.jit(vjp.gradients).trace(*operands).lower().compile()(*operands)
         except Exception as error:
             return args, Inapplicable(str(error))
         return vjp, [np.asarray(g) for g in gradients]
 
     def _run(self, cell: Cell, args: tuple) -> Any:
-        function, primals, cotangents = args
+        function, primals, others, cotangents = args
+        n = len(primals) + len(others)
         with self._settings(cell):
             with phase("lower"):
                 converted = self._adapter.convert(function, cell.lowering, with_gradient=True)
                 if cell.mode == SAVED_GRADIENT:
-                    converted = modes.restored(converted, primals)
+                    converted = modes.restored(converted, (*primals, *others))
 
             def gradients(*operands: tf.Tensor) -> list[tf.Tensor]:
-                at, along = operands[: len(primals)], operands[len(primals) :]
-                return derivatives.gradients(converted, at, at, along)
+                at, along = operands[:n], operands[n:]
+                return derivatives.gradients(converted, at, at[: len(primals)], along)
 
-            operands = list(map(tf.constant, (*primals, *cotangents)))
+            operands = list(map(tf.constant, (*primals, *others, *cotangents)))
             return self._executed(cell, _MODES[cell.mode], gradients, operands)
 
     def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
@@ -146,27 +154,31 @@ JUDGES: Mapping[str, type[Judge]] = {
 
 
 def _vjp(harness: Harness, args: tuple) -> _Vjp:
-    """The harness as a function of its floating arguments that gives its floating results."""
+    """The harness as a function of flat arguments that gives its floating results.
+
+    The arguments that have no gradient stay arguments: XLA would fold them as constants.
+    """
     if harness.check is not None:
         raise ValueError("its results are right in more than one way, and so are its gradients")
     leaves, tree = jax.tree.flatten(args)
     floats = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
     if not floats:
         raise TypeError("it has no argument that TensorFlow differentiates by")
+    order = [*floats, *(i for i in range(len(leaves)) if i not in floats)]
 
-    def function(*primals: Any) -> list[Any]:
-        given = list(leaves)
-        for i, primal in zip(floats, primals, strict=True):
-            given[i] = primal
-        results = jax.tree.leaves(harness.fun(*jax.tree.unflatten(tree, given)))
+    def function(*given: Any) -> list[Any]:
+        ordered = dict(zip(order, given, strict=True))
+        in_place = [ordered[i] for i in range(len(leaves))]
+        results = jax.tree.leaves(harness.fun(*jax.tree.unflatten(tree, in_place)))
         kept = [r for r in results if is_differentiable(r)]
         if not kept:
             raise TypeError("it has no result that TensorFlow differentiates")
         return kept
 
-    primals = [leaves[i] for i in floats]
-    results = jax.eval_shape(function, *primals)
-    return _Vjp(function, primals, [_cotangent(result) for result in results])
+    operands = [leaves[i] for i in order]
+    results = jax.eval_shape(function, *operands)
+    n = len(floats)
+    return _Vjp(function, operands[:n], operands[n:], [_cotangent(r) for r in results])
 
 
 def _cotangent(result: Any) -> np.ndarray:
