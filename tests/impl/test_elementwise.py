@@ -77,6 +77,22 @@ def test_max_keeps_a_nan_of_either_operand():
     assert sorted(ops) == ["GreaterEqual", "IsNan", "LogicalOr", "SelectV2"]
 
 
+def test_a_divisor_that_is_known_is_not_compared_with_zero():
+    # jnp.remainder puts a 1 in the place of a divisor that is 0, whatever it is.
+    ops = _ops(lambda x: x % 3, tf.constant([-7, 7]))
+    assert ops.count("Equal") == 1
+
+
+@pytest.mark.parametrize("fun", [lambda x: x // 3, lambda x: x % 3, lambda x: lax.rem(x, 2)])
+def test_division_by_a_constant_without_xla_ops_takes_what_all_engines_have(fun):
+    x = np.array([-(2**31), -(2**31) + 1, -7, -6, -1, 0, 1, 6, 7, 2**31 - 1], np.int32)
+    ops = _ops(fun, tf.constant(x), enable_xla=False)
+    assert "FloorDiv" in ops
+    assert not {"TruncateDiv", "TruncateMod"} & set(ops)
+    converted = tf.function(jax2tf.convert(fun, enable_xla=False), autograph=False)
+    np.testing.assert_array_equal(converted(x), jax.jit(fun)(x))
+
+
 @pytest.mark.parametrize("constant", [0, -1, 32])
 def test_a_constant_that_does_not_rule_it_out_is_taken_care_of(constant):
     shift = _ops(lambda x: lax.shift_left(x, constant), tf.ones([3], tf.int32))

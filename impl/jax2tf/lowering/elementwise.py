@@ -328,9 +328,21 @@ def _free_of_nan(x: tf.Tensor) -> bool:
     return value is not None and not np.isnan(value).any()
 
 
+# Ops of constants that graphs hold as they are: jnp.remainder puts a 1 where a divisor is 0.
+_KNOWN: dict[str, Callable[..., np.ndarray]] = {"Equal": np.equal, "SelectV2": np.where}
+
+
 def known_value(x: tf.Tensor) -> np.ndarray | None:
     """What a graph holds for x, if it is a constant; None in eager mode, which is not asked."""
-    return None if tf.executing_eagerly() else tf.get_static_value(x)
+    if tf.executing_eagerly():
+        return None
+    value = tf.get_static_value(x)
+    if value is not None or x.op.type not in _KNOWN:
+        return value
+    operands = [known_value(operand) for operand in x.op.inputs]
+    if any(operand is None for operand in operands):
+        return None
+    return _KNOWN[x.op.type](*operands)
 
 
 def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -42,6 +42,19 @@ def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return tf.where(by_zero, all_bits, quotient)
 
 
+def _quotient_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """Of int32 by constants from 2 on, for readers of graphs that have no TruncateDiv.
+
+    Of two numbers that are not positive the quotient is not negative, and rounds down to where it
+    rounds towards zero.
+    """
+    divisor = known_value(y)
+    if x.dtype != tf.int32 or divisor is None or divisor.min(initial=2) < 2:
+        return _quotient(x, y)
+    magnitude = raw.FloorDiv(x=tf.minimum(x, -x), y=tf.constant(-divisor))
+    return tf.where(x < 0, -magnitude, magnitude)
+
+
 def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if x.dtype == tf.uint64:
         # By zero: x - quotient * 0.
@@ -57,10 +70,11 @@ def _remainder_by_quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if x.dtype != tf.int32:
         return _remainder(x, y)
     # By zero too: x - (-1) * 0.
-    return x - _quotient(x, y) * y
+    return x - _quotient_by_floor(x, y) * y
 
 
-register_table({"div": in_kernel_dtype(_quotient)})
+register_table({"div": in_kernel_dtype(_quotient)}, op_sets=(XLA,))
+register_table({"div": in_kernel_dtype(_quotient_by_floor)}, op_sets=(NO_XLA,))
 register_table({"rem": in_kernel_dtype(_remainder, _REMAINDER)}, op_sets=(XLA,))
 register_table({"rem": in_kernel_dtype(_remainder_by_quotient, _REMAINDER)}, op_sets=(NO_XLA,))
 
