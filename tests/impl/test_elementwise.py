@@ -108,6 +108,12 @@ def test_integer_pow_squares_and_multiplies(exponent, products):
     assert len(ops) == products
 
 
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_complex_scalars_are_broadcast_before_the_optimiser_moves_them(enable_xla):
+    ops = _ops(lambda x: 2 * x, tf.ones([3], tf.complex64), enable_xla=enable_xla)
+    assert ops == (["BroadcastTo", "Mul"] if enable_xla else ["Mul"])
+
+
 @pytest.mark.parametrize(
     ("fun", "selects"),
     [

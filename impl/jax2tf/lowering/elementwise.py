@@ -197,7 +197,21 @@ def _conj(ctx: Context, x: tf.Tensor, *, input_dtype: Any) -> tf.Tensor:
 def _mul(ctx: Context, x: tf.Tensor, y: tf.Tensor, *, out_dtype: Any = None) -> tf.Tensor:
     if out_dtype is not None:
         x, y = (conversions.cast(operand, ctx.out) for operand in (x, y))
+    if x.dtype.is_complex and x.shape.rank != y.shape.rank:
+        x, y = _of_one_shape(ctx, x, y)
     return _product(x, y)
+
+
+def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
+    """Scalars as arrays, in graphs: TensorFlow's graph optimiser would multiply them last.
+
+    For infinite complex numbers that is another result. Other engines do not do so, and not all of
+    them can broadcast complex numbers.
+    """
+    if tf.executing_eagerly() or not ctx.enable_xla:
+        return list(operands)
+    shape = ctx.vector(ctx.avals_out[0].shape)
+    return [x if x.shape.rank else raw.BroadcastTo(input=x, shape=shape) for x in operands]
 
 
 @register("integer_pow")
