@@ -1,4 +1,4 @@
-"""The commands: `python -m reports summary|tables|call_tf|diff|bench|memory`."""
+"""The commands: `python -m reports summary|tables|call_tf|diff|bench|overhead|memory`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ COMMANDS = {
     "call_tf": "write reports/tables/call_tf.md, or --check that it is current",
     "diff": "what changed from one results file to another",
     "bench": "the converter beside jax.jit, in time and in graph nodes",
+    "overhead": "a call of TensorFlow from JAX beside another call_tf",
     "memory": "what saving, restoring and differentiating a large model take",
 }
 

@@ -18,8 +18,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import statistics
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -39,16 +37,13 @@ from harnesses.engine.graphs import op_types
 from reports import rendering
 from reports.benchmarks import benchmark_files
 from reports.programs import Program, programs
+from reports.timing import Call, Paired, cold, paired, repeated
 
 MODES = ("eager", "graph", "compiled")
-# A time is measured over enough calls to fill this; one call of a small program is all noise.
-SECONDS_A_MEASUREMENT = 0.05
 # Two float32 programs that agree to this compute the same; the tests look closer than that.
 AGREEMENT = 1e-3
 # Where a table is read, nobody knows the folders of the machine that made it.
 CHECKOUT = Path(__file__).parents[1]
-
-Call = Callable[[], Any]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -121,27 +116,6 @@ QUICK = Settings(cold_rounds=2, steady_rounds=2)
 
 
 @dataclass(frozen=True)
-class Quartiles:
-    """Median and quartiles of a sample."""
-
-    low: float
-    median: float
-    high: float
-
-    @classmethod
-    def of(cls, sample: list[float]) -> Quartiles:
-        return cls(*statistics.quantiles(sample, n=4, method="inclusive"))
-
-
-@dataclass(frozen=True)
-class Paired:
-    """Seconds of each contender, and the ratio of each other to the first in the same round."""
-
-    seconds: Mapping[str, Quartiles]
-    ratios: Mapping[str, Quartiles]
-
-
-@dataclass(frozen=True)
 class Measurement:
     """What the table says about a program; `refused` instead of numbers if it did not convert."""
 
@@ -198,7 +172,7 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
         return {"jax": lambda: jax.block_until_ready(jitted(*arrays))} | calls
 
     def first_call(mode: str) -> float:
-        return _cold(contenders()[mode])
+        return cold(contenders()[mode])
 
     def to_graph() -> Any:
         fun = tf.function(convert(_fresh(program.fun)), autograph=False)
@@ -218,14 +192,14 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
         nodes=nodes,
         conversion=paired(
             settings.cold_rounds,
-            {"jax": lambda: _cold(to_stablehlo), "graph": lambda: _cold(to_graph)},
+            {"jax": lambda: cold(to_stablehlo), "graph": lambda: cold(to_graph)},
         ),
         first_call=paired(
             settings.cold_rounds,
             {mode: partial(first_call, mode) for mode in ("jax", *MODES)},
         ),
         steady=paired(
-            settings.steady_rounds, {name: _repeated(call) for name, call in steady.items()}
+            settings.steady_rounds, {name: repeated(call) for name, call in steady.items()}
         ),
     )
 
@@ -254,7 +228,7 @@ def measure_without_xla(
             _check_close(call(), expected, name)
     except Exception as problem:
         return WithoutXla(program.name, refused=_words(problem))
-    measurements = {name: _repeated(call) for name, call in calls.items()}
+    measurements = {name: repeated(call) for name, call in calls.items()}
     return WithoutXla(program.name, nodes, paired(settings.steady_rounds, measurements))
 
 
@@ -286,8 +260,8 @@ def measure_polymorphic(
             _check_close(call(), expected, name)
     except Exception as problem:
         return Polymorphic(program.name, refused=_words(problem))
-    conversions = {name: partial(_cold, partial(to_graph, name)) for name in specs}
-    steady = {name: _repeated(call) for name, call in calls.items()}
+    conversions = {name: partial(cold, partial(to_graph, name)) for name in specs}
+    steady = {name: repeated(call) for name, call in calls.items()}
     return Polymorphic(
         program.name,
         nodes,
@@ -302,44 +276,6 @@ PARTS = {"jax": measure, "no_xla": measure_without_xla, "polymorphic": measure_p
 
 def _words(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}".replace(f"{CHECKOUT}/", "")
-
-
-def paired(rounds: int, measurements: Mapping[str, Callable[[], float]]) -> Paired:
-    """Takes every measurement once a round, in rotating order, and relates all to the first."""
-    names = list(measurements)
-    base, *others = names
-    taken: dict[str, list[float]] = {name: [] for name in names}
-    for i in range(rounds):
-        for name in _rotated(names, i):
-            taken[name].append(measurements[name]())
-    ratios = {
-        name: [t / r for t, r in zip(taken[name], taken[base], strict=True)] for name in others
-    }
-    return Paired(*({name: Quartiles.of(s) for name, s in d.items()} for d in (taken, ratios)))
-
-
-def _rotated(names: list[str], by: int) -> list[str]:
-    by %= len(names)
-    return names[by:] + names[:by]
-
-
-def _cold(call: Call) -> float:
-    """Seconds of one call without anything that JAX has cached."""
-    jax.clear_caches()
-    return _seconds(call)
-
-
-def _repeated(call: Call) -> Callable[[], float]:
-    """A measurement of seconds a call, over as many calls as fill SECONDS_A_MEASUREMENT."""
-    call()
-    count = max(1, round(SECONDS_A_MEASUREMENT / _seconds(call)))
-    return lambda: _seconds(lambda: [call() for _ in range(count)]) / count
-
-
-def _seconds(call: Call) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
 
 
 def _call_and_wait(fun: Callable[..., Any], tensors: tuple[Any, ...]) -> Any:

@@ -51,11 +51,11 @@ class Adapter:
         return self._module
 
 
-def check_exists(module: str) -> None:
+def check_exists(module: str, option: str = "--impl") -> None:
     """Raises ImplementationError if there is no module of that name; imports its parents alone."""
     try:
         found = importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
         found = False
     if not found:
-        raise ImplementationError(f"--impl {module}: there is no such module to judge")
+        raise ImplementationError(f"{option} {module}: there is no such module to judge")

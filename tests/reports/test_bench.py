@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from reports import bench, benchmarks, rendering
-from reports.bench import Quartiles, count_equations, count_nodes, paired
+from reports.bench import count_equations, count_nodes
+from reports.timing import Quartiles, paired
 
 HANDWRITTEN = "tests.reports.handwritten"
 

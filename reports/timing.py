@@ -1,0 +1,75 @@
+"""Times of contenders that take turns: a machine drifts, and a ratio within a round does not."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+# A time is measured over enough calls to fill this; one call of a small program is all noise.
+SECONDS_A_MEASUREMENT = 0.05
+
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """Median and quartiles of a sample."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, sample: list[float]) -> Quartiles:
+        return cls(*statistics.quantiles(sample, n=4, method="inclusive"))
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Seconds of each contender, and the ratio of each other to the first in the same round."""
+
+    seconds: Mapping[str, Quartiles]
+    ratios: Mapping[str, Quartiles]
+
+
+def paired(rounds: int, measurements: Mapping[str, Callable[[], float]]) -> Paired:
+    """Takes every measurement once a round, in rotating order, and relates all to the first."""
+    names = list(measurements)
+    base, *others = names
+    taken: dict[str, list[float]] = {name: [] for name in names}
+    for i in range(rounds):
+        for name in _rotated(names, i):
+            taken[name].append(measurements[name]())
+    ratios = {
+        name: [t / r for t, r in zip(taken[name], taken[base], strict=True)] for name in others
+    }
+    return Paired(*({name: Quartiles.of(s) for name, s in d.items()} for d in (taken, ratios)))
+
+
+def _rotated(names: list[str], by: int) -> list[str]:
+    by %= len(names)
+    return names[by:] + names[:by]
+
+
+def cold(call: Call) -> float:
+    """Seconds of one call without anything that JAX has cached."""
+    jax.clear_caches()
+    return _seconds(call)
+
+
+def repeated(call: Call) -> Callable[[], float]:
+    """A measurement of seconds a call, over as many calls as fill SECONDS_A_MEASUREMENT."""
+    call()
+    count = max(1, round(SECONDS_A_MEASUREMENT / _seconds(call)))
+    return lambda: _seconds(lambda: [call() for _ in range(count)]) / count
+
+
+def _seconds(call: Call) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
