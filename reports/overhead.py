@@ -117,7 +117,7 @@ def _call(called: Callable[..., Any], way: str, x: jax.Array) -> Call:
 
 
 def _scalar() -> tuple[Callable[..., Any], np.ndarray]:
-    return tf.function(lambda x: x + 1.0, autograph=False), np.float32(1.0)
+    return tf.function(lambda x: x + 1.0, autograph=False), np.array(1.0, np.float32)
 
 
 def _array() -> tuple[Callable[..., Any], np.ndarray]:
