@@ -19,7 +19,7 @@ import argparse
 import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -130,18 +130,12 @@ class Measurement:
 
 
 @dataclass(frozen=True)
-class WithoutXla:
-    """What the table says about a program's graphs with and without XLA ops, as `Measurement`."""
+class Variants:
+    """What the table says about graphs of one program, by name, beside the first of them.
 
-    program: str
-    nodes: Mapping[str, int] | None = None
-    steady: Paired | None = None
-    refused: str | None = None
-
-
-@dataclass(frozen=True)
-class Polymorphic:
-    """What the table says about a batch of unknown size beside a known one, as `Measurement`."""
+    `refused` instead of numbers if one of them did not convert; `conversion` only where it is
+    measured.
+    """
 
     program: str
     nodes: Mapping[str, int] | None = None
@@ -206,68 +200,71 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
 
 def measure_without_xla(
     program: Program, adapter: Adapter, lowering: str, settings: Settings
-) -> WithoutXla:
+) -> Variants:
     """Measures one program's graphs in the lowerings "xla" and "no_xla", whatever `lowering`."""
     del lowering
-    arrays = program.make_args()
-    tensors = jax.tree.map(tf.constant, arrays)
-    try:
-        graphs = {
-            name: tf.function(
-                adapter.convert(_fresh(program.fun), name, with_gradient=True), autograph=False
-            )
-            for name in ("xla", "no_xla")
-        }
-        nodes = {
-            name: count_nodes(graph.get_concrete_function(*tensors).graph)
-            for name, graph in graphs.items()
-        }
-        calls = {name: partial(_call_and_wait, graph, tensors) for name, graph in graphs.items()}
-        expected = jax.jit(program.fun)(*arrays)
-        for name, call in calls.items():
-            _check_close(call(), expected, name)
-    except Exception as problem:
-        return WithoutXla(program.name, refused=_words(problem))
-    measurements = {name: repeated(call) for name, call in calls.items()}
-    return WithoutXla(program.name, nodes, paired(settings.steady_rounds, measurements))
+
+    def to_graph(lowering: str) -> Any:
+        fun = adapter.convert(_fresh(program.fun), lowering, with_gradient=True)
+        specs = jax.tree.map(tf.TensorSpec.from_tensor, _tensors(program))
+        return tf.function(fun, autograph=False).get_concrete_function(*specs)
+
+    graphs = {name: partial(to_graph, name) for name in ("xla", "no_xla")}
+    return _measure_variants(program, graphs, settings)
 
 
 def measure_polymorphic(
     program: Program, adapter: Adapter, lowering: str, settings: Settings
-) -> Polymorphic | None:
+) -> Variants | None:
     """Measures one program with a batch of unknown size beside the same with a known one."""
     if not program.has_batch:
         return None
-    arrays = program.make_args()
-    tensors = jax.tree.map(tf.constant, arrays)
-    *known, batched = jax.tree.map(tf.TensorSpec.from_tensor, tensors)
+    *known, batched = jax.tree.map(tf.TensorSpec.from_tensor, _tensors(program))
     unknown = tf.TensorSpec([None, *batched.shape[1:]], batched.dtype)
-    specs = {"static": (*known, batched), "polymorphic": (*known, unknown)}
+    shapes = (*[None] * len(known), "b, ...")
 
-    def to_graph(name: str, **options: Any) -> Any:
-        shapes = (*[None] * len(known), "b, ...") if name == "polymorphic" else None
+    def to_graph(last: tf.TensorSpec, polymorphic_shapes: Any, **options: Any) -> Any:
         fun = adapter.convert(
-            _fresh(program.fun), lowering, with_gradient=True, polymorphic_shapes=shapes
+            _fresh(program.fun),
+            lowering,
+            with_gradient=True,
+            polymorphic_shapes=polymorphic_shapes,
         )
-        return tf.function(fun, autograph=False, **options).get_concrete_function(*specs[name])
+        graph = tf.function(fun, autograph=False, **options)
+        return graph.get_concrete_function(*known, last)
 
+    graphs = {
+        "static": partial(to_graph, batched, None),
+        "polymorphic": partial(to_graph, unknown, shapes),
+    }
+    compiled = {name: partial(graph, jit_compile=True) for name, graph in graphs.items()}
+    measured = _measure_variants(program, compiled, settings)
+    if measured.refused:
+        return measured
+    conversions = {name: partial(cold, graph) for name, graph in graphs.items()}
+    return replace(measured, conversion=paired(settings.cold_rounds, conversions))
+
+
+def _measure_variants(
+    program: Program, graphs: Mapping[str, Callable[[], Any]], settings: Settings
+) -> Variants:
+    """Nodes and steady calls of concrete functions, which have to give what jax.jit gives."""
+    tensors = _tensors(program)
     try:
-        nodes = {name: count_nodes(to_graph(name).graph) for name in specs}
-        compiled = {name: to_graph(name, jit_compile=True) for name in specs}
-        calls = {name: partial(_call_and_wait, fun, tensors) for name, fun in compiled.items()}
-        expected = jax.jit(program.fun)(*arrays)
+        made = {name: graph() for name, graph in graphs.items()}
+        nodes = {name: count_nodes(function.graph) for name, function in made.items()}
+        calls = {name: partial(_call_and_wait, fun, tensors) for name, fun in made.items()}
+        expected = jax.jit(program.fun)(*program.make_args())
         for name, call in calls.items():
             _check_close(call(), expected, name)
     except Exception as problem:
-        return Polymorphic(program.name, refused=_words(problem))
-    conversions = {name: partial(cold, partial(to_graph, name)) for name in specs}
-    steady = {name: repeated(call) for name, call in calls.items()}
-    return Polymorphic(
-        program.name,
-        nodes,
-        paired(settings.cold_rounds, conversions),
-        paired(settings.steady_rounds, steady),
-    )
+        return Variants(program.name, refused=_words(problem))
+    measurements = {name: repeated(call) for name, call in calls.items()}
+    return Variants(program.name, nodes, steady=paired(settings.steady_rounds, measurements))
+
+
+def _tensors(program: Program) -> Any:
+    return jax.tree.map(tf.constant, program.make_args())
 
 
 # What there is to measure, each with circumstances of its own.
