@@ -16,7 +16,6 @@ And one more, for graphs with and without XLA ops: what the same call costs with
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -34,7 +33,7 @@ from rich.progress import Progress
 from harnesses.engine import results as engine_results
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS, Adapter
 from harnesses.engine.graphs import op_types
-from reports import rendering
+from reports import rendering, timing
 from reports.benchmarks import benchmark_files
 from reports.programs import Program, programs
 from reports.timing import Call, Paired, cold, paired, repeated
@@ -331,10 +330,12 @@ def count_nodes(graph: tf.Graph) -> int:
 
 
 def _circumstances(options: argparse.Namespace) -> dict[str, Any]:
-    return engine_results.versions(options.impl) | {
-        "lowering": options.lowering,
-        "cores": len(os.sched_getaffinity(0)),
-        "load": round(os.getloadavg()[1]),  # other work stretches seconds, ratios less
-        "machine": platform.machine(),
-        "quick": options.quick,
-    }
+    return (
+        engine_results.versions(options.impl)
+        | timing.machine()
+        | {
+            "lowering": options.lowering,
+            "machine": platform.machine(),
+            "quick": options.quick,
+        }
+    )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -31,7 +30,7 @@ from harnesses.engine.adapter import (
     check_exists,
 )
 from reports import rendering
-from reports.timing import Call, paired, repeated
+from reports.timing import Call, machine, paired, repeated
 
 UPSTREAM = "jax.experimental.jax2tf"
 _ROUNDS = 15
@@ -61,12 +60,11 @@ def main(options: argparse.Namespace, console: Console) -> int:
             calls = contenders(make, way, adapters)
             times = paired(rounds, {who: repeated(call) for who, call in calls.items()})
             rows.append({"function": name, "way": way, **asdict(times)})
-    data = engine_results.versions(options.impl) | {
+    data = engine_results.versions(options.impl) | machine()
+    data |= {
         "beside": options.beside,
         "rounds": rounds,
         "quick": options.quick,
-        "cores": len(os.sched_getaffinity(0)),
-        "load": round(os.getloadavg()[1]),  # other work stretches seconds, ratios less
         "rows": rows,
     }
     for path in rendering.write(overhead_files(data), options.into):

@@ -1,6 +1,7 @@
 """Harnesses whose arguments are shapes: arrays of normal values."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,3 +24,15 @@ def define_normal(
     """`define` with shapes in place of arguments: each is one of normal values of `dtype`."""
     arguments = [Normal(arg, dtype) if isinstance(arg, tuple) else arg for arg in args]
     define(primitive, case, fun, arguments, dtype=dtype, params=params, **kwargs)
+
+
+def define_cases(
+    primitive: str,
+    fun: Callable[..., Any],
+    names: Sequence[str],
+    cases: Mapping[str, tuple[Any, ...]],
+) -> None:
+    """A harness a case: the shape of the one operand, then the params of those names."""
+    for case, (shape, *values) in cases.items():
+        params = dict(zip(names, values, strict=True))
+        define_normal(primitive, case, partial(fun, **params), shape, params=params)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from harnesses.arrays.normal import define_normal
+from harnesses.arrays.normal import define_cases, define_normal
 
 for case, (shapes, dimension) in {
     "one_operand": ([(2, 3)], 0),
@@ -46,33 +46,35 @@ define_normal("stack", "empty", lambda x: jnp.stack([x, x]), (0, 2))
 define_normal("unstack", "to_scalars", jnp.unstack, (3,))
 define_normal("unstack", "none", lambda x: [x, *jnp.unstack(x)], (0, 2))
 
-for case, (shape, sizes, axis) in {
-    "equal": ((6, 2), (2, 2, 2), 0),
-    "unequal": ((2, 6), (1, 5), 1),
-    "one": ((3,), (3,), 0),
-    "with_empty": ((4,), (0, 3, 0, 1), 0),
-    "of_empty": ((0, 4), (1, 3), 1),
-    "rank_9": ((1,) * 7 + (2, 3), (1, 2), 8),
-}.items():
-    define_normal(
-        "split",
-        case,
-        partial(lax.split, sizes=sizes, axis=axis),
-        shape,
-        params={"sizes": sizes, "axis": axis},
-    )
+define_cases(
+    "split",
+    lax.split,
+    ["sizes", "axis"],
+    {
+        "equal": ((6, 2), (2, 2, 2), 0),
+        "unequal": ((2, 6), (1, 5), 1),
+        "one": ((3,), (3,), 0),
+        "with_empty": ((4,), (0, 3, 0, 1), 0),
+        "of_empty": ((0, 4), (1, 3), 1),
+        "rank_9": ((1,) * 7 + (2, 3), (1, 2), 8),
+    },
+)
 
-for case, (shape, reps) in {
-    "nothing": ((2, 3), (1, 1)),
-    "last": ((2, 3), (1, 2)),
-    "more_dimensions": ((3,), (2, 1, 2)),
-    "fewer_dimensions": ((2, 3), (2,)),
-    "none": ((2, 3), (0, 2)),
-    "scalar": ((), (3,)),
-    "empty": ((0, 3), (2, 2)),
-    "rank_9": ((1, 2) + (1,) * 7, (2, 1) + (1,) * 6 + (2,)),
-}.items():
-    define_normal("tile", case, partial(jnp.tile, reps=reps), shape, params={"reps": reps})
+define_cases(
+    "tile",
+    jnp.tile,
+    ["reps"],
+    {
+        "nothing": ((2, 3), (1, 1)),
+        "last": ((2, 3), (1, 2)),
+        "more_dimensions": ((3,), (2, 1, 2)),
+        "fewer_dimensions": ((2, 3), (2,)),
+        "none": ((2, 3), (0, 2)),
+        "scalar": ((), (3,)),
+        "empty": ((0, 3), (2, 2)),
+        "rank_9": ((1, 2) + (1,) * 7, (2, 1) + (1,) * 6 + (2,)),
+    },
+)
 
 # (operand's shape, (low, high, interior) of each dimension)
 _PADDINGS: dict[str, tuple[tuple[int, ...], list[tuple[int, int, int]]]] = {
@@ -129,11 +131,4 @@ _SLICES = {
     "rank_8": ((2,) * 8, (1, 0) * 4, (2,) * 8, None),
     "rank_9": ((2, 1, 3) * 3, (1, 0, 0) * 3, (2, 1, 3) * 3, (1, 1, 2) * 3),
 }
-for case, (shape, start, limit, strides) in _SLICES.items():
-    define_normal(
-        "slice",
-        case,
-        partial(lax.slice, start_indices=start, limit_indices=limit, strides=strides),
-        shape,
-        params={"start_indices": start, "limit_indices": limit, "strides": strides},
-    )
+define_cases("slice", lax.slice, ["start_indices", "limit_indices", "strides"], _SLICES)

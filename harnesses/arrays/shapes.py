@@ -4,7 +4,7 @@ from functools import partial
 
 from jax import lax
 
-from harnesses.arrays.normal import define_normal
+from harnesses.arrays.normal import define_cases, define_normal
 
 _SHAPES_OF_RESHAPE = {
     "flatten": ((2, 3, 2), (12,)),
@@ -14,10 +14,7 @@ _SHAPES_OF_RESHAPE = {
     "empty": ((0, 3), (3, 0, 2)),
     "same": ((2, 3), (2, 3)),
 }
-for case, (shape, new) in _SHAPES_OF_RESHAPE.items():
-    define_normal(
-        "reshape", case, partial(lax.reshape, new_sizes=new), shape, params={"new_sizes": new}
-    )
+define_cases("reshape", lax.reshape, ["new_sizes"], _SHAPES_OF_RESHAPE)
 for dimensions in [(1, 0), (0, 1)]:
     define_normal(
         "reshape",
@@ -46,14 +43,9 @@ _BROADCASTS = {
     "of_empty": ((0,), (2, 0), (1,)),
     "rank_9": ((2, 1, 2, 1, 2), (2, 2, 1, 2, 2, 2, 2, 2, 2), (0, 2, 4, 6, 8)),
 }
-for case, (shape, new, dimensions) in _BROADCASTS.items():
-    define_normal(
-        "broadcast_in_dim",
-        case,
-        partial(lax.broadcast_in_dim, shape=new, broadcast_dimensions=dimensions),
-        shape,
-        params={"shape": new, "broadcast_dimensions": dimensions},
-    )
+define_cases(
+    "broadcast_in_dim", lax.broadcast_in_dim, ["shape", "broadcast_dimensions"], _BROADCASTS
+)
 
 _PERMUTATIONS = {
     "identity": ((2, 3, 4), (0, 1, 2)),
@@ -64,42 +56,31 @@ _PERMUTATIONS = {
     "empty": ((0, 3), (1, 0)),
     "rank_10": ((2, 1) * 5, (9, 1, 8, 2, 7, 3, 6, 4, 5, 0)),
 }
-for case, (shape, permutation) in _PERMUTATIONS.items():
-    define_normal(
-        "transpose",
-        case,
-        partial(lax.transpose, permutation=permutation),
-        shape,
-        params={"permutation": permutation},
-    )
+define_cases("transpose", lax.transpose, ["permutation"], _PERMUTATIONS)
 
-for case, (shape, dimensions) in {
-    "nothing": ((1, 2), ()),
-    "all": ((1, 1), (0, 1)),
-    "one_of_two": ((1, 3, 1), (2,)),
-    "negative": ((2, 1), (-1,)),
-    "empty": ((0, 1), (1,)),
-}.items():
-    define_normal(
-        "squeeze",
-        case,
-        partial(lax.squeeze, dimensions=dimensions),
-        shape,
-        params={"dimensions": dimensions},
-    )
+define_cases(
+    "squeeze",
+    lax.squeeze,
+    ["dimensions"],
+    {
+        "nothing": ((1, 2), ()),
+        "all": ((1, 1), (0, 1)),
+        "one_of_two": ((1, 3, 1), (2,)),
+        "negative": ((2, 1), (-1,)),
+        "empty": ((0, 1), (1,)),
+    },
+)
 
-for case, (shape, dimensions) in {
-    "nothing": ((2, 3), ()),
-    "first": ((3, 2), (0,)),
-    "last": ((3, 2), (1,)),
-    "all": ((2, 3, 2), (0, 1, 2)),
-    "empty": ((0, 3), (0, 1)),
-    "rank_9": ((2, 1, 3, 1, 2, 1, 2, 1, 2), (0, 2, 8)),
-}.items():
-    define_normal(
-        "rev",
-        case,
-        partial(lax.rev, dimensions=dimensions),
-        shape,
-        params={"dimensions": dimensions},
-    )
+define_cases(
+    "rev",
+    lax.rev,
+    ["dimensions"],
+    {
+        "nothing": ((2, 3), ()),
+        "first": ((3, 2), (0,)),
+        "last": ((3, 2), (1,)),
+        "all": ((2, 3, 2), (0, 1, 2)),
+        "empty": ((0, 3), (0, 1)),
+        "rank_9": ((2, 1, 3, 1, 2, 1, 2, 1, 2), (0, 2, 8)),
+    },
+)

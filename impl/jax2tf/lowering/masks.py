@@ -36,9 +36,8 @@ def conversions(jaxpr: jex_core.Jaxpr) -> dict[jex_core.Var, jex_core.Var]:
     return found
 
 
-def products(jaxpr: jex_core.Jaxpr) -> Products:
-    """The products with a mask among the equations of a jaxpr."""
-    converted = conversions(jaxpr)
+def products(jaxpr: jex_core.Jaxpr, converted: dict[jex_core.Var, jex_core.Var]) -> Products:
+    """The products with a mask among the equations of a jaxpr with those `conversions`."""
     found: Products = {}
     for eqn in jaxpr.eqns if converted else ():
         if eqn.primitive.name != "mul" or eqn.params.get("out_dtype") is not None:

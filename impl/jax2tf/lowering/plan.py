@@ -97,11 +97,12 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
         return slots[atom]
 
     inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
-    masked = masks.products(jaxpr)
+    converted = masks.conversions(jaxpr)
+    masked = masks.products(jaxpr, converted)
     operands = [masked.get(eqn, eqn.invars) for eqn in jaxpr.eqns]
     last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
     kept = set(_variables(jaxpr.outvars))
-    unread = masks.conversions(jaxpr).keys() - last_use.keys() - kept
+    unread = converted.keys() - last_use.keys() - kept
     steps = []
     for i, eqn in enumerate(jaxpr.eqns):
         if not unread.isdisjoint(eqn.outvars):
