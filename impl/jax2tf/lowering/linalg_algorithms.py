@@ -33,6 +33,8 @@ def lu(a: tf.Tensor) -> Tensors:
     """LU factorisation with partial pivoting: (lu, pivots, permutation), as LAPACK's getf2."""
     rows, columns = tf.range(tf.shape(a)[1]), tf.range(tf.shape(a)[2])
     rank = tf.minimum(tf.shape(a)[1], tf.shape(a)[2])
+    # Made out here: XLA sees no compile-time constant in a length that a loop's body captures.
+    steps = tf.range(rank)
 
     def step(k: tf.Tensor, a: tf.Tensor, pivots: tf.Tensor, permutation: tf.Tensor) -> Tensors:
         size = tf.where(rows >= k, _abs1(tf.gather(a, k, axis=2)), -1)
@@ -48,7 +50,7 @@ def lu(a: tf.Tensor) -> Tensors:
         return (
             k + 1,
             tf.where(below, factors[:, :, None], a),
-            tf.where(tf.range(rank) == k, pivot_row[:, None], pivots),
+            tf.where(steps == k, pivot_row[:, None], pivots),
             tf.gather(permutation, order, batch_dims=1),
         )
 
