@@ -12,12 +12,19 @@ the harnesses; the table says of how many.
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harnesses.engine.adapter import LOWERINGS
-from harnesses.engine.cells import GRADIENT, GRADIENT_MODES, MODE_NAMES, POLY, SAVED_GRADIENT
+from harnesses.engine.cells import (
+    GRADIENT,
+    GRADIENT_MODES,
+    JAX_SIDE,
+    MODE_NAMES,
+    POLY,
+    SAVED_GRADIENT,
+)
 from harnesses.harness import Harness
 from limitations.ledger import Limitation
 from reports.results import Row
@@ -49,8 +56,14 @@ class Column:
         """Whether a limitation speaks of the column, among others."""
         return not {*self.modes, *self.others}.isdisjoint(limitation.modes)
 
-    def runs_of(self, rows: Sequence[Row], harnesses: Sequence[Harness]) -> Iterable[dict]:
-        """What the rows prove: a run for each device, lowering and mode that has no red cell."""
+    def runs_of(
+        self, rows: Sequence[Row], harnesses: Sequence[Harness], ledger: Sequence[Limitation] = ()
+    ) -> Iterable[dict]:
+        """What the rows prove: a run for each device, lowering and mode that has no red cell.
+
+        What fails in JAX itself, as the ledger says, is applicable to no implementation.
+        """
+        of_jax = {limitation.where for limitation in ledger if limitation.side == JAX_SIDE}
         groups: dict[tuple[str, ...], list[Row]] = collections.defaultdict(list)
         for row in rows:
             if row["mode"] in self.modes and row["lowering"] in (self.lowerings or LOWERINGS):
@@ -58,7 +71,7 @@ class Column:
         for (device, lowering, mode), members in sorted(groups.items()):
             if not Tally(members).red:
                 there_are = sum(harness.runs_on(members[0]["jax"]) for harness in harnesses)
-                yield _run_of(device, lowering, mode, members) | {"of": there_are}
+                yield _run_of(device, lowering, mode, members, of_jax) | {"of": there_are}
 
 
 GRADIENTS = Column("gradients", (*GRADIENT_MODES, SAVED_GRADIENT), (GRADIENT,))
@@ -81,7 +94,9 @@ def without_columns(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["mode"] not in _MODES]
 
 
-def _run_of(device: str, lowering: str, mode: str, rows: Sequence[Row]) -> dict[str, Any]:
+def _run_of(
+    device: str, lowering: str, mode: str, rows: Sequence[Row], of_jax: Collection[str]
+) -> dict[str, Any]:
     by_family: dict[str, list[Row]] = collections.defaultdict(list)
     for row in rows:
         by_family[row["family"]].append(row)
@@ -90,12 +105,12 @@ def _run_of(device: str, lowering: str, mode: str, rows: Sequence[Row]) -> dict[
         "lowering": lowering,
         "mode": mode,
         **{name: rows[0][name] for name in ("impl", "jax", "tensorflow", "python")},
-        **_counts(rows),
-        "families": {family: _counts(by_family[family]) for family in sorted(by_family)},
+        **_counts(rows, of_jax),
+        "families": {family: _counts(by_family[family], of_jax) for family in sorted(by_family)},
     }
 
 
-def _counts(rows: Sequence[Row]) -> Mapping[str, int]:
-    tally = Tally(rows)
-    applicable = len(rows) - tally.outcomes["inapplicable"]
+def _counts(rows: Sequence[Row], of_jax: Collection[str]) -> Mapping[str, int]:
+    tally = Tally([row for row in rows if row["limitation"] not in of_jax])
+    applicable = tally.cells - tally.outcomes["inapplicable"]
     return {"harnesses": len(rows), "applicable": applicable, "passed": tally.outcomes["pass"]}

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from harnesses.engine.cells import JAX_SIDE, MODE_NAMES
 from harnesses.harness import Harness
+from limitations.ledger import Limitation
 from reports import results
 from reports.columns import PROVED, without_columns
 from reports.results import Row
@@ -21,6 +22,7 @@ def with_proofs(
     proved: Mapping[str, Any],
     files: Sequence[Path],
     harnesses: Sequence[Harness],
+    ledger: Sequence[Limitation],
     console: Console,
 ) -> dict[str, Any]:
     """`proved` with the full runs among the results files; a line about each file that is none."""
@@ -29,7 +31,7 @@ def with_proofs(
     for file in files:
         rows = list(results.read(file).values())
         for column in PROVED:
-            for run in column.runs_of(rows, harnesses):
+            for run in column.runs_of(rows, harnesses, ledger):
                 of_columns[column.name] = with_run(of_columns[column.name], run)
         for run, problem in full_runs(without_columns(rows), harnesses):
             if problem:

@@ -81,13 +81,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
-    harnesses = all_harnesses(jax_version=None)
+    harnesses, ledger = all_harnesses(jax_version=None), load()
     proved = rendering.read_data("proved", options.into)
     if not options.check:
         files = results.default_files() if options.results is None else options.results
-        proved = proofs.with_proofs(proved, files, harnesses, console)
-    texts = table_files(harnesses, load(), load_uncovered(), proved)
-    texts |= consumer_files(harnesses, load())
+        proved = proofs.with_proofs(proved, files, harnesses, ledger, console)
+    texts = table_files(harnesses, ledger, load_uncovered(), proved)
+    texts |= consumer_files(harnesses, ledger)
     benchmarks = rendering.read_data("benchmarks", options.into)
     if benchmarks:
         texts |= benchmark_files(benchmarks)

@@ -1,5 +1,6 @@
 """The tables of transformed harnesses: what they list, and what counts as proof."""
 
+import dataclasses
 import json
 
 import pytest
@@ -89,6 +90,16 @@ def test_a_whole_run_is_shown_by_mode_and_family(column):
 def test_a_red_run_proves_nothing():
     rows = [*whole_run()[:-1], failure("sin_bfloat16", mode=MODE)]
     assert list(GRADIENTS.runs_of(rows, DATABASE)) == []
+
+
+def test_what_fails_in_jax_itself_is_not_applicable(ledger):
+    of_jax = dataclasses.replace(ledger[0], where="linalg#9", side="jax", expect="crash")
+    rows = whole_run()
+    rows[-1] |= {"outcome": "crash", "limitation": of_jax.where}
+    (counted,) = GRADIENTS.runs_of(rows, DATABASE)
+    (run,) = GRADIENTS.runs_of(rows, DATABASE, [*ledger, of_jax])
+    assert run["applicable"] == counted["applicable"] - 1
+    assert (run["harnesses"], run["passed"]) == (counted["harnesses"], counted["passed"])
 
 
 def test_a_sample_says_of_how_many_and_replaces_no_larger_run():

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 
 import jax
+import numpy as np
 import tensorflow as tf
 
 from jax2tf.lowering.elementwise import FLOAT8, Function, in_kernel_dtype
@@ -72,29 +73,60 @@ def _digamma(x: tf.Tensor) -> tf.Tensor:
 
 
 def _polygamma(n: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-    infinite = tf.math.is_inf(n) | ((n > 0) & tf.equal(x, math.inf))
-    result = tf.where(infinite, _scalar(math.nan, x), raw.Polygamma(a=n, x=x))
-    if _DIGAMMA_HAS_POLE:
-        result = tf.where(tf.equal(n, 0) & tf.equal(x, 0), _scalar(-math.inf, x), result)
-    return result
+    """(-1)^(n + 1) n! zeta(n + 1, x), and digamma for n = 0; not TensorFlow's, for its zeta."""
+    order = n + 1
+    sign = tf.where(_is_even(order), _scalar(1, x), _scalar(-1, x))
+    result = sign * raw.Exp(x=raw.Lgamma(x=order)) * _zeta(order, x)
+    result = tf.where(tf.equal(n, 0), _digamma(x), result)
+    undefined = (n < 0) | tf.not_equal(n, tf.floor(n))
+    return tf.where(undefined, _scalar(math.nan, x), result)
 
 
 def _zeta(s: tf.Tensor, q: tf.Tensor) -> tf.Tensor:
-    """The poles at q = 0, -1, -2, ... are infinite for even s and NaN else, also below s = 1.
+    """Ten terms of the sum, then Euler and Maclaurin's formula for the rest, as JAX does.
 
-    JAX's float32 is NaN too for s in the thousands, where terms that do not count overflow. These
-    NaN are not imitated.
+    So its numbers are JAX's also where the formula does not converge (q below -10); TensorFlow's
+    kernel adds more terms there. The poles at q = 0, -1, -2, ... are infinite for even s.
     """
+    offsets = tf.reshape(tf.range(10, dtype=s.dtype), [10] + [1] * max(s.shape.rank, q.shape.rank))
+    total = tf.reduce_sum(raw.Pow(x=q + offsets, y=-s), axis=0)
+    a = q + 10
+    term = raw.Pow(x=a, y=-s)
+    inverse_square = 1 / (a * a)
+    *others, correction = (_scalar(coefficient, s) for coefficient in _EULER_MACLAURIN)
+    for k in reversed(range(len(others))):
+        factor = (s + (2 * k + 2)) * (s + (2 * k + 1))
+        correction = factor * (inverse_square * correction) + others[k]
+    rest = total + term * a / (s - 1) + term * (s / a * correction + 0.5)
+    negligible = tf.abs(term) < tf.abs(total) * np.finfo(s.dtype.as_numpy_dtype).smallest_subnormal
     infinity, nan = _scalar(math.inf, s), _scalar(math.nan, s)
+    result = tf.where(negligible, total, rest)
+    result = tf.where((s < 1) | ((q <= 0) & tf.not_equal(s, tf.floor(s))), nan, result)
     pole = (q <= 0) & tf.equal(q, tf.floor(q))
-    result = tf.where(pole, tf.where(_is_even(s), infinity, nan), raw.Zeta(x=s, q=q))
-    undefined = ~tf.math.is_finite(s) | tf.math.is_nan(q) | tf.equal(q, math.inf)
-    return tf.where(tf.equal(s, 1), infinity, tf.where(undefined, nan, result))
+    result = tf.where(pole, tf.where(_is_even(s), infinity, nan), result)
+    return tf.where(tf.equal(s, 1), infinity, result)
+
+
+# B_2k / (2k)! for k = 1 ... 12, with the Bernoulli numbers B_2k.
+_EULER_MACLAURIN = (
+    1 / 12,
+    -1 / 720,
+    1 / 30240,
+    -1 / 1209600,
+    1 / 47900160,
+    -691 / 1307674368000,
+    1 / 74724249600,
+    -3617 / 10670622842880000,
+    43867 / 5109094217170944000,
+    -174611 / 802857662698291200000,
+    77683 / 14101100039391805440000,
+    -236364091 / 1693824136731743669452800000,
+)
 
 
 def _is_even(x: tf.Tensor) -> tf.Tensor:
     half = x * 0.5
-    return tf.equal(half, tf.floor(half))
+    return tf.equal(half, tf.floor(half)) & (tf.abs(x) < math.inf)
 
 
 def _igamma(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
