@@ -112,6 +112,25 @@ def test_custom_gradients_of_tensorflow_hold(stage):
     assert float(stage(lambda x: jax.jvp(call_tf(f), (x,), (1.0,))[1])(2.0)) == 6.0
 
 
+def test_custom_gradients_of_tensorflow_hold_in_batches(stage):
+    @tf.custom_gradient
+    def f(x, y):
+        return x * y, lambda upstream: (upstream * 3 * y, upstream * 5 * x)
+
+    def total(x, y):
+        return jax.vmap(jax.vmap(call_tf(f), (0, None)), (0, 0))(x, y).sum()
+
+    x, y = jnp.arange(6.0).reshape(2, 3), jnp.array([2.0, 7.0])
+    dx, dy = stage(jax.grad(total, argnums=(0, 1)))(x, y)
+    np.testing.assert_array_equal(dx, [[6, 6, 6], [21, 21, 21]])
+    np.testing.assert_array_equal(dy, 5 * x.sum(1))
+    tangent = stage(lambda x, y: jax.jvp(total, (x, y), (x, y))[1])(x, y)
+    assert float(tangent) == float((x * dx).sum() + (y * dy).sum())
+    # The gradient is linear in y: its derivative is TensorFlow's of the custom one.
+    second = stage(jax.jacfwd(jax.grad(total), argnums=1))(x, y)
+    np.testing.assert_array_equal(second.sum(2), np.full((2, 3), 3))
+
+
 def test_forward_mode_of_a_gradient_that_clips(stage):
     @tf.custom_gradient
     def f(x):

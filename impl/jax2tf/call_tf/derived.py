@@ -8,7 +8,7 @@ custom gradients hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 import jax
 import tensorflow as tf
@@ -19,22 +19,58 @@ from jax2tf.errors import CallTfError
 
 def jvp(base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> Function:
     """(arguments, tangents of those in `wrt`) -> tangents of the results in `outputs`."""
+    if isinstance(base, Batched):
+        return _batched(
+            jvp(base.base, wrt, outputs),
+            mapped=(*base.mapped, *(base.mapped[i] for i in wrt)),
+            summed=tuple(k for k, i in enumerate(outputs) if i in base.summed),
+        )
     return base.cached(("jvp", wrt, outputs), lambda: Jvp(base, wrt, outputs))
 
 
 def vjp(base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> Function:
     """(arguments, cotangents of results in `outputs`) -> cotangents of the arguments in `wrt`."""
+    if isinstance(base, Batched):
+        return _batched(
+            vjp(base.base, wrt, outputs),
+            mapped=(*base.mapped, *(i not in base.summed for i in outputs)),
+            summed=tuple(k for k, i in enumerate(wrt) if not base.mapped[i]),
+        )
     return base.cached(("vjp", wrt, outputs), lambda: Vjp(base, wrt, outputs))
+
+
+def transposed(function: Function, n_primals: int, linear: tuple[int, ...]) -> Function:
+    """What transposes a jvp, or the batch of one, in the tangents that stand at `linear`.
+
+    (primals, cotangents of its results) -> cotangents of those tangents; the others are zero.
+    """
+    if isinstance(function, Batched):
+        n_outputs = len(innermost(function).outputs)
+        return _batched(
+            transposed(function.base, n_primals, linear),
+            mapped=(
+                *function.mapped[:n_primals],
+                *(i not in function.summed for i in range(n_outputs)),
+            ),
+            summed=tuple(k for k, i in enumerate(linear) if not function.mapped[i]),
+        )
+    return vjp(function.base, tuple(function.wrt[i - n_primals] for i in linear), function.outputs)
 
 
 def batched(base: Function, mapped: tuple[bool, ...]) -> Function:
     """The function over a leading axis of the arguments that are mapped, and of all results."""
-    return base.cached(("batched", mapped), lambda: Batched(base, mapped))
+    return _batched(base, mapped, summed=())
 
 
-def _looped(base: Function, mapped: tuple[bool, ...]) -> Function:
-    """As `batched`, by a loop."""
-    return base.cached(("looped", mapped), lambda: Batched(base, mapped, "map_fn"))
+def innermost(function: Function) -> Any:
+    """What is computed for each element where the function is a batch, or a batch of batches."""
+    while isinstance(function, Batched):
+        function = function.base
+    return function
+
+
+def _batched(base: Function, mapped: tuple[bool, ...], summed: tuple[int, ...]) -> Function:
+    return base.cached(("batched", mapped, summed), lambda: Batched(base, mapped, summed))
 
 
 class _Derived(Function):
@@ -59,8 +95,6 @@ class Vjp(_Derived):
         self.wrt, self.outputs = wrt, outputs
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        if _is_loop(self.base):
-            return self._run_loop(self.base, tensors)
         args, cotangents = _split(tensors, len(self.outputs))
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             args = _watch(tape, args, self.wrt, self.base.name)
@@ -73,14 +107,6 @@ class Vjp(_Derived):
                 unconnected_gradients=tf.UnconnectedGradients.ZERO,
             )
         return [_conjugate(tf.convert_to_tensor(g)) for g in gradients]
-
-    def _run_loop(self, base: Batched, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        mapped = (*base.mapped, *([True] * len(self.outputs)))
-        each = _looped(vjp(base.base, self.wrt, self.outputs), mapped).run(tensors)
-        return [
-            gradient if base.mapped[i] else tf.reduce_sum(gradient, 0)
-            for i, gradient in zip(self.wrt, each, strict=True)
-        ]
 
 
 class Jvp(_Derived):
@@ -101,9 +127,6 @@ class Jvp(_Derived):
         self.wrt, self.outputs = wrt, outputs
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        if _is_loop(self.base):
-            mapped = (*self.base.mapped, *(self.base.mapped[i] for i in self.wrt))
-            return _looped(jvp(self.base.base, self.wrt, self.outputs), mapped).run(tensors)
         args, tangents = _split(tensors, len(self.wrt))
         with tf.GradientTape(watch_accessed_variables=False) as tape:
             args = _watch(tape, args, self.wrt, self.base.name)
@@ -133,20 +156,40 @@ class Jvp(_Derived):
         return [tf.convert_to_tensor(r) for r in results]
 
 
+# What tf.vectorized_map raises where it cannot batch an op. What the function itself raises comes
+# again from the loop.
+_NO_RULE = (ValueError, TypeError, NotImplementedError, LookupError, AssertionError)
+
+
 class Batched(_Derived):
     """A function over a leading axis of the arguments that are mapped, and of all results.
 
     tf.vectorized_map makes one op of many. Where TensorFlow has no rule for an op of the function,
     or XLA does not compile what that gives, tf.map_fn loops over the batch. `way` tells which of
     the two, and so does the name.
+
+    What is derived from it is the batch of what is derived from its base, never the other way
+    round: tf.vectorized_map gives ops without the custom gradients of those that they stand for,
+    and XLA does not compile the derivative of a loop.
+
+    Attributes:
+      mapped: which arguments have the axis.
+      summed: which results are the sum over it.
     """
 
-    def __init__(self, base: Function, mapped: tuple[bool, ...], way: str = "vectorized_map"):
+    def __init__(self, base: Function, mapped: tuple[bool, ...], summed: tuple[int, ...]):
         super().__init__(base, f"vmap({base.name})")
         self.mapped = mapped
-        self.way = way
-        if way == "map_fn":
-            self._loop()
+        self.summed = summed
+        self.way = "vectorized_map"
+
+    def element_avals(self, avals: Sequence[Any]) -> tuple[int, list[jax.ShapeDtypeStruct]]:
+        """The size of the batch, and what the base is called with for one element."""
+        size = next(a.shape[0] for a, is_mapped in zip(avals, self.mapped, strict=True) if is_mapped)
+        return size, [
+            jax.ShapeDtypeStruct(a.shape[1:] if is_mapped else a.shape, a.dtype)
+            for a, is_mapped in zip(avals, self.mapped, strict=True)
+        ]
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         specs = tuple(tf.TensorSpec(t.shape, t.dtype) for t in tensors)
@@ -168,15 +211,21 @@ class Batched(_Derived):
         if self.way == "vectorized_map":
             try:
                 return self._traced(self._vectorized, specs)
-            except (ValueError, NotImplementedError, LookupError, AssertionError) as error:
+            except _NO_RULE as error:
                 if isinstance(error, CallTfError):
                     raise
                 self._loop()
         return self._traced(self._looped, specs)
 
     def _traced(self, body: Callable[..., Any], specs: Sequence[tf.TensorSpec]) -> Any:
+        def function(*tensors: tf.Tensor) -> list[tf.Tensor]:
+            return [
+                tf.reduce_sum(result, 0) if i in self.summed else result
+                for i, result in enumerate(body(tensors))
+            ]
+
         # A graph of its own: what a failed attempt leaves behind does not stay anywhere.
-        function = tf.function(lambda *tensors: body(tensors), autograph=False)
+        function = tf.function(function, autograph=False)
         return function.get_concrete_function(*specs)
 
     def _vectorized(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -211,13 +260,6 @@ class Batched(_Derived):
             next(rest) if is_mapped else tensor
             for tensor, is_mapped in zip(tensors, self.mapped, strict=True)
         ]
-
-
-def _is_loop(function: Function) -> TypeGuard[Batched]:
-    """Whether it loops over a batch. XLA does not compile the derivative of such a loop, but it
-    compiles the loop of the derivative.
-    """
-    return isinstance(function, Batched) and function.way == "map_fn"
 
 
 _DIFFERENTIABLE = frozenset(

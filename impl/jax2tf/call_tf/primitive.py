@@ -49,6 +49,9 @@ def _abstract_eval(*avals: Any, function: Function) -> Any:
     return [_aval(spec, varying) for spec in _output_specs(function, avals)], effects
 
 
+_DERIVATIVES = (derived.Jvp, derived.Vjp)
+
+
 def _output_specs(function: Function, avals: Sequence[Any]) -> Sequence[Any]:
     # Derivatives have the shapes of what they are of: JAX makes many that it never runs, and one
     # that only serves to be transposed may be of an op that TensorFlow differentiates but once.
@@ -59,6 +62,12 @@ def _output_specs(function: Function, avals: Sequence[Any]) -> Sequence[Any]:
             n = len(avals) - len(function.wrt)
             specs = _output_specs(function.base, avals[:n])
             return [specs[i] for i in function.outputs]
+        case derived.Batched() if isinstance(derived.innermost(function), _DERIVATIVES):
+            size, elements = function.element_avals(avals)
+            return [
+                jax.ShapeDtypeStruct(s.shape if i in function.summed else (size, *s.shape), s.dtype)
+                for i, s in enumerate(_output_specs(function.base, elements))
+            ]
         case _:
             return embedding.output_specs(function.signature(avals))
 
@@ -101,22 +110,21 @@ ad.primitive_jvps[call_tf_p] = _jvp
 def _transpose(cotangents: Sequence[Any], *operands: Any, function: Function) -> list[Any]:
     linear = tuple(i for i, x in enumerate(operands) if ad.is_undefined_primal(x))
     given = [ad.instantiate_zeros(c) for c in cotangents]
-    if isinstance(function, derived.Jvp) and linear[0] >= len(operands) - len(function.wrt):
-        n = len(operands) - len(function.wrt)
-        base, primals = function.base, list(operands[:n])
-        outputs = function.outputs
+    innermost = derived.innermost(function)
+    n = len(operands) - len(innermost.wrt) if isinstance(innermost, derived.Jvp) else len(operands)
+    if linear[0] >= n:
         # Those of the tangents that are known are zero: a sum of both is not linear.
-        wrt = tuple(function.wrt[i - n] for i in linear)
+        primals, transpose = list(operands[:n]), derived.transposed(function, n, linear)
     else:
         # Any other function is linear by its own: its derivative is the same everywhere.
-        base, wrt = function, linear
         outputs = tuple(i for i, c in enumerate(given) if jnp.issubdtype(c.dtype, jnp.inexact))
         given = [given[i] for i in outputs]
         primals = [
             jnp.zeros(x.aval.shape, x.aval.dtype) if ad.is_undefined_primal(x) else x
             for x in operands
         ]
-    gradients = call_tf_p.bind(*primals, *given, function=derived.vjp(base, wrt, outputs))
+        transpose = derived.vjp(function, linear, outputs)
+    gradients = call_tf_p.bind(*primals, *given, function=transpose)
     by_operand = dict(zip(linear, gradients, strict=True))
     return [by_operand.get(i) for i in range(len(operands))]
 
