@@ -12,6 +12,7 @@ import numpy as np
 from jax import export
 from jax._src import config as _jax_config
 from jax._src import source_info_util as _source_info_util
+from jax._src.interpreters import ad as _jax_ad
 from jax._src.state import discharge as _discharge
 from jax._src.state import types as _state_types
 from jax.extend import core as jex_core
@@ -71,6 +72,11 @@ def tape_may_record(tensors: list[Any]) -> bool:
     return bool(_tf_record.should_record_backprop(tensors)) or bool(
         _tf_record.could_possibly_record()
     )
+
+
+def tape_watches(tensors: list[Any]) -> bool:
+    """Whether a GradientTape records an operation on `tensors` because of one of them."""
+    return bool(_tf_record.should_record_backprop(tensors))
 
 
 def nothing_recorded() -> contextlib.AbstractContextManager[None]:
@@ -168,6 +174,11 @@ def keep(op: Any) -> None:
     """
     if isinstance(op.graph, _tf_func_graph.FuncGraph):
         op.graph.control_outputs.append(op)
+
+
+# What JAX raises where a function with a derivative rule of the user's closes over a value that is
+# differentiated; it is no more than an Exception.
+ClosedOverError: type[Exception] = _jax_ad.CustomVJPException
 
 
 def stablehlo_version() -> str:

@@ -116,7 +116,12 @@ def _python_scalar_dtype(val: bool | int | float | complex) -> np.dtype:
     return dtype
 
 
+def is_of_jax(dtype: tf.DType) -> bool:
+    """Whether JAX has arrays of this dtype of tensors."""
+    return dtype not in (tf.string, tf.resource, tf.variant) and not dtype.is_quantized
+
+
 def _numpy_dtype(dtype: tf.DType) -> np.dtype:
-    if dtype in (tf.string, tf.resource, tf.variant) or dtype.is_quantized:
+    if not is_of_jax(dtype):
         raise TypeError(f"JAX has no dtype {dtype.name}")
     return np.dtype(dtype.as_numpy_dtype)

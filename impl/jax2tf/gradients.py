@@ -73,6 +73,8 @@ def differentiable(
             else result
             for result in lower(trace, args)
         ]
+    variables, trace = trace.with_variables()
+    args = [*args, *(_value(v) for v in variables)]
     function = _Function(trace, lower, name, saved_order)
     if not function.vjp.is_differentiable:
         way = function.without_gradient
@@ -85,7 +87,10 @@ def differentiable(
         # loops of what XLA compiles, which it cannot.
         with compat.nothing_recorded():
             results, gradient = way(tensors)
-        return results, _beside_variables(gradient) if trace.calls_tensorflow else gradient
+        if not trace.calls_tensorflow:
+            return results, gradient
+        values = tensors[len(tensors) - len(variables) :]
+        return results, _beside_variables(gradient, _Unwritten(name, variables, values))
 
     results = list(with_vjp(*args))
     if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():
@@ -93,17 +98,59 @@ def differentiable(
     return results
 
 
-def _beside_variables(gradient: Callable[..., Gradients]) -> Callable[..., Any]:
+def _value(variable: tf.Variable) -> tf.Tensor:
+    """The variable's value as JAX has it, through which gradients reach the variable."""
+    return tf.cast(tf.convert_to_tensor(variable), dtypes.dtype_of_val(variable))
+
+
+def _beside_variables(
+    gradient: Callable[..., Gradients], unwritten: _Unwritten
+) -> Callable[..., Any]:
     """The gradient of a function that reads variables of TensorFlow's, through call_tf.
 
-    JAX differentiates with respect to arguments, and the variables are none.
+    They are arguments too. TensorFlow asks for them once more, because they are read inside.
     """
 
     def with_variables(*cotangents: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
-        gradients = gradient(*cotangents)
+        with tf.control_dependencies(unwritten.checks()):
+            gradients = [
+                tf.identity(g) if isinstance(g, tf.Tensor) else g for g in gradient(*cotangents)
+            ]
         return (gradients, [None] * len(variables)) if variables else gradients
 
     return with_variables
+
+
+@dataclasses.dataclass(frozen=True)
+class _Unwritten:
+    """Variables that have to keep the values of the forward pass: the backward pass, which computes
+    a called TensorFlow function again, reads them anew.
+    """
+
+    name: str
+    variables: Sequence[tf.Variable]
+    values: Sequence[tf.Tensor]
+
+    def checks(self) -> list[Any]:
+        return [
+            tf.debugging.Assert(
+                _is_same(_value(variable), value),
+                [
+                    f"jax2tf.convert({self.name}): the variable {variable.name} was written "
+                    "between the call and its gradient, which computes the TensorFlow function "
+                    "that reads it again. Take the gradient before, or pass the variable as an "
+                    "argument"
+                ],
+            )
+            for variable, value in zip(self.variables, self.values, strict=True)
+        ]
+
+
+def _is_same(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
+    same = tf.equal(one, other)
+    if one.dtype in _DIFFERENTIABLE:
+        same |= tf.not_equal(one, one) & tf.not_equal(other, other)  # NaN
+    return tf.reduce_all(same)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +222,11 @@ class _Function:
         operands = [*args, *(_conjugate(cotangents[i]) for i in self.vjp.outputs)]
         if tf.executing_eagerly():
             return self.vjp.gradients(self._gradients(operands, saved_order=1))
-        return self.vjp.gradients(self.gradient_function()(*operands))
+        # A tape that watches a variable which the function reads would have TensorFlow
+        # differentiate the gradient, its gradient, and so on without end.
+        watched = compat.tape_watches(operands)
+        with contextlib.nullcontext() if watched else compat.nothing_recorded():
+            return self.vjp.gradients(self.gradient_function()(*operands))
 
     def _gradients(self, operands: Sequence[tf.Tensor], saved_order: int) -> list[tf.Tensor]:
         with _refusal(self.name):
@@ -188,7 +239,7 @@ class _Function:
 def _refusal(name: str) -> Iterator[None]:
     try:
         yield
-    except ValueError as error:
+    except (ValueError, compat.ClosedOverError) as error:
         raise NotDifferentiableError(
             f"jax2tf.convert({name}): JAX cannot differentiate it: {error} To run or save it "
             "without a gradient, convert it with with_gradient=False, or save it with "

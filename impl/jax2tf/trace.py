@@ -17,7 +17,8 @@ import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims
+from jax2tf import compat, dims, dtypes
+from jax2tf.call_tf import variables
 from jax2tf.large_constants import LargeConstants
 
 
@@ -43,6 +44,8 @@ class Trace:
       paths: where each argument stands, for messages.
       assumptions: what was assumed of dimension variables.
       large_constants: what becomes of large arrays that the function captures.
+      retrace: traces the function with the variables that its calls of TensorFlow capture as
+        arguments behind its own; None where that is done, and for a vjp.
       cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
     """
 
@@ -52,6 +55,7 @@ class Trace:
     paths: tuple[str, ...] = ()
     assumptions: dims.Assumptions = dataclasses.field(default_factory=dims.Assumptions)
     large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
+    retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
     lock: Any = dataclasses.field(default_factory=threading.RLock)
 
@@ -90,6 +94,14 @@ class Trace:
         """Whether there is a call_tf in the jaxpr."""
         return "call_tf" in self.primitives()
 
+    def with_variables(self) -> tuple[Sequence[tf.Variable], Trace]:
+        """The variables that calls of TensorFlow capture, and the trace in which their values are
+        arguments, behind its own.
+        """
+        if self.retrace is None or not self.calls_tensorflow:
+            return (), self
+        return self.cached("with_variables", self.retrace)
+
     def primitives(self) -> frozenset[str]:
         """The names of all primitives in the jaxpr, inner ones too."""
         return self.cached(
@@ -122,6 +134,7 @@ class Tracer:
         constraints: Sequence[str] | export.SymbolicScope = (),
         large_constants: LargeConstants | None = None,
     ):
+        self._fun = fun
         self.is_jitted = isinstance(fun, jax.stages.Wrapped)
         self._jitted: Any = fun if self.is_jitted else jax.jit(fun)
         dims.new_scope(constraints)  # raises where they make no sense
@@ -176,13 +189,49 @@ class Tracer:
         if self.is_jitted and any(map(is_sharded, compat.shardings_of(traced))):
             # An equation that calls the function has its shardings, the function's jaxpr has not.
             traced = jax.jit(lambda *a, **k: self._jitted(*a, **k)).trace(*args, **kwargs)
-        trace = trace_of(traced)
-        return dataclasses.replace(
-            trace,
+        trace = dataclasses.replace(
+            trace_of(traced),
             paths=tuple(leaf.path for leaf in leaves),
             assumptions=assumed,
             large_constants=self._large_constants,
         )
+        return dataclasses.replace(
+            trace, retrace=lambda: self._trace_with_variables(trace, args, kwargs)
+        )
+
+    def _trace_with_variables(
+        self, trace: Trace, args: Any, kwargs: Any
+    ) -> tuple[Sequence[tf.Variable], Trace]:
+        found: list[tf.Variable] = []
+        while True:
+            traced, missing = self._traced_passing(found, args, kwargs)
+            if not missing:
+                break
+            found += missing
+        if not found:
+            return (), trace
+        again = trace_of(traced)
+        return found, dataclasses.replace(
+            trace,
+            jaxpr=again.jaxpr,
+            differentiable_jaxpr=again.differentiable_jaxpr,
+            cache={},
+        )
+
+    def _traced_passing(
+        self, found: Sequence[tf.Variable], args: Any, kwargs: Any
+    ) -> tuple[jax.stages.Traced, list[tf.Variable]]:
+        """The function traced with the values of these variables, and those that it misses."""
+        missing: list[tf.Variable] = []
+
+        def fun(args: Any, kwargs: Any, values: Sequence[jax.Array]) -> Any:
+            with variables.passing(found, values) as passed:
+                results = self._fun(*args, **kwargs)
+            missing.extend(passed.missing)
+            return results
+
+        values = [jax.ShapeDtypeStruct(v.shape, dtypes.jax_dtype(v)) for v in found]
+        return jax.jit(fun).trace(args, kwargs, values), missing
 
 
 def _avals(

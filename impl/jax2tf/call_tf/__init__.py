@@ -5,6 +5,7 @@ The way of a call, one module a step:
     call.py         the public function: pytrees, which values are operands
     primitive.py    the one JAX primitive: what impl, jvp, transpose, vmap and tracing do
     functions.py    a TensorFlow function of flat tensors; its trace for a signature
+    variables.py    variables that a function captures, as operands of its call
     derived.py      what is derived from one: its jvp, its vjp, itself over a batch
     polymorphic.py  shapes of results where those of arguments are symbolic
     exchange.py     arrays as tensors and back, without a copy where both share memory

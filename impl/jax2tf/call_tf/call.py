@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import dtypes
-from jax2tf.call_tf import exchange
+from jax2tf.call_tf import exchange, variables
 from jax2tf.call_tf.functions import Options, Root
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.errors import CallTfError
@@ -50,9 +50,11 @@ def call_tf(
 
     Variables that the function captures are read whenever it runs, also when a compiled module
     does: a host callback copies them then, so pass large ones as arguments where speed matters.
-    They are no arguments of JAX's: gradients with respect to them do not exist there. Writing to a
-    variable works eagerly and with compile=False. A derivative computes the function again: random
-    numbers of a stateful generator will differ.
+    They are no arguments of JAX's: gradients with respect to them do not exist there. A
+    tf.GradientTape around what jax2tf.convert makes of the call has them, for variables that the
+    function does not write; they have to keep their values until the gradient is taken. Writing to
+    a variable works eagerly and with compile=False. A derivative computes the function again:
+    random numbers of a stateful generator will differ.
 
     Args:
       callable_tf: a function of TensorFlow values, a tf.function, a ConcreteFunction, a signature
@@ -95,7 +97,12 @@ def call_tf(
         function = functions.get(in_tree) or function_of(in_tree)
         operands = [x if isinstance(x, jax.Array) else _operand(x, name) for x in leaves]
         function.forget_tree()
-        results = call_tf_p.bind(*operands, function=function)
+        passed = variables.current()
+        if passed is None:
+            results = call_tf_p.bind(*operands, function=function)
+        else:
+            with_variables, values = passed.to(function, operands)
+            results = call_tf_p.bind(*values, function=with_variables)
         tree = function.out_tree(lambda: [jax.typeof(x) for x in operands])
         return jax.tree.unflatten(tree, results)
 

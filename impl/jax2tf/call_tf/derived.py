@@ -39,15 +39,16 @@ def vjp(base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> Funct
     return base.cached(("vjp", wrt, outputs), lambda: Vjp(base, wrt, outputs))
 
 
-def transposed(function: Function, n_primals: int, linear: tuple[int, ...]) -> Function:
+def transposed(function: Batched | Jvp, n_primals: int, linear: tuple[int, ...]) -> Function:
     """What transposes a jvp, or the batch of one, in the tangents that stand at `linear`.
 
     (primals, cotangents of its results) -> cotangents of those tangents; the others are zero.
     """
     if isinstance(function, Batched):
         n_outputs = len(innermost(function).outputs)
+        base: Any = function.base
         return _batched(
-            transposed(function.base, n_primals, linear),
+            transposed(base, n_primals, linear),
             mapped=(
                 *function.mapped[:n_primals],
                 *(i not in function.summed for i in range(n_outputs)),
@@ -93,20 +94,24 @@ class Vjp(_Derived):
     def __init__(self, base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]):
         super().__init__(base, f"vjp({base.name})")
         self.wrt, self.outputs = wrt, outputs
+        self.stand_ins = base.stand_ins
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         args, cotangents = _split(tensors, len(self.outputs))
         with tf.GradientTape(watch_accessed_variables=False) as tape:
-            args = _watch(tape, args, self.wrt, self.base.name)
+            args, sources = _watch(tape, args, self.wrt, self.base)
             results = self.base.run(args)
         with self.base.named_in_errors():
             gradients = tape.gradient(
                 [results[i] for i in self.outputs],
-                [args[i] for i in self.wrt],
+                sources,
                 output_gradients=[_conjugate(c) for c in cotangents],
                 unconnected_gradients=tf.UnconnectedGradients.ZERO,
             )
-        return [_conjugate(tf.convert_to_tensor(g)) for g in gradients]
+        return [
+            _conjugate(_dense(gradient, args[i].dtype))
+            for gradient, i in zip(gradients, self.wrt, strict=True)
+        ]
 
 
 class Jvp(_Derived):
@@ -125,22 +130,21 @@ class Jvp(_Derived):
     def __init__(self, base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]):
         super().__init__(base, f"jvp({base.name})")
         self.wrt, self.outputs = wrt, outputs
+        self.stand_ins = base.stand_ins
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         args, tangents = _split(tensors, len(self.wrt))
         with tf.GradientTape(watch_accessed_variables=False) as tape:
-            args = _watch(tape, args, self.wrt, self.base.name)
+            args, sources = _watch(tape, args, self.wrt, self.base)
             results = self.base.run(args)
         results = [results[i] for i in self.outputs]
         with self.base.named_in_errors(), tf.GradientTape(watch_accessed_variables=False) as outer:
             # A vjp is the same map everywhere, unless a custom gradient clips: zero is not clipped.
             cotangents = [tf.zeros_like(r) for r in results]
             outer.watch(cotangents)
-            gradients = tape.gradient(
-                results, [args[i] for i in self.wrt], output_gradients=cotangents
-            )
+            gradients = tape.gradient(results, sources, output_gradients=cotangents)
             connected = [
-                (tf.convert_to_tensor(gradient), tangent)
+                (_dense(gradient, tangent.dtype), tangent)
                 for gradient, tangent in zip(gradients, tangents, strict=True)
                 if gradient is not None
             ]
@@ -185,7 +189,9 @@ class Batched(_Derived):
 
     def element_avals(self, avals: Sequence[Any]) -> tuple[int, list[jax.ShapeDtypeStruct]]:
         """The size of the batch, and what the base is called with for one element."""
-        size = next(a.shape[0] for a, is_mapped in zip(avals, self.mapped, strict=True) if is_mapped)
+        size = next(
+            a.shape[0] for a, is_mapped in zip(avals, self.mapped, strict=True) if is_mapped
+        )
         return size, [
             jax.ShapeDtypeStruct(a.shape[1:] if is_mapped else a.shape, a.dtype)
             for a, is_mapped in zip(avals, self.mapped, strict=True)
@@ -218,14 +224,14 @@ class Batched(_Derived):
         return self._traced(self._looped, specs)
 
     def _traced(self, body: Callable[..., Any], specs: Sequence[tf.TensorSpec]) -> Any:
-        def function(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
             return [
                 tf.reduce_sum(result, 0) if i in self.summed else result
                 for i, result in enumerate(body(tensors))
             ]
 
         # A graph of its own: what a failed attempt leaves behind does not stay anywhere.
-        function = tf.function(function, autograph=False)
+        function = tf.function(run, autograph=False)
         return function.get_concrete_function(*specs)
 
     def _vectorized(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -273,19 +279,30 @@ def _split(tensors: Sequence[tf.Tensor], n_last: int) -> tuple[list[tf.Tensor], 
 
 
 def _watch(
-    tape: tf.GradientTape, args: Sequence[tf.Tensor], wrt: Sequence[int], name: str
-) -> list[tf.Tensor]:
-    """The arguments, those in `wrt` watched: as tensors of their own, since one may come twice."""
+    tape: tf.GradientTape, args: Sequence[tf.Tensor], wrt: Sequence[int], function: Function
+) -> tuple[list[tf.Tensor], list[Any]]:
+    """The arguments, and what stands on the tape for those in `wrt`.
+
+    They are tensors of their own, since one may come twice; or the variable that the argument
+    stands in for.
+    """
     args = list(args)
     for i in wrt:
         if args[i].dtype not in _DIFFERENTIABLE:
             raise CallTfError(
-                f"jax2tf.call_tf({name}): TensorFlow does not differentiate {args[i].dtype.name} "
-                f"(argument {i}); cast it outside of the TensorFlow function"
+                f"jax2tf.call_tf({function.name}): TensorFlow does not differentiate "
+                f"{args[i].dtype.name} (argument {i}); cast it outside of the TensorFlow function"
             )
         args[i] = tf.identity(args[i])
-        tape.watch(args[i])
-    return args
+    sources = [function.stand_ins.get(i, args[i]) for i in wrt]
+    for source in sources:
+        tape.watch(source)
+    return args, sources
+
+
+def _dense(gradient: Any, dtype: tf.DType) -> tf.Tensor:
+    """A gradient as JAX has it: one with respect to a variable may be sparse, or of 64 bits."""
+    return tf.cast(tf.convert_to_tensor(gradient), dtype)
 
 
 def _conjugate(tensor: tf.Tensor) -> tf.Tensor:

@@ -7,7 +7,8 @@ import contextlib
 import dataclasses
 import re
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import types
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -39,7 +40,14 @@ class Options:
 
 
 class Function(abc.ABC):
-    """A TensorFlow function of flat tensors that returns a flat list of tensors."""
+    """A TensorFlow function of flat tensors that returns a flat list of tensors.
+
+    Attributes:
+      stand_ins: the variables whose values are arguments, by the argument's index. The function
+        reads the variable itself; it has a derivative with respect to the argument.
+    """
+
+    stand_ins: Mapping[int, tf.Variable] = types.MappingProxyType({})
 
     def __init__(self, name: str, options: Options):
         self.name = name
@@ -63,8 +71,8 @@ class Function(abc.ABC):
 
     def signature(self, avals: Sequence[Any]) -> Signature:
         """The trace for arguments of these shapes and dtypes, made by the first caller."""
-        types = tuple((tuple(map(_dimension_key, aval.shape)), aval.dtype) for aval in avals)
-        key = ("signature", types, jax.config.read("jax_enable_x64"))
+        arguments = tuple((tuple(map(_dimension_key, aval.shape)), aval.dtype) for aval in avals)
+        key = ("signature", arguments, jax.config.read("jax_enable_x64"))
         return self.cached(key, lambda: Signature(self, avals))
 
     def fall_back(self) -> bool:
@@ -105,6 +113,11 @@ class Root(Function):
             tensors = self._checked(tensors, tree)
         self._last.tree = tree
         return tensors
+
+    def with_variables(self, n_arguments: int, variables: Sequence[tf.Variable]) -> Function:
+        """The function of `n_arguments` of its own and, behind them, of the variables' values."""
+        key = ("with variables", n_arguments, tuple(id(v.handle) for v in variables))
+        return self.cached(key, lambda: WithVariables(self, n_arguments, variables))
 
     def forget_tree(self) -> None:
         """Forgets the tree that the last run in this thread returned."""
@@ -149,6 +162,25 @@ class Root(Function):
         return tensors
 
 
+class WithVariables(Function):
+    """A user's function whose variables are arguments too, behind its own.
+
+    What differentiates the call then differentiates it with respect to the variables.
+    """
+
+    def __init__(self, root: Root, n_arguments: int, variables: Sequence[tf.Variable]):
+        super().__init__(root.name, root.options)
+        self.root = root
+        self._n_arguments = n_arguments
+        self.stand_ins = dict(enumerate(variables, n_arguments))
+
+    def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return self.root.run(tensors[: self._n_arguments])
+
+    def signature(self, avals: Sequence[Any]) -> Signature:
+        return self.root.signature(avals[: self._n_arguments])
+
+
 class Signature:
     """A function traced for given shapes and dtypes.
 
@@ -158,7 +190,6 @@ class Signature:
       traced: a tf.function that XLA can be asked to compile.
       concrete: its graph.
       out_tree: the tree of its result, if it is a user's function.
-      writes: names of the variables it writes to.
       is_stateful: whether its graph has ops with side effects, or of random numbers.
     """
 
@@ -169,7 +200,7 @@ class Signature:
         self.traced, self.concrete = _trace(function, self.specs)
         self.out_tree = getattr(function, "last_tree", None)
         nodes = list(_nodes(self.concrete))
-        self.writes = _written(self.concrete, nodes)
+        self._written = _written(self.concrete, nodes)
         self.is_stateful = any(
             node.op not in _READS and compat.is_stateful_op(node.op) for node in nodes
         )
@@ -180,6 +211,26 @@ class Signature:
     def has_effects(self) -> bool:
         """Whether JAX has to keep a staged call although nobody uses its results."""
         return self.is_stateful and self.function.options.has_side_effects
+
+    @property
+    def writes(self) -> list[str]:
+        """Names of what it writes to."""
+        return sorted({w if isinstance(w, str) else w.name for w in self._written})
+
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """The variables that it captures and only reads, of shapes and dtypes that JAX has."""
+        captured = set(map(id, self.concrete.captured_inputs))
+        written = {id(w.handle) for w in self._written if not isinstance(w, str)}
+        return [
+            v
+            for v in self.concrete.variables
+            if id(v.handle) in captured - written
+            # An inner function that writes does not tell to which of the variables.
+            and (v.trainable or not self._written)
+            and v.shape.is_fully_defined()
+            and dtypes.is_of_jax(v.dtype)
+        ]
 
     @property
     def outputs(self) -> list[Any]:
@@ -283,24 +334,18 @@ _WRITE = re.compile(
 )
 
 
-def _written(concrete: Any, nodes: Sequence[Any]) -> list[str]:
-    """What the graph writes to: variables by name, or the op where only a function within knows."""
-    names = {id(v.handle): v.name for v in concrete.variables}
-    captures = {
-        inner.name: names.get(id(outer))
-        for outer, inner in zip(
-            concrete.captured_inputs,
-            concrete.inputs[-len(concrete.captured_inputs) :],
-            strict=False,
-        )
-    }
-    return sorted(
-        {
-            captures.get(f"{node.input[0]}:0") or f"op '{node.name}' ({node.op})"
-            for node in nodes
-            if _WRITE.match(node.op)
-        }
+def _written(concrete: Any, nodes: Sequence[Any]) -> list[tf.Variable | str]:
+    """What the graph writes to: variables, or the op where only a function within knows."""
+    variables = {id(v.handle): v for v in concrete.variables}
+    captured = concrete.captured_inputs
+    inner = concrete.inputs[len(concrete.inputs) - len(captured) :]
+    captures = {i.name: variables.get(id(o)) for o, i in zip(captured, inner, strict=True)}
+    written = (
+        (captures.get(f"{node.input[0]}:0"), f"op '{node.name}' ({node.op})")
+        for node in nodes
+        if _WRITE.match(node.op)
     )
+    return [op if variable is None else variable for variable, op in written]
 
 
 def _shape_text(shape: tf.TensorShape) -> str:

@@ -114,7 +114,9 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, function: Function) ->
     n = len(operands) - len(innermost.wrt) if isinstance(innermost, derived.Jvp) else len(operands)
     if linear[0] >= n:
         # Those of the tangents that are known are zero: a sum of both is not linear.
-        primals, transpose = list(operands[:n]), derived.transposed(function, n, linear)
+        # It is a jvp, or a batch of one.
+        tangents: Any = function
+        primals, transpose = list(operands[:n]), derived.transposed(tangents, n, linear)
     else:
         # Any other function is linear by its own: its derivative is the same everywhere.
         outputs = tuple(i for i, c in enumerate(given) if jnp.issubdtype(c.dtype, jnp.inexact))

@@ -1,0 +1,61 @@
+"""Variables that TensorFlow functions capture, as arguments of the JAX function that calls them.
+
+JAX differentiates with respect to arguments alone. So jax2tf.convert traces a function that calls
+TensorFlow once more, with the values of the captured variables as arguments: inside of `passing`,
+call_tf makes them operands of its calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import jax
+import tensorflow as tf
+
+from jax2tf.call_tf.functions import Function, Root
+
+
+class Passed:
+    """Variables and the values that JAX has for them while it traces.
+
+    Attributes:
+      missing: variables that the calls capture and that are not among them.
+    """
+
+    def __init__(self, variables: Sequence[tf.Variable], values: Sequence[Any]):
+        self._values = {id(v.handle): x for v, x in zip(variables, values, strict=True)}
+        self._missing: dict[int, tf.Variable] = {}
+
+    @property
+    def missing(self) -> list[tf.Variable]:
+        return list(self._missing.values())
+
+    def to(self, function: Root, operands: list[Any]) -> tuple[Function, list[Any]]:
+        """The function and its operands, with those of its variables that are passed."""
+        variables = function.signature([jax.typeof(x) for x in operands]).variables
+        self._missing |= {id(v.handle): v for v in variables if id(v.handle) not in self._values}
+        passed = [v for v in variables if id(v.handle) in self._values]
+        if not passed:
+            return function, operands
+        values = [self._values[id(v.handle)] for v in passed]
+        return function.with_variables(len(operands), passed), [*operands, *values]
+
+
+# It is part of the key of JAX's own caches: a function that was traced outside of `passing` is
+# traced again inside.
+_current = jax.make_user_context(default_value=None)
+
+
+def current() -> Passed | None:
+    """What is passed where the caller stands."""
+    return _current.value
+
+
+@contextlib.contextmanager
+def passing(variables: Sequence[tf.Variable], values: Sequence[Any]) -> Iterator[Passed]:
+    """A context in which call_tf passes these variables by their values."""
+    passed = Passed(variables, values)
+    with _current(passed):
+        yield passed
