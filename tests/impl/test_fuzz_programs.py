@@ -8,15 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import tensorflow as tf
+from hypothesis import strategies as st
 from jax import export
 
 import jax2tf
 from tests.impl.fuzzing.programs import SIZES, Program, programs
 from tests.running import MODES
 
-# A program costs about a second to convert in all modes.
+# A program costs a fifth of a second to compile, convert and run: the tests try fewer.
+EXAMPLES = hypothesis.settings().max_examples
 few = hypothesis.settings(
-    max_examples=max(10, hypothesis.settings().max_examples // 40),
+    max_examples=EXAMPLES if EXAMPLES > 1000 else EXAMPLES // 3,
     suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
 )
 
@@ -26,24 +28,26 @@ def signature(program: Program) -> list[tf.TensorSpec]:
     return [tf.TensorSpec([None] * rank, program.dtype) for rank in ranks]
 
 
-def a_program_gives_what_jax_gives(program: Program, sizes: dict[str, int], modes=MODES) -> None:
+def a_program_gives_what_jax_gives(program: Program, sizes: dict[str, int], mode: str) -> None:
     args = program.arguments(sizes)
     expected = jax.jit(program)(*args)
-    converted = jax2tf.convert(program, polymorphic_shapes=program.specs)
-    for mode in modes:
-        function = MODES[mode](converted)
-        if mode != "eager":
-            function = function.get_concrete_function(*signature(program))
-        actual = function(*map(tf.constant, args))
-        for chosen, a, e in zip(program.steps, actual, expected, strict=True):
-            np.testing.assert_array_equal(a, e, err_msg=f"{mode}: {chosen}", strict=True)
+    function = in_mode(mode, jax2tf.convert(program, polymorphic_shapes=program.specs), program)
+    actual = function(*map(tf.constant, args))
+    for chosen, a, e in zip(program.steps, actual, expected, strict=True):
+        np.testing.assert_array_equal(a, e, err_msg=f"{mode}: {chosen}", strict=True)
+
+
+def in_mode(mode: str, function, program: Program):
+    """The function as the mode runs it: one graph for every size, but in eager mode."""
+    function = MODES[mode](function)
+    return function if mode == "eager" else function.get_concrete_function(*signature(program))
 
 
 @pytest.mark.fuzz
 @few
-@hypothesis.given(programs(), SIZES)
-def test_a_program_gives_what_jax_gives(program, sizes):
-    a_program_gives_what_jax_gives(program, sizes)
+@hypothesis.given(programs(), SIZES, st.sampled_from(sorted(MODES)))
+def test_a_program_gives_what_jax_gives(program, sizes, mode):
+    a_program_gives_what_jax_gives(program, sizes, mode)
 
 
 @pytest.mark.fuzz
@@ -68,8 +72,10 @@ def test_conversion_is_deterministic_and_the_same_under_jit(program):
 
 @pytest.mark.fuzz
 @few
-@hypothesis.given(programs(max_steps=4, dtype=np.float32), SIZES)
-def test_the_gradient_of_the_converted_is_the_converted_gradient(program, sizes):
+@hypothesis.given(
+    programs(max_steps=4, dtype=np.float32), SIZES, st.sampled_from(["eager", "graph"])
+)
+def test_the_gradient_of_the_converted_is_the_converted_gradient(program, sizes, mode):
     def fun(*args):
         return sum((jnp.sum(jnp.sin(y / 8)) for y in program(*args)), start=jnp.float32(0))
 
@@ -93,7 +99,5 @@ def test_the_gradient_of_the_converted_is_the_converted_gradient(program, sizes)
             y = converted(*args)
         return tape.gradient(y, args)
 
-    graph = tf.function(taped, autograph=False).get_concrete_function(*signature(program))
-    for actual in (taped(*args), graph(*args)):
-        for a, e in zip(actual, expected, strict=True):
-            np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-4)
+    for a, e in zip(in_mode(mode, taped, program)(*args), expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-4)
