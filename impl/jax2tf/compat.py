@@ -5,6 +5,7 @@ reason why no public name serves.
 from __future__ import annotations
 
 import contextlib
+import pathlib
 from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
@@ -51,6 +52,11 @@ def trace_context() -> Hashable:
     JAX keys its own jit cache with it; there is no public way to ask for the whole of it.
     """
     return _jax_config.trace_context()
+
+
+# What JAX names as the source of an operation is the first line outside of such folders: the caller
+# of what call_tf made, and not call_tf itself.
+_source_info_util.register_exclusion(str(pathlib.Path(__file__).parent / "call_tf"))
 
 
 def user_source(eqn: jex_core.JaxprEqn) -> str:

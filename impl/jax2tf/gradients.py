@@ -29,6 +29,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
+from jax2tf.call_tf.variables import value_of
 from jax2tf.errors import NotDifferentiableError
 from jax2tf.lowering import masks
 from jax2tf.trace import Trace, trace_of
@@ -74,7 +75,7 @@ def differentiable(
             for result in lower(trace, args)
         ]
     variables, trace = trace.with_variables()
-    args = [*args, *(_value(v) for v in variables)]
+    args = [*args, *map(value_of, variables)]
     function = _Function(trace, lower, name, saved_order)
     if not function.vjp.is_differentiable:
         way = function.without_gradient
@@ -96,11 +97,6 @@ def differentiable(
     if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():
         function.gradient_function().add_to_graph(tf.compat.v1.get_default_graph())
     return results
-
-
-def _value(variable: tf.Variable) -> tf.Tensor:
-    """The variable's value as JAX has it, through which gradients reach the variable."""
-    return tf.cast(tf.convert_to_tensor(variable), dtypes.dtype_of_val(variable))
 
 
 def _beside_variables(
@@ -134,7 +130,7 @@ class _Unwritten:
     def checks(self) -> list[Any]:
         return [
             tf.debugging.Assert(
-                _is_same(_value(variable), value),
+                _is_same(value_of(variable), value),
                 [
                     f"jax2tf.convert({self.name}): the variable {variable.name} was written "
                     "between the call and its gradient, which computes the TensorFlow function "

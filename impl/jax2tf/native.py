@@ -25,6 +25,7 @@ from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
 from jax2tf import compat, dims, dtypes, hoisting, native_extremes
+from jax2tf.call_tf.variables import value_of
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
 from jax2tf.lowering import Lowering, compiled, rules, sharding
 from jax2tf.trace import Trace
@@ -85,6 +86,9 @@ def lower(
     Raises:
       ConversionError: JAX cannot export the function, or TensorFlow could not run the module.
     """
+    # XLA has no variables of TensorFlow's: their values are arguments of the op.
+    variables, trace = trace.with_variables()
+    tensors = [*tensors, *map(value_of, variables)]
     module = trace.cached(("native", options), lambda: _export(trace, options))
     lowering = Lowering(trace, rules.XLA, dim_values)
     out_avals = trace.jaxpr.out_avals
@@ -104,6 +108,7 @@ def lower(
 
 def _export(trace: Trace, options: Options) -> _Module:
     sharding.refuse_programs_of_devices(trace)
+    _refuse_calls_on_the_host(trace)
     jaxpr = hoisting.hoisted(trace.jaxpr)
     for value in dataclasses.replace(trace, jaxpr=jaxpr, cache={}).inner_constants():
         # Only those of the function itself become arguments of the op.
@@ -144,6 +149,21 @@ def _export(trace: Trace, options: Options) -> _Module:
         disabled_checks=[str(check) for check in options.disabled_checks],
         constants=constants,
     )
+
+
+def _refuse_calls_on_the_host(trace: Trace) -> None:
+    for eqn in trace.equations():
+        if eqn.primitive.name != "call_tf":
+            continue
+        function = eqn.params["function"]
+        if not function.options.compile:
+            raise UnsupportedPrimitiveError(
+                "call_tf",
+                f"native_serialization: call_tf({function}, compile=False) runs on the host, and a "
+                "module cannot call back into TensorFlow",
+                "convert with native_serialization=False, which makes ordinary ops of the function",
+                compat.user_source(eqn),
+            )
 
 
 def _with_constants_as_arguments(

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from harnesses.engine.cells import Selection
 from harnesses.engine.compare import compare
 from harnesses.harness import CALL_TF
-from jax2tf import call_tf, convert
+from jax2tf import ConversionError, call_tf, convert
 from limitations.ledger import load
 
 _LIMITED = {primitive for entry in load() for primitive in entry.primitive}
@@ -55,3 +55,73 @@ def test_other_lowerings(options):
     assert_allclose(jax.jit(jax.grad(lambda x: back(x).sum()))(x), np.cos(x), rtol=1e-6)
     there = convert(lambda x: jnp.cos(call_tf(tf.sin)(x)), **options)
     assert_allclose(tf.function(there, autograph=False)(x), np.cos(np.sin(x)), rtol=1e-6)
+
+
+class TestNative:
+    """Calls of TensorFlow inside of the one op that holds the function's StableHLO."""
+
+    X = tf.constant([[0.5, 1.5], [2.0, -1.0]])
+
+    @pytest.mark.parametrize("jit_compile", [None, False, True], ids=["eager", "graph", "compiled"])
+    def test_captured_variables_and_their_gradients(self, jit_compile):
+        v, w = tf.Variable([2.0, 3.0]), tf.Variable(4.0, trainable=False)
+        large = tf.reshape(tf.range(1000.0), [500, 2])
+
+        def layer(x):
+            return tf.sin(x * v) * w + tf.reduce_sum(large, 0)
+
+        f = convert(lambda x: jnp.cos(call_tf(layer)(x)), native_serialization=True)
+        run = f if jit_compile is None else tf.function(f, autograph=False, jit_compile=jit_compile)
+
+        def gradients(f):
+            with tf.GradientTape() as tape:
+                tape.watch(self.X)
+                y = f(self.X)
+            return y, tape.gradient(y, [self.X, v])
+
+        def compare_all():
+            for one, other in zip(
+                jax.tree.leaves(gradients(run)),
+                jax.tree.leaves(gradients(lambda x: tf.cos(layer(x)))),
+                strict=True,
+            ):
+                assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+
+        compare_all()
+        v.assign([5.0, -1.0])
+        w.assign(0.5)
+        compare_all()
+
+    def test_symbolic_shapes(self):
+        f = convert(
+            lambda x: call_tf(tf.sin)(x), polymorphic_shapes="b, _", native_serialization=True
+        )
+        with pytest.raises(
+            ConversionError,
+            match=r"call_tf\(sin\): TensorFlow compiles static shapes alone, and its arguments "
+            r"have symbolic ones.*convert with native_serialization=False",
+        ):
+            f(self.X)
+
+    def test_graphs_that_are_not_to_be_compiled(self):
+        f = convert(call_tf(tf.sin, call_tf_graph=True), native_serialization=True)
+        with pytest.raises(ConversionError, match=r"call_tf\(sin, call_tf_graph=True\): .*to call"):
+            f(self.X)
+
+    def test_calls_on_the_host(self):
+        def program(x):
+            return call_tf(tf.sin, compile=False)(x) + 1
+
+        with pytest.raises(
+            ConversionError,
+            match=r"call_tf\(sin, compile=False\) runs on the host.*round_trips.py:\d+.*"
+            "native_serialization=False",
+        ):
+            convert(program, native_serialization=True)(self.X)
+        assert_allclose(convert(program)(self.X), np.sin(self.X) + 1, rtol=1e-6)
+
+    def test_variables_that_are_written(self):
+        v = tf.Variable(1.0, name="counter")
+        f = convert(call_tf(lambda x: x + v.assign_add(1.0)), native_serialization=True)
+        with pytest.raises(ConversionError, match=r"writes to counter:0"):
+            f(self.X)

@@ -185,6 +185,7 @@ class Batched(_Derived):
         super().__init__(base, f"vmap({base.name})")
         self.mapped = mapped
         self.summed = summed
+        self.stand_ins = {i: v for i, v in base.stand_ins.items() if not mapped[i]}
         self.way = "vectorized_map"
 
     def element_avals(self, avals: Sequence[Any]) -> tuple[int, list[jax.ShapeDtypeStruct]]:

@@ -1,14 +1,14 @@
 """A staged call: TensorFlow's own XLA compilation of a signature, inside JAX's module.
 
 TensorFlow compiles its graph to HLO; JAX turns that into StableHLO of its own version and the call
-becomes a call of that function. Values that the graph captures (variables, large constants) are
-parameters of it, after the arguments. A host callback reads them whenever the module runs.
+becomes a call of that function. What the graph captures are parameters of it, after the arguments:
+large constants, and variables, which a host callback reads whenever the module runs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -93,31 +93,54 @@ def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
             f"lowers for {', '.join(platforms)}; export for one platform at a time"
         )
     signature, serialized = _compiled_some_way(function, ctx.avals_in, platforms[0])
-    captured = _read_captured(ctx, signature)
     with ctx.module_context.context:
+        captured = _captured(ctx, signature, function.stand_ins, operands)
         module = _parsed(serialized, signature)
         _result_shapes(module, signature)
         types = _main(module).type.results
         symbol = f"call_tf_{re.sub('[^A-Za-z0-9_]+', '_', function.name)}"
         callee = mlir.merge_mlir_modules(ctx.module_context.module, symbol, module)
+        given = operands[: len(signature.specs)]
         call = mlir.ir.Operation.create(
             "func.call",
             results=types,
-            operands=[*operands, *captured],
+            operands=[*given, *captured],
             attributes={"callee": mlir.ir.FlatSymbolRefAttr.get(callee)},
         )
     return list(call.results)
 
 
-def _read_captured(ctx: Any, signature: Signature) -> Sequence[Any]:
-    """What the graph captures, read by the host each time the module runs."""
-    readers = signature.captured()
-    if not readers:
+def _captured(
+    ctx: Any, signature: Signature, stand_ins: Mapping[int, tf.Variable], operands: Sequence[Any]
+) -> list[Any]:
+    """What the graph captures: constants, operands that are the values of variables, and variables
+    that the host reads each time the module runs.
+    """
+    passed = {id(v.handle): operands[i] for i, v in stand_ins.items() if _is_as_in_jax(v)}
+    values: dict[int, Any] = {}
+    rest: dict[int, tf.Variable] = {}
+    for i, value in enumerate(signature.captured()):
+        if isinstance(value, np.ndarray):
+            values[i] = mlir.ir_constant(value)
+        elif id(value.handle) in passed:
+            values[i] = passed[id(value.handle)]
+        else:
+            rest[i] = value
+    values.update(zip(rest, _read_by_host(ctx, list(rest.values())), strict=True))
+    return [values[i] for i in sorted(values)]
+
+
+def _is_as_in_jax(variable: tf.Variable) -> bool:
+    return dtypes.dtype_of_val(variable) == variable.dtype
+
+
+def _read_by_host(ctx: Any, variables: Sequence[tf.Variable]) -> Sequence[Any]:
+    if not variables:
         return []
-    specs = [spec for spec, _ in readers]
+    specs = [jax.ShapeDtypeStruct(v.shape, v.dtype.as_numpy_dtype) for v in variables]
 
     def read() -> list[Any]:
-        return jax.pure_callback(lambda: [value() for _, value in readers], specs)
+        return jax.pure_callback(lambda: [v.numpy() for v in variables], specs)
 
     without_arguments = ctx.replace(avals_in=[], avals_out=None, primitive=None)
     return mlir.lower_fun(read)(without_arguments)

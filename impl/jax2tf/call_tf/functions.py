@@ -242,11 +242,11 @@ class Signature:
         """Whether TensorFlow knows the shape of every result."""
         return all(t.shape.is_fully_defined() for t in self.outputs)
 
-    def captured(self) -> list[tuple[jax.ShapeDtypeStruct, Callable[[], np.ndarray]]]:
-        """What the graph captures beside its arguments: what it is, and how to read it now."""
+    def captured(self) -> list[tf.Variable | np.ndarray]:
+        """What the graph captures beside its arguments: variables and constants."""
         variables = {id(v.handle): v for v in self.concrete.variables}
         return [
-            _reader(variables.get(id(value)), value, self.function.name)
+            variables[id(value)] if id(value) in variables else _constant(value, self.function.name)
             for value in self.concrete.captured_inputs
         ]
 
@@ -307,18 +307,13 @@ def _spec(aval: Any, i: int, name: str) -> tf.TensorSpec:
     return tf.TensorSpec(shape, dtype)
 
 
-def _reader(
-    variable: tf.Variable | None, value: tf.Tensor, name: str
-) -> tuple[jax.ShapeDtypeStruct, Callable[[], np.ndarray]]:
-    if variable is not None:
-        spec = jax.ShapeDtypeStruct(variable.shape, variable.dtype.as_numpy_dtype)
-        return spec, lambda: variable.numpy()
+def _constant(value: tf.Tensor, name: str) -> np.ndarray:
     if value.dtype in (tf.resource, tf.variant):
         raise CallTfError(
             f"jax2tf.call_tf({name}): it captures a {value.dtype.name} ('{value.name}') that is no "
             "variable, which compiled JAX has no value for"
         )
-    return jax.ShapeDtypeStruct(value.shape, value.dtype.as_numpy_dtype), lambda: value.numpy()
+    return value.numpy()
 
 
 def _nodes(concrete: Any) -> Iterator[Any]:

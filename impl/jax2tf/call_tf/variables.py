@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
+from jax2tf import dtypes
 from jax2tf.call_tf.functions import Function, Root
 
 
@@ -41,6 +42,11 @@ class Passed:
             return function, operands
         values = [self._values[id(v.handle)] for v in passed]
         return function.with_variables(len(operands), passed), [*operands, *values]
+
+
+def value_of(variable: tf.Variable) -> tf.Tensor:
+    """The variable's value as JAX has it, through which gradients reach the variable."""
+    return tf.cast(tf.convert_to_tensor(variable), dtypes.dtype_of_val(variable))
 
 
 # It is part of the key of JAX's own caches: a function that was traced outside of `passing` is
