@@ -14,7 +14,7 @@ import tensorflow as tf
 from jax2tf import dtypes
 from jax2tf.call_tf import exchange, variables
 from jax2tf.call_tf.functions import Options, Root
-from jax2tf.call_tf.primitive import call_tf_p
+from jax2tf.call_tf.primitive import bind
 from jax2tf.errors import CallTfError
 
 
@@ -99,10 +99,10 @@ def call_tf(
         function.forget_tree()
         passed = variables.current()
         if passed is None:
-            results = call_tf_p.bind(*operands, function=function)
+            results = bind(operands, function)
         else:
             with_variables, values = passed.to(function, operands)
-            results = call_tf_p.bind(*values, function=with_variables)
+            results = bind(values, with_variables)
         tree = function.out_tree(lambda: [jax.typeof(x) for x in operands])
         return jax.tree.unflatten(tree, results)
 

@@ -211,7 +211,22 @@ def _parsed(serialized: bytes, signature: Signature) -> Any:
         raise _unknown_shapes(signature, known) from error
 
 
+def _elsewhere(name: str, variable: str, device: str, compiled_on: str) -> CallTfError:
+    return CallTfError(
+        f"jax2tf.call_tf({name}): TensorFlow cannot compile it for jax.jit: the variable "
+        f"{variable} is on {device}, and the function is compiled for {compiled_on}. Make the "
+        f"variable there (tf.device('{compiled_on}')), pass its value as an argument, call the "
+        "function outside of jax.jit, or run it on the host under jax.jit with "
+        "call_tf(..., compile=False)"
+    )
+
+
 def _not_compilable(name: str, message: str) -> CallTfError:
+    elsewhere = re.search(
+        r"access resource (\S+)/\d+ .*? located in device (\S+) from device (\S+)", message
+    )
+    if elsewhere:
+        return _elsewhere(name, *(text.split("/device:")[-1] for text in elsewhere.groups()))
     ops = re.findall(r"(\w+) \(No registered '\w+' OpKernel", message)
     constant = re.search(
         r"Input (\d+) to node `(\S+)` with op (\w+) must be a compile-time", message

@@ -19,6 +19,7 @@ import tensorflow as tf
 from jax.experimental import io_callback
 from jax.extend import core as jex_core
 from jax.interpreters import ad, batching
+from jax.sharding import NamedSharding, PartitionSpec
 
 from jax2tf.call_tf import derived, embedding, exchange
 from jax2tf.call_tf.functions import Function
@@ -26,6 +27,22 @@ from jax2tf.errors import CallTfError
 
 call_tf_p = jex_core.Primitive("call_tf")
 call_tf_p.multiple_results = True
+
+
+def bind(operands: Sequence[Any], function: Function) -> list[Any]:
+    """The results of a call.
+
+    Within shard_map all operands are made to vary over the axes over which one does, as JAX does it
+    for primitives of its own: the derivative of what does not vary is then the sum over the axes.
+    """
+    if any(isinstance(x, jax.core.Tracer) for x in operands):
+        axes = [jax.typeof(x).manual_axis_type.varying for x in operands]
+        varying = frozenset().union(*axes)
+        operands = [
+            jax.lax.pcast(x, tuple(varying - own), to="varying") if varying - own else x
+            for x, own in zip(operands, axes, strict=True)
+        ]
+    return call_tf_p.bind(*operands, function=function)
 
 
 @call_tf_p.def_impl
@@ -45,8 +62,8 @@ def _abstract_eval(*avals: Any, function: Function) -> Any:
     # A derivative computes its function again and never asks for the side effects.
     if function.options.has_side_effects and function.signature(avals).has_effects:
         effects.add(_effect(function.options.ordered))
-    varying = frozenset().union(*(getattr(aval, "vma", frozenset()) for aval in avals))
-    return [_aval(spec, varying) for spec in _output_specs(function, avals)], effects
+    like = next((a for a in avals if a.manual_axis_type.varying), None)
+    return [_aval(spec, like) for spec in _output_specs(function, avals)], effects
 
 
 _DERIVATIVES = (derived.Jvp, derived.Vjp)
@@ -72,9 +89,12 @@ def _output_specs(function: Function, avals: Sequence[Any]) -> Sequence[Any]:
             return embedding.output_specs(function.signature(avals))
 
 
-def _aval(spec: jax.ShapeDtypeStruct, varying: frozenset[Any]) -> Any:
-    aval = jax.core.ShapedArray(spec.shape, spec.dtype)
-    return aval.update(vma=varying) if varying else aval
+def _aval(spec: jax.ShapeDtypeStruct, like: Any) -> Any:
+    """The aval of a result; within shard_map it varies over the axes that `like` varies over."""
+    if like is None:
+        return jax.core.ShapedArray(spec.shape, spec.dtype)
+    whole = NamedSharding(like.sharding.mesh, PartitionSpec(*[None] * len(spec.shape)))
+    return like.update(shape=spec.shape, dtype=spec.dtype, weak_type=False, sharding=whole)
 
 
 @functools.cache
@@ -88,7 +108,7 @@ def _effect(ordered: bool) -> Any:
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, function: Function
 ) -> tuple[list[Any], list[Any]]:
-    results = call_tf_p.bind(*primals, function=function)
+    results = bind(primals, function)
     wrt = tuple(
         i
         for i, t in enumerate(tangents)
@@ -98,7 +118,7 @@ def _jvp(
     out_tangents: list[Any] = [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
     if wrt and outputs:
         operands = [*primals, *(tangents[i] for i in wrt)]
-        linear = call_tf_p.bind(*operands, function=derived.jvp(function, wrt, outputs))
+        linear = bind(operands, derived.jvp(function, wrt, outputs))
         for i, tangent in zip(outputs, linear, strict=True):
             out_tangents[i] = tangent
     return results, out_tangents
@@ -126,7 +146,7 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, function: Function) ->
             for x in operands
         ]
         transpose = derived.vjp(function, linear, outputs)
-    gradients = call_tf_p.bind(*primals, *given, function=transpose)
+    gradients = bind([*primals, *given], transpose)
     by_operand = dict(zip(linear, gradients, strict=True))
     return [by_operand.get(i) for i in range(len(operands))]
 
@@ -142,7 +162,7 @@ def _batch(
         x if axis is None else jnp.moveaxis(x, axis, 0)
         for x, axis in zip(operands, axes, strict=True)
     ]
-    results = call_tf_p.bind(*moved, function=derived.batched(function, mapped))
+    results = bind(moved, derived.batched(function, mapped))
     return results, [0] * len(results)
 
 
