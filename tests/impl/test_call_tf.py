@@ -16,6 +16,23 @@ DTYPES = [
 ]
 
 
+# Those that DLPack has.
+SHARED = [d for d in DTYPES if "float8" not in d and "int4" not in d]
+
+
+class _Capsule:
+    """What TensorFlow exports, by the protocol that JAX asks for."""
+
+    def __init__(self, capsule):
+        self._capsule = capsule
+
+    def __dlpack__(self, **_):
+        return self._capsule
+
+    def __dlpack_device__(self):
+        return (1, 0)  # kDLCPU, the first
+
+
 @pytest.fixture(params=["op_by_op", "jit"])
 def stage(request):
     """How the function runs: as it is, or inside jax.jit."""
@@ -48,17 +65,20 @@ class TestArrays:
             assert y.dtype == jnp.float64
             assert float(y) == 1 / 3
 
-    def test_memory_is_shared_both_ways(self):
-        x = jnp.arange(1 << 12, dtype=jnp.float32)
-        seen = []
+    @pytest.mark.parametrize("dtype", SHARED)
+    def test_memory_is_shared_both_ways(self, dtype):
+        with jax.enable_x64(True):
+            x = jnp.ones(1 << 12, dtype)
+            seen = []
 
-        def look(tensor):
-            seen.append(np.from_dlpack(tensor).ctypes.data)
-            return tf.identity(tensor)
+            def look(tensor):
+                seen.append(tf.experimental.dlpack.to_dlpack(tensor))
+                return tf.identity(tensor)
 
-        y = call_tf(look)(x)
-        assert seen == [x.unsafe_buffer_pointer()]
-        assert y.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+            y = call_tf(look)(x)
+            inside = jax.dlpack.from_dlpack(_Capsule(seen[0]))
+            assert inside.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+            assert y.unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
 
     def test_a_variable_that_is_written_later_leaves_what_was_read(self):
         v = tf.Variable(tf.zeros(1 << 12))
@@ -125,8 +145,19 @@ class TestCallables:
         assert sorted(map(tuple, traces)) == [(1,), (2,)]
 
     def test_jax_compiles_the_ops_with_their_names(self):
-        text = jax.jit(call_tf(tf.math.cos)).lower(1.0).compile().as_text()
-        assert "Cos" in text
+        def layer(x):
+            with tf.name_scope("block"):
+                return tf.sin(x, name="wave")
+
+        text = jax.jit(call_tf(layer)).lower(1.0).compile().as_text()
+        assert 'op_name="jit(layer)/call_tf/block/wave"' in text
+
+    def test_layer_of_keras(self, stage):
+        layer = tf.keras.layers.Dense(2, activation="tanh")
+        layer.build((None, 3))
+        x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+        actual = stage(call_tf(layer))(x)
+        np.testing.assert_allclose(actual, layer(x), rtol=1e-5)
 
     def test_what_is_no_function(self):
         with pytest.raises(TypeError, match=r"call_tf: callable_tf should be a function, got int"):
@@ -224,6 +255,41 @@ class TestErrors:
         f = call_tf(lambda x: {"r": tf.RaggedTensor.from_row_lengths(x, [1, 2])})
         with pytest.raises(CallTfError, match=r"result\['r'\] is a tf.RaggedTensor"):
             stage(f)(jnp.ones(3))
+
+    def test_sparse_results(self, stage):
+        with pytest.raises(
+            CallTfError, match=r"call_tf\(from_dense\): result is a tf.SparseTensor"
+        ):
+            stage(call_tf(tf.sparse.from_dense))(jnp.eye(2))
+
+    def test_resources_as_results(self, stage):
+        f = call_tf(lambda x: tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[]))
+        with pytest.raises(CallTfError, match=r"JAX has no dtype resource"):
+            stage(f)(1.0)
+
+    def test_tables(self):
+        keys_and_values = tf.lookup.KeyValueTensorInitializer([1, 2], [30, 40])
+        table = tf.lookup.StaticHashTable(keys_and_values, 0)
+        find = table.lookup
+        assert int(call_tf(find)(np.int32(2))) == 40
+        with pytest.raises(CallTfError, match=r"call_tf\(lookup\).*no variable.*compile=False"):
+            jax.jit(call_tf(find))(np.int32(2))
+        assert int(jax.jit(call_tf(find, compile=False))(np.int32(2))) == 40
+
+    def test_python_functions_inside(self):
+        f = lambda x: tf.ensure_shape(tf.numpy_function(np.sin, [x], tf.float32), [])  # noqa: E731
+        with pytest.raises(CallTfError, match=r"XLA has no PyFunc"):
+            jax.jit(call_tf(f))(1.0)
+        assert float(jax.jit(call_tf(f, compile=False))(1.0)) == np.sin(np.float32(1))
+
+    def test_exceptions_of_the_function_keep_their_traceback(self, stage):
+        def raises(x):
+            raise KeyError("a key of mine")
+
+        with pytest.raises(KeyError, match="a key of mine") as error:
+            stage(call_tf(raises))(1.0)
+        assert any("call_tf(raises)" in note for note in error.value.__notes__)
+        assert "raise KeyError" in "".join(map(str, error.traceback))
 
     def test_arguments_without_a_dtype_in_jax(self):
         with pytest.raises(TypeError, match=r"call_tf\(string_length_v2\): argument: JAX has no"):

@@ -87,6 +87,44 @@ def test_complex_derivatives_are_those_of_jax(stage):
         jax.tree.map(lambda a, e: assert_allclose(a, e, rtol=1e-5), actual, expected)
 
 
+HOST = {
+    "grad": lambda f: lambda m: jax.grad(f)(m[0]),
+    "jvp": lambda f: lambda m: jax.jvp(f, (m[0],), (m[1],)),
+    "hessian": lambda f: lambda m: jax.hessian(f)(m[0]),
+    "vmap": jax.vmap,
+    "vmap_of_grad": lambda f: jax.vmap(jax.grad(f)),
+    "scan": lambda f: lambda m: jax.lax.scan(lambda c, m: (c + f(m), f(m)), 0.0, m),
+    "cond": lambda f: lambda m: jax.lax.cond(m[0, 0, 0] > 0, f, jnp.sum, m[0]),
+}
+
+
+@pytest.mark.parametrize("name", HOST)
+def test_on_the_host_where_xla_compiles_it_not(name):
+    m = np.random.default_rng(0).normal(size=(3, 2, 2)).astype(np.float32) + 2 * np.eye(2)
+    m = m.astype(np.float32)
+    with pytest.raises(CallTfError, match="XLA has no Matrix"):
+        jax.jit(HOST[name](call_tf(tf.linalg.det)))(m)
+    actual = jax.jit(HOST[name](call_tf(tf.linalg.det, compile=False)))(m)
+    expected = HOST[name](jnp.linalg.det)(m)
+    jax.tree.map(lambda a, e: assert_allclose(a, e, rtol=1e-4, atol=1e-5), actual, expected)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "complex128"])
+def test_derivatives_of_other_dtypes(stage, dtype):
+    def total(f):
+        return lambda x: jnp.real(f(x)).sum()
+
+    with jax.enable_x64(True):
+        x = jnp.asarray([0.5, -1.0], dtype)
+        for transform in (jax.grad, lambda f: jax.vmap(jax.grad(f))):
+            actual = stage(transform(total(call_tf(tf.sin))))(x)
+            expected = transform(total(jnp.sin))(x)
+            assert actual.dtype == expected.dtype == dtype
+            eps = float(jnp.finfo(dtype).eps)
+            wide = np.complex128
+            assert_allclose(actual.astype(wide), expected.astype(wide), rtol=4 * eps)
+
+
 def test_integers_have_no_gradient(stage):
     f = call_tf(lambda x, n: x * tf.cast(n, tf.float32))
     dx, dn = stage(jax.grad(f, argnums=(0, 1), allow_int=True))(2.0, 3)
@@ -177,6 +215,10 @@ def _normalized(x):
     return tf.raw_ops.LRN(input=x)
 
 
+def _no_rule(x):
+    return tf.foldl(lambda a, b: a * 0.5 + tf.sin(b), x[0])
+
+
 class TestBatches:
     def test_axes_and_arguments_that_are_not_mapped(self, stage):
         f = call_tf(lambda x, y: tf.tensordot(x, y, 1))
@@ -190,6 +232,11 @@ class TestBatches:
         assert_allclose(stage(f)(x), expected, rtol=1e-6)
         assert "vmap_by_loop(_normalized)" in str(jax.make_jaxpr(f)(x))
         assert "vmap(_tf)" in str(jax.make_jaxpr(jax.vmap(call_tf(_tf)))(X))
+
+    def test_the_gradient_of_a_loop_is_a_loop_and_the_module_says_so(self):
+        x = np.random.default_rng(0).normal(size=(2, 1, 2, 2, 3)).astype(np.float32)
+        f = jax.jit(jax.vmap(jax.grad(_sum(call_tf(_no_rule)))))
+        assert "vmap_by_loop_vjp__no_rule" in f.lower(x).as_text()
 
     def test_the_gradient_of_a_loop(self, stage):
         x = np.random.default_rng(0).normal(size=(2, 1, 2, 2, 3)).astype(np.float32)

@@ -191,6 +191,7 @@ def _compile(signature: Signature, platform: str) -> bytes:
             "JAX cannot do. Pass the value in and return the new one, call it outside of jax.jit, "
             "or use call_tf(..., compile=False)"
         )
+    signature.captured()  # raises for what is no variable
     platform_name = _PLATFORMS.get(platform, platform.upper())
     try:
         ir = signature.traced.experimental_get_compiler_ir(*signature.specs)

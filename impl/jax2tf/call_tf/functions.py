@@ -310,8 +310,9 @@ def _spec(aval: Any, i: int, name: str) -> tf.TensorSpec:
 def _constant(value: tf.Tensor, name: str) -> np.ndarray:
     if value.dtype in (tf.resource, tf.variant):
         raise CallTfError(
-            f"jax2tf.call_tf({name}): it captures a {value.dtype.name} ('{value.name}') that is no "
-            "variable, which compiled JAX has no value for"
+            f"jax2tf.call_tf({name}): it captures a {value.dtype.name} that is no variable (a "
+            "table, a dataset), and compiled JAX has no value for that. Call it outside of "
+            "jax.jit, or run it on the host under jax.jit with call_tf(..., compile=False)"
         )
     return value.numpy()
 
