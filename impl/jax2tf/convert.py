@@ -123,7 +123,7 @@ def convert(
         trace = tracer.trace(in_tree, leaves, specs)
         tensors = [leaf.tensor() for leaf in leaves]
         results = gradients.differentiable(
-            trace, lower, tensors, with_gradient, name, saved_gradient_order
+            trace, lower, tensors, with_gradient, name, saved_gradient_order, enable_xla
         )
         return jax.tree.unflatten(trace.out_tree, results)
 

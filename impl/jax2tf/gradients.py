@@ -32,6 +32,7 @@ from jax2tf import compat, dims, dtypes
 from jax2tf.call_tf.variables import value_of
 from jax2tf.errors import NotDifferentiableError
 from jax2tf.lowering import masks
+from jax2tf.lowering.plan import identifier
 from jax2tf.trace import Trace, trace_of
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
@@ -51,6 +52,7 @@ def differentiable(
     with_gradient: bool,
     name: str,
     saved_order: int = 1,
+    enable_xla: bool = True,
 ) -> list[tf.Tensor]:
     """The results of `trace` on `args`, with JAX's vjp as their gradient.
 
@@ -62,18 +64,15 @@ def differentiable(
       name: the function's name, for the error.
       saved_order: up to which order derivatives can be saved. TensorFlow saves the gradients of
         what is in a graph, not those of the gradients: they have to be there before.
+      enable_xla: whether graphs may hold ops that are TensorFlow's alone, as PreventGradient is.
     """
     watched = compat.tape_may_record(list(args))
     if tf.executing_eagerly() and not watched:
         return lower(trace, args)
     if not with_gradient:
-        message = f"jax2tf.convert({name}, with_gradient=False) was asked for its gradient"
-        return [
-            tf.raw_ops.PreventGradient(input=result, message=message)
-            if result.dtype in _DIFFERENTIABLE
-            else result
-            for result in lower(trace, args)
-        ]
+        prevented = _prevented if enable_xla or tf.executing_eagerly() else _prevented_by_identity
+        results = lower(trace, args)
+        return [prevented(y, name) if y.dtype in _DIFFERENTIABLE else y for y in results]
     variables, trace = trace.with_variables()
     args = [*args, *map(value_of, variables)]
     function = _Function(trace, lower, name, saved_order)
@@ -97,6 +96,20 @@ def differentiable(
     if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():
         function.gradient_function().add_to_graph(tf.compat.v1.get_default_graph())
     return results
+
+
+def _prevented(result: tf.Tensor, name: str) -> tf.Tensor:
+    message = f"jax2tf.convert({name}, with_gradient=False) was asked for its gradient"
+    return tf.raw_ops.PreventGradient(input=result, message=message)
+
+
+def _prevented_by_identity(result: tf.Tensor, name: str) -> tf.Tensor:
+    """The same for engines, of which few know PreventGradient: an Identity whose gradient nobody
+    defined. TensorFlow's LookupError names it.
+    """
+    name = f"jax2tf.convert.{identifier(name)}.with_gradient.False"
+    with result.graph.gradient_override_map({"Identity": name}):
+        return tf.identity(result, name)
 
 
 def _beside_variables(

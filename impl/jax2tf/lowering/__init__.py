@@ -23,9 +23,11 @@ from jax2tf.lowering import (
     scatter,
     select_windows,
     sharding,
+    small_arguments,
     sorting,
     special,
     state,
+    total_order,
     windows,
 )
 from jax2tf.lowering.interpreter import Lowering
@@ -52,8 +54,10 @@ __all__ = [
     "scatter",
     "select_windows",
     "sharding",
+    "small_arguments",
     "sorting",
     "special",
     "state",
+    "total_order",
     "windows",
 ]

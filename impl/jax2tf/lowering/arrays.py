@@ -18,10 +18,13 @@ from jax2tf import dtypes
 from jax2tf.compat import xla_ops
 from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER, carried, cast
 from jax2tf.lowering.rules import Context, register
+from jax2tf.lowering.selection import select
 
 # Ops that lack the kernels for float8, or for 16-bit unsigned integers; all lack those for int4.
 _NARROW_CARRIER = {**FLOAT8_CARRIER, **INT4_CARRIER}
 _TILE_CARRIER = {**_NARROW_CARRIER, tf.uint16: tf.int32}
+# tf2onnx pads bools with a number.
+_PAD_CARRIER = {**_NARROW_CARRIER, tf.bool: tf.int32}
 
 # An iota of at most so many elements is a constant: it takes less room than the ops that make it.
 _IOTA_AS_CONSTANT = 64
@@ -196,7 +199,7 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     if cases[0].shape.rank > _MAX_RANK:
         flat = [tf.reshape(t, [-1]) for t in (which, *cases)]
         which, cases = flat[0] if which.shape.rank else which, tuple(flat[1:])
-    result = carried(_NARROW_CARRIER, lambda *ts: _selected(which, ts), *cases)
+    result = carried(_NARROW_CARRIER, lambda *ts: _selected(ctx, which, ts), *cases)
     shape = ctx.avals_out[0].shape
     return (
         tf.raw_ops.Reshape(tensor=result, shape=ctx.vector(shape))
@@ -205,12 +208,12 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     )
 
 
-def _selected(which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.Tensor:
+def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.Tensor:
     if which.dtype == tf.bool:
-        return tf.raw_ops.SelectV2(condition=which, t=cases[1], e=cases[0])
+        return select(ctx, which, cases[1], cases[0])
     result = cases[-1]
     for index in reversed(range(len(cases) - 1)):
-        result = tf.raw_ops.SelectV2(condition=which <= index, t=cases[index], e=result)
+        result = select(ctx, which <= index, cases[index], result)
     return result
 
 
@@ -338,7 +341,7 @@ def _padded(
 ) -> tf.Tensor:
     paddings = ctx.vector(edges)
     return carried(
-        _NARROW_CARRIER,
+        _NARROW_CARRIER if ctx.enable_xla else _PAD_CARRIER,
         lambda t, v: tf.raw_ops.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
         padding_value,

@@ -43,14 +43,21 @@ def _branch(
 ) -> Tensors:
     # An index out of range takes the last branch, in XLA and here.
     last = len(branches) - 1
-    if tf.executing_eagerly() or last == 0:
-        taken = int(index) if last else 0
+    known = 0 if last == 0 else _known_index(index)
+    if known is not None:
+        taken = known
         return ctx.inline(branches[taken if 0 <= taken <= last else last], *operands)
     run = [_thunk(ctx, branch, operands) for branch in branches]
     if last == 1:
         # A tf.cond of unchanged tensors needs an op of its own in each branch.
         return _as_list(tf.cond(tf.not_equal(index, 0), run[1], run[0]))
     return _as_list(choose(index, run))
+
+
+def _known_index(index: tf.Tensor) -> int | None:
+    """The index, in eager mode or if a graph holds it as a constant: no op has to choose then."""
+    value = index.numpy() if tf.executing_eagerly() else tf.get_static_value(index)
+    return None if value is None else int(value)
 
 
 @register("platform_index")

@@ -18,7 +18,8 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf.lowering import complex_math, conversions
-from jax2tf.lowering.rules import Context, register, register_table
+from jax2tf.lowering.rules import XLA, Context, register, register_table
+from jax2tf.lowering.selection import select
 
 raw = tf.raw_ops
 
@@ -48,7 +49,7 @@ SIGNED = {
     "uint32": tf.int32,
     "uint64": tf.int64,
 }
-_ORDERED = {**KERNEL_DTYPES, "bool": tf.int8}
+ORDERED = {**KERNEL_DTYPES, "bool": tf.int8}
 _IN_FLOAT32 = {
     **dict.fromkeys(FLOAT8, tf.float32),
     **dict.fromkeys(("bfloat16", "float16"), tf.float32),
@@ -85,7 +86,7 @@ def _unary(op: Function) -> Function:
     return lambda x: op(x=x)
 
 
-def _binary(op: Function) -> Function:
+def binary(op: Function) -> Function:
     return lambda x, y: op(x=x, y=y)
 
 
@@ -119,28 +120,31 @@ _ANALYTIC = {
 }
 _UNARY |= {name: _or_complex(_unary(op), other) for name, (op, other) in _ANALYTIC.items()}
 _BINARY = {
-    "add": _binary(raw.AddV2),
-    "add_any": _binary(raw.AddV2),
-    "add_jaxvals": _binary(raw.AddV2),
+    "add": binary(raw.AddV2),
+    "add_any": binary(raw.AddV2),
+    "add_jaxvals": binary(raw.AddV2),
     "atan2": _or_complex(lambda y, x: raw.Atan2(y=y, x=x), complex_math.atan2),
-    "eq": _binary(raw.Equal),
-    "ne": _binary(raw.NotEqual),
-    "sub": _binary(raw.Sub),
+    "eq": binary(raw.Equal),
+    "ne": binary(raw.NotEqual),
+    "sub": binary(raw.Sub),
 }
 _COMPARISONS = {
-    "ge": _binary(raw.GreaterEqual),
-    "gt": _binary(raw.Greater),
-    "le": _binary(raw.LessEqual),
-    "lt": _binary(raw.Less),
+    "ge": binary(raw.GreaterEqual),
+    "gt": binary(raw.Greater),
+    "le": binary(raw.LessEqual),
+    "lt": binary(raw.Less),
 }
 
 _FUNCTIONS = {name: in_kernel_dtype(f) for name, f in {**_UNARY, **_BINARY}.items()}
-register_table(_FUNCTIONS)
-register_table({name: in_kernel_dtype(f, _ORDERED) for name, f in _COMPARISONS.items()})
+# For engines that have no such op, small_arguments.py computes these.
+WITH_XLA_ALONE = {name: _FUNCTIONS[name] for name in ("expm1", "log1p")}
+register_table({name: f for name, f in _FUNCTIONS.items() if name not in WITH_XLA_ALONE})
+register_table(WITH_XLA_ALONE, op_sets=(XLA,))
+register_table({name: in_kernel_dtype(f, ORDERED) for name, f in _COMPARISONS.items()})
 
 _add, _exp, _log = (_FUNCTIONS[name] for name in ("add", "exp", "log"))
 _negative = in_kernel_dtype(_unary(raw.Neg), SIGNED)
-_product = in_kernel_dtype(_binary(raw.Mul))
+_product = in_kernel_dtype(binary(raw.Mul))
 _reciprocal = in_kernel_dtype(_or_complex(_unary(raw.Reciprocal), complex_math.reciprocal))
 register_table({"neg": _negative})
 
@@ -159,9 +163,9 @@ def _logic(logical: Function, bitwise: Function) -> Function:
 
 register_table(
     {
-        "and": _logic(_binary(raw.LogicalAnd), _binary(raw.BitwiseAnd)),
-        "or": _logic(_binary(raw.LogicalOr), _binary(raw.BitwiseOr)),
-        "xor": _logic(_binary(raw.NotEqual), _binary(raw.BitwiseXor)),
+        "and": _logic(binary(raw.LogicalAnd), binary(raw.BitwiseAnd)),
+        "or": _logic(binary(raw.LogicalOr), binary(raw.BitwiseOr)),
+        "xor": _logic(binary(raw.NotEqual), binary(raw.BitwiseXor)),
         "not": _logic(_unary(raw.LogicalNot), _unary(raw.Invert)),
     }
 )
@@ -234,7 +238,7 @@ def _pow(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return _power(x, conversions.cast(y, x.dtype))
 
 
-_power = in_kernel_dtype(_or_complex(_binary(raw.Pow), complex_math.power))
+_power = in_kernel_dtype(_or_complex(binary(raw.Pow), complex_math.power))
 
 
 def _cube_root(x: tf.Tensor) -> tf.Tensor:
@@ -318,10 +322,10 @@ def _extreme(
         return logical(x=x, y=y)
     if x.dtype.is_complex:
         return _lexicographic(beats, x, y)
-    return in_kernel_dtype(functools.partial(_with_nan, op))(x, y)
+    return in_kernel_dtype(functools.partial(_with_nan, ctx, op))(x, y)
 
 
-def _with_nan(op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """`op(x, y)`, NaN where one of them is.
 
     TensorFlow's XLA keeps a NaN of the first operand alone, and that only while the second is none.
@@ -331,7 +335,7 @@ def _with_nan(op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if _free_of_nan(x):
         return op(x=y, y=x)
     beats = raw.GreaterEqual if op is raw.Maximum else raw.LessEqual
-    return tf.where(tf.math.is_nan(x) | beats(x=x, y=y), x, y)
+    return select(ctx, tf.math.is_nan(x) | beats(x=x, y=y), x, y)
 
 
 def _free_of_nan(x: tf.Tensor) -> bool:
@@ -376,69 +380,38 @@ def _clamp(ctx: Context, low: tf.Tensor, x: tf.Tensor, high: tf.Tensor) -> tf.Te
     return _min(ctx, _max(ctx, x, low), high)
 
 
-def _in_total_order(op: Function) -> Function:
-    def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        if x.dtype.is_floating:
-            x, y = _rank(x), _rank(y)
-        return in_kernel_dtype(op, _ORDERED)(x, y)
-
-    return compare
-
-
-register_table(
-    {
-        "eq_to": _in_total_order(_binary(raw.Equal)),
-        "le_to": _in_total_order(_binary(raw.LessEqual)),
-        "lt_to": _in_total_order(_binary(raw.Less)),
-    }
-)
-
-
-def _rank(x: tf.Tensor) -> tf.Tensor:
-    """Integers in the order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
-    if x.dtype.name in FLOAT8:
-        wide = tf.cast(x, tf.float32)
-        # The NaN of these has a sign: there is one, in the place of -0.
-        is_negative = tf.math.is_nan(wide) & x.dtype.name.endswith("fnuz")
-        return tf.where(is_negative, tf.int32.min, _rank(wide))
-    bits = tf.bitcast(x, _BITS[x.dtype.size])
-    flipped = raw.BitwiseXor(x=bits, y=tf.constant(bits.dtype.max, bits.dtype))
-    return tf.where(raw.Less(x=bits, y=tf.zeros_like(bits)), flipped, bits)
-
-
-_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
-
-
 @register("sign")
 def _sign(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     if ctx.avals_in[0].dtype.kind == "u" or x.dtype.is_unsigned:
         return in_kernel_dtype(_one_at_most)(x)
-    return in_kernel_dtype(_or_complex(_sign_of_real, complex_math.sign))(x)
+    of_real = functools.partial(_sign_of_real, ctx)
+    return in_kernel_dtype(_or_complex(of_real, complex_math.sign))(x)
 
 
 def _one_at_most(x: tf.Tensor) -> tf.Tensor:
     return raw.Minimum(x=x, y=tf.constant(1, x.dtype))
 
 
-def _sign_of_real(x: tf.Tensor) -> tf.Tensor:
+def _sign_of_real(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     if x.dtype.is_integer:
         return raw.Sign(x=x)
     # TensorFlow's kernel drops the sign of -0.
-    return tf.where(tf.equal(x, 0), x, raw.Sign(x=x))
+    return select(ctx, tf.equal(x, 0), x, raw.Sign(x=x))
 
 
 @register("round")
 def _round(ctx: Context, x: tf.Tensor, *, rounding_method: Any) -> tf.Tensor:
     to_even = int(rounding_method) == int(jax.lax.RoundingMethod.TO_NEAREST_EVEN)
-    return in_kernel_dtype(_unary(raw.Round) if to_even else _round_half_away)(x)
+    half_away = functools.partial(_round_half_away, ctx)
+    return in_kernel_dtype(_unary(raw.Round) if to_even else half_away)(x)
 
 
-def _round_half_away(x: tf.Tensor) -> tf.Tensor:
+def _round_half_away(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     # tf.round rounds halves to even. Only halves differ, and for them x + 0.5 is exact.
     rounded = raw.Round(x=x)
     half = tf.constant(0.5, x.dtype)
     is_half = tf.equal(tf.abs(x - rounded), half)
-    return tf.where(is_half, x + raw.Sign(x=x) * half, rounded)
+    return select(ctx, is_half, x + raw.Sign(x=x) * half, rounded)
 
 
 @register("nextafter")

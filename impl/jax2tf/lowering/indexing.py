@@ -20,6 +20,7 @@ from jax2tf.compat import xla_data, xla_ops
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.lowering.selection import select
 
 
 @register("dynamic_slice")
@@ -70,7 +71,7 @@ def _dynamic_update_slice_without_xla(
         inside = here if inside is None else tf.logical_and(inside, here)
     if inside is None:
         return tf.identity(update)
-    return tf.cast(tf.where(inside, result, wide(operand)), operand.dtype)
+    return tf.cast(select(ctx, inside, result, wide(operand)), operand.dtype)
 
 
 def _slice_begin(

@@ -43,16 +43,20 @@ def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _quotient_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """Of int32 by constants from 2 on, for readers of graphs that have no TruncateDiv.
+    """Of int32, for readers of graphs that have no TruncateDiv.
 
     Of two numbers that are not positive the quotient is not negative, and rounds down to where it
     rounds towards zero.
     """
-    divisor = known_value(y)
-    if x.dtype != tf.int32 or divisor is None or divisor.min(initial=2) < 2:
+    if x.dtype != tf.int32:
         return _quotient(x, y)
-    magnitude = raw.FloorDiv(x=tf.minimum(x, -x), y=tf.constant(-divisor))
-    return tf.where(x < 0, -magnitude, magnitude)
+    divisor = known_value(y)
+    if divisor is not None and divisor.min(initial=2) >= 2:
+        magnitude = raw.FloorDiv(x=tf.minimum(x, -x), y=tf.constant(-divisor))
+        return tf.where(x < 0, -magnitude, magnitude)
+    magnitude = raw.FloorDiv(x=tf.minimum(x, -x), y=tf.minimum(tf.minimum(y, -y), -1))
+    quotient = tf.where(tf.equal(x < 0, y < 0), magnitude, -magnitude)
+    return quotient if _is_never_zero(y) else tf.where(tf.equal(y, 0), -1, quotient)
 
 
 def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -65,8 +69,15 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return tf.where(by_zero, x, raw.TruncateMod(x=x, y=tf.where(by_zero, tf.ones_like(y), y)))
 
 
-def _remainder_by_quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """Of int32 for readers of graphs that have no TruncateMod: what the quotient leaves."""
+def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """Of int32 and float32, for readers of graphs that have no TruncateMod.
+
+    Of integers what the quotient leaves. Of floats that are not negative FloorMod is the same; the
+    sign is the dividend's, also that of a zero.
+    """
+    if x.dtype == tf.float32:
+        size = raw.FloorMod(x=tf.abs(x), y=tf.abs(y))
+        return tf.where(1 / x < 0, -size, size)
     if x.dtype != tf.int32:
         return _remainder(x, y)
     # By zero too: x - (-1) * 0.
@@ -76,7 +87,7 @@ def _remainder_by_quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 register_table({"div": in_kernel_dtype(_quotient)}, op_sets=(XLA,))
 register_table({"div": in_kernel_dtype(_quotient_by_floor)}, op_sets=(NO_XLA,))
 register_table({"rem": in_kernel_dtype(_remainder, _REMAINDER)}, op_sets=(XLA,))
-register_table({"rem": in_kernel_dtype(_remainder_by_quotient, _REMAINDER)}, op_sets=(NO_XLA,))
+register_table({"rem": in_kernel_dtype(_remainder_by_others, _REMAINDER)}, op_sets=(NO_XLA,))
 
 
 @register("mulhi")

@@ -2,8 +2,9 @@
 
 JAX sorts by a total order: NaNs come after infinity. `sort` takes zeros, and NaNs, for equal;
 `top_k` tells them apart by their bits. TensorFlow's own ops leave the place of a NaN open, so
-`top_k` gives them integers that are in JAX's order, and `sort` without XLA ops, which has to get by
-without bits in engines that know none, sorts by whether it is NaN and by what it is otherwise.
+`top_k` gives them integers that are in JAX's order. Engines that read graphs know no bits: without
+XLA ops `sort` goes by whether a number is NaN and by what it is otherwise, and `top_k` of float32
+by what it is and then by what its bits would decide, but for the sign of a NaN.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ def _top_k(
     ctx: Context, x: tf.Tensor, *, k: int, axis: int, is_stable: bool = True
 ) -> Sequence[tf.Tensor]:
     del is_stable  # TopKV2 always is
-    return _extremes(x, k, axis, largest=True)
+    return _extremes(ctx, x, k, axis, largest=True)
 
 
 @register("approx_top_k")
@@ -162,16 +163,42 @@ def _approx_top_k(
     # JAX may be less exact than asked, and on CPU is not. Without aggregation it gives more than k.
     del k, recall_target, reduction_input_size_override, aggregate_to_topk
     axis = reduction_dimension % x.shape.rank
-    return _extremes(x, ctx.avals_out[0].shape[axis], axis, largest=is_max_k)
+    return _extremes(ctx, x, ctx.avals_out[0].shape[axis], axis, largest=is_max_k)
 
 
-def _extremes(x: tf.Tensor, k: int, axis: int, *, largest: bool) -> Sequence[tf.Tensor]:
+def _extremes(
+    ctx: Context, x: tf.Tensor, k: Any, axis: int, *, largest: bool
+) -> Sequence[tf.Tensor]:
     """The `k` largest or smallest along `axis`, and their indices."""
     stored = _to_last(tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype)), axis)
+    if stored.dtype == tf.float32 and not ctx.enable_xla:
+        order = _order_without_bits(stored, k, largest)
+        return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
     flip = (lambda key: key) if largest else _reversed
     values, indices = tf.math.top_k(flip(_total_order(stored)), k)
     values = tf.cast(_from_total_order(flip(values), stored.dtype), x.dtype)
     return [_from_last(values, axis), _from_last(indices, axis)]
+
+
+def _order_without_bits(x: tf.Tensor, k: Any, largest: bool) -> tf.Tensor:
+    """Indices of the `k` largest or smallest floats along the last axis.
+
+    Numbers are the major key. The minor key tells a NaN from an infinity and -0 from 0, which are
+    equal by the major one. So the candidates are what is beyond the k-th number, and of what equals
+    it those that the minor key prefers; they are put in order by one key after the other.
+    """
+    is_nan, major = _nan_and_key(x)
+    is_upper = is_nan | (tf.equal(x, 0) & (tf.math.reciprocal(x) > 0))
+    minor = tf.cast(is_upper if largest else ~is_upper, tf.float32)
+    major = major if largest else -major
+    if isinstance(k, int) and k == 0:
+        return tf.math.top_k(major, 0).indices
+    least = tf.reduce_min(tf.math.top_k(major, k).values, -1, keepdims=True)
+    rank = tf.where(major > least, 2.0, tf.where(major < least, -1.0, minor))
+    candidates = tf.math.top_k(rank, k).indices
+    order = tf.math.top_k(_take(minor, candidates), k).indices
+    candidates = _take(candidates, order)
+    return _take(candidates, tf.math.top_k(_take(major, candidates), k).indices)
 
 
 def _total_order(x: tf.Tensor) -> tf.Tensor:
@@ -192,7 +219,9 @@ def _flip_negative(bits: tf.Tensor) -> tf.Tensor:
 
 
 def _take(x: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
-    return tf.gather(x, order, axis=-1, batch_dims=x.shape.rank - 1)
+    # Of the last axis by its number: tf2onnx miscounts -1 beside batch_dims.
+    last = x.shape.rank - 1
+    return tf.gather(x, order, axis=last, batch_dims=last)
 
 
 def _to_last(x: tf.Tensor, axis: int) -> tf.Tensor:

@@ -59,9 +59,18 @@ function decoded({ dtype, shape, content }) {
 }
 
 function encoded(tensor) {
-  const values = tensor.dataSync();
+  const values = typed(tensor.dtype, tensor.dataSync());
   const content = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
   return { dtype: tensor.dtype, shape: tensor.shape, content: content.toString("base64") };
+}
+
+// The elements in an array of the type that is the dtype's: a Cast of bools leaves them in that of
+// bools.
+function typed(dtype, values) {
+  if (dtype === "complex64") return values;
+  const array = tf.util.getArrayFromDType(dtype, values.length);
+  array.set(values);
+  return array;
 }
 
 async function main() {

@@ -1,0 +1,53 @@
+"""SelectV2, in a form that readers of graphs take for a choice."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf.lowering.rules import Context
+
+raw = tf.raw_ops
+
+
+def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x` where `condition` holds, `y` elsewhere; `condition` broadcasts against both.
+
+    Of floats tf2onnx makes condition * x + (1 - condition) * y, which is NaN where the side that
+    was not chosen is not finite, and loses the sign of zeros. It chooses where one side is a
+    constant that is not finite, or where the condition is an IsNan: in graphs without XLA ops it
+    gets one or the other.
+    """
+    if tf.executing_eagerly():
+        return raw.SelectV2(condition=condition, t=x, e=y)
+    # One of the three has to keep the shape of the result.
+    y = _unrepeated(y)
+    if condition.shape.rank or y.shape.rank:
+        x = _unrepeated(x)
+    if not ctx.enable_xla and _may_be_multiplied(condition, x, y):
+        nan, zero = tf.constant(math.nan, x.dtype), tf.constant(0, x.dtype)
+        condition = raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=zero))
+    return raw.SelectV2(condition=condition, t=x, e=y)
+
+
+def _unrepeated(x: tf.Tensor) -> tf.Tensor:
+    """The scalar constant that a graph repeats, because SelectV2 does so by itself.
+
+    tf2onnx would not see that it is a constant.
+    """
+    is_repeated = x.op.type == "BroadcastTo" and _is_scalar_constant(x.op.inputs[0])
+    return x.op.inputs[0] if is_repeated else x
+
+
+def _is_scalar_constant(x: tf.Tensor) -> bool:
+    return x.shape.rank == 0 and x.op.type == "Const"
+
+
+def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
+    if sides[0].dtype not in (tf.float32, tf.float64) or condition.op.type == "IsNan":
+        return False
+    constants = [tf.get_static_value(x) for x in sides if x.op.type == "Const"]
+    all_finite = all(np.isfinite(value).all() for value in constants)
+    return all_finite and len(constants) < len(sides)

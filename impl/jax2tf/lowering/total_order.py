@@ -1,0 +1,80 @@
+"""Comparison in the total order of floats (IEEE 754, 5.10): eq_to, le_to, lt_to.
+
+By bits; for engines that know none, float32 by what tells zeros and NaNs apart without them.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from jax2tf.lowering.elementwise import (
+    FLOAT8,
+    ORDERED,
+    Function,
+    binary,
+    in_kernel_dtype,
+)
+from jax2tf.lowering.rules import NO_XLA, XLA, register_table
+
+raw = tf.raw_ops
+
+
+def _in_total_order(op: Function) -> Function:
+    def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        if x.dtype.is_floating:
+            x, y = _rank(x), _rank(y)
+        return in_kernel_dtype(op, ORDERED)(x, y)
+
+    return compare
+
+
+_TOTAL_ORDER = {
+    "eq_to": _in_total_order(binary(raw.Equal)),
+    "le_to": _in_total_order(binary(raw.LessEqual)),
+    "lt_to": _in_total_order(binary(raw.Less)),
+}
+
+
+def _equal_without_bits(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    both_nan = tf.math.is_nan(x) & tf.math.is_nan(y)
+    return (tf.equal(x, y) & tf.equal(1 / x, 1 / y)) | both_nan
+
+
+def _less_without_bits(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    # Zeros are told apart by their reciprocals.
+    of_zeros = tf.equal(x, y) & (1 / x < 1 / y)
+    return (x < y) | of_zeros | (tf.math.is_nan(y) & ~tf.math.is_nan(x))
+
+
+# For engines that know no bits; no other op tells the sign of a NaN, so all NaNs are equal here.
+_WITHOUT_BITS: dict[str, Function] = {
+    "eq_to": _equal_without_bits,
+    "le_to": lambda x, y: ~_less_without_bits(y, x),
+    "lt_to": _less_without_bits,
+}
+
+
+def _by_bits_unless_float32(name: str) -> Function:
+    def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        return (_WITHOUT_BITS if x.dtype == tf.float32 else _TOTAL_ORDER)[name](x, y)
+
+    return compare
+
+
+register_table(_TOTAL_ORDER, op_sets=(XLA,))
+register_table({name: _by_bits_unless_float32(name) for name in _TOTAL_ORDER}, op_sets=(NO_XLA,))
+
+
+def _rank(x: tf.Tensor) -> tf.Tensor:
+    """Integers in the order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+    if x.dtype.name in FLOAT8:
+        wide = tf.cast(x, tf.float32)
+        # The NaN of these has a sign: there is one, in the place of -0.
+        is_negative = tf.math.is_nan(wide) & x.dtype.name.endswith("fnuz")
+        return tf.where(is_negative, tf.int32.min, _rank(wide))
+    bits = tf.bitcast(x, _BITS[x.dtype.size])
+    flipped = raw.BitwiseXor(x=bits, y=tf.constant(bits.dtype.max, bits.dtype))
+    return tf.where(raw.Less(x=bits, y=tf.zeros_like(bits)), flipped, bits)
+
+
+_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
