@@ -35,7 +35,6 @@ ONE_OP = {
     "Slice": lambda x: lax.slice(x, (0, 1), (1, 3)),
     "StridedSlice": lambda x: lax.slice(x, (0, 1), (3, 4), (2, 2)),
     "PadV2": lambda x: lax.pad(x, 0.0, [(1, 2, 0), (0, 1, 0)]),
-    "SelectV2": lambda x: lax.select_n(np.array(True), x, x),
 }
 
 
@@ -44,6 +43,26 @@ ONE_OP = {
 def test_one_primitive_is_one_op(op, enable_xla):
     shape = [1, 4] if op == "Squeeze" else [3, 4]
     assert _ops(ONE_OP[op], tf.ones(shape), enable_xla=enable_xla) == [op]
+
+
+@pytest.mark.parametrize(
+    ("other", "enable_xla", "ops"),
+    [
+        (None, True, ["SelectV2"]),
+        # tf2onnx takes it for a choice, and not for a sum of products, if an IsNan decides.
+        (None, False, ["SelectV2", "IsNan", "SelectV2"]),
+        (0.0, False, ["SelectV2", "IsNan", "SelectV2"]),
+        (-1e9, False, ["SelectV2"]),
+        (-np.inf, False, ["SelectV2"]),
+    ],
+)
+def test_a_choice(other, enable_xla, ops):
+    def choose(x, which):
+        return lax.select_n(which, x, x if other is None else lax.full_like(x, other))
+
+    which = tf.constant([[True, False, True, False]] * 3)
+    seen = _ops(choose, tf.ones([3, 4]), which, enable_xla=enable_xla)
+    assert [op for op in seen if op != "BroadcastTo"] == ops
 
 
 def test_several_axes_are_reversed_at_once_where_xla_ops_may_be_used():

@@ -182,6 +182,15 @@ def test_switched_off():
         tf_gradient(converted, X, Y)
 
 
+def test_switched_off_in_a_graph_for_engines():
+    converted = jax2tf.convert(product, with_gradient=False, enable_xla=False)
+    function = tf.function(converted, autograph=False)
+    graph = function.get_concrete_function(tf.constant(X), tf.constant(Y)).graph
+    assert "PreventGradient" not in {op.type for op in graph.get_operations()}
+    with pytest.raises(LookupError, match=r"jax2tf\.convert\.product\.with_gradient\.False"):
+        tf_gradient(function, X, Y)
+
+
 def test_a_training_step_computes_forward_once():
     def fun(x):
         return jnp.sum(jnp.exp(jnp.sin(x)))

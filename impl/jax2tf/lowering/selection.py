@@ -33,21 +33,27 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
 
 
 def _unrepeated(x: tf.Tensor) -> tf.Tensor:
-    """The scalar constant that a graph repeats, because SelectV2 does so by itself.
+    """The scalar that a graph repeats, because SelectV2 does so by itself.
 
     tf2onnx would not see that it is a constant.
     """
-    is_repeated = x.op.type == "BroadcastTo" and _is_scalar_constant(x.op.inputs[0])
+    is_repeated = x.op.type == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
     return x.op.inputs[0] if is_repeated else x
 
 
-def _is_scalar_constant(x: tf.Tensor) -> bool:
-    return x.shape.rank == 0 and x.op.type == "Const"
+# From here on a constant masks scores, and those are finite: a product serves as well.
+_MASK = 1e4
 
 
 def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
+    """Whether tf2onnx would multiply, and it may make a difference."""
     if sides[0].dtype not in (tf.float32, tf.float64) or condition.op.type == "IsNan":
         return False
+    scalars = [x for x in sides if x.shape.rank == 0]
+    # An argument of a function that several callers share: more often than not a mask's constant.
+    if condition.shape.rank and any(x.op.type == "Placeholder" for x in scalars):
+        return False
     constants = [tf.get_static_value(x) for x in sides if x.op.type == "Const"]
-    all_finite = all(np.isfinite(value).all() for value in constants)
-    return all_finite and len(constants) < len(sides)
+    # Of infinities and NaNs too: there it chooses by itself.
+    all_small = all((np.abs(value) < _MASK).all() for value in constants)
+    return all_small and len(constants) < len(sides)
