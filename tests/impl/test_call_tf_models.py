@@ -121,13 +121,16 @@ class TestCallOfConverted:
             jax.tree.map(lambda a, e: assert_allclose(a, e, rtol=1e-4, atol=1e-4), actual, expected)
         assert_allclose(stage(jax.vmap(back))(x[None])[0], f(x), rtol=1e-4, atol=1e-5)
 
-    def test_custom_gradients_survive_a_saved_model(self, stage, tmp_path):
+    @pytest.mark.parametrize(
+        "options", [{}, {"enable_xla": False}, {"native_serialization": True}], ids=str
+    )
+    def test_custom_gradients_survive_a_saved_model(self, stage, options, tmp_path):
         module = tf.Module()
         module.f = tf.function(
-            convert(_square), autograph=False, input_signature=[tf.TensorSpec([])]
+            convert(_square, **options), autograph=False, input_signature=[tf.TensorSpec([])]
         )
-        options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
-        tf.saved_model.save(module, tmp_path, options=options)
+        saving = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+        tf.saved_model.save(module, tmp_path, options=saving)
         f = call_tf(tf.saved_model.load(tmp_path).f)
         assert float(stage(f)(2.0)) == 4.0
         assert float(stage(jax.grad(f))(2.0)) == 6.0

@@ -27,21 +27,27 @@ OF_TENSORFLOW = [
 ]
 
 
+LOWERINGS = {"xla": {}, "no_xla": {"enable_xla": False}, "native": {"native_serialization": True}}
+each_lowering = pytest.mark.parametrize("options", LOWERINGS.values(), ids=LOWERINGS)
+
+
+@each_lowering
 @pytest.mark.parametrize("harness", SAMPLE, ids=lambda harness: harness.name)
-def test_call_of_converted(harness):
+def test_call_of_converted(harness, options):
     with jax.enable_x64(harness.x64):
         args = harness.make_args()
         expected = jax.tree.map(np.asarray, jax.jit(harness.fun)(*args))
-        actual = jax.jit(call_tf(convert(harness.fun)))(*args)
+        actual = jax.jit(call_tf(convert(harness.fun, **options)))(*args)
         assert compare(harness, args, expected, jax.tree.map(np.asarray, actual)).problem is None
 
 
+@each_lowering
 @pytest.mark.parametrize("harness", OF_TENSORFLOW, ids=lambda harness: harness.name)
-def test_converted_call(harness):
+def test_converted_call(harness, options):
     with jax.enable_x64(True):
         args = harness.make_args()
         expected = jax.tree.map(np.asarray, harness.fun(*map(tf.constant, args)))
-        converted = convert(call_tf(harness.fun))
+        converted = convert(call_tf(harness.fun), **options)
         for run in (converted, tf.function(converted, autograph=False)):
             actual = jax.tree.map(np.asarray, run(*map(tf.constant, args)))
             assert compare(harness, args, expected, actual).problem is None
