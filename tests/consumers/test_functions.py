@@ -1,0 +1,48 @@
+"""Functions that engines took for others, or did not take, in graphs of any batch."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from harnesses.engine import consumers
+from harnesses.engine.consumers.graph import graph_of
+from tests.running import assert_near
+
+FUNCTIONS = {
+    "top_k": lambda x: jax.lax.top_k(x, 3),
+    "argsort": lambda x: jnp.argsort(x, axis=-1),
+    "sort": lambda x: jnp.sort(x, axis=-1)[:, ::-1],
+    # What is not chosen is NaN, or infinite.
+    "entropy": lambda x: jnp.where(x > 0, x * jnp.log(x), 0.0),
+    "masked softmax": lambda x: jax.nn.softmax(jnp.where(x > 0, x, -jnp.inf)),
+    "variance": lambda x: x.var(axis=-1),
+    "softplus": jax.nn.softplus,
+    "elu": jax.nn.elu,
+    "remainder": lambda x: x % 0.3,
+    "one hot": lambda x: jax.nn.one_hot(jnp.argmax(x, axis=-1), 7),
+    "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
+}
+
+
+@pytest.mark.parametrize("engine", consumers.NEEDS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_with_any_batch(name, engine):
+    function = FUNCTIONS[name]
+    converted = jax2tf.convert(
+        function,
+        enable_xla=False,
+        polymorphic_shapes="b, ...",
+        polymorphic_checks=False,
+        with_gradient=False,
+    )
+    graph = graph_of(converted, [tf.TensorSpec([None, 7], tf.float32)])
+    model = consumers.engine(engine).convert(graph)
+    for batch in (1, 3):
+        x = np.random.default_rng(batch).normal(size=(batch, 7)).astype(np.float32)
+        result = jax.tree.unflatten(graph.tree, model([x]))
+        assert_near(result, jax.jit(function)(x), ulps=64)
