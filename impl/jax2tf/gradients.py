@@ -341,9 +341,10 @@ class _Vjp:
 
     def _vjp(self, args: list[jax.Array]) -> tuple[list[jax.Array], Callable[..., Any]]:
         def of_inexact(*inexact: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
+            operands = list(args)
             for i, value in zip(self.inputs, inexact, strict=True):
-                args[i] = value
-            results = self._function(*args)
+                operands[i] = value
+            results = self._function(*operands)
             return [results[i] for i in self.outputs], results
 
         _, pullback, results = jax.vjp(of_inexact, *(args[i] for i in self.inputs), has_aux=True)

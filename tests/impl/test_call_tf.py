@@ -144,6 +144,14 @@ class TestCallables:
             jax.jit(lambda x: g(g(x)) + g(x[:1]))(jnp.ones(2))
         assert sorted(map(tuple, traces)) == [(1,), (2,)]
 
+    def test_one_function_of_the_module_a_signature(self):
+        def wave(x):
+            return tf.sin(x)
+
+        g = call_tf(wave)
+        text = jax.jit(lambda x: g(g(x)) + g(x[:1])).lower(jnp.ones(2)).as_text()
+        assert text.count("func.func private @call_tf_wave") == 2
+
     def test_jax_compiles_the_ops_with_their_names(self):
         def layer(x):
             with tf.name_scope("block"):

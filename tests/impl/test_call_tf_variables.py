@@ -337,3 +337,10 @@ def test_caches_of_jit_do_not_hide_variables():
     f = convert(lambda x: g(x) + g(x))
     assert [float(d) for d in gradients(f, [v])(tf.constant(2.0))] == [6.0, 4.0]
     assert float(g(2.0)) == 6.0
+
+
+def test_no_value_stays_behind():
+    v = tf.Variable(3.0)
+    f = convert(lambda x: jax.jit(call_tf(lambda x: x * v))(x))
+    with jax.checking_leaks():
+        assert float(gradients(f, [v])(tf.constant(2.0))[1]) == 2.0

@@ -33,6 +33,10 @@ class Passed:
     def missing(self) -> list[tf.Variable]:
         return list(self._missing.values())
 
+    def forget_values(self) -> None:
+        """Lets go of the values: JAX keeps this object as the key of what it traced."""
+        self._values.clear()
+
     def to(self, function: Root, operands: list[Any]) -> tuple[Function, list[Any]]:
         """The function and its operands, with those of its variables that are passed."""
         variables = function.signature([jax.typeof(x) for x in operands]).variables
@@ -63,5 +67,8 @@ def current() -> Passed | None:
 def passing(variables: Sequence[tf.Variable], values: Sequence[Any]) -> Iterator[Passed]:
     """A context in which call_tf passes these variables by their values."""
     passed = Passed(variables, values)
-    with _current(passed):
-        yield passed
+    try:
+        with _current(passed):
+            yield passed
+    finally:
+        passed.forget_values()
