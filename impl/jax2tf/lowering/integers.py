@@ -77,7 +77,8 @@ def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """
     if x.dtype == tf.float32:
         size = raw.FloorMod(x=tf.abs(x), y=tf.abs(y))
-        return tf.where(1 / x < 0, -size, size)
+        # The reciprocal tells -0; that of a large number may be flushed to zero.
+        return tf.where((x < 0) | (1 / x < 0), -size, size)
     if x.dtype != tf.int32:
         return _remainder(x, y)
     # By zero too: x - (-1) * 0.
