@@ -25,14 +25,30 @@ FUNCTIONS = {
     "elu": jax.nn.elu,
     "remainder": lambda x: x % 0.3,
     "one hot": lambda x: jax.nn.one_hot(jnp.argmax(x, axis=-1), 7),
+    # What is out of bounds is dropped.
+    "dropped": lambda x: x.at[:, jnp.array([1, 9, 4, 7])].set(5.0),
     "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
+}
+# TensorFlow.js has no TensorScatterAdd.
+ADDING = {
+    "bincount": lambda x: jnp.bincount(jnp.argsort(x[0]), length=4),
+    "added": lambda x: x.at[jnp.arange(2), jnp.array([3, 9])].add(5.0),
 }
 
 
 @pytest.mark.parametrize("engine", consumers.NEEDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_with_any_batch(name, engine):
-    function = FUNCTIONS[name]
+    a_function_has_any_batch(FUNCTIONS[name], engine)
+
+
+@pytest.mark.parametrize("engine", [e for e in consumers.NEEDS if e != "tfjs"])
+@pytest.mark.parametrize("name", ADDING)
+def test_sums_with_any_batch(name, engine):
+    a_function_has_any_batch(ADDING[name], engine)
+
+
+def a_function_has_any_batch(function, engine):
     converted = jax2tf.convert(
         function,
         enable_xla=False,

@@ -72,7 +72,7 @@ def _scatter(
     if name in _EXTREMES:
         operand, updates = (_as_ordered(x, name) for x in (operand, updates))
     combiner: Any = _combiner(name, operand.dtype, update_jaxpr, update_consts)
-    kernel = _kernel(name, operand.dtype, combiner)
+    kernel = _kernel(ctx, name, operand.dtype, combiner, clips)
     args = wide(operand), starts, wide(updates), windows
     # XLA's scatter loses updates when index vectors are empty.
     use_xla = ctx.enable_xla and windows.indexed and not (kernel and _writes_directly(windows))
@@ -101,23 +101,73 @@ def _named_combiner(name: str, dtype: tf.DType) -> jex_core.ClosedJaxpr:
         return jax.make_jaxpr(_COMBINERS[name])(scalar, scalar)
 
 
-def _kernel(name: str, dtype: tf.DType, combiner: jex_core.ClosedJaxpr | None) -> Write | None:
+def _kernel(
+    ctx: Context,
+    name: str,
+    dtype: tf.DType,
+    combiner: jex_core.ClosedJaxpr | None,
+    in_bounds: bool,
+) -> Write | None:
     """The TensorFlow op that writes all updates at once, if one does what JAX does."""
     if combiner is None:
-        return _ignoring(tf.raw_ops.TensorScatterUpdate)
+        return _dropping(ctx, tf.raw_ops.TensorScatterUpdate, in_bounds=in_bounds)
     if dtype in FLOAT8_CARRIER:
         # In a wider dtype, sums would be rounded once instead of at each step.
         return None
-    if name in _EXTREMES and dtype.is_complex:
+    if name not in _KERNELS or (name in _EXTREMES and dtype.is_complex):
         return None
-    return _ignoring(_KERNELS[name]) if name in _KERNELS else None
+    neutral = _current if name in _EXTREMES else _zero
+    return _dropping(ctx, _KERNELS[name], neutral, in_bounds=in_bounds)
 
 
-def _ignoring(op: Callable[..., tf.Tensor]) -> Write:
+def _dropping(
+    ctx: Context,
+    op: Callable[..., tf.Tensor],
+    neutral: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None = None,
+    *,
+    in_bounds: bool = False,
+) -> Write:
+    """The op, which writes nothing where an index is out of bounds.
+
+    TensorFlow's kernels are told so. Other readers of its graphs know no such policy: without XLA
+    ops all indices are in bounds, and what is to be dropped writes what changes nothing, or into a
+    row after the last one.
+
+    Args:
+      neutral: of an array and indices, the updates that change nothing, however many.
+      in_bounds: whether nothing is out of bounds anyway.
+    """
+
     def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
         return op(tensor=x, indices=indices, updates=updates, bad_indices_policy="IGNORE")
 
-    return write
+    def write_inside(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        depth = indices.shape[-1]
+        bounds = tf.cast(tf.shape(x)[:depth], indices.dtype)
+        near = tf.maximum(tf.minimum(indices, bounds - 1), 0)
+        inside = tf.reduce_all(tf.equal(near, indices), -1, keepdims=True)
+        one = indices.shape[:-1].num_elements() == 1
+        if neutral or one:
+            nothing = (neutral or _current)(x, near)
+            window = [1] * (updates.shape.rank - indices.shape.rank + 1)
+            mask = tf.reshape(inside, tf.concat([tf.shape(inside)[:-1], window], 0))
+            return write(x, near, tf.where(mask, updates, nothing))
+        beyond = tf.concat([bounds[:1], tf.zeros_like(bounds[1:])], 0)
+        longer = tf.concat([x, x[:1]], 0)
+        written = write(longer, tf.where(inside, near, beyond), updates)
+        return tf.slice(written, [0] * x.shape.rank, tf.shape(x))
+
+    return write if ctx.enable_xla or in_bounds else write_inside
+
+
+def _zero(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    # Of zeros the negative one: the positive one would be the sum of itself and -0.
+    del indices
+    return tf.constant(-0.0 if x.dtype.is_floating else 0, x.dtype)
+
+
+def _current(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    return tf.gather_nd(x, indices)
 
 
 def _as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
@@ -159,7 +209,7 @@ def _fold(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
         bounds = tf.cast(tf.shape(x)[:depth], indices.dtype)
         near = tf.maximum(tf.minimum(indices, bounds - 1), 0)
         inside = tf.reduce_all(tf.equal(near, indices), -1)
-        replace = _ignoring(tf.raw_ops.TensorScatterUpdate)
+        replace = _dropping(ctx, tf.raw_ops.TensorScatterUpdate)
 
         def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
             combined = _elementwise(ctx, combiner, tf.gather_nd(x, near), updates)
