@@ -9,6 +9,14 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.running import MODES
+
+
+@pytest.fixture(params=MODES)
+def mode(request) -> Callable[..., Callable[..., object]]:
+    """How TensorFlow runs what convert made."""
+    return MODES[request.param]
+
 
 @pytest.fixture
 def without_jax() -> Callable[..., list[str]]:

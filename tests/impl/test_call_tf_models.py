@@ -16,15 +16,6 @@ def stage(request):
     return jax.jit if request.param == "jit" else lambda f: f
 
 
-@pytest.fixture(params=["eager", "graph", "compiled"])
-def mode(request):
-    """How TensorFlow runs what convert made."""
-    if request.param == "eager":
-        return lambda f: f
-    compiled = request.param == "compiled"
-    return lambda f: tf.function(f, autograph=False, jit_compile=compiled)
-
-
 @pytest.fixture(scope="module")
 def model():
     tf.keras.utils.set_random_seed(0)

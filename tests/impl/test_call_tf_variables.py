@@ -13,15 +13,6 @@ from jax2tf.errors import NotDifferentiableError
 X = tf.constant([[0.5, -1.5, 1.0], [2.0, 0.25, -0.75]])
 
 
-@pytest.fixture(params=["eager", "graph", "compiled"])
-def mode(request):
-    """How TensorFlow runs what convert made."""
-    if request.param == "eager":
-        return lambda f: f
-    compiled = request.param == "compiled"
-    return lambda f: tf.function(f, autograph=False, jit_compile=compiled)
-
-
 def gradients(f, sources):
     """The gradients of the sum of `f`, by a tape around its call."""
 
