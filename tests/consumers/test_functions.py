@@ -27,6 +27,12 @@ FUNCTIONS = {
     "one hot": lambda x: jax.nn.one_hot(jnp.argmax(x, axis=-1), 7),
     # What is out of bounds is dropped.
     "dropped": lambda x: x.at[:, jnp.array([1, 9, 4, 7])].set(5.0),
+    # The last place is 6: LiteRT took what keeps an index in bounds for Relu6.
+    "taken": lambda x: jnp.take(x, jnp.argsort(x[0]) * 3 - 4, axis=1),
+    "slice": lambda x: jax.lax.dynamic_slice_in_dim(x, jnp.argmax(x[0]) + 3, 1, axis=1),
+    "updated slice": lambda x: jax.lax.dynamic_update_slice_in_dim(
+        x, x[:, :1] + 1, jnp.argmax(x[0]) + 3, axis=1
+    ),
     "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
 }
 # TensorFlow.js has no TensorScatterAdd.

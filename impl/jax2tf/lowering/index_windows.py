@@ -168,7 +168,14 @@ def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
     if not windows.indexed:
         return indices
     limits = [windows.shape[d] - windows.sizes[d] for d in windows.indexed]
-    return tf.maximum(tf.minimum(indices, tf.cast(ctx.shape(limits), indices.dtype)), 0)
+    return clipped(indices, tf.cast(ctx.shape(limits), indices.dtype))
+
+
+def clipped(indices: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
+    """Each index, or the one of 0 and `last`, which is not negative, that is nearest to it."""
+    # The minimum is taken last: LiteRT makes Relu6, which it has for floats alone, of a maximum of
+    # 0 and what is at most 6.
+    return tf.minimum(tf.maximum(indices, 0), last)
 
 
 def in_bounds(indices: tf.Tensor, clamped_indices: tf.Tensor) -> tf.Tensor:

@@ -63,7 +63,7 @@ def _dynamic_update_slice_without_xla(
         if sizes[d] == 0:
             return tf.identity(operand)
         if sizes[d] != 1:
-            result = tf.gather(result, tf.maximum(tf.minimum(offset, size - 1), 0), axis=d)
+            result = tf.gather(result, iw.clipped(offset, size - 1), axis=d)
             here = tf.logical_and(tf.greater_equal(offset, 0), tf.less(offset, size))
         else:
             here = tf.equal(offset, 0)
@@ -90,7 +90,7 @@ def _slice_begin(
 
 def _clamped_start(ctx: Context, start: tf.Tensor, dim: Any, size: Any) -> tf.Tensor:
     start = iw.as_index(start)
-    return tf.maximum(tf.minimum(start, tf.cast(ctx.dim(dim - size), start.dtype)), 0)
+    return iw.clipped(start, tf.cast(ctx.dim(dim - size), start.dtype))
 
 
 @register("gather")

@@ -144,10 +144,8 @@ def _dropping(
     def write_inside(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
         depth = indices.shape[-1]
         bounds = tf.cast(tf.shape(x)[:depth], indices.dtype)
-        # Not by a minimum of a maximum, which LiteRT takes for Relu6 where the bound is 6.
-        fits = tf.logical_and(indices >= 0, indices < bounds)
-        near = tf.where(fits, indices, 0)
-        inside = tf.reduce_all(fits, -1, keepdims=True)
+        near = iw.clipped(indices, bounds - 1)
+        inside = tf.reduce_all(tf.equal(near, indices), -1, keepdims=True)
         one = indices.shape[:-1].num_elements() == 1
         if neutral or one:
             nothing = (neutral or _current)(x, near)
@@ -209,7 +207,7 @@ def _fold(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
         indices = tf.reshape(indices, [-1, depth])
         updates = tf.reshape(updates, tf.concat([[-1], tf.shape(x)[depth:]], 0))
         bounds = tf.cast(tf.shape(x)[:depth], indices.dtype)
-        near = tf.maximum(tf.minimum(indices, bounds - 1), 0)
+        near = iw.clipped(indices, bounds - 1)
         inside = tf.reduce_all(tf.equal(near, indices), -1)
         replace = _dropping(ctx, tf.raw_ops.TensorScatterUpdate)
 
