@@ -16,8 +16,9 @@ failure.
     link = "https://..."
 
 Without `modes` it speaks of `eager`, `graph` and `compiled`; the modes of derivatives (all of them:
-`gradient`) and of batches have to be named. Further conditions: `harness` (a glob of names),
-`params` (a table, compared as text), `devices`, `lowerings`, `x64`, `jax` and `tensorflow` (version
-specifiers). `side = "jax"` says that JAX itself fails. A mismatch declares `ulps`, the largest
-error, or a `message`; `ulps = inf` needs a `note` that says why no number bounds it.
+`gradient`) and of batches have to be named. Further conditions: `harness` (a glob of names, or a
+list of them), `params` (a table, compared as text), `devices`, `lowerings`, `x64`, `jax` and
+`tensorflow` (version specifiers). `side = "jax"` says that JAX itself fails. A mismatch declares
+`ulps`, the largest error, or a `message`; `ulps = inf` needs a `note` that says why no number
+bounds it.
 """

@@ -163,8 +163,12 @@ def _check_limitation(
     def finding(kind: str, message: str) -> list[Finding]:
         return [Finding(kind, limitation.where, message)]
 
-    if not matched and database.is_complete and not database.has_harness(limitation):
+    if database.is_complete and not matched and not database.has_harness(limitation):
         return finding("unmatched", "no harness matches it; correct or delete it")
+    if database.is_complete and len(limitation.harness) > 1:
+        names = ", ".join(glob for glob in limitation.harness if not database.has(limitation, glob))
+        if names:
+            return finding("unmatched", f"no harness matches {names}; correct or delete that")
     passed = [row for row in matched if row["outcome"] == "pass"]
     if passed and len(passed) == len(matched):
         cells = f"all {len(passed)} cells that it matches pass, such as {cell_name(passed[0])}"
@@ -235,6 +239,10 @@ class _Database:
             for primitive in limitation.primitive
             for row in self._cells.get(primitive, ())
         )
+
+    def has(self, limitation: Limitation, glob: str) -> bool:
+        """Whether a harness of that name, which the limitation lists, matches."""
+        return self.has_harness(dataclasses.replace(limitation, harness=(glob,)))
 
     def _ran(self, row: Row) -> bool:
         return _key(row) in self._executed

@@ -50,7 +50,7 @@ class Limitation:
     primitive: tuple[str, ...]
     expect: str
     reason: str
-    harness: str | None = None
+    harness: tuple[str, ...] = ()  # globs of names
     params: Mapping[str, str] = field(default_factory=dict)
     dtypes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Limitation:
             and (not self.lowerings or row["lowering"] in self.lowerings)
             and self._matches_mode(row["mode"])
             and (self.x64 is None or row["x64"] == self.x64)
-            and (self.harness is None or fnmatch.fnmatchcase(row["harness"], self.harness))
+            and self._matches_harness(row["harness"])
             and self._matches_params(row)
             and self.holds_for(row)
         )
@@ -114,6 +114,9 @@ class Limitation:
             and (self.message is None or re.search(self.message, row["message"] or "") is not None)
             and (self.ulps is None or (row["ulps"] is not None and row["ulps"] <= self.ulps))
         )
+
+    def _matches_harness(self, name: str) -> bool:
+        return not self.harness or any(fnmatch.fnmatchcase(name, glob) for glob in self.harness)
 
     def _matches_mode(self, mode: str) -> bool:
         # What holds for a harness need not hold for its gradient, nor in another engine: that has
@@ -210,8 +213,9 @@ def _limitation(path: Path, number: int, entry: dict[str, Any]) -> Limitation:
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
     }
-    if isinstance(entry["primitive"], str):
-        fields["primitive"] = (entry["primitive"],)
+    for key in ("primitive", "harness"):
+        if isinstance(entry.get(key), str):
+            fields[key] = (entry[key],)
     fields["params"] = {key: str(value) for key, value in entry.get("params", {}).items()}
     return Limitation(where=f"{path.stem}#{number}", **fields)
 
@@ -292,7 +296,7 @@ def _of_type(kind: type | tuple[type, ...], name: str) -> Validator:
 
 KEYS: Mapping[str, Validator] = {
     "primitive": _texts,
-    "harness": _text,
+    "harness": _texts,
     "params": _of_type(dict, "a table"),
     "dtypes": _list_of(_dtype),
     "devices": _list_of(_one_of(DEVICES)),

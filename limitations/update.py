@@ -159,7 +159,7 @@ def _exactly(row: Row) -> Limitation:
         primitive=(row["primitive"],),
         expect=row["outcome"],
         reason="",
-        harness=row["harness"],
+        harness=(row["harness"],),
         params=dict(param.split("=", 1) for param in params),
         dtypes=(row["dtype"],),
         # Of JAX's own side there is one lowering and one mode, which entries do not name.
@@ -187,8 +187,8 @@ def _widened(entry: Limitation, alike: Sequence[Row], others: Sequence[Row]) -> 
     def without(**condition: Any) -> Limitation:
         return dataclasses.replace(entry, **condition)
 
-    case = (entry.harness or "").removesuffix(entry.dtypes[0]) + "*"
-    entry = widest([without(harness=None), without(harness=case)])
+    case = entry.harness[0].removesuffix(entry.dtypes[0]) + "*"
+    entry = widest([without(harness=()), without(harness=(case,))])
     entry = widest([without(jax=None)])
     for key in entry.params:
         fewer = {other: value for other, value in entry.params.items() if other != key}
@@ -200,8 +200,8 @@ def _widened(entry: Limitation, alike: Sequence[Row], others: Sequence[Row]) -> 
             if listed and value not in listed:
                 entry = _if_useful(widest([without(**{key: (*listed, value)})]), entry, alike)
     names = {row["harness"] for row in alike if entry.matches(row)}
-    if entry.harness is not None and len(names) == 1:
-        return without(harness=names.pop(), dtypes=())
+    if entry.harness and len(names) == 1:
+        return without(harness=tuple(names), dtypes=())
     return entry
 
 
@@ -258,7 +258,7 @@ def _table(limitation: Limitation) -> tomlkit.items.Table:
     table = tomlkit.table()
     for key in ledger.KEYS:
         value = getattr(limitation, key)
-        if key == "primitive" and len(value) == 1:
+        if key in ("primitive", "harness") and len(value) == 1:
             value = value[0]
         if key == "note" and limitation.ulps == math.inf:
             value = value or ""

@@ -105,10 +105,16 @@ def test_tolerance_looser_than_what_is_seen_calls_for(ulps, loose):
 
 def test_limitation_that_matches_no_harness():
     nothing = "elementwise#1: no harness matches it; correct or delete it"
-    for condition in ({"primitive": ("sine",)}, {"dtypes": ("int8",)}, {"harness": "sin_edge*"}):
+    for condition in ({"primitive": ("sine",)}, {"dtypes": ("int8",)}, {"harness": ("sin_edge*",)}):
         assert _check(_everything_passes_but(), _limitation(**condition)) == [
             f"unmatched: {nothing}"
         ]
+
+
+def test_name_that_a_limitation_lists_for_nothing():
+    listed = _limitation(harness=("sin_float32", "sin_edge*"))
+    text = "unmatched: elementwise#1: no harness matches sin_edge*; correct or delete that"
+    assert _check(_everything_passes_but(*all_modes(error, SIN)), listed) == [text]
 
 
 def test_other_devices_lowerings_and_versions_are_not_judged():

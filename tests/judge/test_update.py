@@ -48,8 +48,8 @@ def _conditions(limitation):
             {"dtypes": ("bfloat16", "float16"), "modes": ("eager",)},
         ),
         (lambda h, mode: "axis" in h.params, {"params": {"axis": "1"}}),
-        (lambda h, mode: "edge" in h.name, {"harness": "sin_edge_*"}),
-        (lambda h, mode: h.name == "sin_edge_float32", {"harness": "sin_edge_float32"}),
+        (lambda h, mode: "edge" in h.name, {"harness": ("sin_edge_*",)}),
+        (lambda h, mode: h.name == "sin_edge_float32", {"harness": ("sin_edge_float32",)}),
     ],
 )
 def test_smallest_conditions(fails, conditions):
@@ -173,7 +173,7 @@ def test_entries_that_hold_stay_and_others_give_their_reasons(tmp_path):
     assert [entry.dtypes for entry in entries[:3]] == [("bfloat16",), ("float64",), ("float16",)]
     assert entries[1].ulps == 10
     assert entries[2].link == "https://example.org"
-    assert entries[3].harness == "cos_float16"
+    assert entries[3].harness == ("cos_float16",)
     findings = check(rows, entries, DATABASE, uncovered={})
     assert [finding for finding in findings if finding.kind != "uncovered"] == []
 

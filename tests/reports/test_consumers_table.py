@@ -27,7 +27,7 @@ DATABASE = [
 
 def test_a_primitive_has_a_row_for_each_dtype_with_a_word_for_each_engine():
     ledger = [
-        limitation("sin", "litert", harness="sin_edge_*"),
+        limitation("sin", "litert", harness=("sin_edge_*",)),
         limitation("cos", "onnx", exception="ONNXError"),
         limitation("tan", side="jax"),
     ]
