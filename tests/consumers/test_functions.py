@@ -19,6 +19,7 @@ FUNCTIONS = {
     "sort": lambda x: jnp.sort(x, axis=-1)[:, ::-1],
     # What is not chosen is NaN, or infinite.
     "entropy": lambda x: jnp.where(x > 0, x * jnp.log(x), 0.0),
+    "masked": lambda x: jnp.where(x > 0, x, -jnp.inf),
     "masked softmax": lambda x: jax.nn.softmax(jnp.where(x > 0, x, -jnp.inf)),
     "variance": lambda x: x.var(axis=-1),
     "softplus": jax.nn.softplus,

@@ -24,6 +24,8 @@ def flatbuffer(graph: Graph) -> bytes:
     with saved(graph) as folder:
         converter = tf.lite.TFLiteConverter.from_saved_model(str(folder))
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
+        # It would write the largest finite number for an infinite constant.
+        converter.canonicalizing_inf_as_min_max_float = False
         return converter.convert()
 
 
