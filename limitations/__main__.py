@@ -49,7 +49,7 @@ def update_(options: argparse.Namespace) -> int:
     rows = [row for path in options.results for row in results.read(path)]
     limitations = load(options.ledger, options.direction)
     staying, new = update(rows, limitations, all_harnesses(direction=options.direction))
-    for path in write(options.ledger, staying, new):
+    for path in write(options.ledger, staying, new, options.direction):
         print(path)
     unreasoned = sum(not limitation.reason for limitation in new)
     print(f"{len(staying)} entries stay, {len(new)} are new; {unreasoned} need a reason")

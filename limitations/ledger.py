@@ -143,11 +143,16 @@ def load(
     """
     wanted = None if families is None else set(families)
     limitations: list[Limitation] = []
-    for path in sorted((folder or FOLDER).glob("*.toml")):
-        is_asked = (path.stem == CALL_TF) == (direction == CALL_TF) and path.stem != UNCOVERED
-        if is_asked and (wanted is None or path.stem in wanted):
+    for path in files(folder or FOLDER, direction):
+        if wanted is None or path.stem in wanted:
             limitations += load_file(path)
     return limitations
+
+
+def files(folder: Path, direction: str) -> list[Path]:
+    """The files of a direction's limitations."""
+    names = sorted(path for path in folder.glob("*.toml") if path.stem != UNCOVERED)
+    return [path for path in names if (path.stem == CALL_TF) == (direction == CALL_TF)]
 
 
 def file_of(row: Row) -> str:

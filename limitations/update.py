@@ -20,8 +20,9 @@ import tomlkit
 from packaging.version import Version
 
 from harnesses.engine.cells import JAX_SIDE
+from harnesses.engine.judge import INAPPLICABLE
 from harnesses.engine.results import PARAMS_SEPARATOR, Row
-from harnesses.harness import Harness
+from harnesses.harness import CONVERT, Harness
 from limitations import ledger
 from limitations.check import LedgerIndex, check
 from limitations.ledger import Limitation
@@ -42,7 +43,8 @@ def update(
     staying = _staying(rows, limitations, harnesses)
     replaced = [limitation for limitation in limitations if limitation.where not in staying]
     index = LedgerIndex(staying.values())
-    open_rows = [row for row in rows if row["outcome"] != "pass" and not index.matching(row)]
+    failing = [row for row in rows if row["outcome"] not in ("pass", INAPPLICABLE)]
+    open_rows = [row for row in failing if not index.matching(row)]
     new = [_inheriting(entry, rows, replaced) for entry in explain(open_rows, rows)]
     return list(staying.values()), _merged(new)
 
@@ -65,9 +67,14 @@ def explain(failing: Sequence[Row], rows: Sequence[Row]) -> Iterator[Limitation]
         remaining = [row for row in remaining if not entry.matches(row)]
 
 
-def write(folder: Path, staying: Sequence[Limitation], new: Sequence[Limitation]) -> list[Path]:
-    """Writes the files of the ledger anew; returns those that changed."""
-    families = {path.stem for path in folder.glob("*.toml")} - {ledger.UNCOVERED}
+def write(
+    folder: Path,
+    staying: Sequence[Limitation],
+    new: Sequence[Limitation],
+    direction: str = CONVERT,
+) -> list[Path]:
+    """Writes the files of a direction's ledger anew; returns those that changed."""
+    families = {path.stem for path in ledger.files(folder, direction)}
     families |= {limitation.family for limitation in new}
     changed = []
     for family in sorted(families):

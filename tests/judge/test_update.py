@@ -183,3 +183,17 @@ def test_update_of_a_proved_ledger_changes_nothing(tmp_path):
     entry = Limitation("elementwise#1", ("sin",), "error", "r", dtypes=("float16",))
     assert update(rows, [entry], DATABASE) == ([entry], [])
     assert write(tmp_path, [entry], []) == []
+
+
+def test_what_jax_does_not_transform_needs_no_entry():
+    rows = _rows(lambda h, mode: False)
+    rows += [{**error(h, "poly"), "outcome": "inapplicable", "phase": None} for h in DATABASE]
+    assert update(rows, [], DATABASE) == ([], [])
+
+
+def test_update_leaves_the_other_direction_alone(tmp_path):
+    path = tmp_path / "call_tf.toml"
+    path.write_text(_LEDGER)
+    assert write(tmp_path, [], []) == []
+    assert path.read_text() == _LEDGER
+    assert write(tmp_path, [], [], "call_tf") == [path]
