@@ -8,7 +8,6 @@ leave to the processor what does not fit.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -100,14 +99,15 @@ _INT4_RANGE = {tf.as_dtype("int4"): (-8, 7), tf.as_dtype("uint4"): (0, 15)}
 
 def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
     """`x` cut towards zero, the nearer of `low` and `high` outside of them, 0 for NaN."""
-    wide = tf.float32 if high < 2**24 and x.dtype != tf.float64 else tf.float64
+    wide = tf.float64 if x.dtype == tf.float64 else tf.float32
     x = _cast(x, wide)
     number = tf.raw_ops.SelectV2(condition=tf.raw_ops.Equal(x=x, y=x), t=x, e=scalar(0, wide))
-    # float64 has no 2**63 - 1: clip to what it has below, and put the highest integer above.
-    highest = math.nextafter(high, 0) if float(high) > high else float(high)
-    clipped = tf.raw_ops.ClipByValue(
-        t=number, clip_value_min=scalar(low, wide), clip_value_max=scalar(highest, wide)
-    )
+    # Floats have no 2**63 - 1: clip to what they have below, and put the highest integer above.
+    highest = wide.as_numpy_dtype(high)
+    if int(highest) > high:
+        highest = np.nextafter(highest, wide.as_numpy_dtype(0))
+    # Not by ClipByValue, which is one op more for engines to have.
+    clipped = tf.minimum(tf.maximum(number, scalar(low, wide)), scalar(highest, wide))
     result = _cast(clipped, dtype)
     if highest == high:
         return result

@@ -136,8 +136,9 @@ _COMPARISONS = {
 }
 
 _FUNCTIONS = {name: in_kernel_dtype(f) for name, f in {**_UNARY, **_BINARY}.items()}
-# For engines that have no such op, small_arguments.py computes these.
-WITH_XLA_ALONE = {name: _FUNCTIONS[name] for name in ("expm1", "log1p")}
+# For engines that have no such op, decomposed.py computes these.
+_DECOMPOSED = ("acos", "asin", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan")
+WITH_XLA_ALONE = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
 register_table({name: f for name, f in _FUNCTIONS.items() if name not in WITH_XLA_ALONE})
 register_table(WITH_XLA_ALONE, op_sets=(XLA,))
 register_table({name: in_kernel_dtype(f, ORDERED) for name, f in _COMPARISONS.items()})

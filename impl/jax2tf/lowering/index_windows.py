@@ -159,7 +159,9 @@ def as_index(indices: tf.Tensor) -> tf.Tensor:
     if indices.dtype == tf.uint64:
         return tf.cast(tf.minimum(indices, tf.constant(tf.int64.max, tf.uint64)), tf.int64)
     if indices.dtype == tf.uint32:
-        indices = tf.minimum(indices, tf.constant(tf.int32.max, tf.uint32))
+        # Engines that read graphs cast uint32, and have no minimum of it.
+        indices = tf.cast(indices, tf.int32)
+        return tf.where(indices < 0, tf.constant(tf.int32.max), indices)
     return tf.cast(indices, tf.int32)
 
 

@@ -2,16 +2,19 @@
 
     python -m harnesses.engine.consumers.tfjs SAVED_MODEL FOLDER
 
-As `tensorflowjs_converter --strip_debug_ops=True` does it, with two differences:
+As `tensorflowjs_converter --strip_debug_ops=True` does it, with three differences:
 
 - The package imports, for readers of other formats, libraries that pin other versions of TensorFlow
   and JAX. The reader of SavedModels needs none of them, so it is imported with nothing in their
   place, and the package is installed without its dependencies (pip's --no-deps).
 - The graph optimizer's pass "remap" is left out. It fuses a matrix product with the function that
   follows, and TensorFlow.js has the fused op for some of the functions alone: not for tanh.
+- A size of 0 is written into the shapes of model.json. The package writes them by protobuf's rules,
+  which leave out what is 0, and TensorFlow.js takes what is left out for NaN.
 """
 
 import functools
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,6 +44,21 @@ def write(saved_model: Path, folder: Path) -> None:
             # What a polymorphic shape assumes is asserted, which TensorFlow.js has no op for.
             strip_debug_ops=True,
         )
+    path = folder / "model.json"
+    model = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(with_sizes(model)), encoding="utf-8")
+
+
+def with_sizes(model: Any) -> Any:
+    """The contents of a model.json with `"size": "0"` for each dimension that says nothing."""
+    if isinstance(model, list):
+        return [with_sizes(member) for member in model]
+    if not isinstance(model, dict):
+        return model
+    return {
+        key: [{"size": "0"} | dim for dim in value] if key == "dim" else with_sizes(value)
+        for key, value in model.items()
+    }
 
 
 @functools.cache

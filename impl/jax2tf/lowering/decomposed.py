@@ -1,0 +1,98 @@
+"""Functions of float32 in ops that every reader of graphs has, for the op set without XLA.
+
+Angles and hyperbolic functions are what XLA's own expansion of them is (chlo in the StableHLO
+repository), so that they lose and overflow where JAX's do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from jax2tf.lowering.elementwise import WITH_XLA_ALONE
+from jax2tf.lowering.rules import NO_XLA, register_table
+
+# log(1 + x) = x - x**2 / 2 + x**3 * P(x) from sqrt(1/2) - 1 to sqrt(2) - 1 (Moshier, Cephes, logf).
+_LOG1P = (
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
+)
+_LOG1P_RANGE = (-0.29, 0.41)
+
+
+def _expm1(x: tf.Tensor) -> tf.Tensor:
+    # Nothing cancels, and nothing is chosen: infinities and NaNs come out as they should.
+    return tf.tanh(x / 2) * (tf.exp(x) + 1)
+
+
+def _log1p(x: tf.Tensor) -> tf.Tensor:
+    least, largest = _LOG1P_RANGE
+    # Finite, also where the other side is chosen: there are readers that choose by products.
+    near = tf.minimum(tf.maximum(x, least), largest)
+    polynomial = tf.constant(_LOG1P[0], x.dtype)
+    for coefficient in _LOG1P[1:]:
+        polynomial = polynomial * near + coefficient
+    near += tf.square(near) * (near * polynomial - 0.5)
+    is_near = tf.logical_and(x > least, x < largest)
+    return tf.where(is_near, near, tf.math.log(1 + x))
+
+
+def _tan(x: tf.Tensor) -> tf.Tensor:
+    return tf.sin(x) / tf.cos(x)
+
+
+def _atan(x: tf.Tensor) -> tf.Tensor:
+    # LiteRT's converter fails on a scalar beside an array.
+    return tf.atan2(x, tf.ones_like(x))
+
+
+def _asin(x: tf.Tensor) -> tf.Tensor:
+    return 2 * tf.atan2(x, 1 + tf.sqrt((1 - x) * (1 + x)))
+
+
+def _acos(x: tf.Tensor) -> tf.Tensor:
+    angle = 2 * tf.atan2(tf.sqrt((1 - x) * (1 + x)), 1 + x)
+    return tf.where(tf.equal(x, -1), tf.constant(math.pi, x.dtype), angle)
+
+
+def _cosh(x: tf.Tensor) -> tf.Tensor:
+    # Half of the largest result fits, twice of it does not.
+    return tf.exp(x - math.log(2)) + tf.exp(-x - math.log(2))
+
+
+def _sinh(x: tf.Tensor) -> tf.Tensor:
+    # (cosh x + 1) tanh(x / 2), in which nothing cancels.
+    return tf.tanh(x / 2) * (1 + _cosh(x))
+
+
+def _atanh(x: tf.Tensor) -> tf.Tensor:
+    return (_log1p(x) - _log1p(-x)) / 2
+
+
+_OF_FLOAT32 = {
+    "acos": _acos,
+    "asin": _asin,
+    "atan": _atan,
+    "atanh": _atanh,
+    "cosh": _cosh,
+    "expm1": _expm1,
+    "log1p": _log1p,
+    "sinh": _sinh,
+    "tan": _tan,
+}
+
+
+def _of_any_dtype(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
+    return lambda x: (_OF_FLOAT32 if x.dtype == tf.float32 else WITH_XLA_ALONE)[name](x)
+
+
+register_table({name: _of_any_dtype(name) for name in _OF_FLOAT32}, op_sets=(NO_XLA,))
