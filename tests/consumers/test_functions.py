@@ -34,6 +34,12 @@ FUNCTIONS = {
     "updated slice": lambda x: jax.lax.dynamic_update_slice_in_dim(
         x, x[:, :1] + 1, jnp.argmax(x[0]) + 3, axis=1
     ),
+    # The numbers of steps stand in the loop, and 0 outside of it.
+    "scan": lambda x: jax.lax.scan(lambda c, y: (c + y, c * 2 + y), jnp.zeros(()), x[0])[1],
+    "reverse scan": lambda x: jax.lax.scan(
+        lambda c, y: (c + y, c * 2 + y), jnp.zeros(()), x[0], reverse=True
+    )[1],
+    "loop": lambda x: jax.lax.fori_loop(0, 4, lambda i, y: y * 0.5 + x[:, i, None], x * 0),
     "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
 }
 # TensorFlow.js has no TensorScatterAdd.

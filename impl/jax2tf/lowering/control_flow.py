@@ -187,6 +187,8 @@ def _scan_loop(
 ) -> Tensors:
     n_carry = len(carry)
     size = ctx.dim(length)
+    # tf2onnx appends what a step writes, whatever the place.
+    turned = reverse and not ctx.enable_xla
     ys = [
         tf.TensorArray(
             dtypes.to_tf(aval.dtype),
@@ -199,13 +201,17 @@ def _scan_loop(
     def body(i: tf.Tensor, carry: Tensors, ys: list[tf.TensorArray]) -> tuple[Any, ...]:
         at = size - 1 - i if reverse else i
         results = step(*carry, *(tf.gather(x, at) for x in xs))
-        written = [y.write(at, value) for y, value in zip(ys, results[n_carry:], strict=True)]
+        place = i if turned else at
+        written = [y.write(place, value) for y, value in zip(ys, results[n_carry:], strict=True)]
         return i + 1, results[:n_carry], written
 
     _, carry, ys = tf.while_loop(
         lambda i, *_: i < size, body, (tf.constant(0), list(carry), ys), maximum_iterations=size
     )
-    return [*carry, *(y.stack() for y in ys)]
+    stacked = [y.stack() for y in ys]
+    if turned:
+        stacked = [tf.gather(y, size - 1 - tf.range(size)) for y in stacked]
+    return [*carry, *stacked]
 
 
 @register("custom_linear_solve", "linear_solve", takes_keys=True)

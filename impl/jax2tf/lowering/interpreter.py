@@ -8,6 +8,7 @@ costs the TensorFlow ops and little else.
 from __future__ import annotations
 
 import functools
+import re
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -186,7 +187,7 @@ class Lowering:
         graph: Any = self._root_graph if in_root else tf.compat.v1.get_default_graph()
         pool = self._graph_constants.setdefault(graph, {})
         if key not in pool:
-            with graph.as_default(), tf.name_scope(scope):
+            with graph.as_default(), tf.name_scope(_scope_in(graph, scope)):
                 pool[key] = make()
         return pool[key]
 
@@ -281,6 +282,17 @@ def _count_equations(jaxpr: jex_core.Jaxpr, enough: int) -> int:
         if count >= enough:
             break
     return count
+
+
+def _scope_in(graph: Any, scope: str) -> str:
+    """The name of a scope; in a graph inside another, one that the other has not.
+
+    tf2onnx takes a constant of a loop's body for one outside of it that has the same name.
+    """
+    outer = getattr(graph, "outer_graph", None)
+    if outer is None or not outer.building_function:
+        return scope
+    return f"{re.sub(r'[^A-Za-z0-9_.]', '_', graph.name)}/{scope}"
 
 
 @functools.cache
