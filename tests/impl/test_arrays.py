@@ -8,6 +8,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
+from tests.running import MODES
 
 
 def _ops(fun, *args, enable_xla=True, constants=False):
@@ -116,6 +117,17 @@ def test_a_graph_holds_each_shape_once():
 def test_a_short_iota_is_a_constant_and_a_long_one_is_not():
     assert _ops(lambda: lax.broadcasted_iota(np.int32, (4, 4), 1), constants=True) == ["Const"]
     assert "Range" in _ops(lambda: lax.iota(np.int32, 5000))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("shape", [(1, 0, 1), (0, 1, 1), (1, 1, 0)])
+def test_an_iota_has_the_axes_of_length_1_too(shape, mode):
+    def counted(x):
+        sizes = tuple(n or x.shape[0] for n in shape)
+        return lax.broadcasted_iota(np.int32, sizes, shape.index(0))
+
+    converted = MODES[mode](jax2tf.convert(counted, polymorphic_shapes="b"))
+    np.testing.assert_array_equal(converted(tf.zeros(3)), counted(np.zeros(3)), strict=True)
 
 
 SYMBOLIC_PADS = {

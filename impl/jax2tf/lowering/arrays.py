@@ -220,6 +220,7 @@ def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.
 @register("iota")
 def _iota(ctx: Context, *, dtype: Any, shape: Sequence[Any], dimension: int) -> tf.Tensor:
     along = [size if axis == dimension else 1 for axis, size in enumerate(shape)]
+    is_whole = along == list(shape)
     if _is_static(shape) and np.prod(shape) <= _IOTA_AS_CONSTANT:
         return cast(tf.constant(np.broadcast_to(_counting(along), shape)), dtypes.to_tf(dtype))
     size = shape[dimension]
@@ -227,15 +228,11 @@ def _iota(ctx: Context, *, dtype: Any, shape: Sequence[Any], dimension: int) -> 
         x = tf.constant(_counting(along))
     else:
         x = tf.range(ctx.dim(size))
-        x = (
-            tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(along))
-            if len(shape) > dimension + 1
-            else x
-        )
+        # Broadcasting adds the axes before its own.
+        if len(shape) > dimension + 1 or (is_whole and dimension):
+            x = tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(along))
     x = cast(x, dtypes.to_tf(dtype))
-    if along == list(shape):
-        return x
-    return _broadcast_to(ctx, x, shape)
+    return x if is_whole else _broadcast_to(ctx, x, shape)
 
 
 def _counting(shape: Sequence[int]) -> np.ndarray:
