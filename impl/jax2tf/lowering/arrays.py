@@ -39,6 +39,9 @@ _PAD_MAX_RANK = 6
 def _reshape(
     ctx: Context, x: tf.Tensor, *, new_sizes: Sequence[Any], dimensions: Sequence[int] | None
 ) -> tf.Tensor:
+    if 0 in new_sizes and not ctx.enable_xla:
+        # ONNX takes a size of 0 for the operand's.
+        return tf.zeros(ctx.shape(new_sizes), x.dtype)
     if dimensions is not None:
         x = _permuted(ctx, x, dimensions)
     return tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(new_sizes))
