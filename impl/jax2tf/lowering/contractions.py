@@ -305,6 +305,8 @@ def _contract(
     left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
     if not left.contracting:
         return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
+    if not (ctx.enable_xla or left.free or right.free) and lhs.dtype.size >= 4:
+        return _inner_product(lhs, rhs, left, right)
     # A right side without batch dimensions broadcasts over the free dimensions of the left one.
     merge_left = bool(left.batch or left.contracting_first or not left.free)
     out = tf.matmul(
@@ -333,6 +335,18 @@ def _as_matrices(
     columns = [math.prod(contracting)]
     matrix = columns + free if side.contracting_first else free + columns
     return tf.reshape(x, ctx.shape(batch + matrix))
+
+
+def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
+    """dot_general of what has nothing but contracting and batch dimensions.
+
+    There are engines that have no product of vectors, or none of integers, as one of matrices.
+    """
+    if left.permutation is not None:
+        lhs = tf.transpose(lhs, left.permutation)
+    if right.permutation is not None:
+        rhs = tf.transpose(rhs, right.permutation)
+    return tf.reduce_sum(lhs * rhs, range(len(left.batch), lhs.shape.rank))
 
 
 def _outer_product(

@@ -31,12 +31,12 @@ def widened(function: Reducer, x: tf.Tensor) -> tf.Tensor:
 
 @register("reduce_sum")
 def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return widened(lambda x: tf.reduce_sum(x, axes), x)
+    return widened(lambda x: tf.reduce_sum(x, axes), x) if axes else x
 
 
 @register("reduce_prod")
 def _reduce_prod(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return widened(lambda x: tf.reduce_prod(x, axes), x)
+    return widened(lambda x: tf.reduce_prod(x, axes), x) if axes else x
 
 
 @register("reduce_max")
