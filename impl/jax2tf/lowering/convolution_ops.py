@@ -61,7 +61,6 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
     if conv.rank == 1:
         out = conv2d(ctx, lhs[:, None], rhs[None], _with_leading_dimension(conv))
         return tf.squeeze(out, [1])
-    lhs, padding = _settled_padding(ctx, lhs, conv, explicit=True)
     depthwise = (
         conv.feature_groups == conv.lhs_shape[-1]
         and conv.feature_groups != 1
@@ -69,6 +68,9 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
         and all_ones(conv.rhs_dilation)
         and lhs.dtype in FLOATS
     )
+    # OpenVINO reads no numbers of padding of the depthwise op.
+    explicit = ctx.enable_xla or not depthwise
+    lhs, padding = _settled_padding(ctx, lhs, conv, explicit=explicit)
     if not depthwise:
         return tf.nn.conv2d(lhs, rhs, conv.strides, padding, dilations=conv.rhs_dilation)
     height, width, _, features = conv.rhs_shape
