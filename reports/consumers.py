@@ -36,6 +36,8 @@ FAMILIES = (
 )
 DTYPES = ("float32", "int32")
 SAMPLE = 250
+# Of these, every harness of the families was run, not the sample alone.
+WHOLE = ("litert", "onnx", "openvino", "tfjs")
 # The environments of tox, and the engines that each has.
 ENVIRONMENTS = {
     "consumers": tuple(mode for mode in CONSUMER_MODES if mode != "tfjs"),
@@ -100,9 +102,10 @@ def consumer_files(
     # The table is the same whatever versions it is made on: what some lack counts for all.
     everywhere = [dataclasses.replace(entry, jax=None, tensorflow=None) for entry in limitations]
     index = LedgerIndex(everywhere)
-    asked = [h for h in harnesses if h.family in FAMILIES and h.dtype.name in DTYPES]
-    asked = [h for h in sampled(asked, SAMPLE) if not _jax_lacks(h, index)]
+    there_are = [h for h in harnesses if h.family in FAMILIES and h.dtype.name in DTYPES]
+    asked = [h for h in sampled(there_are, SAMPLE) if not _jax_lacks(h, index)]
     passing = {mode: _passing(mode, asked, index) for mode in CONSUMER_MODES}
+    whole = [h for h in there_are if not _jax_lacks(h, index)]
     families = _grouped(asked, lambda harness: harness.family)
     shares = [(f, _shares(families[f], passing)) for f in FAMILIES if f in families]
     text = rendering.render(
@@ -111,11 +114,16 @@ def consumer_files(
         dtypes=DTYPES,
         harnesses=len(asked),
         shares=[*shares, ("all", _shares(asked, passing))],
+        whole=dict(zip(WHOLE, _shares(whole, _by_mode(whole, index)), strict=True)),
         rows=_rows(asked, passing),
         limitations=_by_engine(filter(is_of_engines, limitations)),
         commands={name: command(name) for name in ENVIRONMENTS},
     )
     return {TABLE: text}
+
+
+def _by_mode(harnesses: Sequence[Harness], index: LedgerIndex) -> Mapping[str, Mapping[str, bool]]:
+    return {mode: _passing(mode, harnesses, index) for mode in WHOLE}
 
 
 def _passing(mode: str, harnesses: Sequence[Harness], index: LedgerIndex) -> Mapping[str, bool]:

@@ -34,7 +34,11 @@ def signature(program: Program) -> list[tf.TensorSpec]:
 def a_program_gives_what_jax_gives(program: Program, sizes: dict[str, int], mode: str) -> None:
     forget_programs()
     args = program.arguments(sizes)
-    expected = jax.jit(program)(*args)
+    try:
+        expected = jax.jit(program)(*args)
+    except ZeroDivisionError:
+        # jnp.reshape of a -1 beside a size that turns out to be 0.
+        hypothesis.reject()
     # TensorFlow keeps each graph that has a custom gradient.
     converted = jax2tf.convert(program, polymorphic_shapes=program.specs, with_gradient=False)
     actual = in_mode(mode, converted, program)(*map(tf.constant, args))

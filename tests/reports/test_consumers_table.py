@@ -7,7 +7,7 @@ import pytest
 
 from harnesses.engine.cells import CONSUMER_MODES
 from limitations.ledger import Limitation
-from reports.consumers import ENVIRONMENTS, TABLE, command, consumer_files, is_of_engines
+from reports.consumers import ENVIRONMENTS, SAMPLE, TABLE, command, consumer_files, is_of_engines
 from tests.judge.rows import harness
 
 
@@ -39,7 +39,17 @@ def test_a_primitive_has_a_row_for_each_dtype_with_a_word_for_each_engine():
     all_of_them, some = "3 of 3 (100.0%)", "2 of 3 (66.7%)"
     shares = (all_of_them, some, some, all_of_them, all_of_them)
     assert f"| all | {' | '.join(shares)} |" in text
+    assert f"- tfjs: {all_of_them}\n" in text
+    assert f"- litert: {some}\n- onnx: {some}\n" in text
     assert "| cos | all | all | ONNXError | because |" in text
+
+
+def test_the_shares_of_all_harnesses_are_not_those_of_the_sample():
+    many = [harness("sin", "float32", f"case{number}") for number in range(SAMPLE + 50)]
+    text = consumer_files(many, [limitation("sin", "onnx")])[TABLE]
+    assert f"| all | {SAMPLE} of {SAMPLE}" in text
+    assert f"- litert: {SAMPLE + 50} of {SAMPLE + 50} (100.0%)" in text
+    assert f"- onnx: 0 of {SAMPLE + 50} (0.0%)" in text
 
 
 def test_what_speaks_of_engines_alone():
