@@ -11,6 +11,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
+from tests.running import MODES
 
 OPERAND = np.arange(20, dtype=np.float32).reshape(5, 4)
 INDICES = np.array([1, 3, 7], np.int32)
@@ -141,3 +142,25 @@ def test_many_updates_of_one_element_are_combined_in_order(enable_xla):
     args = np.full(3, 2.0, np.float32), np.array([1, 1, 1, 5, -9], np.int32)
     converted = jax2tf.convert(powers, enable_xla=enable_xla)
     np.testing.assert_array_equal(converted(*args), [2, 256, 2])
+
+
+INTO_NOTHING = {
+    "set": lambda x: x[1:].at[jnp.arange(3)].set(7, mode="drop"),
+    "max": lambda x: x[1:].at[jnp.array([0, 0])].max(3),
+    "multiply": lambda x: x[1:].at[jnp.array([0, 0])].multiply(3),
+    "rows": lambda x: jnp.zeros((2, x.shape[0] - 1), x.dtype).at[0].add(x[1:]),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("name", INTO_NOTHING)
+def test_an_operand_may_turn_out_empty(name, enable_xla, mode):
+    fun = INTO_NOTHING[name]
+    converted = jax2tf.convert(fun, polymorphic_shapes="b", enable_xla=enable_xla)
+    function = MODES[mode](converted)
+    if mode != "eager":
+        function = function.get_concrete_function(tf.TensorSpec([None], tf.int32))
+    for size in (1, 3):
+        x = np.arange(size, dtype=np.int32)
+        np.testing.assert_array_equal(function(tf.constant(x)), jax.jit(fun)(x), strict=True)

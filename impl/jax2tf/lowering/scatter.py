@@ -300,10 +300,19 @@ def _write(
     if not labels:
         # TensorFlow's kernels want at least one batch dimension.
         indices, updates = tf.expand_dims(indices, 0), tf.expand_dims(updates, 0)
+    if _may_be_empty(windows.shape):
+        # TensorFlow's kernels refuse to drop what is written to an array without elements.
+        count = tf.where(tf.size(rows) > 0, tf.shape(indices)[0], 0)
+        indices, updates = indices[:count], updates[:count]
     rows = write(rows, indices, updates)
     if not dims:
         return tf.squeeze(rows, 0)
     return iw.transposed(rows, np.argsort([*dims, *rest]).tolist())
+
+
+def _may_be_empty(shape: Sequence[Any]) -> bool:
+    """Whether the shape has a size that is known when it runs, and may be 0 then."""
+    return any(not isinstance(size, int) and jax.core.max_dim(size, 1) != size for size in shape)
 
 
 def _xla_scatter(
