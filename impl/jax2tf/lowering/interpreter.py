@@ -292,7 +292,7 @@ def _scope_in(graph: Any, scope: str) -> str:
     outer = getattr(graph, "outer_graph", None)
     if outer is None or not outer.building_function:
         return scope
-    return f"{re.sub(r'[^A-Za-z0-9_.]', '_', graph.name)}/{scope}"
+    return f"{scope}{re.sub(r'[^A-Za-z0-9_.]', '_', graph.name)}/"
 
 
 @functools.cache
