@@ -103,9 +103,11 @@ def consumer_files(
     everywhere = [dataclasses.replace(entry, jax=None, tensorflow=None) for entry in limitations]
     index = LedgerIndex(everywhere)
     there_are = [h for h in harnesses if h.family in FAMILIES and h.dtype.name in DTYPES]
-    asked = [h for h in sampled(there_are, SAMPLE) if not _jax_lacks(h, index)]
-    passing = {mode: _passing(mode, asked, index) for mode in CONSUMER_MODES}
     whole = [h for h in there_are if not _jax_lacks(h, index)]
+    sample = {h.name for h in sampled(there_are, SAMPLE)}
+    asked = [h for h in whole if h.name in sample]
+    passing = {mode: _passing(mode, whole, index) for mode in CONSUMER_MODES}
+    of_whole = {mode: passing[mode] for mode in WHOLE}
     families = _grouped(asked, lambda harness: harness.family)
     shares = [(f, _shares(families[f], passing)) for f in FAMILIES if f in families]
     text = rendering.render(
@@ -114,16 +116,12 @@ def consumer_files(
         dtypes=DTYPES,
         harnesses=len(asked),
         shares=[*shares, ("all", _shares(asked, passing))],
-        whole=dict(zip(WHOLE, _shares(whole, _by_mode(whole, index)), strict=True)),
+        whole=dict(zip(WHOLE, _shares(whole, of_whole), strict=True)),
         rows=_rows(asked, passing),
         limitations=_by_engine(filter(is_of_engines, limitations)),
         commands={name: command(name) for name in ENVIRONMENTS},
     )
     return {TABLE: text}
-
-
-def _by_mode(harnesses: Sequence[Harness], index: LedgerIndex) -> Mapping[str, Mapping[str, bool]]:
-    return {mode: _passing(mode, harnesses, index) for mode in WHOLE}
 
 
 def _passing(mode: str, harnesses: Sequence[Harness], index: LedgerIndex) -> Mapping[str, bool]:

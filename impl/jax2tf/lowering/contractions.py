@@ -325,8 +325,7 @@ def _as_matrices(
     ctx: Context, x: tf.Tensor, shape: Sequence[Any], side: _Side, *, merge_free: bool
 ) -> tf.Tensor:
     """An operand as a batch of matrices; unmerged free dimensions count as batch dimensions."""
-    if side.permutation is not None:
-        x = tf.transpose(x, side.permutation)
+    x = side.arranged(x)
     batch, free, contracting = side.split(shape)
     if len(contracting) == 1 and (len(free) == 1 or not merge_free):
         return x
@@ -342,11 +341,8 @@ def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) ->
 
     There are engines that have no product of vectors, or none of integers, as one of matrices.
     """
-    if left.permutation is not None:
-        lhs = tf.transpose(lhs, left.permutation)
-    if right.permutation is not None:
-        rhs = tf.transpose(rhs, right.permutation)
-    return tf.reduce_sum(lhs * rhs, range(len(left.batch), lhs.shape.rank))
+    product = left.arranged(lhs) * right.arranged(rhs)
+    return tf.reduce_sum(product, range(len(left.batch), product.shape.rank))
 
 
 def _outer_product(
@@ -361,10 +357,7 @@ def _outer_product(
     """dot_general without contracting dimensions: each element of one times each of the other."""
     batch, left_free, _ = left.split(lhs_shape)
     _, right_free, _ = right.split(rhs_shape)
-    if left.permutation is not None:
-        lhs = tf.transpose(lhs, left.permutation)
-    if right.permutation is not None:
-        rhs = tf.transpose(rhs, right.permutation)
+    lhs, rhs = left.arranged(lhs), right.arranged(rhs)
     if right_free:
         lhs = tf.reshape(lhs, ctx.shape([*batch, *left_free, *[1] * len(right_free)]))
     if left_free and batch:
@@ -387,6 +380,10 @@ class _Side:
     contracting: tuple[int, ...]
     contracting_first: bool
     permutation: tuple[int, ...] | None
+
+    def arranged(self, x: tf.Tensor) -> tf.Tensor:
+        """The operand with its dimensions in that order."""
+        return x if self.permutation is None else tf.transpose(x, self.permutation)
 
     def split(self, shape: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """The sizes of the batch, free and contracting dimensions."""

@@ -1,7 +1,7 @@
 """Functions of float32 in ops that every reader of graphs has, for the op set without XLA.
 
-Angles and hyperbolic functions are what XLA's own expansion of them is (chlo in the StableHLO
-repository), so that they lose and overflow where JAX's do.
+Angles and hyperbolic functions are XLA's own expansions of them (chlo in the StableHLO repository),
+or, for sinh and atanh, made of such, so that they lose and overflow where JAX's do.
 """
 
 from __future__ import annotations
