@@ -264,6 +264,23 @@ def test_a_pooling_of_what_no_window_fits_is_empty(strides, start, reduce, mode,
     assert_right_for_narrow_inputs(fun, mode, enable_xla)
 
 
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("window", [(1, 1, 1, 2), (1, 3, 1, 1), (1, 1, 2, 2), (1, 2, 3, 1)])
+def test_a_pooling_of_four_dimensions_may_be_empty(window, mode, enable_xla):
+    def fun(x):
+        x = jnp.broadcast_to(x, (1, 2, *x.shape))
+        return jax.lax.reduce_window(x, -np.inf, jax.lax.max, window, (1, 1, 1, 1), "VALID")
+
+    converted = jax2tf.convert(fun, polymorphic_shapes="b, w", enable_xla=enable_xla)
+    converted = tf.function(
+        converted, autograph=False, input_signature=[unknown(None, None)], **MODES[mode]
+    )
+    for shape in ((2, 1), (1, 2), (2, 2), (3, 4)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        np.testing.assert_array_equal(converted(x), jax.jit(fun)(x), strict=True)
+
+
 def assert_right_for_narrow_inputs(fun, mode, enable_xla):
     converted = jax2tf.convert(fun, polymorphic_shapes="b, w, _", enable_xla=enable_xla)
     signature = [unknown(None, None, 1)]

@@ -53,6 +53,12 @@ def is_static(shape: Sequence[Any]) -> bool:
     return not any(export.is_symbolic_dim(d) for d in shape)
 
 
+def may_be_zero(size: Any) -> bool:
+    """Whether a size is 0, or may turn out to be."""
+    # JAX gives back what it knows to be at least one.
+    return jax.core.max_dim(size, 1) != size
+
+
 def spec_leaves(polymorphic_shapes: Any, args: tuple[Any, ...], n_kwargs: int) -> list[Spec | None]:
     """One spec for each leaf of the arguments, from a spec for all or a pytree prefix of specs.
 

@@ -19,6 +19,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import dtypes
 from jax2tf.compat import xla_data, xla_ops
+from jax2tf.dims import may_be_zero
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.conversions import FLOAT8_CARRIER
 from jax2tf.lowering.index_windows import Windows, wide
@@ -300,7 +301,7 @@ def _write(
     if not labels:
         # TensorFlow's kernels want at least one batch dimension.
         indices, updates = tf.expand_dims(indices, 0), tf.expand_dims(updates, 0)
-    if _may_be_empty(windows.shape):
+    if any(may_be_zero(size) for size in windows.shape):
         # TensorFlow's kernels refuse to drop what is written to an array without elements.
         count = tf.where(tf.size(rows) > 0, tf.shape(indices)[0], 0)
         indices, updates = indices[:count], updates[:count]
@@ -308,11 +309,6 @@ def _write(
     if not dims:
         return tf.squeeze(rows, 0)
     return iw.transposed(rows, np.argsort([*dims, *rest]).tolist())
-
-
-def _may_be_empty(shape: Sequence[Any]) -> bool:
-    """Whether the shape has a size that is known when it runs, and may be 0 then."""
-    return any(not isinstance(size, int) and jax.core.max_dim(size, 1) != size for size in shape)
 
 
 def _xla_scatter(

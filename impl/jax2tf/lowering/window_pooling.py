@@ -78,8 +78,8 @@ def _pool(
     matrix_shape, wanted = merged(shape), merged(out_shape)
     edges = [window.padding[d] for d in pooled] + [(0, 0)] * (2 - len(pooled))
     # JAX's result is empty where no window fits, and the ops refuse such an input: it is padded
-    # until one fits. JAX gives back what it knows to be at least one.
-    may_be_empty = [jax.core.max_dim(n, 1) != n for n in wanted[1:3]]
+    # until one fits.
+    may_be_empty = [dims.may_be_zero(n) for n in wanted[1:3]]
     edges = [
         (low, high + jax.core.max_dim(k - (n + low + high), 0)) if empty else (low, high)
         for (low, high), n, k, empty in zip(
@@ -88,7 +88,9 @@ def _pool(
     ]
     in_order = order == list(range(len(shape)))
     x = x if in_order else tf.transpose(x, order)
-    x = tf.reshape(x, ctx.shape(matrix_shape)) if len(shape) != 4 or first != 1 else x
+    # Four dimensions pass as they are, one of them pooled or two, but for the slice below.
+    as_it_is = len(shape) == 4 and first == 1 and (len(pooled) == 2 or not any(may_be_empty))
+    x = x if as_it_is else tf.reshape(x, ctx.shape(matrix_shape))
     padding = "VALID"
     if any(itertools.chain(*edges)):
         same = lax.padtype_to_pads(matrix_shape[1:3], size, strides, "SAME")
@@ -100,7 +102,7 @@ def _pool(
     out = op(x, size, strides, padding)
     if any(may_be_empty):
         out = tf.slice(out, [0] * 4, ctx.shape(wanted))
-    if len(shape) != 4 or first != 1:
+    if not as_it_is:
         out = tf.reshape(out, ctx.shape([out_shape[d] for d in order]))
     return out if in_order else tf.transpose(out, np.argsort(order))
 
