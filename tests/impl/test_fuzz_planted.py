@@ -47,7 +47,7 @@ ARITHMETIC = st.tuples(EXPRESSIONS, VALUES), a_dimension_evaluates_as_integers_d
 SYSTEMS = st.tuples(systems()), a_system_is_solved_rightly
 PROGRAMS = (
     st.tuples(programs(max_steps=3), SIZES),
-    lambda program, sizes: a_program_gives_what_jax_gives(program, sizes, "eager"),
+    lambda program, sizes: a_program_gives_what_jax_gives(program, sizes, "eager", enable_xla=True),
 )
 
 

@@ -31,7 +31,9 @@ def signature(program: Program) -> list[tf.TensorSpec]:
     return [tf.TensorSpec([None] * rank, program.dtype) for rank in ranks]
 
 
-def a_program_gives_what_jax_gives(program: Program, sizes: dict[str, int], mode: str) -> None:
+def a_program_gives_what_jax_gives(
+    program: Program, sizes: dict[str, int], mode: str, enable_xla: bool
+) -> None:
     forget_programs()
     args = program.arguments(sizes)
     try:
@@ -39,11 +41,16 @@ def a_program_gives_what_jax_gives(program: Program, sizes: dict[str, int], mode
     except ZeroDivisionError:
         # jnp.reshape of a -1 beside a size that turns out to be 0.
         hypothesis.reject()
-    # TensorFlow keeps each graph that has a custom gradient.
-    converted = jax2tf.convert(program, polymorphic_shapes=program.specs, with_gradient=False)
+    converted = jax2tf.convert(
+        program,
+        polymorphic_shapes=program.specs,
+        with_gradient=False,  # TensorFlow keeps each graph that has a custom gradient.
+        enable_xla=enable_xla,
+    )
     actual = in_mode(mode, converted, program)(*map(tf.constant, args))
     for chosen, a, e in zip(program.steps, actual, expected, strict=True):
-        np.testing.assert_array_equal(a, e, err_msg=f"{mode}: {chosen}", strict=True)
+        words = f"{mode}, enable_xla={enable_xla}: {chosen}"
+        np.testing.assert_array_equal(a, e, err_msg=words, strict=True)
 
 
 def forget_programs() -> None:
@@ -60,9 +67,9 @@ def in_mode(mode: str, function, program: Program):
 
 @pytest.mark.fuzz
 @few
-@hypothesis.given(programs(), SIZES, st.sampled_from(sorted(MODES)))
-def test_a_program_gives_what_jax_gives(program, sizes, mode):
-    a_program_gives_what_jax_gives(program, sizes, mode)
+@hypothesis.given(programs(), SIZES, st.sampled_from(sorted(MODES)), st.booleans())
+def test_a_program_gives_what_jax_gives(program, sizes, mode, enable_xla):
+    a_program_gives_what_jax_gives(program, sizes, mode, enable_xla)
 
 
 @pytest.mark.fuzz
