@@ -28,7 +28,6 @@ ONE_OP = {
     "Squeeze": lambda x: lax.squeeze(x, (0,)),
     "ReverseV2": lambda x: lax.rev(x, (1,)),
     "ConcatV2": lambda x: jnp.concatenate([x, x, x]),
-    "Pack": lambda x: jnp.stack([x, x], 1),
     "Unpack": lambda x: jnp.unstack(x),  # alone, it is jitted, and jitted functions are compiled
     "Split": lambda x: lax.split(x, (2, 2), 1),
     "SplitV": lambda x: lax.split(x, (1, 3), 1),
@@ -88,6 +87,24 @@ NO_OP = {
 @pytest.mark.parametrize("case", NO_OP)
 def test_what_changes_nothing_is_no_op(case):
     assert _ops(NO_OP[case], tf.ones([3, 4])) == []
+
+
+STACKED_TWICE = {
+    "of_split": lambda x: jnp.stack([jnp.split(x, 2, -1)[1]] * 2, -1),
+    "of_top_k": lambda x: jnp.stack([lax.top_k(x, 3)[1], lax.top_k(x, 3)[1]]),
+    "of_sort": lambda x: jnp.stack([jnp.argsort(x)] * 3, 1),
+    "of_unstack": lambda x: jnp.stack([jnp.unstack(x)[2]] * 2),
+    "as_indices": lambda x: x[lax.top_k(x[0], 2)[1], lax.top_k(x[0], 2)[1]],
+}
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("name", STACKED_TWICE)
+def test_what_is_stacked_twice_is_the_right_result_of_its_op(name, enable_xla, mode):
+    fun = STACKED_TWICE[name]
+    converted = mode(jax2tf.convert(fun, enable_xla=enable_xla))
+    x = np.array([[3, 1, 2, 0], [5, 4, 7, 6], [8, 9, 11, 10]], np.float32)
+    np.testing.assert_array_equal(converted(tf.constant(x)), jax.jit(fun)(x), strict=True)
 
 
 def test_only_what_is_cut_is_cut():

@@ -124,8 +124,16 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
 
 @register("stack")
 def _stack(ctx: Context, *operands: tf.Tensor, axis: int) -> tf.Tensor:
-    # Grappler makes a Tile of a Pack of equal operands.
-    return carried(_TILE_CARRIER, lambda *ts: tf.stack(ts, axis), *operands)
+    return carried(INT4_CARRIER, lambda *ts: stacked(ts, axis), *operands)
+
+
+def stacked(tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
+    """As tf.stack, in ops that Grappler leaves as they are.
+
+    Of a Pack of equal operands it makes a Tile, and there takes the first output of an op for any
+    other: of TopKV2's indices, stacked, it makes its values (TensorFlow 2.21).
+    """
+    return tf.concat([tf.expand_dims(t, axis) for t in tensors], axis)
 
 
 @register("unstack")

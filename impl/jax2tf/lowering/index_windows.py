@@ -17,6 +17,7 @@ from typing import Any
 import tensorflow as tf
 from jax import lax
 
+from jax2tf.lowering.arrays import stacked
 from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER
 from jax2tf.lowering.rules import Context
 
@@ -208,7 +209,7 @@ def grid(
         return starts, labels
     shape = ctx.shape([windows.size(label) for label in labels])
     columns = [tf.broadcast_to(_column(ctx, starts, windows, d, labels), shape) for d in dims]
-    return tf.stack(columns, -1), labels
+    return stacked(columns, -1), labels
 
 
 def _column(
