@@ -24,6 +24,14 @@ each_mode = pytest.mark.parametrize("mode", MODES)
 each_lowering = pytest.mark.parametrize("lowering", LOWERINGS)
 
 
+def of_every_size(
+    fun: Callable[..., Any], mode: str, *signature: tf.TensorSpec
+) -> Callable[..., Any]:
+    """The function as the mode runs it: one graph for every size, but in eager mode."""
+    function = MODES[mode](fun)
+    return function if mode == "eager" else function.get_concrete_function(*signature)
+
+
 def assert_near(actual: Any, expected: Any, ulps: float = 16) -> None:
     """Equal to rounding in the dtype, relative to the largest element of each leaf."""
     assert jax.tree.structure(actual) == jax.tree.structure(expected)

@@ -15,7 +15,7 @@ from jax import export
 
 import jax2tf
 from tests.impl.fuzzing.programs import SIZES, Program, programs
-from tests.running import MODES
+from tests.running import MODES, of_every_size
 
 # A program costs a fifth of a second to compile, convert and run: the tests try fewer.
 EXAMPLES = hypothesis.settings().max_examples
@@ -47,7 +47,7 @@ def a_program_gives_what_jax_gives(
         with_gradient=False,  # TensorFlow keeps each graph that has a custom gradient.
         enable_xla=enable_xla,
     )
-    actual = in_mode(mode, converted, program)(*map(tf.constant, args))
+    actual = of_every_size(converted, mode, *signature(program))(*map(tf.constant, args))
     for chosen, a, e in zip(program.steps, actual, expected, strict=True):
         words = f"{mode}, enable_xla={enable_xla}: {chosen}"
         np.testing.assert_array_equal(a, e, err_msg=words, strict=True)
@@ -57,12 +57,6 @@ def forget_programs() -> None:
     """Once in 200 examples: JAX keeps every program that it compiled, until memory runs out."""
     if next(_CALLS) % 200 == 0:
         jax.clear_caches()
-
-
-def in_mode(mode: str, function, program: Program):
-    """The function as the mode runs it: one graph for every size, but in eager mode."""
-    function = MODES[mode](function)
-    return function if mode == "eager" else function.get_concrete_function(*signature(program))
 
 
 @pytest.mark.fuzz
@@ -125,5 +119,5 @@ def test_the_gradient_of_the_converted_is_the_converted_gradient(program, sizes,
             y = converted(*args)
         return tape.gradient(y, args)
 
-    for a, e in zip(in_mode(mode, taped, program)(*args), expected, strict=True):
+    for a, e in zip(of_every_size(taped, mode, *signature(program))(*args), expected, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-4)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from tests.running import MODES
+from tests.running import MODES, of_every_size
 
 OPERAND = np.arange(20, dtype=np.float32).reshape(5, 4)
 INDICES = np.array([1, 3, 7], np.int32)
@@ -158,9 +158,7 @@ INTO_NOTHING = {
 def test_an_operand_may_turn_out_empty(name, enable_xla, mode):
     fun = INTO_NOTHING[name]
     converted = jax2tf.convert(fun, polymorphic_shapes="b", enable_xla=enable_xla)
-    function = MODES[mode](converted)
-    if mode != "eager":
-        function = function.get_concrete_function(tf.TensorSpec([None], tf.int32))
+    function = of_every_size(converted, mode, tf.TensorSpec([None], tf.int32))
     for size in (1, 3):
         x = np.arange(size, dtype=np.int32)
         np.testing.assert_array_equal(function(tf.constant(x)), jax.jit(fun)(x), strict=True)

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import tensorflow as tf
 
 from jax2tf.lowering import linalg_algorithms as algorithms
@@ -94,10 +95,11 @@ def _qr(
         return [identity, tf.zeros(r, a.dtype), *(tf.zeros(c, tf.int32) for c in columns)]
     if not pivoting:
         return list(tf.linalg.qr(a, full_matrices=full_matrices))
-    m, n = a.shape[-2:]
+    m, n = ctx.avals_in[0].shape[-2:]
     reflectors, taus, columns = _batched(ctx, algorithms.pivoted_qr, a)
-    size = m if full_matrices else min(m, n)
-    padded = tf.pad(reflectors, [[0, 0]] * (a.shape.rank - 1) + [[0, max(size - n, 0)]])
+    missing = ctx.dim(jax.core.max_dim(m - n, 0)) if full_matrices else 0
+    size = ctx.dim(m if full_matrices else jax.core.min_dim(m, n))
+    padded = tf.pad(reflectors, [[0, 0]] * (a.shape.rank - 1) + [[0, missing]])
     q = _batched(ctx, algorithms.product_of_reflectors, padded[..., :size], taus)[0]
     return [q, tf.linalg.band_part(reflectors[..., :size, :], 0, -1), columns]
 
@@ -168,12 +170,15 @@ def _tridiagonal_solve(
     if rhs.shape[-2] == 1:
         return rhs / diagonal[..., None]
     count = rhs.shape.rank - 2
-    bands = (tf.transpose(_merge_batch(x, count)) for x in (lower, diagonal, upper))
-    columns = tf.transpose(_merge_batch(rhs, count), [1, 0, 2])
+    bands = [tf.transpose(_merge_batch(x, count)) for x in (lower, diagonal, upper)]
+    system = (*bands, tf.transpose(_merge_batch(rhs, count), [1, 0, 2]))
     solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.enable_xla)
-    return tf.reshape(
-        tf.transpose(solve(*bands, columns), [1, 0, 2]), ctx.shape(ctx.avals_out[0].shape)
-    )
+    if rhs.shape[-2] is None:
+        # One more row, x = 0: a loop over the rows after the first may not be one over none.
+        solution = solve(*algorithms.with_a_row_more(*system))[:-1]
+    else:
+        solution = solve(*system)
+    return tf.reshape(tf.transpose(solution, [1, 0, 2]), ctx.shape(ctx.avals_out[0].shape))
 
 
 @register("eigh")
@@ -205,10 +210,12 @@ def _svd(
 ) -> list[tf.Tensor]:
     del algorithm  # TensorFlow has one of its own.
 
+    wide = _is_wide(ctx, ctx.avals_in[0].shape)
+
     def svd(a: tf.Tensor) -> list[tf.Tensor]:
         if compute_uv:
-            return list(algorithms.svd(a, full_matrices))
-        return [algorithms.svd(a, full_matrices=False)[0]]
+            return list(algorithms.svd(a, full_matrices, wide))
+        return [algorithms.svd(a, full_matrices=False, wide=wide)[0]]
 
     results = _if_finite(svd, a)
     if subset_by_index:
@@ -217,6 +224,15 @@ def _svd(
         if compute_uv:
             results[1:] = [results[1][..., start:end], results[2][..., start:end, :]]
     return results
+
+
+def _is_wide(ctx: Context, shape: Sequence[Any]) -> bool | tf.Tensor:
+    """Whether matrices have more columns than rows; a tensor where only the run can tell."""
+    m, n = shape[-2:]
+    larger = jax.core.max_dim(m, n)
+    if larger in (m, n):
+        return bool(larger != m)
+    return tf.less(ctx.dim(m), ctx.dim(n))
 
 
 @register("eig")

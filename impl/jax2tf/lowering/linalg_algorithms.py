@@ -237,6 +237,19 @@ def solve_tridiagonal(
     return tf.where(singular, nan_like(solution), solution)
 
 
+def with_a_row_more(
+    lower: tf.Tensor, diagonal: tf.Tensor, upper: tf.Tensor, rhs: tf.Tensor
+) -> Tensors:
+    """The system of `solve_tridiagonal` with x = 0 as one more row, which nothing else reads."""
+    zero = tf.zeros_like(diagonal[:1])
+    return (
+        tf.concat([lower, zero], 0),
+        tf.concat([diagonal, tf.ones_like(zero)], 0),
+        tf.concat([upper[:-1], zero, zero], 0),
+        tf.concat([rhs, tf.zeros_like(rhs[:1])], 0),
+    )
+
+
 def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Eigenvalues, which are real, and eigenvectors of Hermitian matrices of any batch shape.
 
@@ -254,15 +267,49 @@ def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return tf.reduce_sum(tf.math.real(tf.math.conj(x) * tf.matmul(a, x)), -2), x
 
 
-def svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
+def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
     """U, s and V^H of matrices of any batch shape, as (s, U, V^H).
+
+    Args:
+      a: matrices.
+      full_matrices: whether U and V are square.
+      wide: whether `a` has more columns than rows; a tensor where only the run can tell.
+    """
+
+    def of_wide(a: tf.Tensor) -> Tensors:
+        s, u, vh = _tall_svd(adjoint(a), full_matrices)
+        return s, adjoint(vh), adjoint(u)
+
+    if isinstance(wide, bool):
+        return of_wide(a) if wide else _tall_svd(a, full_matrices)
+    # Compiled, both branches see the shape that there is: the wrong one gets what is square of it,
+    # and gives shapes as the right one.
+    m, n = tf.shape(a)[-2], tf.shape(a)[-1]
+    k = tf.minimum(m, n)
+
+    def wide_branch() -> Tensors:
+        s, u, vh = of_wide(a[..., :k, :])
+        return s, _enlarged(u, m, m if full_matrices else k), vh
+
+    def tall_branch() -> Tensors:
+        s, u, vh = _tall_svd(a[..., :k], full_matrices)
+        return s, u, _enlarged(vh, n if full_matrices else k, n)
+
+    return tuple(tf.cond(wide, wide_branch, tall_branch))
+
+
+def _enlarged(a: tf.Tensor, m: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
+    """Matrices with zeros behind, of shape [..., m, n]."""
+    below, behind = m - tf.shape(a)[-2], n - tf.shape(a)[-1]
+    return tf.pad(a, [[0, 0]] * (a.shape.rank - 2) + [[0, below], [0, behind]])
+
+
+def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
+    """(s, U, V^H) of matrices with at least as many rows as columns.
 
     Approximate right singular vectors, a step of Newton's method as in `eigh`, and the QR factors
     of A V = U diag(s). TensorFlow's op gives those vectors; compiled, it knows no complex numbers.
     """
-    if a.shape[-2] < a.shape[-1]:
-        s, u, vh = svd(adjoint(a), full_matrices)
-        return s, adjoint(vh), adjoint(u)
     v = _right_vectors(a) if a.dtype.is_complex else tf.linalg.svd(a)[2]
     image = tf.matmul(a, v)
     inner = tf.matmul(image, image, adjoint_a=True)
@@ -282,7 +329,7 @@ def _right_vectors(a: tf.Tensor) -> tf.Tensor:
     The eigenvectors of [[0, R], [R^H, 0]] for its n largest eigenvalues, the singular values, are
     [u; v] / sqrt(2). Those of zero are mixed, and QR completes what is left to a basis.
     """
-    n = a.shape[-1]
+    n = tf.shape(a)[-1]
     vectors = tf.linalg.eigh(_jordan_wielandt(tf.linalg.qr(a)[1]))[1]
     return tf.linalg.qr(tf.reverse(vectors[..., n:, n:], [-1]))[0]
 

@@ -26,6 +26,23 @@ def schur(a: tf.Tensor) -> Tensors:
     """A = Z T Z^H of matrices [b, n, n]: (t, z), with T upper (if real: quasi-)triangular."""
     if a.shape[1] == 1:
         return a, tf.ones_like(a)
+    if a.shape[1] is None:
+        n = tf.shape(a)[1]
+        t, z = _schur(_with_zeros(a))
+        return t[:, :n, :n], z[:, :n, :n]
+    return _schur(a)
+
+
+def _with_zeros(a: tf.Tensor) -> tf.Tensor:
+    """Matrices of unknown size, which may be 1, with the eigenvalue 0 after the others.
+
+    What follows needs a second diagonal. A row and a column of zeros change nothing in the rest.
+    """
+    return tf.pad(a, [[0, 0], [0, 1], [0, 1]])
+
+
+def _schur(a: tf.Tensor) -> Tensors:
+    """As `schur`, of more than one row."""
     batch, n = tf.shape(a)[0], tf.shape(a)[1]
     identity = tf.eye(n, batch_shape=[batch], dtype=a.dtype)
     first, last = tf.zeros([batch], tf.int32), tf.fill([batch], n - 1)
@@ -62,7 +79,16 @@ def eig(a: tf.Tensor) -> Tensors:
     if a.shape[1] == 1:
         values = tf.cast(a, _complex_dtype(a.dtype))
         return values[:, 0], tf.ones_like(values), tf.ones_like(values)
-    t, z = schur(a)
+    if a.shape[1] is None:
+        n = tf.shape(a)[1]
+        values, left, right = _eig(_with_zeros(a))
+        return values[:, :n], left[:, :n, :n], right[:, :n, :n]
+    return _eig(a)
+
+
+def _eig(a: tf.Tensor) -> Tensors:
+    """As `eig`, of more than one row."""
+    t, z = _schur(a)
     if not a.dtype.is_complex:
         t, z = _complex_form(t, z)
     values = tf.linalg.diag_part(t)

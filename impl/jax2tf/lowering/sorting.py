@@ -170,6 +170,7 @@ def _extremes(
     ctx: Context, x: tf.Tensor, k: Any, axis: int, *, largest: bool
 ) -> Sequence[tf.Tensor]:
     """The `k` largest or smallest along `axis`, and their indices."""
+    k = ctx.dim(k)
     stored = _to_last(tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype)), axis)
     if stored.dtype == tf.float32 and not ctx.enable_xla:
         order = _order_without_bits(stored, k, largest)

@@ -1,0 +1,97 @@
+"""Linear algebra of matrices whose sizes are symbolic."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+from tests.running import LOWERINGS, each_lowering, each_mode, of_every_size
+
+SHAPES = ((1, 2, 3), (2, 3, 3), (2, 4, 2), (2, 1, 1))
+
+
+def positive(x):
+    return x @ x.mT + 3 * jnp.eye(x.shape[-2])
+
+
+def singular_values(x):
+    return jnp.linalg.svd(x, compute_uv=False)
+
+
+def product_of_svd(x):
+    u, s, vh = jnp.linalg.svd(x, full_matrices=False)
+    return (u * s[..., None, :]) @ vh, s
+
+
+def full_svd(x):
+    # Among vectors that belong to no singular value any basis does.
+    u, s, vh = jnp.linalg.svd(x)
+    return u @ u.mT.conj(), s, vh @ vh.mT.conj()
+
+
+def full_pivoted_qr(x):
+    q, r, columns = jax.scipy.linalg.qr(x, pivoting=True)
+    return q @ r, q @ q.mT, columns
+
+
+def pivoted_qr(x):
+    return jax.scipy.linalg.qr(x, pivoting=True, mode="economic")
+
+
+def residual_of_eig(x):
+    values, vectors = jnp.linalg.eig(positive(x))
+    residual = jnp.abs(positive(x) @ vectors - vectors * values[..., None, :])
+    return residual, jnp.sort(values.real)
+
+
+def schur(x):
+    t, z = jax.vmap(jax.scipy.linalg.schur)(positive(x))
+    return z @ t @ z.mT, z @ z.mT
+
+
+def tridiagonal_solve(x):
+    rhs = jnp.stack([x, 2 * x], -1)
+    return lax.linalg.tridiagonal_solve(x / 9, 0 * x + 3, x / 8, rhs)
+
+
+def complex_of(function):
+    return lambda x: function(x + 1j * x[..., ::-1])
+
+
+FUNCTIONS = {
+    "singular_values": singular_values,
+    "product_of_svd": product_of_svd,
+    "full_svd": full_svd,
+    "complex_singular_values": complex_of(singular_values),
+    "complex_product_of_svd": complex_of(product_of_svd),
+    "complex_full_svd": complex_of(full_svd),
+    "svd_of_square": lambda x: product_of_svd(positive(x)),
+    "svd_of_wide": lambda x: product_of_svd(jnp.concatenate([x, positive(x)], -1)),
+    "full_pivoted_qr": full_pivoted_qr,
+    "pivoted_qr": pivoted_qr,
+    "residual_of_eig": residual_of_eig,
+    "schur": schur,
+    "tridiagonal_solve": tridiagonal_solve,
+}
+
+
+@each_lowering
+@each_mode
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_factors_of_matrices_of_symbolic_sizes(name, mode, lowering):
+    fun = FUNCTIONS[name]
+    xla = LOWERINGS[lowering]
+    converted = jax2tf.convert(fun, polymorphic_shapes="b, m, n", enable_xla=xla)
+    function = of_every_size(converted, mode, tf.TensorSpec([None] * 3, tf.float32))
+    rng = np.random.default_rng(0)
+    for shape in SHAPES:
+        x = rng.normal(size=shape).astype(np.float32)
+        actual = jax.tree.leaves(function(tf.constant(x)))
+        expected = jax.tree.leaves(jax.jit(fun)(x))
+        for a, e in zip(actual, expected, strict=True):
+            np.testing.assert_allclose(a, e, rtol=2e-4, atol=2e-4, strict=True)

@@ -1,0 +1,37 @@
+"""What the matrix does not show of sorting: how many are taken may be symbolic."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+from tests.running import LOWERINGS, each_lowering, each_mode, of_every_size
+
+FUNCTIONS = {
+    "all": lambda x: lax.top_k(x, x.shape[1]),
+    "half_or_none": lambda x: lax.top_k(x, x.shape[1] // 2),
+    "of_the_first_axis": lambda x: lax.top_k(x, (x.shape[0] + 1) // 2, axis=0),
+    "integers": lambda x: lax.top_k(x.astype(int), x.shape[1] // 2),
+    "partition": lambda x: jnp.sort(jnp.partition(x, 0, axis=1), 1),
+    "approximate": lambda x: lax.approx_min_k(x, 1),
+}
+
+
+@each_lowering
+@each_mode
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_as_many_as_a_symbolic_size(name, mode, lowering):
+    fun = FUNCTIONS[name]
+    converted = jax2tf.convert(
+        fun, polymorphic_shapes="b, n", enable_xla=LOWERINGS[lowering], with_gradient=False
+    )
+    function = of_every_size(converted, mode, tf.TensorSpec([None, None], tf.float32))
+    for shape in ((1, 1), (2, 3), (3, 6)):
+        x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+        for a, e in zip(function(tf.constant(x)), jax.jit(fun)(x), strict=True):
+            np.testing.assert_array_equal(a, e, strict=True)
