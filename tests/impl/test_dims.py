@@ -281,6 +281,40 @@ def test_a_pooling_of_four_dimensions_may_be_empty(window, mode, enable_xla):
         np.testing.assert_array_equal(converted(x), jax.jit(fun)(x), strict=True)
 
 
+SCANS = {
+    "forward": lambda x: jax.lax.scan(lambda c, r: (c + r, c), jnp.zeros(x.shape[1]), x[1:]),
+    "reverse": lambda x: jax.lax.scan(
+        lambda c, r: (c + r, (c, r.sum())), jnp.zeros(x.shape[1]), x[1:], reverse=True
+    ),
+    "narrow": lambda x: jax.lax.map(lambda r: r * 2, x[1:, 1:]),
+    "keys": lambda x: jax.lax.map(
+        lambda r: jax.random.split(jax.random.key(r[0].astype(int)), x.shape[1]), x[1:]
+    ),
+    "gradient": lambda x: jax.grad(
+        lambda v: jax.lax.scan(lambda c, r: (jnp.sin(c) * r, c), v[0], v[1:])[1].sum() + v.sum()
+    )(x),
+}
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", SCANS)
+def test_a_scan_may_turn_out_to_have_no_steps(name, mode, enable_xla):
+    def fun(x):
+        result = SCANS[name](x)
+        return jax.random.key_data(result) if name == "keys" else result
+
+    converted = jax2tf.convert(fun, polymorphic_shapes="m, n", enable_xla=enable_xla)
+    converted = tf.function(
+        converted, autograph=False, input_signature=[unknown(None, None)], **MODES[mode]
+    )
+    for shape in ((1, 2), (2, 1), (1, 1), (3, 2)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        expected = jax.tree.leaves(jax.jit(fun)(x))
+        for a, e in zip(jax.tree.leaves(converted(x)), expected, strict=True):
+            np.testing.assert_allclose(a, e, rtol=1e-6, strict=True)
+
+
 def assert_right_for_narrow_inputs(fun, mode, enable_xla):
     converted = jax2tf.convert(fun, polymorphic_shapes="b, w, _", enable_xla=enable_xla)
     signature = [unknown(None, None, 1)]

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dtypes
+from jax2tf import compat, dims, dtypes
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
 Tensors = list[tf.Tensor]
@@ -189,14 +189,8 @@ def _scan_loop(
     size = ctx.dim(length)
     # tf2onnx appends what a step writes, whatever the place.
     turned = reverse and not ctx.enable_xla
-    ys = [
-        tf.TensorArray(
-            dtypes.to_tf(aval.dtype),
-            size,
-            element_shape=ctx.static_shape(dtypes.physical_shape(aval)),
-        )
-        for aval in jaxpr.out_avals[n_carry:]
-    ]
+    spare = dims.may_be_zero(length)
+    ys = [_array(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
 
     def body(i: tf.Tensor, carry: Tensors, ys: list[tf.TensorArray]) -> tuple[Any, ...]:
         at = size - 1 - i if reverse else i
@@ -208,10 +202,22 @@ def _scan_loop(
     _, carry, ys = tf.while_loop(
         lambda i, *_: i < size, body, (tf.constant(0), list(carry), ys), maximum_iterations=size
     )
-    stacked = [y.stack() for y in ys]
+    stacked = [y.stack()[:size] if spare else y.stack() for y in ys]
     if turned:
         stacked = [tf.gather(y, size - 1 - tf.range(size)) for y in stacked]
     return [*carry, *stacked]
+
+
+def _array(ctx: Context, aval: Any, size: Any, spare: bool) -> tf.TensorArray:
+    """What a scan writes an output of each step to.
+
+    With a spare element behind: TensorFlow stacks no elements only where it knows their shape
+    before the run.
+    """
+    shape, dtype = dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype)
+    element_shape = ctx.static_shape(shape)
+    array = tf.TensorArray(dtype, size + 1 if spare else size, element_shape=element_shape)
+    return array.write(size, tf.zeros(ctx.shape(shape), dtype)) if spare else array
 
 
 @register("custom_linear_solve", "linear_solve", takes_keys=True)
