@@ -3,6 +3,7 @@
 import random
 
 import hypothesis
+import keras
 import pytest
 
 from harnesses.engine.plugin import pytest_addoption, pytest_configure, pytest_unconfigure
@@ -21,6 +22,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Chooses the seed of a fuzz job, before Hypothesis reads it: the workers get the same one."""
     if config.option.hypothesis_profile == "fuzz" and config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(random.getrandbits(32))
+
+
+@pytest.fixture(autouse=True)
+def same_weights() -> None:
+    """Layers of Keras draw the same first weights in every run: a tolerance holds for these."""
+    keras.utils.set_random_seed(0)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
