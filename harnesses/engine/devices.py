@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import jax
 
+CPU_DEVICES = 8
+
 
 class DeviceError(ValueError):
     """JAX has no device of the kind that was asked for."""
@@ -19,6 +21,8 @@ def prepare(devices: Sequence[str]) -> None:
     # Each of the two would take nearly all memory of a GPU for itself.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
+    # Programs of meshes want several devices; a CPU has as many as it is asked for.
+    jax.config.update("jax_num_cpu_devices", CPU_DEVICES)
     for device in devices:
         if device != "cpu":
             _require(device)

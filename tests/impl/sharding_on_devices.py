@@ -41,6 +41,7 @@ def _sin(x):
 
 ROWS = "4,1,2 of 8, last replicated"
 BOTH = "4,2 of 8"
+WHOLE = "replicated"
 COLUMNS = "1,2,4 of 4,2 transposed 1,0, last replicated"
 
 
@@ -102,6 +103,17 @@ class TestConstraint:
             return lax.with_sharding_constraint(x, on("data", P.UNCONSTRAINED))
 
         assert shardings_in(graph_of(f, X)) == [f"{ROWS}, open [1]"]
+
+    def test_whole_on_every_device_where_others_are_in_parts(self, on):
+        def f(x):
+            rows = lax.with_sharding_constraint(x, on("data", None))
+            gathered = lax.with_sharding_constraint(rows + 1, on())
+            return jax.jit(lambda y: y + 1, in_shardings=on(None, None))(gathered * 2)
+
+        graph = graph_of(f, X)
+        assert shardings_in(graph) == [ROWS, WHOLE, WHOLE]
+        np.testing.assert_array_equal(graph(tf.constant(X)), f(X))
+        assert shardings_in(graph_of(f, X, enable_xla=False)) == []
 
     def test_keys(self, on):
         def f(data):
@@ -170,26 +182,28 @@ def test_saved_model(on, tmp_path, without_jax):
     assert without_jax(code, tmp_path / "saved") == ["(8, 8)", "2"]
 
 
+@pytest.mark.parametrize("eager", [False, True])
 @pytest.mark.parametrize("kind", ["arguments", "constraint"])
-def test_native_lowering_refuses(on, kind):
+def test_native_lowering_refuses(on, kind, eager):
     sharding = on("data", None)
     functions = {
         "arguments": jax.jit(_sin, in_shardings=sharding),
         "constraint": lambda x: lax.with_sharding_constraint(x, sharding),
     }
-    with pytest.raises(jax2tf.ConversionError, match=r"partitioned over 8 devices\. What to do: "):
+    with pytest.raises(
+        jax2tf.ConversionError, match="native_serialization=False and call it inside"
+    ):
         graph_of(functions[kind], X, native_serialization=True)
 
 
-@pytest.mark.parametrize("options", [{}, {"enable_xla": False}, {"native_serialization": True}])
-def test_programs_of_each_device_are_refused(mesh, options):
+def test_native_lowering_refuses_programs_of_each_device(mesh):
     def summed(x):
         return lax.psum(x, "data")
 
     mapped = jax.shard_map(summed, mesh=mesh, in_specs=P("data"), out_specs=P())
     for f in (mapped, jax.pmap(jnp.sin)):
         with pytest.raises(jax2tf.UnsupportedPrimitiveError) as refusal:
-            graph_of(f, X, **options)
+            graph_of(f, X, native_serialization=True)
         assert refusal.value.primitive == "shard_map"
-        words = ("a program for each device of a mesh", "jit it with in_shardings")
+        words = ("a program of each device of a mesh", "leave native_serialization out")
         assert all(word in str(refusal.value) for word in words)

@@ -26,6 +26,8 @@ def shardings_in(function) -> list[str]:
 def _text(node) -> str:
     assert node.attr["_XlaSharding"].s == node.attr["sharding"].s
     sharding = compat.xla_data.OpSharding.FromString(node.attr["sharding"].s)
+    if sharding.type == sharding.REPLICATED:
+        return "replicated"
     numbers = sharding.iota_reshape_dims or [len(sharding.tile_assignment_devices)]
     text = f"{_joined(sharding.tile_assignment_dimensions)} of {_joined(numbers)}"
     if len(sharding.iota_transpose_perm) > 1:

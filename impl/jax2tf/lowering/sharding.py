@@ -1,11 +1,11 @@
 """Shardings over the devices of a mesh: of jax.jit's arguments and results, and constraints.
 
-Each becomes an XlaSharding op; none where every device holds the whole. TensorFlow partitions by
+Each becomes an XlaSharding op, in functions in which a value is in parts. TensorFlow partitions by
 them on TPUs, and its CPUs and GPUs take no notice. Without XLA ops they are left out: they say
 where a value is, not what it is.
 
-A program for each device (shard_map, and pmap, which is made of it) has no place in a graph, which
-is one program: it is refused, and with it the collectives, which live inside alone.
+A program of each device (shard_map, and pmap, which is made of it) becomes one program over whole
+arrays: see mesh_programs.py.
 """
 
 from __future__ import annotations
@@ -14,16 +14,22 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
+from jax2tf.identity import Identity
+from jax2tf.lowering.mesh_programs import as_program_of_all
 from jax2tf.lowering.rules import Context, register
+from jax2tf.primitives import named
 from jax2tf.trace import Trace, is_sharded
 
-_PROGRAMS = ("shard_map", "xla_pmap")
+_PROGRAMS = named("shard_map")
+_CONSTRAINT = named("sharding_constraint")
+_RESHARD = named("reshard")
 
 
 def is_partitioned(trace: Trace) -> bool:
@@ -48,15 +54,15 @@ def constrained(
     if not ctx.enable_xla:
         return list(values)
     return [
-        _constrained(value, sharding) if is_sharded(sharding) else value
+        _constrained(value, sharding) if _says_something(ctx, sharding) else value
         for value, sharding in zip(values, shardings, strict=True)
     ]
 
 
 def refuse_programs_of_devices(trace: Trace) -> None:
-    """Raises an UnsupportedPrimitiveError if the trace holds a program for each device."""
+    """Raises an UnsupportedPrimitiveError if the trace holds a program of each device."""
     for eqn in trace.equations():
-        if eqn.primitive.name in _PROGRAMS:
+        if eqn.primitive in _PROGRAMS:
             raise _refusal(eqn)
 
 
@@ -103,33 +109,36 @@ def split_to_logical_devices(
     return compat.tiled(tensor, np.arange(math.prod(parts)).reshape(parts))
 
 
-@register("sharding_constraint", takes_keys=True)
+@register(*_CONSTRAINT, takes_keys=True)
 def _sharding_constraint(
     ctx: Context, x: tf.Tensor, *, sharding: Any, unconstrained_dims: Iterable[int], **_: Any
 ) -> tf.Tensor:
     # A layout is how the bytes lie, which TensorFlow chooses itself.
-    if not (ctx.enable_xla and _constrains(sharding, unconstrained_dims)):
+    constrains = _constrains(sharding, unconstrained_dims) or _says_something(ctx, sharding)
+    if not (ctx.enable_xla and constrains):
         return x
     return _constrained(x, sharding, unconstrained_dims)
 
 
-@register("reshard", takes_keys=True)
+@register(*_RESHARD, takes_keys=True)
 def _reshard(ctx: Context, x: tf.Tensor, *, dst_sharding: Any, **_: Any) -> tf.Tensor:
     return constrained(ctx, [x], [dst_sharding])[0]
 
 
-@register(*_PROGRAMS)
-def _program_of_each_device(ctx: Context, *operands: tf.Tensor, **_: Any) -> Any:
-    raise _refusal(ctx.eqn)
+@register("shard_map", takes_keys=True)
+def _shard_map(ctx: Context, *operands: tf.Tensor, **_: Any) -> list[tf.Tensor]:
+    def make() -> jex_core.ClosedJaxpr:
+        specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
+        return jax.jit(as_program_of_all(ctx.eqn)).trace(*specs).jaxpr
+
+    return ctx.call(ctx.cached(("shard_map", Identity(ctx.eqn)), make), *operands)
 
 
 def _refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
     return UnsupportedPrimitiveError(
         eqn.primitive.name,
-        "it is a program for each device of a mesh, with collectives between them, and a graph is "
-        "one program",
-        "write it for the whole array, and jit it with in_shardings and out_shardings or use "
-        "jax.lax.with_sharding_constraint",
+        "it is a program of each device of a mesh, and native serialization has no meshes",
+        "leave native_serialization out: as TensorFlow ops it is one program over whole arrays",
         compat.user_source(eqn),
     )
 
@@ -142,11 +151,18 @@ def _constrained(x: tf.Tensor, sharding: Any, unconstrained_dims: Iterable[int] 
 
 def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
     params = eqn.params
-    if eqn.primitive.name == "sharding_constraint":
+    if eqn.primitive in _CONSTRAINT:
         return _constrains(params["sharding"], params["unconstrained_dims"])
-    if eqn.primitive.name == "reshard":
+    if eqn.primitive in _RESHARD:
         return is_sharded(params["dst_sharding"])
     return any(map(is_sharded, (*params.get("in_shardings", ()), *params.get("out_shardings", ()))))
+
+
+def _says_something(ctx: Context, sharding: Any) -> bool:
+    """Whether the graph should hold a sharding: where others are in parts, "whole here" counts."""
+    # What was not asked for is a value of a class of its own.
+    on_several = getattr(sharding, "num_devices", 1) > 1
+    return is_sharded(sharding) or (on_several and is_partitioned(ctx.trace))
 
 
 def _constrains(sharding: Any, unconstrained_dims: Iterable[int]) -> bool:

@@ -1,10 +1,9 @@
-"""Shardings over the devices of a mesh, and programs of each device.
+"""Shardings over the devices of a mesh: values stay what they are.
 
-The mesh has one device, as a machine may: what is asked is that values stay what they are, and that
-programs of each device are refused. Meshes of more devices are in tests/impl/test_sharding.py.
+The mesh has one device, as a machine may. What XlaSharding ops a larger one leaves in a graph is
+asked in tests/impl/test_sharding.py.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -63,29 +62,3 @@ define(
     _FLOATS,
     dtype=np.float32,
 )
-
-
-def _on_each(function: Callable[..., Any]) -> Callable[..., Any]:
-    def fun(x: Any) -> Any:
-        mapped = jax.shard_map(
-            function, mesh=_mesh(), in_specs=_ROWS, out_specs=_ROWS, check_vma=False
-        )
-        return mapped(x)
-
-    return fun
-
-
-_COLLECTIVES: dict[str, Callable[..., Any]] = {
-    "all_gather": lambda x: lax.all_gather(x, _AXIS, tiled=True),
-    "all_to_all": lambda x: lax.all_to_all(x, _AXIS, 0, 0, tiled=True),
-    "axis_index": lambda x: x + lax.axis_index(_AXIS),
-    "pmax": lambda x: lax.pmax(x, _AXIS),
-    "pmin": lambda x: lax.pmin(x, _AXIS),
-    "ppermute": lambda x: lax.ppermute(x, _AXIS, [(0, 0)]),
-    "psum": lambda x: lax.psum(x, _AXIS),
-}
-
-define("shard_map", "", _on_each(jnp.sin), _FLOATS, dtype=np.float32)
-for name, collective in _COLLECTIVES.items():
-    define(name, "", _on_each(collective), _FLOATS, dtype=np.float32)
-define("pmap", "", lambda x: jax.pmap(jnp.sin)(x), [Normal((1, 3), jnp.float32)], dtype=np.float32)

@@ -1,0 +1,1 @@
+"""Shardings over the devices of a mesh, and programs of each device with collectives."""

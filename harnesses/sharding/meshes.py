@@ -1,0 +1,44 @@
+"""Meshes of the devices that a machine has, and programs of each of their devices."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.sharding import AxisType, Mesh
+
+# The sizes of a mesh of eight devices, by its axes.
+MESHES: dict[str, dict[str, int]] = {
+    "8": {"a": 8},
+    "4x2": {"a": 4, "b": 2},
+    "2x2x2": {"a": 2, "b": 2, "c": 2},
+    "1": {"a": 1},
+}
+
+
+def mesh_of(name: str) -> Mesh:
+    """The mesh of that name; one device along each axis where there are too few of them.
+
+    Made where a harness runs: before, no device may have been chosen.
+    """
+    sizes = MESHES[name]
+    devices = jax.devices()
+    if len(devices) < math.prod(sizes.values()):
+        sizes = dict.fromkeys(sizes, 1)
+    kinds = (AxisType.Auto,) * len(sizes)
+    count = math.prod(sizes.values())
+    return jax.make_mesh(tuple(sizes.values()), tuple(sizes), kinds, devices=devices[:count])
+
+
+def on_each(
+    function: Callable[..., Any], mesh: str, in_specs: Any, out_specs: Any, **options: Any
+) -> Callable[..., Any]:
+    """The program of each device of a mesh, as a function of whole arrays."""
+
+    def fun(*args: Any) -> Any:
+        mapped = jax.shard_map(
+            function, mesh=mesh_of(mesh), in_specs=in_specs, out_specs=out_specs, **options
+        )
+        return mapped(*args)
+
+    return fun

@@ -1,0 +1,263 @@
+"""A program of each device of a mesh as one program over whole arrays.
+
+    whole arrays -> split by the specs -> vmap over each axis of the mesh -> joined by the specs
+
+Operands get a leading dimension for each axis that their spec names. The body is vmapped over those
+dimensions with the axes' names: its own operations become operations over batches, and its
+collectives what `collectives` says. An operand whose spec does not name an axis is the same for all
+devices of that axis and stays as it is. No devices are needed for this. The graph of a large mesh
+has as many nodes as that of a small one, and an axis of one device leaves no node behind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf import compat
+from jax2tf.errors import UnsupportedPrimitiveError
+from jax2tf.identity import Identity
+from jax2tf.lowering import collectives
+from jax2tf.primitives import named
+from jax2tf.trace import inner_jaxprs, is_jaxpr
+
+Sizes = Mapping[Any, int]
+
+
+def as_program_of_all(eqn: jex_core.JaxprEqn, outer: Sizes | None = None) -> Callable[..., Any]:
+    """A shard_map equation as a JAX function of its operands that has no shard_map in it.
+
+    Args:
+      eqn: the equation.
+      outer: the sizes of mesh axes that a shard_map around it has vmapped already.
+    """
+    params = eqn.params
+    mesh_sizes = dict(params["mesh"].shape)
+    axes = [axis for axis in mesh_sizes if axis in params["newly_manual_axes"]]
+    long = [axis for axis in axes if mesh_sizes[axis] > 1]
+    sizes = {**(outer or {}), **{axis: mesh_sizes[axis] for axis in axes}}
+    body = Body(sizes)
+    in_names, out_names = ([_names(s) for s in params[key]] for key in ("in_specs", "out_specs"))
+
+    def run(*operands: jax.Array) -> list[jax.Array]:
+        split = [_split(x, names, long, sizes) for x, names in zip(operands, in_names, strict=True)]
+        results = vmapped(long)(*split)
+        avals: list[Any] = [v.aval for v in eqn.outvars]
+        return [
+            _joined(y, names, long, aval.shape)
+            for y, names, aval in zip(results, out_names, avals, strict=True)
+        ]
+
+    def vmapped(remaining: Sequence[Any]) -> Callable[..., list[jax.Array]]:
+        if not remaining:
+            return lambda *args: body.run(params["jaxpr"], (), args)
+        axis, *inner = remaining
+        run_inner = vmapped(inner)
+
+        def each(_: Any, *args: jax.Array) -> list[jax.Array]:
+            return [
+                y
+                if axis in _flat(names)
+                else collectives.over_axes(collectives.FIRST, [y], [axis], sizes)
+                for y, names in zip(run_inner(*args), out_names, strict=True)
+            ]
+
+        in_axes = [0 if axis in _flat(names) else None for names in in_names]
+        out_axes = [0 if axis in _flat(names) else None for names in out_names]
+        # vmap wants an operand that has the dimension, and there may be none.
+        devices = np.zeros(sizes[axis], bool)
+        mapped = jax.vmap(each, (0, *in_axes), out_axes, axis_name=axis, axis_size=sizes[axis])
+        return lambda *args: mapped(devices, *args)
+
+    return run
+
+
+class Body:
+    """Evaluates the jaxprs of a program of each device, inside of the vmaps over the mesh's axes.
+
+    Args:
+      sizes: of the axes that are vmapped, or have one device.
+    """
+
+    def __init__(self, sizes: Sizes):
+        self._sizes = sizes
+        self._jitted: dict[Identity, Callable[..., Any]] = {}
+
+    def run(
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[Any], args: Sequence[Any]
+    ) -> list[jax.Array]:
+        """The results of a jaxpr on one device."""
+        values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+        values |= zip(jaxpr.invars, args, strict=True)
+
+        def read(atom: Any) -> Any:
+            if isinstance(atom, jex_core.Literal):
+                aval: Any = atom.aval
+                return np.asarray(atom.val, aval.dtype)
+            return values[atom]
+
+        for eqn in jaxpr.eqns:
+            results = self._results(eqn, [read(atom) for atom in eqn.invars])
+            values |= zip(eqn.outvars, results, strict=True)
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def _results(self, eqn: jex_core.JaxprEqn, operands: list[Any]) -> Sequence[Any]:
+        primitive = eqn.primitive
+        if primitive in _SHARD_MAP:
+            return as_program_of_all(eqn, self._sizes)(*operands)
+        if primitive in _UNCHANGED:
+            return operands
+        if primitive in _AXIS_INDEX:
+            return [self._axis_index(eqn)]
+        if primitive in _COLLECTIVES:
+            return self._collective(eqn, operands)
+        if primitive in _JIT:
+            return self._call(eqn.params["jaxpr"], operands)
+        if primitive in _CUSTOM_CALLS:
+            called = eqn.params["call_jaxpr"]
+            return self.run(called.jaxpr, called.consts, operands)
+        if compat.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
+            raise _unknown(eqn)
+        params = primitive.get_bind_params(self._params(eqn))
+        results = primitive.bind(*operands, **params)
+        return results if primitive.multiple_results else [results]
+
+    def _axis_index(self, eqn: jex_core.JaxprEqn) -> Any:
+        axis = eqn.params["axis_name"]
+        return np.int32(0) if self._sizes[axis] == 1 else lax.axis_index(axis)
+
+    def _collective(self, eqn: jex_core.JaxprEqn, operands: list[Any]) -> list[jax.Array]:
+        params = dict(eqn.params)
+        axes = params.pop("axes", None) or params.pop("axis_name")
+        axes = axes if isinstance(axes, tuple) else (axes,)
+        collective = _COLLECTIVES[eqn.primitive](**params)
+        # Other collectives of several operands are one of each.
+        together = [operands] if eqn.primitive in _RAGGED else [[x] for x in operands]
+        return [collectives.over_axes(collective, xs, axes, self._sizes) for xs in together]
+
+    def _call(self, jaxpr: jex_core.ClosedJaxpr, operands: list[Any]) -> Sequence[Any]:
+        """The results of an inner jitted function, which stays one that all its calls share."""
+        key = Identity(jaxpr.jaxpr)
+        if key not in self._jitted:
+            run = partial(self.run, jaxpr.jaxpr, jaxpr.consts)
+            self._jitted[key] = jax.jit(lambda *args: run(args))
+        return self._jitted[key](*operands)
+
+    def _params(self, eqn: jex_core.JaxprEqn) -> dict[str, Any]:
+        """The params of an equation without what speaks of the mesh."""
+        params = {k: None if k in _OF_THE_MESH else v for k, v in eqn.params.items()}
+        if not any(map(_speaks_of_the_mesh, inner_jaxprs(eqn))):
+            return params
+        return jax.tree.map(self._traced_again, params, is_leaf=is_jaxpr)
+
+    def _traced_again(self, param: Any) -> Any:
+        """A jaxpr among params as this class evaluates it; any other param as it is."""
+        if not is_jaxpr(param):
+            return param
+        closed = isinstance(param, jex_core.ClosedJaxpr)
+        jaxpr, consts = (param.jaxpr, param.consts) if closed else (param, ())
+        specs = [
+            jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=v.aval.weak_type)
+            for v in jaxpr.invars
+        ]
+        again = jax.make_jaxpr(lambda *args: self.run(jaxpr, consts, args))(*specs)
+        return again if closed else again.jaxpr
+
+
+_SHARD_MAP = named("shard_map")
+_JIT = named("jit")
+_AXIS_INDEX = named("axis_index")
+_RAGGED = named("ragged_all_to_all")
+# They say where a value is, or how it may differ between devices.
+_UNCHANGED = frozenset(named("pvary", "sharding_constraint", "reshard"))
+# By the time of lowering they are their functions: their rules have made the gradient.
+_CUSTOM_CALLS = named("custom_jvp_call", "custom_vjp_call")
+_OF_THE_MESH = frozenset({"sharding", "out_sharding"})
+_BY_NAME: dict[str, Callable[..., collectives.Collective]] = {
+    "psum": collectives.psum,
+    "psum_invariant": collectives.psum,
+    "pmax": collectives.pmax,
+    "pmin": collectives.pmin,
+    "ppermute": collectives.ppermute,
+    "pbroadcast": collectives.pbroadcast,
+    "all_gather": collectives.all_gather,
+    "all_gather_invariant": collectives.all_gather,
+    "reduce_scatter": collectives.reduce_scatter,
+    "all_to_all": collectives.all_to_all,
+    "ragged_all_to_all": collectives.ragged_all_to_all,
+}
+_COLLECTIVES = {primitive: make for name, make in _BY_NAME.items() for primitive in named(name)}
+# Primitives that are gone in the program over whole arrays.
+ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, *_AXIS_INDEX, *_SHARD_MAP})
+
+
+def _speaks_of_the_mesh(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether a collective is in the jaxpr, or a value that varies over a mesh."""
+    values = [*jaxpr.invars, *(v for eqn in jaxpr.eqns for v in (*eqn.invars, *eqn.outvars))]
+    return (
+        any(compat.varies_over_a_mesh(v.aval) for v in values)
+        or any(eqn.primitive in ELIMINATED for eqn in jaxpr.eqns)
+        or any(_speaks_of_the_mesh(inner) for eqn in jaxpr.eqns for inner in inner_jaxprs(eqn))
+    )
+
+
+def _unknown(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
+    return UnsupportedPrimitiveError(
+        eqn.primitive.name,
+        "it is a collective that jax2tf does not know",
+        "write it with the collectives of jax.lax (psum, all_gather, ppermute, all_to_all ...)",
+        compat.user_source(eqn),
+    )
+
+
+def _names(spec: Any) -> tuple[tuple[Any, ...], ...]:
+    """The axes by which each dimension is split, for the first dimensions."""
+    return tuple(
+        () if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in spec
+    )
+
+
+def _flat(names: Sequence[Sequence[Any]]) -> Iterator[Any]:
+    return (axis for dim in names for axis in dim)
+
+
+def _split(
+    x: jax.Array, names: Sequence[Sequence[Any]], axes: Sequence[Any], sizes: Sizes
+) -> jax.Array:
+    """The operand with a leading dimension for each of `axes` that `names` has, in their order."""
+    shape: list[Any] = []
+    places: dict[Any, int] = {}
+    for dim, size in enumerate(x.shape):
+        long = [axis for axis in (names[dim] if dim < len(names) else ()) if axis in axes]
+        for axis in long:
+            places[axis] = len(shape)
+            shape.append(sizes[axis])
+        shape.append(size // math.prod(sizes[axis] for axis in long))
+    if not places:
+        return x
+    leading = [places[axis] for axis in axes if axis in places]
+    rest = [i for i in range(len(shape)) if i not in leading]
+    return jnp.transpose(x.reshape(shape), (*leading, *rest))
+
+
+def _joined(
+    y: jax.Array, names: Sequence[Sequence[Any]], axes: Sequence[Any], shape: Sequence[Any]
+) -> jax.Array:
+    """The result of that shape; the inverse of `_split`."""
+    leading = [axis for axis in axes if axis in _flat(names)]
+    if not leading:
+        return y
+    order: list[int] = []
+    for dim in range(len(shape)):
+        long = [axis for axis in (names[dim] if dim < len(names) else ()) if axis in axes]
+        order += [leading.index(axis) for axis in long]
+        order.append(len(leading) + dim)
+    return jnp.transpose(y, order).reshape(shape)
