@@ -165,7 +165,7 @@ class TestCallables:
         layer.build((None, 3))
         x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
         actual = stage(call_tf(layer))(x)
-        np.testing.assert_allclose(actual, layer(x), rtol=1e-5)
+        np.testing.assert_allclose(actual, layer(x), rtol=1e-5, atol=1e-6)
 
     def test_what_is_no_function(self):
         with pytest.raises(TypeError, match=r"call_tf: callable_tf should be a function, got int"):
@@ -317,7 +317,7 @@ class TestErrors:
         with pytest.raises(CallTfError, match=r"output_shape_dtype has the structure"):
             stage(f)(jnp.ones(4))
 
-    def test_output_shape_dtype_that_is_none(self):
+    def test_output_shape_dtype_that_is_no_tree_of_them(self):
         with pytest.raises(CallTfError, match="should be a pytree of values with shape and dtype"):
             call_tf(tf.identity, output_shape_dtype=3.0)
 

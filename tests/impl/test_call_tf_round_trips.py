@@ -131,3 +131,16 @@ class TestNative:
         f = convert(call_tf(lambda x: x + v.assign_add(1.0)), native_serialization=True)
         with pytest.raises(ConversionError, match=r"writes to counter:0"):
             f(self.X)
+
+
+def test_typed_keys_inside_of_a_traced_call():
+    key = jax.random.key(3)
+
+    def draw(key, x):
+        return x * jax.random.uniform(key) + jax.random.bits(jax.random.key(4), (), "uint8")
+
+    captured = convert(lambda x: draw(key, x))
+    passed = convert(draw)
+    for fun in (captured, lambda x: passed(key, x)):
+        x = np.float32(2)
+        assert_allclose(jax.jit(call_tf(fun))(x), draw(key, x), rtol=1e-6)

@@ -7,6 +7,7 @@ The way of a call, one module a step:
     functions.py    a TensorFlow function of flat tensors; its trace for a signature
     variables.py    variables that a function captures, as operands of its call
     derived.py      what is derived from one: its jvp, its vjp, itself over a batch
+    failures.py     what TensorFlow raises over a batch, in one line
     polymorphic.py  shapes of results where those of arguments are symbolic
     exchange.py     arrays as tensors and back, without a copy where both share memory
     embedding.py    TensorFlow's XLA compilation of a signature inside JAX's module

@@ -13,17 +13,9 @@ import tensorflow as tf
 
 from jax2tf import dtypes
 from jax2tf.call_tf import exchange, variables
-from jax2tf.call_tf.functions import Options, Root
+from jax2tf.call_tf.functions import UNSPECIFIED, Options, Root
 from jax2tf.call_tf.primitive import bind
 from jax2tf.errors import CallTfError
-
-
-class _Unspecified:
-    def __repr__(self) -> str:
-        return "unspecified"
-
-
-UNSPECIFIED = _Unspecified()
 
 
 def call_tf(
@@ -63,7 +55,8 @@ def call_tf(
         that has stateful ops is kept for it.
       ordered: whether staged calls with side effects keep their order. Needs has_side_effects.
       output_shape_dtype: what the function returns, as a pytree of values with shape and dtype
-        (jax.ShapeDtypeStruct). Needed only where TensorFlow cannot tell the shapes before the run.
+        (jax.ShapeDtypeStruct); None where it returns nothing. Needed only where TensorFlow cannot
+        tell the shapes before the run.
       call_tf_graph: never compile it into JAX's module: it can then be staged by jax2tf.convert
         alone, for functions that XLA does not compile.
       compile: False runs staged calls on the host, eagerly, through a callback: for functions that
@@ -82,7 +75,7 @@ def call_tf(
     if ordered and not has_side_effects:
         raise ValueError("jax2tf.call_tf: ordered=True needs has_side_effects=True")
     name = getattr(callable_tf, "__name__", None) or type(callable_tf).__name__
-    output = None if output_shape_dtype is UNSPECIFIED else _specs(output_shape_dtype)
+    output = output_shape_dtype if output_shape_dtype is UNSPECIFIED else _specs(output_shape_dtype)
     options = Options(has_side_effects, ordered, call_tf_graph, compile, output)
     functions: dict[Any, Root] = {}
     lock = threading.Lock()

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
+from jax2tf.call_tf import failures
 from jax2tf.call_tf.functions import Function, Options
 from jax2tf.errors import CallTfError
 
@@ -160,9 +161,8 @@ class Jvp(_Derived):
         return [tf.convert_to_tensor(r) for r in results]
 
 
-# What tf.vectorized_map raises where it cannot batch an op. What the function itself raises comes
-# again from the loop.
-_NO_RULE = (ValueError, TypeError, NotImplementedError, LookupError, AssertionError)
+_Element = Callable[[Sequence[tf.Tensor]], list[tf.Tensor]]
+_Way = Callable[[_Element, Sequence[tf.Tensor]], list[tf.Tensor]]
 
 
 class Batched(_Derived):
@@ -201,7 +201,9 @@ class Batched(_Derived):
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         specs = tuple(tf.TensorSpec(t.shape, t.dtype) for t in tensors)
         key = ("graph", specs, jax.config.read("jax_enable_x64"))
-        return list(self.cached(key, lambda: self._graph(specs))(*tensors))
+        graph = self.cached(key, lambda: self._graph(specs))
+        with failures.in_one_line(self.name):
+            return list(graph(*tensors))
 
     def fall_back(self) -> bool:
         if self.way == "map_fn":
@@ -217,48 +219,33 @@ class Batched(_Derived):
     def _graph(self, specs: Sequence[tf.TensorSpec]) -> Any:
         if self.way == "vectorized_map":
             try:
-                return self._traced(self._vectorized, specs)
-            except _NO_RULE as error:
-                if isinstance(error, CallTfError):
-                    raise
+                with failures.not_logged():
+                    return self._traced(_vectorized, specs)
+            except CallTfError:
+                raise
+            except Exception:
+                # TensorFlow's rules for batches raise whatever they come upon. What the function
+                # itself raises comes again from the loop.
                 self._loop()
-        return self._traced(self._looped, specs)
+        with failures.in_one_line(self.name):
+            return self._traced(_looped, specs)
 
-    def _traced(self, body: Callable[..., Any], specs: Sequence[tf.TensorSpec]) -> Any:
+    def _traced(self, way: _Way, specs: Sequence[tf.TensorSpec]) -> Any:
         def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
-            return [
-                tf.reduce_sum(result, 0) if i in self.summed else result
-                for i, result in enumerate(body(tensors))
-            ]
+            dtypes: list[tf.DType] = []
+
+            def function(elements: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+                results = self.base.run(self._merged(elements, tensors))
+                dtypes[:] = [r.dtype for r in results]
+                return [tf.cast(r, _STACKED_AS.get(r.dtype, r.dtype)) for r in results]
+
+            mapped = [t for t, is_mapped in zip(tensors, self.mapped, strict=True) if is_mapped]
+            results = [tf.cast(*r) for r in zip(way(function, mapped), dtypes, strict=True)]
+            return [tf.reduce_sum(r, 0) if i in self.summed else r for i, r in enumerate(results)]
 
         # A graph of its own: what a failed attempt leaves behind does not stay anywhere.
         function = tf.function(run, autograph=False)
         return function.get_concrete_function(*specs)
-
-    def _vectorized(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        function, mapped = self._of_mapped(tensors)
-        return tf.vectorized_map(function, mapped, fallback_to_while_loop=False)
-
-    def _looped(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        function, mapped = self._of_mapped(tensors)
-        # What one call returns says what the loop collects.
-        with tf.Graph().as_default():
-            placeholders = [tf.compat.v1.placeholder(t.dtype, t.shape[1:]) for t in mapped]
-            others = [tf.compat.v1.placeholder(t.dtype, t.shape) for t in tensors]
-            results = self.base.run(self._merged(placeholders, others))
-        return tf.map_fn(
-            function,
-            mapped,
-            fn_output_signature=[tf.TensorSpec(r.shape, r.dtype) for r in results],
-        )
-
-    def _of_mapped(
-        self, tensors: Sequence[tf.Tensor]
-    ) -> tuple[Callable[..., Any], list[tf.Tensor]]:
-        def function(elements: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-            return self.base.run(self._merged(elements, tensors))
-
-        return function, [t for t, is_mapped in zip(tensors, self.mapped, strict=True) if is_mapped]
 
     def _merged(self, elements: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         """The arguments of one call: elements of the mapped ones, the others as they are."""
@@ -267,6 +254,37 @@ class Batched(_Derived):
             next(rest) if is_mapped else tensor
             for tensor, is_mapped in zip(tensors, self.mapped, strict=True)
         ]
+
+
+# TensorFlow has no kernels to stack these, and their values are among those of another dtype.
+_STACKED_AS = {
+    tf.uint16: tf.int32,
+    tf.as_dtype("int4"): tf.int8,
+    tf.as_dtype("uint4"): tf.uint8,
+    tf.as_dtype("float8_e4m3fn"): tf.bfloat16,
+    tf.as_dtype("float8_e5m2"): tf.bfloat16,
+}
+
+
+def _vectorized(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    # Of a call, tf.vectorized_map leaves the call in the graph and names what it makes of it
+    # "<call>/pfor/...". That is also how what the call computes is named once TensorFlow has
+    # inlined it, if it has batches of its own: then it takes one for the other. So the call is of
+    # a function in which all names begin otherwise.
+    def element(elements: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        with tf.name_scope("element"):
+            return function(elements)
+
+    call = tf.function(element, autograph=False)
+    return tf.vectorized_map(call, list(mapped), fallback_to_while_loop=False)
+
+
+def _looped(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    # What one call returns says what the loop collects.
+    specs = [tf.TensorSpec(t.shape[1:], t.dtype) for t in mapped]
+    one = tf.function(function, autograph=False).get_concrete_function(specs)
+    results = [tf.TensorSpec(r.shape, r.dtype) for r in one.structured_outputs]
+    return tf.map_fn(function, list(mapped), fn_output_signature=results)
 
 
 _DIFFERENTIABLE = frozenset(

@@ -20,9 +20,10 @@ from jax.extend import mlir as jex_mlir
 from jax.interpreters import mlir
 
 from jax2tf import dims, dtypes
-from jax2tf.call_tf import exchange, polymorphic
-from jax2tf.call_tf.functions import Function, Signature
+from jax2tf.call_tf import exchange, failures, polymorphic
+from jax2tf.call_tf.functions import UNSPECIFIED, Function, Signature, without_value
 from jax2tf.errors import CallTfError
+from jax2tf.identity import Identity
 
 # TensorFlow's names of the platforms that JAX lowers for.
 _PLATFORMS = {"cpu": "CPU", "cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
@@ -52,7 +53,7 @@ def output_specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:
 def _stated_shapes(signature: Signature) -> list[tuple[Any, ...]] | None:
     """The shapes of output_shape_dtype, with its symbolic dimensions."""
     stated = signature.function.options.output
-    return None if stated is None else [spec.shape for spec in jax.tree.leaves(stated)]
+    return None if stated is UNSPECIFIED else [spec.shape for spec in jax.tree.leaves(stated)]
 
 
 def _inferred_shapes(signature: Signature) -> list[tuple[Any, ...]]:
@@ -116,16 +117,20 @@ def _captured(
     """What the graph captures: constants, operands that are the values of variables, and variables
     that the host reads each time the module runs.
     """
-    passed = {id(v.handle): operands[i] for i, v in stand_ins.items() if _is_as_in_jax(v)}
+    passed = {Identity(v.handle): operands[i] for i, v in stand_ins.items() if _is_as_in_jax(v)}
     values: dict[int, Any] = {}
     rest: dict[int, tf.Variable] = {}
     for i, value in enumerate(signature.captured()):
         if isinstance(value, np.ndarray):
             values[i] = mlir.ir_constant(value)
-        elif id(value.handle) in passed:
-            values[i] = passed[id(value.handle)]
+        elif Identity(value.handle) in passed:
+            values[i] = passed[Identity(value.handle)]
         else:
             rest[i] = value
+    for variable in rest.values():
+        if not variable.shape.is_fully_defined():
+            what = f"the variable {variable.name}, whose shape is not fixed ({variable.shape})"
+            raise without_value(signature.function.name, what)
     values.update(zip(rest, _read_by_host(ctx, list(rest.values())), strict=True))
     return [values[i] for i in sorted(values)]
 
@@ -138,12 +143,41 @@ def _read_by_host(ctx: Any, variables: Sequence[tf.Variable]) -> Sequence[Any]:
     if not variables:
         return []
     specs = [jax.ShapeDtypeStruct(v.shape, v.dtype.as_numpy_dtype) for v in variables]
+    # TensorFlow's module takes variables of 64 bits as they are; JAX's callbacks make 32 of them.
+    x64 = jax.config.read("jax_enable_x64")
+    words = [not x64 and not _is_as_in_jax(v) for v in variables]
+    read_specs = [_words_spec(s) if w else s for s, w in zip(specs, words, strict=True)]
+
+    def on_host() -> list[np.ndarray]:
+        values = [v.numpy() for v in variables]
+        return [_words(x) if w else x for x, w in zip(values, words, strict=True)]
 
     def read() -> list[Any]:
-        return jax.pure_callback(lambda: [v.numpy() for v in variables], specs)
+        values = jax.pure_callback(on_host, read_specs)
+        return [
+            _of_words(x, spec.dtype) if w else x
+            for x, spec, w in zip(values, specs, words, strict=True)
+        ]
 
     without_arguments = ctx.replace(avals_in=[], avals_out=None, primitive=None)
-    return mlir.lower_fun(read)(without_arguments)
+    with jax.enable_x64(True):
+        return mlir.lower_fun(read)(without_arguments)
+
+
+def _words_spec(spec: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((*spec.shape, spec.dtype.itemsize // 4), np.uint32)
+
+
+def _words(value: Any) -> np.ndarray:
+    """The 32-bit words of a value, along a last axis."""
+    return np.asarray(value)[..., None].view(np.uint32)
+
+
+def _of_words(words: jax.Array, dtype: np.dtype) -> jax.Array:
+    if np.issubdtype(dtype, np.complexfloating):
+        parts = words[..., :2], words[..., 2:]
+        return jax.lax.complex(*(jax.lax.bitcast_convert_type(p, np.float64) for p in parts))
+    return jax.lax.bitcast_convert_type(words, dtype)
 
 
 def _lower_to_callback(ctx: Any, operands: Sequence[Any], function: Function) -> Sequence[Any]:
@@ -168,14 +202,14 @@ def _lower_to_callback(ctx: Any, operands: Sequence[Any], function: Function) ->
 def _compiled_some_way(
     function: Function, avals: Sequence[Any], platform: str
 ) -> tuple[Signature, bytes]:
-    signature = function.signature(avals)
-    try:
-        return signature, _compiled(signature, platform)
-    except CallTfError:
-        if not function.fall_back():
-            raise
-    signature = function.signature(avals)
-    return signature, _compiled(signature, platform)
+    while True:
+        signature = function.signature(avals)
+        try:
+            return signature, _compiled(signature, platform)
+        except CallTfError:
+            # Of batches of batches, one after the other becomes a loop.
+            if not function.fall_back():
+                raise
 
 
 def _compiled(signature: Signature, platform: str) -> bytes:
@@ -241,7 +275,7 @@ def _not_compilable(name: str, message: str) -> CallTfError:
             "of arguments"
         )
     else:
-        what = message.split("tf2xla conversion failed")[0].strip()
+        what = failures.cause(message)
     return CallTfError(
         f"jax2tf.call_tf({name}): TensorFlow cannot compile it for jax.jit: {what}. Call it "
         "outside of jax.jit, or run it on the host under jax.jit with call_tf(..., compile=False)"

@@ -18,6 +18,16 @@ import tensorflow as tf
 from jax2tf import arguments, compat, dims, dtypes
 from jax2tf.call_tf.exchange import canonical
 from jax2tf.errors import CallTfError
+from jax2tf.identity import Identity
+
+
+class _Unspecified:
+    def __repr__(self) -> str:
+        return "unspecified"
+
+
+# None would be a tree: that of a function that returns nothing.
+UNSPECIFIED = _Unspecified()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,14 +39,14 @@ class Options:
       ordered: such calls stay in their order.
       call_tf_graph: it is called as TensorFlow graph, never compiled into JAX's module.
       compile: whether staged calls are compiled by XLA; False runs them on the host.
-      output: what it returns, as a pytree of jax.ShapeDtypeStruct, or None.
+      output: what it returns, as a pytree of jax.ShapeDtypeStruct, or UNSPECIFIED.
     """
 
     has_side_effects: bool = True
     ordered: bool = False
     call_tf_graph: bool = False
     compile: bool = True
-    output: Any = None
+    output: Any = UNSPECIFIED
 
 
 class Function(abc.ABC):
@@ -109,14 +119,14 @@ class Root(Function):
             results = arguments.unwrap(self._callable(*args, **kwargs))
         flat, tree = jax.tree_util.tree_flatten_with_path(results)
         tensors = [canonical(r, self._where(path)) for path, r in flat]
-        if self.options.output is not None:
+        if self.options.output is not UNSPECIFIED:
             tensors = self._checked(tensors, tree)
         self._last.tree = tree
         return tensors
 
     def with_variables(self, n_arguments: int, variables: Sequence[tf.Variable]) -> Function:
         """The function of `n_arguments` of its own and, behind them, of the variables' values."""
-        key = ("with variables", n_arguments, tuple(id(v.handle) for v in variables))
+        key = ("with variables", n_arguments, tuple(Identity(v.handle) for v in variables))
         return self.cached(key, lambda: WithVariables(self, n_arguments, variables))
 
     def forget_tree(self) -> None:
@@ -220,12 +230,12 @@ class Signature:
     @property
     def variables(self) -> list[tf.Variable]:
         """The variables that it captures and only reads, of shapes and dtypes that JAX has."""
-        captured = set(map(id, self.concrete.captured_inputs))
-        written = {id(w.handle) for w in self._written if not isinstance(w, str)}
+        captured = set(map(Identity, self.concrete.captured_inputs))
+        written = {Identity(w.handle) for w in self._written if not isinstance(w, str)}
         return [
             v
             for v in self.concrete.variables
-            if id(v.handle) in captured - written
+            if Identity(v.handle) in captured - written
             # An inner function that writes does not tell to which of the variables.
             and (v.trainable or not self._written)
             and v.shape.is_fully_defined()
@@ -243,12 +253,19 @@ class Signature:
         return all(t.shape.is_fully_defined() for t in self.outputs)
 
     def captured(self) -> list[tf.Variable | np.ndarray]:
-        """What the graph captures beside its arguments: variables and constants."""
-        variables = {id(v.handle): v for v in self.concrete.variables}
-        return [
-            variables[id(value)] if id(value) in variables else _constant(value, self.function.name)
-            for value in self.concrete.captured_inputs
-        ]
+        """What the graph captures beside its arguments: variables and constants.
+
+        Raises:
+          CallTfError: compiled JAX has no value for one of them.
+        """
+        variables = {Identity(v.handle): v for v in self.concrete.variables}
+        captured = [variables.get(Identity(x), x) for x in self.concrete.captured_inputs]
+        for value in captured:
+            what = _without_value(value)
+            if what is not None:
+                raise without_value(self.function.name, what)
+        # A scalar comes as a number of NumPy's.
+        return [x if isinstance(x, tf.Variable) else np.asarray(x.numpy()) for x in captured]
 
     def compiled(self, platform: str, make: Callable[[], Any]) -> Any:
         """The compilation for a platform, made by the first caller."""
@@ -289,7 +306,7 @@ _READS = frozenset(
 
 def _dimension_key(dim: Any) -> Hashable:
     # Symbolic dimensions of different scopes do not compare.
-    return dim if isinstance(dim, int) else (str(dim), id(dim.scope))
+    return dim if isinstance(dim, int) else (str(dim), Identity(dim.scope))
 
 
 def _spec(aval: Any, i: int, name: str) -> tf.TensorSpec:
@@ -307,14 +324,22 @@ def _spec(aval: Any, i: int, name: str) -> tf.TensorSpec:
     return tf.TensorSpec(shape, dtype)
 
 
-def _constant(value: tf.Tensor, name: str) -> np.ndarray:
+def without_value(name: str, what: str) -> CallTfError:
+    """The error for what a function captures and compiled JAX cannot have."""
+    return CallTfError(
+        f"jax2tf.call_tf({name}): it captures {what}, and compiled JAX has no value for that. "
+        "Call it outside of jax.jit, or run it on the host under jax.jit with call_tf(..., "
+        "compile=False)"
+    )
+
+
+def _without_value(value: tf.Tensor | tf.Variable) -> str | None:
+    """What a captured value is, if it has none in compiled JAX."""
+    if isinstance(value, tf.Variable):
+        return None if dtypes.is_of_jax(value.dtype) else f"the variable {value.name} of strings"
     if value.dtype in (tf.resource, tf.variant):
-        raise CallTfError(
-            f"jax2tf.call_tf({name}): it captures a {value.dtype.name} that is no variable (a "
-            "table, a dataset), and compiled JAX has no value for that. Call it outside of "
-            "jax.jit, or run it on the host under jax.jit with call_tf(..., compile=False)"
-        )
-    return value.numpy()
+        return f"a {value.dtype.name} that is no variable (a table, a dataset)"
+    return None if dtypes.is_of_jax(value.dtype) else f"a tensor of dtype {value.dtype.name}"
 
 
 def _nodes(concrete: Any) -> Iterator[Any]:
@@ -332,10 +357,10 @@ _WRITE = re.compile(
 
 def _written(concrete: Any, nodes: Sequence[Any]) -> list[tf.Variable | str]:
     """What the graph writes to: variables, or the op where only a function within knows."""
-    variables = {id(v.handle): v for v in concrete.variables}
+    variables = {Identity(v.handle): v for v in concrete.variables}
     captured = concrete.captured_inputs
     inner = concrete.inputs[len(concrete.inputs) - len(captured) :]
-    captures = {i.name: variables.get(id(o)) for o, i in zip(captured, inner, strict=True)}
+    captures = {i.name: variables.get(Identity(o)) for o, i in zip(captured, inner, strict=True)}
     written = (
         (captures.get(f"{node.input[0]}:0"), f"op '{node.name}' ({node.op})")
         for node in nodes

@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from jax2tf import dtypes
 from jax2tf.call_tf.functions import Function, Root
+from jax2tf.identity import Identity
 
 
 class Passed:
@@ -26,8 +27,8 @@ class Passed:
     """
 
     def __init__(self, variables: Sequence[tf.Variable], values: Sequence[Any]):
-        self._values = {id(v.handle): x for v, x in zip(variables, values, strict=True)}
-        self._missing: dict[int, tf.Variable] = {}
+        self._values = {Identity(v.handle): x for v, x in zip(variables, values, strict=True)}
+        self._missing: dict[Identity, tf.Variable] = {}
 
     @property
     def missing(self) -> list[tf.Variable]:
@@ -40,11 +41,13 @@ class Passed:
     def to(self, function: Root, operands: list[Any]) -> tuple[Function, list[Any]]:
         """The function and its operands, with those of its variables that are passed."""
         variables = function.signature([jax.typeof(x) for x in operands]).variables
-        self._missing |= {id(v.handle): v for v in variables if id(v.handle) not in self._values}
-        passed = [v for v in variables if id(v.handle) in self._values]
+        self._missing |= {
+            Identity(v.handle): v for v in variables if Identity(v.handle) not in self._values
+        }
+        passed = [v for v in variables if Identity(v.handle) in self._values]
         if not passed:
             return function, operands
-        values = [self._values[id(v.handle)] for v in passed]
+        values = [self._values[Identity(v.handle)] for v in passed]
         return function.with_variables(len(operands), passed), [*operands, *values]
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from jax2tf import compat
+from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.lowering.rules import Context, register
 
 
-@register("call_tf")
+@register(call_tf_p)
 def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tensor]:
     with compat.recorded_again():  # derivatives have tapes of their own
         results = function.run(operands)

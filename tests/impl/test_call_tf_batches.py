@@ -1,0 +1,120 @@
+"""call_tf over batches of batches, and what is said where TensorFlow fails over a batch."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from numpy.testing import assert_allclose
+
+from jax2tf import CallTfError, call_tf, convert
+
+X = np.array([-1.0, 0.5, 2.0], np.float32)
+
+
+def _around(f):
+    """JAX before and behind the call: its hessian is forward over reverse over a batch of both."""
+    return lambda x: jnp.sin(f(x * x)) * x.sum()
+
+
+STAGES = {
+    "op_by_op": lambda f: f,
+    "jit": jax.jit,
+    "converted": lambda f: tf.function(convert(f), autograph=False),
+}
+each_stage = pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+
+
+@each_stage
+def test_hessian_of_a_function_around_a_call(stage):
+    f_tf = call_tf(lambda x: tf.reduce_sum(tf.sin(x) * x))
+    expected = jax.hessian(_around(lambda x: jnp.sum(jnp.sin(x) * x)))(X)
+    assert_allclose(stage(jax.hessian(_around(f_tf)))(X), expected, rtol=1e-5, atol=1e-5)
+
+
+@each_stage
+def test_a_function_that_has_batches_of_its_own(stage):
+    """The names of what TensorFlow makes of a batch within a batch do not clash."""
+
+    @tf.function(autograph=False)
+    def f(x):
+        return tf.vectorized_map(lambda y: tf.tile(y[None], [2]) * tf.reduce_sum(x), x[:1])
+
+    actual = stage(jax.vmap(call_tf(f)))(X[:, None])
+    np.testing.assert_array_equal(actual, np.tile((X * X)[:, None, None], [1, 1, 2]))
+
+
+def test_a_loop_of_a_function_that_reads_a_variable():
+    v = tf.Variable(0.5)
+    f = call_tf(lambda x: tf.foldl(lambda a, b: a * v + b, x))
+    np.testing.assert_array_equal(jax.vmap(f)(np.stack([X, 2 * X])), [2, 4])
+
+
+@pytest.mark.parametrize("stage", [lambda f: f, jax.jit], ids=["op_by_op", "jit"])
+def test_whatever_a_rule_for_batches_raises_there_is_the_loop(stage, caplog):
+    """AttributeError, of a branch inside of a loop, over two batches."""
+
+    @tf.function(autograph=False)
+    def f(x):
+        def step(i, y):
+            return i + 1, y + tf.cond(y > 0, lambda: 1.0, lambda: 2.0)
+
+        return tf.while_loop(lambda i, y: i < 3, step, (tf.constant(0), x))[1]
+
+    mapped = jax.vmap(jax.vmap(call_tf(f)))
+    np.testing.assert_array_equal(stage(mapped)(X[:, None]), [[3], [3.5], [5]])
+    assert not caplog.records
+
+
+class TestFailures:
+    def test_while_it_runs(self):
+        def checked(x):
+            tf.debugging.assert_positive(x, message="mine")
+            return x
+
+        with pytest.raises(
+            CallTfError,
+            match=r"^jax2tf.call_tf\(vmap\(checked\)\): over a batch TensorFlow runs the function "
+            r"as a graph, which raises InvalidArgumentError: assertion failed: .*mine.*\[-1\]. "
+            r"Call the function for one element, without jax.vmap, to see where that comes from",
+        ) as error:
+            jax.vmap(call_tf(checked))(X)
+        assert "\n" not in str(error.value)
+        assert isinstance(error.value.__cause__, tf.errors.InvalidArgumentError)
+
+    @pytest.mark.parametrize("stage", [lambda f: f, jax.jit], ids=["op_by_op", "jit"])
+    @pytest.mark.parametrize(
+        ("f", "cause"),
+        [
+            (lambda x: x if x > 0 else -x, "OperatorNotAllowedInGraphError: Using a symbolic"),
+            (lambda x: x.numpy(), "AttributeError: 'SymbolicTensor' object has no attribute"),
+            (
+                lambda x: tf.matmul(x[None], x[None]),
+                r"ValueError: Shape must be rank 2 but is rank 1 with input shapes: \[1\], \[1\].",
+            ),
+        ],
+    )
+    def test_while_it_is_made(self, stage, f, cause):
+        with pytest.raises(CallTfError, match=rf"^jax2tf.call_tf\(.*\): over a .*raises {cause}"):
+            stage(jax.vmap(call_tf(f)))(X)
+
+    def test_of_the_users_own(self):
+        def raises(x):
+            raise KeyError("a key of mine")
+
+        with pytest.raises(KeyError, match="a key of mine") as error:
+            jax.vmap(call_tf(raises))(X)
+        assert any("call_tf(raises)" in note for note in error.value.__notes__)
+
+    def test_what_xla_does_not_compile_in_one_line(self):
+        @tf.function(autograph=False)
+        def f(x):
+            return tf.while_loop(lambda y: y < 9, lambda y: y * 2, (x,))[0]
+
+        with pytest.raises(
+            CallTfError,
+            match=r"^jax2tf.call_tf\(vjp\(f\)\): TensorFlow cannot compile it for jax.jit: XLA "
+            r"compilation requires a fixed tensor list size.*maximum_iteration.*compile=False\)",
+        ) as error:
+            jax.jit(jax.grad(call_tf(f)))(2.0)
+        assert "\n" not in str(error.value)
