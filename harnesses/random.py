@@ -38,6 +38,11 @@ def _define(
 
 _key_data = jax.random.key_data
 
+
+def _data_of(x: Any) -> Any:
+    return _key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x
+
+
 for impl in _KEYS:
     for dtype in UINTS:
         _define(
@@ -139,6 +144,60 @@ for case, fun in _KEY_MOVEMENTS.items():
             "random_wrap",
             f"{impl}_{case}",
             lambda k, f=fun: _key_data(f(jax.random.split(k, 4))),
+            impl=impl,
+            params={"impl": impl, "movement": case},
+        )
+
+
+def _scanned(keys: Any, length: int, reverse: bool) -> Any:
+    def step(carry: Any, key: Any) -> Any:
+        return jax.random.fold_in(key, 1), (carry, key, jax.random.split(key))
+
+    return jax.lax.scan(step, keys[0], keys[:length], reverse=reverse)
+
+
+def _until(key: Any, n: Any) -> Any:
+    return jax.lax.while_loop(
+        lambda c: c[1] < n, lambda c: (jax.random.fold_in(c[0], 5), c[1] + 1), (key, 0)
+    )[0]
+
+
+def _either(key: Any, first: Any) -> Any:
+    return jax.lax.cond(first, lambda k: k, lambda k: jax.random.fold_in(k, 2), key)
+
+
+# Keys in each role, for no step and more, and for members of a batch that go different ways.
+_PLACES = np.array([2, 0, 1, 1])
+_KEY_CONTROL: dict[str, Callable[[Any], Any]] = {
+    f"scan_{length}{'_reverse' * reverse}": lambda ks, n=length, r=reverse: _scanned(ks, n, r)
+    for length in (0, 1, 3)
+    for reverse in (False, True)
+}
+_KEY_CONTROL |= {
+    **{
+        f"scan_{length}_vmap": lambda ks, n=length: jax.vmap(lambda ks: _scanned(ks, n, False))(
+            ks.reshape(2, 2)
+        )
+        for length in (0, 1, 2)
+    },
+    "scan_0_of_arrays": lambda ks: jax.lax.scan(lambda c, _: (c, ks), ks, None, length=0),
+    "while_vmap": lambda ks: jax.vmap(_until)(ks, jnp.arange(4)),
+    "cond_vmap": lambda ks: jax.vmap(_either)(ks, jnp.arange(4) % 2 == 0),
+    "switch": lambda ks: jax.lax.switch(
+        2, [lambda k: k[::-1], lambda k: k, lambda k: k[_PLACES]], ks
+    ),
+    "custom_linear_solve": lambda ks: jax.vmap(
+        lambda k: jax.lax.custom_linear_solve(
+            lambda x: x * 2, jax.random.bits(k, ()) * 1.0, lambda _, b: b / 2, symmetric=True
+        )
+    )(ks),
+}
+for case, fun in _KEY_CONTROL.items():
+    for impl in ("threefry2x32", "rbg") if case.startswith("scan_0") else ("threefry2x32",):
+        _define(
+            "random_wrap",
+            f"{impl}_{case}",
+            lambda k, f=fun: jax.tree.map(_data_of, f(jax.random.split(k, 4))),
             impl=impl,
             params={"impl": impl, "movement": case},
         )

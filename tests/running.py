@@ -32,8 +32,11 @@ def of_every_size(
     return function if mode == "eager" else function.get_concrete_function(*signature)
 
 
-def assert_near(actual: Any, expected: Any, ulps: float = 16) -> None:
-    """Equal to rounding in the dtype, relative to the largest element of each leaf."""
+def assert_near(actual: Any, expected: Any, ulps: float = 16, least: float = 0) -> None:
+    """Equal to rounding in the dtype, relative to the largest element of each leaf.
+
+    A leaf whose elements are all smaller than `least` is compared as if one were `least`.
+    """
     assert jax.tree.structure(actual) == jax.tree.structure(expected)
     for (path, e), a in zip(
         jax.tree_util.tree_leaves_with_path(expected), jax.tree.leaves(actual), strict=True
@@ -41,7 +44,7 @@ def assert_near(actual: Any, expected: Any, ulps: float = 16) -> None:
         e, a, where = np.asarray(e), np.asarray(a), jax.tree_util.keystr(path)
         assert (a.dtype, a.shape) == (e.dtype, e.shape), where
         exact = not jax.numpy.issubdtype(e.dtype, np.inexact)
-        size = np.abs(e[np.isfinite(e)], dtype=np.float64).max(initial=0) if not exact else 0
+        size = np.abs(e[np.isfinite(e)], dtype=np.float64).max(initial=least) if not exact else 0
         atol = 0 if exact else ulps * float(jax.numpy.finfo(e.dtype).eps) * size
         wide = e.dtype if e.dtype.kind in "iubc" else np.float64
         np.testing.assert_allclose(a.astype(wide), e.astype(wide), rtol=0, atol=atol, err_msg=where)

@@ -9,8 +9,10 @@ from jax import lax
 from jax.extend.core import primitives
 
 from harnesses.elementwise.arguments import ANALYTIC, ANY_NUMBER, COMPARABLE, REAL_FLOATS, WHOLE
-from harnesses.elementwise.asking import binary, unary
-from harnesses.harness import BOOL, COMPLEX, FLOATS, INTS
+from harnesses.elementwise.asking import ULPS, binary, unary
+from harnesses.harness import BOOL, COMPLEX, FLOATS, INTS, Values, define
+
+NEAR_ZERO = np.outer([1, -1], np.geomspace(1e-4, 0.3, 12))
 
 unary("abs", lax.abs, ANALYTIC + INTS)
 unary("neg", lax.neg, ANY_NUMBER)
@@ -39,6 +41,17 @@ for name in (
     dtypes = FLOATS + COMPLEX if name == "asinh" else ANALYTIC
     versions = ">=0.11" if name == "log2" else None
     unary(name, lambda x, name=name: getattr(lax, name)(x), dtypes, jax_versions=versions)
+# Near zero these are near their argument, of which 1 + x and differences of exponentials lose most.
+for name in ("asin", "asinh", "atan", "atanh", "expm1", "log1p", "sinh", "tan", "tanh"):
+    for dtype in FLOATS if name in ("expm1", "log1p") else FLOATS[2:3]:
+        define(
+            name,
+            "near_zero",
+            getattr(lax, name),
+            [Values(NEAR_ZERO, dtype)],
+            dtype=dtype,
+            ulps=ULPS.get(name, {}).get(dtype.name),
+        )
 unary("cbrt", lax.cbrt, REAL_FLOATS)
 unary("one_minus_square", lambda x: lax.one_minus_square(x), ANY_NUMBER, jax_versions=">=0.11")
 
@@ -89,6 +102,7 @@ binary("add_any", lambda x, y: jax.vjp(lambda z: (z, z), x)[1]((x, y))[0], FLOAT
 # Each half of a complex number, and what a real number becomes.
 for name in ("real", "imag", "conj"):
     unary(name, getattr(lax, name), COMPLEX + (FLOATS[2:] if name == "conj" else ()))
+unary("conj", primitives.conj_p.bind, COMPLEX, "fewest_params")
 
 
 # Bounds of the operand's shape, crossed ones too; scalar ones; NaN in any place.

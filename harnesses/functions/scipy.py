@@ -14,7 +14,16 @@ SHORT = Normal((5,), "float32")
 KERNEL = Normal((3, 2), "float32")
 FREQUENCIES = Normal((5, 7), "complex64")
 QUATERNION = Values([0.5, 0.5, -0.5, 0.5], "float32")
-ROTATIONS = Rotation.from_rotvec(np.float32([[0, 0, 0], [0.5, 0, 1], [1, -1, 0]]))
+# Of the vectors [0, 0, 0], [0.5, 0, 1] and [1, -1, 0]. To ask JAX for them starts its backends, and
+# a process that has only imported the harnesses may yet be forked.
+# Of the vectors [0, 0, 0], [0.5, 0, 1] and [1, -1, 0]. To ask JAX for them starts its backends, and
+# a process that has only imported the harnesses may yet be forked.
+ROTATIONS = Rotation(
+    Values(
+        [[0, 0, 0, 1], [0.2371811, 0, 0.4743622, 0.8477768], [0.4593627, -0.4593627, 0, 0.7602446]],
+        "float32",
+    )
+)
 
 
 def _minimum(result: Any) -> Any:

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from jax.export import DisabledSafetyCheck
+
+import jax2tf.versions as _versions
+
+with _versions.explained():
+    import jax2tf.compat as _compat
+
+import jax2tf.conv_transpose as _conv_transpose  # where JAX's own rule asks for too much
 import jax2tf.lowering as _lowering  # registers every rule
 from jax2tf.call_tf import call_tf
 from jax2tf.convert import convert
@@ -21,6 +29,7 @@ from jax2tf.shape_evaluation import eval_polymorphic_shape
 __all__ = [
     "CallTfError",
     "ConversionError",
+    "DisabledSafetyCheck",
     "Module",
     "NotDifferentiableError",
     "PolyShape",
@@ -33,4 +42,6 @@ __all__ = [
     "split_to_logical_devices",
 ]
 
-del _lowering
+_compat.register_module_containers()
+
+del _compat, _conv_transpose, _lowering

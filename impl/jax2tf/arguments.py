@@ -9,14 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import compat, dtypes
+from jax2tf.callables import Function, is_array_or_number
 
 
 class Argument:
     """One leaf of the arguments.
 
     Attributes:
-      path: where it stands among the arguments, as "args[0]['x']".
-      where: function and path, for messages.
       shape: what TensorFlow knows of its shape.
       dtype: the dtype that JAX gives it.
       weak_type: whether JAX takes its dtype as weak (a Python scalar).
@@ -26,10 +25,10 @@ class Argument:
       OverflowError: a Python int that does not fit its dtype.
     """
 
-    __slots__ = ("_value", "dtype", "path", "shape", "weak_type", "where")
+    __slots__ = ("_function", "_path", "_value", "dtype", "shape", "weak_type")
 
-    def __init__(self, path: tuple[Any, ...], value: Any, function: str):
-        self.path, self.where = names(path, function)
+    def __init__(self, path: tuple[Any, ...], value: Any, function: Function):
+        self._path, self._function = path, function
         if isinstance(value, jax.core.Tracer):
             raise TypeError(
                 f"{self.where}: got a JAX tracer; a converted function takes TensorFlow values. "
@@ -41,10 +40,33 @@ class Argument:
         try:
             self.dtype = dtypes.jax_dtype(value)
         except (TypeError, OverflowError) as error:
-            raise type(error)(f"{self.where}: {error}") from None
+            remedy = "" if is_array_or_number(value) else f". What to do: {self._remedy()}"
+            raise type(error)(f"{self.where}: {error}{remedy}") from None
         self._value = value
         self.shape = _shape(value)
         self.weak_type = dtypes.is_python_scalar(value)
+
+    @property
+    def path(self) -> str:
+        """Where it stands among the arguments, as "x['w']" for a parameter x."""
+        return self._function.parameters.path(self._path)
+
+    @property
+    def where(self) -> str:
+        """Function and path, for messages."""
+        return where(self._path, self._function)
+
+    def _remedy(self) -> str:
+        name = self._function.name
+        if len(self._path) > 2:
+            return (
+                "close over what is no array, or jit the function as the library of such trees "
+                "does (equinox.filter_jit, flax.nnx.jit), which leaves it as it is"
+            )
+        return (
+            "make it static, which jax.jit does by name: "
+            f"jax2tf.convert(jax.jit({name}, static_argnames={self.path!r}))"
+        )
 
     def tensor(self) -> tf.Tensor:
         """The value as a tensor of the dtype that JAX sees."""
@@ -54,36 +76,33 @@ class Argument:
             tensor = tf.convert_to_tensor(value)
             return tensor if tensor.dtype == dtype else tf.cast(tensor, dtype)
         if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
-            value = jax.random.key_data(value)
+            value = compat.data_of_keys(value)
         if self.dtype == jax.dtypes.float0:
             value = np.zeros(np.shape(value), bool)
         return tf.constant(np.asarray(value).astype(dtype.as_numpy_dtype, copy=False))
 
 
-def flatten(
-    args: tuple[Any, ...], kwargs: dict[str, Any], function: str
-) -> tuple[list[Argument], jax.tree_util.PyTreeDef]:
-    """The leaves and the structure of `(args, kwargs)`."""
-    paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
-    return [Argument(path, value, function) for path, value in paths], tree
+def plain(
+    args: tuple[Any, ...], kwargs: dict[str, Any], function: Function
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with plain containers, and with static values as nodes without leaves."""
+    return function.with_static_leaves(unwrap(function.with_statics(args, kwargs)))
 
 
-def names(path: tuple[Any, ...], function: str) -> tuple[str, str]:
-    """Where a leaf of `(args, kwargs)` stands, alone and with the function, for messages."""
-    top, *rest = path
-    root = "args" if top.idx == 0 else "kwargs"
-    text = f"{root}{jax.tree_util.keystr(tuple(rest))}"
-    return text, f"jax2tf.convert({function}): argument {text}"
+def where(path: tuple[Any, ...], function: Function) -> str:
+    """Function and path of a leaf of `(args, kwargs)`, for messages."""
+    return f"jax2tf.convert({function.name}): argument {function.parameters.path(path)}"
 
 
 def unwrap(tree: Any) -> Any:
     """The tree with the containers that tf.Module wraps replaced by plain ones, at any depth."""
 
-    def unwrap_leaf(leaf: Any) -> Any:
-        plain = compat.unwrap_module_container(leaf)
-        return leaf if plain is leaf else unwrap(plain)
+    def unwrapped(node: Any) -> Any:
+        if not compat.is_module_container(node):
+            return node
+        return unwrap(compat.unwrap_module_container(node))
 
-    return jax.tree.map(unwrap_leaf, tree)
+    return jax.tree.map(unwrapped, tree, is_leaf=compat.is_module_container)
 
 
 def _is_tensor(value: Any) -> bool:

@@ -5,15 +5,24 @@ reason why no public name serves.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
+import inspect
+import os
 import pathlib
-from collections.abc import Hashable, Iterator, Sequence
+import sys
+import types
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 from jax import export
 from jax._src import config as _jax_config
+from jax._src import core as _jax_core
 from jax._src import source_info_util as _source_info_util
 from jax._src.interpreters import ad as _jax_ad
+from jax._src.interpreters import mlir as _mlir
 from jax._src.state import discharge as _discharge
 from jax._src.state import types as _state_types
 from jax.extend import core as jex_core
@@ -23,11 +32,13 @@ from tensorflow.compiler.tf2xla.python import xla as _tf_xla
 from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python import pywrap_tfe as _pywrap_tfe
 from tensorflow.python.compiler.xla.experimental import xla_sharding as _tf_xla_sharding
+from tensorflow.python.eager import forwardprop_util as _tf_forwardprop_util
 from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.framework import func_graph as _tf_func_graph
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
 from tensorflow.python.framework import ops as _tf_ops
 from tensorflow.python.ops import control_flow_util as _tf_control_flow_util
+from tensorflow.python.saved_model import save_context as _tf_save_context
 from tensorflow.python.trackable import data_structures as _tf_data_structures
 
 from jax2tf.errors import ConversionError
@@ -54,13 +65,17 @@ def trace_context() -> Hashable:
     return _jax_config.trace_context()
 
 
-# What JAX names as the source of an operation is the first line outside of such folders: the caller
-# of what call_tf made, and not call_tf itself.
-_source_info_util.register_exclusion(str(pathlib.Path(__file__).parent / "call_tf"))
+# What JAX names as the source of an operation is the first line outside of such folders: a line of
+# the user's, and not one of this package, which traces and calls.
+_source_info_util.register_exclusion(str(pathlib.Path(__file__).parent) + os.sep)
 
 
 def user_source(eqn: jex_core.JaxprEqn) -> str:
-    """`file:line (function)` of the user code that bound `eqn`; JAX prints it in its own errors."""
+    """`file:line (function)` of the user code that bound `eqn`; JAX prints it in its own errors.
+
+    Empty where no line of the user's did: of a function of JAX's that is converted as it is, of
+    what a primitive is lowered to, of an equation that was made without a source.
+    """
     return _source_info_util.summarize(eqn.source_info)
 
 
@@ -85,6 +100,11 @@ def tape_watches(tensors: list[Any]) -> bool:
     return bool(_tf_record.should_record_backprop(tensors))
 
 
+def accumulator_watches(tensors: Sequence[Any]) -> bool:
+    """Whether a ForwardAccumulator has a tangent for one of them; only TensorFlow itself knows."""
+    return bool(_tf_forwardprop_util.pack_tangents(list(tensors)).tangents)
+
+
 def nothing_recorded() -> contextlib.AbstractContextManager[None]:
     """A context in which no tape records; a public tape's stop_recording stops that tape alone."""
     return _tf_record.stop_recording()
@@ -106,20 +126,58 @@ def recorded_again() -> Iterator[None]:
             _pywrap_tfe.TFE_Py_TapeSetStopOnThread()
 
 
-def unwrap_module_container(leaf: Any) -> Any:
-    """The plain dict, list or tuple inside a container that tf.Module wrapped on assignment.
+def is_module_container(node: Any) -> bool:
+    """Whether tf.Module wrapped this dict, list or tuple when it was assigned to an attribute.
 
-    tf.Module's attribute tracking replaces them by private proxy types, which JAX's pytrees take
-    for leaves. Anything else comes back as it is.
+    The attribute tracking of tf.Module replaces them by private proxy types.
     """
-    if not isinstance(leaf, _MODULE_CONTAINERS):
-        return leaf
-    plain = getattr(leaf, "__wrapped__", leaf)
-    if isinstance(plain, dict):
-        return dict(plain)
-    if hasattr(plain, "_fields"):
-        return plain
-    return tuple(plain) if isinstance(plain, tuple) else list(plain)
+    return isinstance(node, _MODULE_CONTAINERS)
+
+
+def unwrap_module_container(container: Any) -> Any:
+    """The plain dict, list or tuple inside; what it contains may be wrapped again."""
+    # A list has its elements itself, the others wrap what was assigned.
+    return container.__wrapped__ if hasattr(container, "__wrapped__") else list(container)
+
+
+def _wrap_module_container(kind: Any, plain: Any) -> Any:
+    # While JAX compares trees, anything may stand in the place of what they contain.
+    return kind(plain) if isinstance(plain, dict | list | tuple) else plain
+
+
+class _Inside:
+    """The key of what a wrapper wraps, which adds nothing to the path of a leaf."""
+
+    def __str__(self) -> str:
+        return ""
+
+
+def register_module_containers() -> None:
+    """Makes pytrees of JAX of the containers that tf.Module wraps.
+
+    JAX has pytrees by their exact type, and these types have no public names. A type is registered
+    once: JAX's own jax2tf does it when it is imported, and would fail if that was done before.
+    """
+    try:
+        importlib.import_module("jax.experimental.jax2tf")
+    except ModuleNotFoundError:
+        for kind in _MODULE_CONTAINERS:
+            _register_module_container(kind)
+
+
+def _register_module_container(kind: Any) -> None:
+    """A node with one child, the plain container, which may be of any type that JAX knows."""
+
+    def flatten(node: Any) -> tuple[tuple[Any], None]:
+        return (unwrap_module_container(node),), None
+
+    def flatten_with_keys(node: Any) -> tuple[tuple[tuple[_Inside, Any]], None]:
+        return ((_Inside(), unwrap_module_container(node)),), None
+
+    def unflatten(_: None, children: Iterable[Any]) -> Any:
+        return _wrap_module_container(kind, *children)
+
+    jax.tree_util.register_pytree_with_keys(kind, flatten_with_keys, unflatten, flatten)
 
 
 def explicit_constraints(scope: export.SymbolicScope) -> tuple[str, ...]:
@@ -136,6 +194,14 @@ def scan_arity(params: dict[str, Any]) -> tuple[int, int]:
         return params["num_consts"], params["num_carry"]
     consts, carry, _ = params["ft_in"].unpack()
     return len(consts.vals), len(carry.vals)
+
+
+def data_of_keys(keys: Any) -> np.ndarray:
+    """The raw data of an array of typed PRNG keys.
+
+    jax.random.key_data binds a primitive, which JAX cannot while it lowers a call of TensorFlow.
+    """
+    return np.asarray(keys._base_array)
 
 
 def prng_impl(dtype: Any) -> Any:
@@ -173,6 +239,20 @@ def in_compiled_function() -> bool:
     return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
 
 
+def in_save_context() -> bool:
+    """Whether tf.saved_model.save is tracing something in this thread; no public name tells."""
+    return bool(_tf_save_context.in_save_context())
+
+
+def callback_name(params: dict[str, Any]) -> str:
+    """The name of the function that a callback calls; empty where JAX hides or has none.
+
+    The primitives of callbacks have params of private classes.
+    """
+    function = getattr(params.get("callback"), "callback_func", None)
+    return getattr(function, "__name__", type(function).__name__) if function else ""
+
+
 def keep(op: Any) -> None:
     """Has the function under construction run `op`, whatever its results need.
 
@@ -200,6 +280,35 @@ def xla_call_module_version() -> int:
     return _tf_xla.call_module_maximum_supported_version()
 
 
+# `jax.random` draws with those of prng, which was elsewhere until JAX 0.10.1.
+_MODULES_OF_PRIMITIVES = (
+    "jax._src.callback",
+    "jax._src.core",
+    "jax._src.cudnn.scaled_matmul_stablehlo",
+    "jax._src.debugging",
+    "jax._src.export.shape_poly",
+    "jax._src.lax.control_flow.conditionals",
+    "jax._src.lax.control_flow.loops",
+    "jax._src.lax.lax",
+    "jax._src.lax.linalg",
+    "jax._src.lax.parallel",
+    "jax._src.lax.scaled_dot",
+    "jax._src.pjit",
+    "jax._src.prng",
+    "jax._src.random",
+    "jax._src.random.core",
+    "jax._src.random.prng",
+    "jax._src.shard_map",
+)
+
+
+def modules_of_primitives() -> Iterator[types.ModuleType]:
+    """Modules that hold the primitives which jax.extend.core.primitives and jax.lax do not name."""
+    for name in _MODULES_OF_PRIMITIVES:
+        with contextlib.suppress(ModuleNotFoundError):
+            yield importlib.import_module(name)
+
+
 def is_implemented_by_jax(primitive: jex_core.Primitive) -> bool:
     """Whether the primitive has no implementation but JAX's own, which binds it again, or raises.
 
@@ -207,6 +316,58 @@ def is_implemented_by_jax(primitive: jex_core.Primitive) -> bool:
     """
     function = getattr(primitive.impl, "func", primitive.impl)  # opens a functools.partial
     return (getattr(function, "__module__", None) or "jaxlib").startswith(("jax._src", "jaxlib"))
+
+
+def compiled_function(primitive: jex_core.Primitive) -> Callable[..., Any] | None:
+    """The JAX function that JAX compiles `primitive` as, on every device; None where it has none.
+
+    That is what jax.interpreters.mlir.lower_fun was given. It keeps the function in a closure, and
+    the registry of lowerings has no public name.
+    """
+    entry = _mlir._lowerings.get(primitive)
+    if entry is None or getattr(entry.rule, "__qualname__", "") != _LOWERED_FUNCTION:
+        return None
+    kept = inspect.getclosurevars(entry.rule).nonlocals
+    function, several = kept["fun"], kept["multiple_results"]
+    return function if several else lambda *args, **params: [function(*args, **params)]
+
+
+_LOWERED_FUNCTION = _mlir.lower_fun(lambda: ()).__qualname__
+
+
+def is_compiled_by_others(primitive: jex_core.Primitive) -> bool:
+    """Whether another library has registered what JAX compiles `primitive` to.
+
+    The registry has no public name, and says of a function no more than where it comes from.
+    """
+    lowerings = (_mlir._lowerings, *_mlir._platform_specific_lowerings.values())
+    found = [known[primitive].rule for known in lowerings if primitive in known]
+    return any(not _is_jax_own(rule) for rule in found)
+
+
+def is_compiled_by_jax(primitive: jex_core.Primitive) -> bool:
+    """Whether JAX itself has a lowering of `primitive`, for any device."""
+    lowerings = (_mlir._lowerings, *_mlir._platform_specific_lowerings.values())
+    return any(primitive in known and _is_jax_own(known[primitive].rule) for known in lowerings)
+
+
+def _is_jax_own(function: Any) -> bool:
+    function = getattr(function, "func", function)  # opens a functools.partial
+    return (getattr(function, "__module__", None) or "jaxlib").startswith(("jax.", "jaxlib"))
+
+
+def pallas_interpreter(params: dict[str, Any]) -> Callable[..., Any] | None:
+    """A JAX function that does what a pallas_call does in interpret mode; None in another mode.
+
+    The interpreter that pallas_call(interpret=True) runs has no public name. It is there where a
+    pallas_call is: importing pallas takes a second.
+    """
+    if params.get("interpret") is not True:
+        return None
+    from jax._src.pallas import hlo_interpreter
+
+    given = {name: value for name, value in params.items() if name != "interpret"}
+    return functools.partial(hlo_interpreter.pallas_call_hlo_interpret, **given)
 
 
 def is_stateful_op(op: str) -> bool:
@@ -218,12 +379,34 @@ def is_stateful_op(op: str) -> bool:
     return definition is not None and bool(definition.is_stateful)
 
 
+def static_arguments(jitted: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of the arguments that jax.jit was told are static.
+
+    A trace is made without them, and no public name of what jax.jit makes tells which they are.
+    """
+    return jitted._jit_info.static_argnums, jitted._jit_info.static_argnames
+
+
 def shardings_of(traced: Any) -> list[Any]:
     """What jax.jit was told of the shardings of arguments and results of the traced function.
 
     They are beside its jaxpr, and only a compiled function shows them by a public name.
     """
     return [*traced._params["in_shardings"], *traced._params["out_shardings"]]
+
+
+def is_collective(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether an equation speaks of an axis by its name; JAX says so by an effect of its own.
+
+    An equation that calls a jaxpr has the effects of that jaxpr's equations.
+    """
+    return any(isinstance(effect, _jax_core.NamedAxisEffect) for effect in eqn.effects)
+
+
+def varies_over_a_mesh(aval: Any) -> bool:
+    """Whether the value differs between the devices of a mesh, or is one of a device's program."""
+    kind = getattr(aval, "manual_axis_type", None)
+    return kind is not None and bool(kind.varying)
 
 
 def hlo_sharding(sharding: Any, rank: int) -> Any:
@@ -245,3 +428,13 @@ def xla_sharding(tensor: Any, proto: Any, unspecified_dims: Sequence[int] = ()) 
 def tiled(tensor: Any, devices: np.ndarray) -> Any:
     """As `xla_sharding`, over the devices in an array with the tensor's number of dimensions."""
     return xla_sharding(tensor, _tf_xla_sharding.Sharding.tile(devices).proto)
+
+
+def keras_layer_under_way() -> Any:
+    """The outermost layer of Keras whose call is under way, or None.
+
+    Keras keeps it for itself, in a module that is there where Keras was imported.
+    """
+    state = sys.modules.get("keras.src.backend.common.global_state")
+    context = state and state.get_global_attribute("current_call_ctx")
+    return context.entry_layer if context else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,10 +10,13 @@ from typing import Any
 import jax
 import tensorflow as tf
 
-from jax2tf import arguments, dims, dtypes, gradients, native
+from jax2tf import dims, dtypes, gradients, native
+from jax2tf.arguments import Argument
+from jax2tf.callables import Function
+from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.large_constants import LargeConstants, Policy
 from jax2tf.lowering import Lowering, compiled, rules, sharding
-from jax2tf.lowering.callbacks import CALLBACKS
+from jax2tf.primitives import CALLBACKS, CALLBACKS_WITH_VALUES
 from jax2tf.trace import Trace, Tracer
 
 
@@ -28,7 +30,8 @@ def convert(
     saved_gradient_order: int = 1,
     enable_xla: bool = True,
     large_constants: Policy = "embed",
-    native_serialization: bool = False,
+    debug_callbacks: bool = True,
+    native_serialization: bool | None = None,
     native_serialization_platforms: Sequence[str] | None = None,
     native_serialization_disabled_checks: Sequence[Any] = (),
 ) -> Callable[..., Any]:
@@ -38,6 +41,7 @@ def convert(
     arguments' pytrees, and gives the tree that `fun_jax` gives, of tf.Tensors. Dtypes follow JAX's
     rules under the current jax_enable_x64: where they ask for it, arguments are cast. A function
     that is jitted (`convert(jax.jit(f))`) is compiled with XLA by itself, unless enable_xla=False.
+    What jax.jit has static stays a Python value, and each such value has a trace of its own.
 
     >>> import jax.numpy as jnp
     >>> f = convert(lambda x, scale: {"y": jnp.sin(x) * scale})
@@ -45,12 +49,16 @@ def convert(
     TensorShape([2, 3])
 
     Args:
-      fun_jax: any function that jax.jit takes.
-      polymorphic_shapes: a shape spec for all positional arguments, or a pytree prefix of specs:
-        None (the shape is known), or text such as "b, ..." or "(b, 2*n + 1, _)", in which names
-        stand for dimensions that are at least 1, `_` for one that is known, and `...` for the rest;
-        or what jax.export.symbolic_shape gives. JAX takes `x.shape[0] == 1` for false where the
-        dimension has a name: what `fun_jax` does for such a size alone is not in the graph.
+      fun_jax: what jax.jit takes or gives, with its static arguments; any callable object, and what
+        a library makes of jax.jit (equinox.filter_jit, flax.nnx.jit), to which everything that is
+        no array is left as it is.
+      polymorphic_shapes: a shape spec for all positional arguments; or a sequence with a pytree
+        prefix of specs for each; or a dict of such prefixes by the name of the parameter, which
+        keyword arguments have too. What has none has a known shape. A spec is None (the shape is
+        known), or text such as "b, ..." or "(b, 2*n + 1, _)", in which names stand for dimensions
+        that are at least 1, `_` for one that is known, and `...` for the rest; or what
+        jax.export.symbolic_shape gives. JAX takes `x.shape[0] == 1` for false where the dimension
+        has a name: what `fun_jax` does for such a size alone is not in the graph.
       polymorphic_constraints: what may be assumed of the dimensions, as "b >= 8",
         "mod(b, 4) == 0", "a <= 2*b", or a jax.export.SymbolicScope that holds such constraints.
         Checked, like all that was assumed, when the function runs.
@@ -66,20 +74,23 @@ def convert(
       large_constants: what becomes of captured arrays of more than 64 kB: "embed" has every graph
         hold them, "refuse" raises a ConversionError, a function from the array to a tf.Variable
         has the graphs read that; to save them, keep the variable on the module that is saved.
+      debug_callbacks: whether jax.debug.callback and jax.debug.print run. They give no values: with
+        False they are left out, and what XLA could not compile for them alone it compiles.
       native_serialization: whether the result is one XlaCallModule op that holds the function's
-        StableHLO, as JAX itself compiles it. Only XLA runs that.
+        StableHLO, as JAX itself compiles it. Only XLA runs that. None means that it is where one of
+        the two options of it is given.
       native_serialization_platforms: for which of "cpu", "cuda", "rocm" and "tpu" it is lowered;
         None for the one that JAX runs on.
       native_serialization_disabled_checks: safety checks to leave out, as made by
-        jax.export.DisabledSafetyCheck.platform() and .custom_call(target).
+        jax2tf.DisabledSafetyCheck.platform() and .custom_call(target).
 
     Returns:
       A function of the same name and documentation, to be called with tensors.
 
     Raises:
       TypeError: `fun_jax` is not callable.
-      ValueError: native_serialization with enable_xla=False, or an option of native serialization
-        without it.
+      ValueError: native serialization with enable_xla=False, or an option of it beside
+        native_serialization=False.
 
     The result raises, when called: TypeError for an argument that is no array, ValueError for one
     whose shape is unknown or contradicts polymorphic_shapes (tf.errors.InvalidArgumentError where
@@ -96,50 +107,61 @@ def convert(
         native_serialization_platforms,
         native_serialization_disabled_checks,
     )
-    tracer = Tracer(fun_jax, polymorphic_constraints, LargeConstants(large_constants))
+    function = Function(fun_jax)
+    tracer = Tracer(
+        function,
+        polymorphic_shapes,
+        polymorphic_constraints,
+        LargeConstants(large_constants),
+        debug_callbacks,
+    )
     op_set = rules.XLA if enable_xla else rules.NO_XLA
-    name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
+    name = function.name
 
     def lower(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        if enable_xla and sharding.is_partitioned(trace):
+        try:
+            return lower_somehow(trace, tensors)
+        except UnsupportedPrimitiveError as error:
+            error.locate(f"the function {name}")
+            raise
+
+    def lower_somehow(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        if options is None and enable_xla and sharding.is_partitioned(trace):
             sharding.refuse_eager(f"jax2tf.convert({name})")
         if options is not None:
-            return _checked(
-                trace, tensors, name, polymorphic_checks, partial(native.lower, trace, options)
-            )
+            native_here = partial(_lower_native, trace, options)
+            return _checked(trace, tensors, name, polymorphic_checks, native_here)
         lower_here = partial(_lower, trace, op_set, name, polymorphic_checks)
-        if enable_xla and tracer.is_jitted and not CALLBACKS & trace.primitives():
+        on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
+        if enable_xla and function.is_jitted and not on_host & trace.primitives():
             compile_here = partial(_compiled, trace, lower_here)
             return list(trace.cached(("compiled", op_set), compile_here)(*tensors))
         return lower_here(tensors)
 
     @tf.autograph.experimental.do_not_convert
-    @functools.wraps(fun_jax)
     def converted_fun(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = arguments.unwrap((args, kwargs))
-        leaves, in_tree = arguments.flatten(args, kwargs, name)
-        n_kwargs = len(jax.tree.leaves(kwargs))
-        specs = dims.spec_leaves(polymorphic_shapes, args, n_kwargs)
-        trace = tracer.trace(in_tree, leaves, specs)
+        trace, leaves = tracer.trace(args, kwargs, Argument)
         tensors = [leaf.tensor() for leaf in leaves]
         results = gradients.differentiable(
             trace, lower, tensors, with_gradient, name, saved_gradient_order, enable_xla
         )
-        return jax.tree.unflatten(trace.out_tree, results)
+        return trace.results(results)
 
-    converted_fun.__signature__ = _without_defaults(converted_fun)
-    # tf.function would open a function that it gets as an argument down to `fun_jax`.
-    del converted_fun.__wrapped__
+    # Not functools.wraps: tf.function would open a function that it gets as an argument down to
+    # what that wraps, and the names of a library's objects need not be texts.
+    converted_fun.__name__ = converted_fun.__qualname__ = name
+    converted_fun.__doc__ = fun_jax.__doc__
+    converted_fun.__signature__ = _without_defaults(function.parameters.signature)
     return converted_fun
 
 
-def _without_defaults(fun: Callable[..., Any]) -> inspect.Signature:
-    """The signature of `fun` with *args and **kwargs for the parameters that have defaults.
+def _without_defaults(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with *args and **kwargs for the parameters that have defaults.
 
     tf.function passes the default of a parameter that the caller left out. JAX would trace it like
     any argument, but leaves a Python value (`train=False`) where the caller leaves it out.
     """
-    parameters = inspect.signature(fun).parameters.values()
+    parameters = signature.parameters.values()
     kinds = {p.kind for p in parameters}
     optional = {p.kind for p in parameters if p.default is not p.empty}
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -159,6 +181,12 @@ def _lower(
         return Lowering(trace, op_set, values).run(trace.jaxpr, tensors)
 
     return _checked(trace, tensors, name, with_checks, lower)
+
+
+def _lower_native(
+    trace: Trace, options: native.Options, tensors: Sequence[tf.Tensor], values: dims.Values
+) -> list[tf.Tensor]:
+    return native.call(trace, options, Lowering(trace, rules.XLA, values), tensors)
 
 
 def _checked(
@@ -182,16 +210,23 @@ def _checked(
     checks = dims.check(solution, trace.assumptions, where, at_run_time=with_checks)
     if not checks:
         return lower(tensors, solution.values)
-    # What reads an argument whose shape is in question waits for the checks, and so do the results,
-    # which may depend on nothing but what was assumed.
+    # What reads an argument whose shape is in question waits for the checks, and so does what reads
+    # a size: an op that fails for a wrong one would fail first. The results wait too, which may
+    # depend on nothing but what was assumed.
     with tf.control_dependencies(checks):
         checked = [
             t if dims.is_static(shape) else tf.identity(t)
             for t, shape in zip(tensors, shapes, strict=True)
         ]
-    results = lower(checked, solution.values)
+        values = {
+            name: size if isinstance(size, int) else tf.identity(size)
+            for name, size in solution.values.items()
+        }
+    results = lower(checked, values)
+    # With the arguments beside them, results that are constants are not folded: where a compiled
+    # function calls this one, only what its results are computed from is run.
     with tf.control_dependencies(checks):
-        return [tf.identity(result) for result in results]
+        return tf.raw_ops.IdentityN(input=[*results, *checked])[: len(results)]
 
 
 def _compiled(
@@ -210,21 +245,23 @@ def _compiled(
 
 
 def _native_options(
-    wanted: bool,
+    wanted: bool | None,
     enable_xla: bool,
     platforms: Sequence[str] | None,
     disabled_checks: Sequence[Any],
 ) -> native.Options | None:
-    if not wanted:
-        if platforms is not None or disabled_checks:
-            raise ValueError(
-                "jax2tf.convert: native_serialization_platforms and "
-                "native_serialization_disabled_checks need native_serialization=True"
-            )
+    has_options = platforms is not None or bool(disabled_checks)
+    if has_options and wanted is False:
+        raise ValueError(
+            "jax2tf.convert: native_serialization_platforms and "
+            "native_serialization_disabled_checks are options of native serialization, and "
+            "native_serialization=False forbids it; leave one of them out"
+        )
+    if not (wanted or has_options):
         return None
     if not enable_xla:
         raise ValueError(
-            "jax2tf.convert: native_serialization=True needs XLA, and enable_xla=False forbids it; "
-            "leave one of them out"
+            "jax2tf.convert: native serialization (native_serialization=True, or an option of it) "
+            "needs XLA, and enable_xla=False forbids it; leave one of them out"
         )
     return native.Options(None if platforms is None else tuple(platforms), tuple(disabled_checks))

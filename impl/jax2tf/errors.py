@@ -13,15 +13,31 @@ class UnsupportedPrimitiveError(ConversionError, NotImplementedError):
     Attributes:
       primitive: the primitive's name.
       reason: what is missing, and where.
+      source: the line of the user's that it comes from, or the function; empty until it is known.
     """
 
     def __init__(self, primitive: str, reason: str, remedy: str, source: str, params: str = ""):
         self.primitive = primitive
         self.reason = reason
-        with_params = f" with {params}" if params else ""
-        super().__init__(
-            f"jax2tf.convert: cannot lower primitive '{primitive}'{with_params}: {reason}. "
-            f"It comes from {source}. What to do: {remedy}."
+        self.source = source
+        self._remedy = remedy
+        self._params = params
+        super().__init__(self._message())
+
+    def locate(self, source: str) -> None:
+        """Says where it comes from, unless that is known. What JAX's own functions bind has no line
+        of the user's; what calls them may have one.
+        """
+        if source and not self.source:
+            self.source = source
+            self.args = (self._message(),)
+
+    def _message(self) -> str:
+        with_params = f" with {self._params}" if self._params else ""
+        comes_from = f"It comes from {self.source}. " if self.source else ""
+        return (
+            f"jax2tf.convert: cannot lower primitive '{self.primitive}'{with_params}: "
+            f"{self.reason}. {comes_from}What to do: {self._remedy}."
         )
 
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -37,6 +37,8 @@ from jax2tf.trace import Trace, trace_of
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
 Gradients = list[tf.Tensor | None]
+# Results, and the gradients for the cotangents of those results that are inexact.
+Differentiated = tuple[list[tf.Tensor], Callable[[Sequence[tf.Tensor]], Gradients]]
 
 # TensorFlow asks for gradients of these alone. For some of the others the compiler has no
 # PreventGradient.
@@ -67,8 +69,21 @@ def differentiable(
       enable_xla: whether graphs may hold ops that are TensorFlow's alone, as PreventGradient is.
     """
     watched = compat.tape_may_record(list(args))
-    if tf.executing_eagerly() and not watched:
+    if not trace.jaxpr.out_avals or (tf.executing_eagerly() and not watched):
         return lower(trace, args)
+    if not tf.executing_eagerly() and compat.accumulator_watches(args):
+        # In a graph, a ForwardAccumulator has no tangents for what a tf.custom_gradient gives. It
+        # has them for a call of a function, by the function's gradient.
+        call = partial(
+            differentiable,
+            trace,
+            lower,
+            with_gradient=with_gradient,
+            name=name,
+            saved_order=saved_order,
+            enable_xla=enable_xla,
+        )
+        return list(tf.function(lambda *args: call(args), autograph=False)(*args))
     if not with_gradient:
         prevented = _prevented if enable_xla or tf.executing_eagerly() else _prevented_by_identity
         results = lower(trace, args)
@@ -80,19 +95,7 @@ def differentiable(
         way = function.without_gradient
     else:
         way = function.with_residuals if watched else function.with_recomputation
-
-    @tf.custom_gradient
-    def with_vjp(*tensors: tf.Tensor) -> Any:
-        # A tape would otherwise hold on to every op inside, and have TensorFlow differentiate the
-        # loops of what XLA compiles, which it cannot.
-        with compat.nothing_recorded():
-            results, gradient = way(tensors)
-        if not trace.calls_tensorflow:
-            return results, gradient
-        values = tensors[len(tensors) - len(variables) :]
-        return results, _beside_variables(gradient, _Unwritten(name, variables, values))
-
-    results = list(with_vjp(*args))
+    results = function.recorded(way, args, variables)
     if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():
         function.gradient_function().add_to_graph(tf.compat.v1.get_default_graph())
     return results
@@ -175,41 +178,83 @@ class _Function:
     def vjp(self) -> _Vjp:
         return self.trace.cached("vjp", lambda: _Vjp(self.trace))
 
-    def without_gradient(
-        self, args: Sequence[tf.Tensor]
-    ) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
+    def recorded(
+        self,
+        way: Callable[[Sequence[tf.Tensor]], Differentiated],
+        args: Sequence[tf.Tensor],
+        variables: Sequence[tf.Variable] = (),
+    ) -> list[tf.Tensor]:
+        """The results that one of the ways below gives, as tapes and graphs differentiate them.
+
+        `variables` are those of TensorFlow's whose values are the last arguments.
+        """
+        outputs = self.vjp.outputs
+        if not outputs:
+            with compat.nothing_recorded():
+                return way(args)[0]
+        results: list[tf.Tensor] = []
+
+        @tf.custom_gradient
+        def with_vjp(*tensors: tf.Tensor) -> Any:
+            # A tape would otherwise hold on to every op inside, and have TensorFlow differentiate
+            # the loops of what XLA compiles, which it cannot.
+            with compat.nothing_recorded():
+                given, of_cotangents = way(tensors)
+            results.extend(given)
+            differentiated = [given[i] for i in outputs]
+
+            def gradient(*cotangents: Any) -> Gradients:
+                # Where a gather reads a result they are IndexedSlices.
+                return of_cotangents(list(map(tf.convert_to_tensor, cotangents)))
+
+            if not self.trace.calls_tensorflow:
+                return differentiated, gradient
+            values = tensors[len(tensors) - len(variables) :]
+            unwritten = _Unwritten(self.name, variables, values)
+            return differentiated, _beside_variables(gradient, unwritten)
+
+        for i, result in zip(outputs, with_vjp(*args), strict=True):
+            results[i] = result
+        return results
+
+    def without_gradient(self, args: Sequence[tf.Tensor]) -> Differentiated:
         """The results, and gradients that are all None."""
-        return self.lower(self.trace, args), lambda *cotangents: [None] * len(args)
+        return self.lower(self.trace, args), lambda cotangents: [None] * len(args)
 
-    def with_recomputation(
-        self, args: Sequence[tf.Tensor]
-    ) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
+    def with_recomputation(self, args: Sequence[tf.Tensor]) -> Differentiated:
         """The results, and a backward pass that computes forward again."""
+        return self.lower(self.trace, args), partial(self._recomputed, args)
 
-        def gradient(*cotangents: tf.Tensor) -> Gradients:
-            return self._recomputed(args, cotangents)
+    def with_residuals(self, args: Sequence[tf.Tensor]) -> Differentiated:
+        """The results, and a backward pass that takes up where the forward pass ended.
 
-        return self.lower(self.trace, args), gradient
-
-    def with_residuals(
-        self, args: Sequence[tf.Tensor]
-    ) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
-        """The results, and a backward pass that takes up where the forward pass ended."""
+        What has no derivative fails where the derivative is asked for: a tape may watch for the
+        sake of something else.
+        """
         vjp = self.vjp
-        with _refusal(self.name):
-            forward, backward = self.trace.cached("split_vjp", vjp.trace_split)
+        split = self.trace.cached("split_vjp", self._split)
+        if split is None:
+            return self.with_recomputation(args)
+        forward, backward = split
         n_outputs = len(self.trace.jaxpr.out_avals)
         results = self.lower(forward, args)
         residuals = results[n_outputs:]
 
-        def gradient(*cotangents: tf.Tensor) -> Gradients:
+        def gradient(cotangents: Sequence[tf.Tensor]) -> Gradients:
             if compat.tape_may_record([*args, *cotangents]):
                 return self._recomputed(args, cotangents)
-            wanted = [_conjugate(cotangents[i]) for i in vjp.outputs]
             sized = [args[i] for i in vjp.sized]
-            return vjp.gradients(self.lower(backward, [*sized, *residuals, *wanted]))
+            operands = [*sized, *residuals, *map(_conjugate, cotangents)]
+            return vjp.gradients(self.lower(backward, operands))
 
         return results[:n_outputs], gradient
+
+    def _split(self) -> tuple[Trace, Trace] | None:
+        """The vjp as two traces, or None where JAX cannot differentiate the function."""
+        try:
+            return self.vjp.trace_split()
+        except _REFUSALS:
+            return None
 
     def gradient_function(self) -> Any:
         """The gradients as a TensorFlow function of arguments and cotangents."""
@@ -217,38 +262,57 @@ class _Function:
         avals = [*avals, *(self.trace.jaxpr.out_avals[i] for i in self.vjp.outputs)]
 
         def make() -> Any:
-            @functools.partial(tf.function, autograph=False)
+            @partial(tf.function, autograph=False)
             def gradient(*operands: tf.Tensor) -> list[tf.Tensor]:
                 return self._gradients(operands, self.saved_order - 1)
 
-            return gradient.get_concrete_function(*map(_tensor_spec, avals))
+            # Residuals would be of no use: what is differentiated is the call.
+            with compat.nothing_recorded():
+                return gradient.get_concrete_function(*map(_tensor_spec, avals))
 
         # Where XLA compiles, callbacks are refused.
         key = ("gradient function", self.saved_order, compat.in_compiled_function())
         return self.trace.cached(key, make)
 
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
-        operands = [*args, *(_conjugate(cotangents[i]) for i in self.vjp.outputs)]
+        operands = [*args, *map(_conjugate, cotangents)]
         if tf.executing_eagerly():
             return self.vjp.gradients(self._gradients(operands, saved_order=1))
-        # A tape that watches a variable which the function reads would have TensorFlow
-        # differentiate the gradient, its gradient, and so on without end.
-        watched = compat.tape_watches(operands)
-        with contextlib.nullcontext() if watched else compat.nothing_recorded():
-            return self.vjp.gradients(self.gradient_function()(*operands))
+        called = self.gradient_function()
+        if not compat.tape_watches(operands):
+            # A tape that watches a variable which the function reads would have TensorFlow
+            # differentiate the gradient, its gradient, and so on without end.
+            with compat.nothing_recorded():
+                return self.vjp.gradients(called(*operands))
+        # TensorFlow would ask for the derivative of a call that a persistent tape records at once.
+        whole = self._whole(saved_order=1)
+
+        def way(operands: Sequence[tf.Tensor]) -> Differentiated:
+            return called(*operands), partial(whole._recomputed, operands)
+
+        # A gradient reads its operands where another graph takes it from: they have to be here.
+        return self.vjp.gradients(whole.recorded(way, list(map(tf.identity, operands))))
 
     def _gradients(self, operands: Sequence[tf.Tensor], saved_order: int) -> list[tf.Tensor]:
+        whole = self._whole(saved_order)
+        return differentiable(whole.trace, self.lower, operands, True, whole.name, saved_order)
+
+    def _whole(self, saved_order: int) -> _Function:
+        """The gradients as a function of arguments and cotangents that can be differentiated."""
         with _refusal(self.name):
-            whole = self.trace.cached("whole_vjp", self.vjp.trace_whole)
-        name = f"the gradient of {self.name}"
-        return differentiable(whole, self.lower, operands, True, name, saved_order)
+            trace = self.trace.cached("whole_vjp", self.vjp.trace_whole)
+        return _Function(trace, self.lower, f"the gradient of {self.name}", saved_order)
+
+
+# What JAX raises where it cannot differentiate.
+_REFUSALS = (ValueError, compat.ClosedOverError)
 
 
 @contextlib.contextmanager
 def _refusal(name: str) -> Iterator[None]:
     try:
         yield
-    except (ValueError, compat.ClosedOverError) as error:
+    except _REFUSALS as error:
         raise NotDifferentiableError(
             f"jax2tf.convert({name}): JAX cannot differentiate it: {error} To run or save it "
             "without a gradient, convert it with with_gradient=False, or save it with "
@@ -261,7 +325,8 @@ class _Vjp:
 
     Attributes:
       inputs: which arguments are inexact: those have gradients.
-      outputs: which results are inexact: those have cotangents.
+      outputs: which results are inexact and of a dtype that TensorFlow differentiates: those have
+        cotangents.
       sized: which arguments have symbolic shapes: dimension variables are solved from those.
     """
 
@@ -269,7 +334,11 @@ class _Vjp:
         self._trace = trace
         self._function = jex_core.jaxpr_as_fun(trace.differentiable_jaxpr)
         self.inputs = [i for i, aval in enumerate(trace.jaxpr.in_avals) if _is_inexact(aval)]
-        self.outputs = [i for i, aval in enumerate(trace.jaxpr.out_avals) if _is_inexact(aval)]
+        self.outputs = [
+            i
+            for i, aval in enumerate(trace.jaxpr.out_avals)
+            if _is_inexact(aval) and dtypes.to_tf(aval.dtype) in _DIFFERENTIABLE
+        ]
         self.sized = [
             i for i, aval in enumerate(trace.jaxpr.in_avals) if not dims.is_static(aval.shape)
         ]
@@ -337,7 +406,11 @@ class _Vjp:
 
     def _trace_of(self, fun: Callable[..., Any], *specs: Any) -> Trace:
         trace = trace_of(jax.jit(fun).trace(*specs))
-        return dataclasses.replace(trace, large_constants=self._trace.large_constants)
+        return dataclasses.replace(
+            trace,
+            large_constants=self._trace.large_constants,
+            debug_callbacks=self._trace.debug_callbacks,
+        )
 
     def _vjp(self, args: list[jax.Array]) -> tuple[list[jax.Array], Callable[..., Any]]:
         def of_inexact(*inexact: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:

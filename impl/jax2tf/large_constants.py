@@ -6,6 +6,7 @@ gradients. Parameters belong into the arguments, and other large arrays into var
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
@@ -13,11 +14,15 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf.errors import ConversionError
+from jax2tf.identity import SameElements
 
 Policy: TypeAlias = Literal["embed", "refuse"] | Callable[[np.ndarray], tf.Variable]
 
 # A constant of more bytes is large.
 LIMIT = 64 * 1024
+
+# A graph is a protocol buffer, which has at most so many bytes.
+GRAPH_LIMIT = 2**31 - 1
 
 
 class LargeConstants:
@@ -30,8 +35,8 @@ class LargeConstants:
                 f"makes a tf.Variable of an array, got {policy!r}"
             )
         self._policy = policy
-        # The array is kept beside its variable, so that its address stays its own.
-        self._held: dict[int, tuple[tf.Variable, np.ndarray]] = {}
+        self._held: dict[SameElements, tf.Variable] = {}
+        self._lock = threading.RLock()
 
     def held(self, value: np.ndarray) -> tf.Variable | None:
         """The variable that holds `value`, or None if the graph should.
@@ -48,8 +53,25 @@ class LargeConstants:
                 f"{LIMIT}. Pass it as an argument (jax2tf.Module makes variables of parameters), "
                 "or give large_constants a function that makes a variable of it"
             )
-        address = value.__array_interface__["data"][0]
-        if address not in self._held:
-            with tf.init_scope():
-                self._held[address] = (self._policy(value), value)
-        return self._held[address][0]
+        key = SameElements.of(value)
+        with self._lock:
+            if key not in self._held:
+                with tf.init_scope():
+                    self._held[key] = self._policy(value)
+            return self._held[key]
+
+    def require_room(self, value: np.ndarray, total: int) -> None:
+        """Raises a ConversionError if the constants of a graph, `value` the last, are too many.
+
+        Args:
+          value: what is about to become a constant.
+          total: the bytes of all of them.
+        """
+        if total > GRAPH_LIMIT:
+            raise ConversionError(
+                f"jax2tf.convert: the function captures arrays of {total} bytes, among them "
+                f"{value.dtype.name}{list(value.shape)} of {value.nbytes} bytes, and a graph of "
+                f"TensorFlow's holds at most {GRAPH_LIMIT}. What to do: pass them as arguments; or "
+                "use jax2tf.Module, which makes variables of parameters and of captured arrays; or "
+                "give large_constants a function that makes a variable of an array"
+            )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,9 @@ import jax
 import numpy as np
 import tensorflow as tf
 
-from jax2tf import dtypes
+from jax2tf import arguments, callables, compat, dims, dtypes, keras_layer
 from jax2tf.convert import convert
+from jax2tf.errors import ConversionError
 
 
 class Module(tf.Module):
@@ -30,13 +32,17 @@ class Module(tf.Module):
         linear.serve = tf.function(linear, input_signature=[tf.TensorSpec([None, 3])])
         tf.saved_model.save(linear, folder)
 
+    Keras neither trains nor saves variables that it did not make. In a layer or model of Keras,
+    use what `keras_layer` gives.
+
     Attributes:
       parameters: the variables by the path of their leaf, as "layers/0/w"; a restored SavedModel
         has them too.
 
     Args:
-      fun_jax: the function; its first argument are the parameters.
-      params: a pytree of arrays.
+      fun_jax: the function, as `convert` takes it; its first argument are the parameters.
+      params: a pytree of arrays. A leaf that is neither array nor number (an Equinox module has
+        functions) stays as it is, and is no variable.
       trainable: whether variables are trainable, or a pytree prefix of `params` that says it for
         each; those of integers never are.
       polymorphic_shapes: as `convert` takes it, for the inputs alone.
@@ -55,6 +61,9 @@ class Module(tf.Module):
         **options: Any,
     ):
         super().__init__(name=name)
+        params = callables.without_opaque_leaves(
+            arguments.unwrap(params), callables.is_array_or_number
+        )
         paths, self._tree = jax.tree_util.tree_flatten_with_path(params)
         flags = jax.tree.leaves(
             jax.tree.map(lambda flag, sub: [flag] * len(jax.tree.leaves(sub)), trainable, params)
@@ -64,35 +73,63 @@ class Module(tf.Module):
             for (path, leaf), flag in zip(paths, flags, strict=True)
         }
         self._constants: list[tf.Variable] = []
-        if isinstance(polymorphic_shapes, list):
-            polymorphic_shapes = tuple(polymorphic_shapes)
+        # Whether a layer of Keras has the parameters among its weights.
+        self.is_seen_by: Callable[[Any], bool] = lambda layer: False
         options.setdefault("large_constants", self._hold)
         self._converted = convert(
-            _of_tuple(fun_jax), polymorphic_shapes=(None, polymorphic_shapes), **options
+            fun_jax, polymorphic_shapes=dims.OfInputs(polymorphic_shapes), **options
         )
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
-        """The function's result for the present values of the parameters."""
-        return self._converted(self.params, inputs, **kwargs)
+        """The function's result for the present values of the parameters.
+
+        Raises:
+          ConversionError: a layer of Keras calls it that does not see its trainable variables.
+        """
+        layer = compat.keras_layer_under_way()
+        if layer is not None and self.trainable_variables and not self.is_seen_by(layer):
+            self._refuse(layer)
+        return self._converted(self._with_statics(), *inputs, **kwargs)
+
+    def keras_layer(self, **options: Any) -> Any:
+        """The module as a layer of Keras 3 on TensorFlow, which Keras trains and saves.
+
+        The parameters become weights of the layer, which the module has from now on.
+
+        Args:
+          **options: those of keras.layers.Layer, as name and dtype.
+
+        Returns:
+          A keras.layers.Layer, to be put into a model or assigned to an attribute of a layer.
+
+        Raises:
+          ImportError: Keras is not installed.
+          ValueError: Keras runs on another backend than TensorFlow.
+        """
+        return keras_layer.layer_of(self, **options)
+
+    def _refuse(self, layer: Any) -> None:
+        names = ", ".join(path for path, v in self.parameters.items() if v.trainable)
+        raise ConversionError(
+            f"jax2tf.Module({self._converted.__name__}): the Keras layer {layer.name!r} calls it, "
+            f"and its trainable variables ({names}) are no weights of that layer: Keras would "
+            "neither train nor save them. What to do: assign module.keras_layer() to the "
+            "layer's attribute, and call that in place of the module; or make the module with "
+            "trainable=False"
+        )
 
     @property
     def params(self) -> Any:
         """The variables, in the pytree that the parameters came in."""
+        return callables.values(self._with_statics())
+
+    def _with_statics(self) -> Any:
         return jax.tree.unflatten(self._tree, list(self.parameters.values()))
 
     def _hold(self, value: np.ndarray) -> tf.Variable:
         self._constants.append(_variable(value, f"constant_{len(self._constants)}", False))
         return self._constants[-1]
-
-
-def _of_tuple(fun_jax: Callable[..., Any]) -> Callable[..., Any]:
-    def fun(params: Any, inputs: tuple[Any, ...], **kwargs: Any) -> Any:
-        return fun_jax(params, *inputs, **kwargs)
-
-    fun.__name__ = getattr(fun_jax, "__name__", type(fun_jax).__name__)
-    # What is jitted is compiled by itself, here as by `convert`.
-    return jax.jit(fun) if isinstance(fun_jax, jax.stages.Wrapped) else fun
 
 
 def _name(path: tuple[Any, ...]) -> str:
@@ -101,7 +138,13 @@ def _name(path: tuple[Any, ...]) -> str:
 
 def _variable(leaf: Any, name: str, trainable: bool) -> tf.Variable:
     if isinstance(leaf, jax.Array) and dtypes.is_key(leaf.dtype):
-        leaf = jax.random.key_data(leaf)
+        leaf = compat.data_of_keys(leaf)
     dtype = dtypes.dtype_of_val(leaf)
     trainable = trainable and (dtype.is_floating or dtype.is_complex)
-    return tf.Variable(np.asarray(leaf), trainable=trainable, name=name, dtype=dtype)
+    return tf.Variable(np.asarray(leaf), trainable=trainable, name=_of_scope(name), dtype=dtype)
+
+
+def _of_scope(name: str) -> str:
+    """The name as TensorFlow takes it for a scope; Haiku has "mlp/~/linear/w"."""
+    name = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name)
+    return name if re.match("[A-Za-z0-9.]", name) else f"parameters/{name}"

@@ -13,7 +13,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import numpy as np
@@ -24,10 +24,11 @@ from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
-from jax2tf import compat, dims, dtypes, hoisting, native_extremes
+from jax2tf import compat, dtypes, hoisting, native_extremes
+from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.call_tf.variables import value_of
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
-from jax2tf.lowering import Lowering, compiled, rules, sharding
+from jax2tf.lowering import compiled, refusals, sharding
 from jax2tf.trace import Trace
 
 # Custom calls that every XLA runs or compiles away.
@@ -72,16 +73,26 @@ class _Module:
     constants: list[Any]
 
 
-def lower(
-    trace: Trace, options: Options, tensors: Sequence[tf.Tensor], dim_values: dims.Values
+class Surroundings(Protocol):
+    """What is known where the op comes to stand: a lowering, or the context of a rule."""
+
+    def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
+        """What is known of a shape before the run."""
+
+    def constant(self, value: Any) -> tf.Tensor:
+        """A tensor of a constant."""
+
+
+def call(
+    trace: Trace, options: Options, surroundings: Surroundings, tensors: Sequence[tf.Tensor]
 ) -> list[tf.Tensor]:
     """The results of `trace` on `tensors`, as those of one XlaCallModule op.
 
     Args:
       trace: what to run.
       options: for which platforms, and which checks to leave out.
-      tensors: one for each argument of the trace.
-      dim_values: the sizes of the dimension variables, checked already.
+      surroundings: the lowering, which knows the sizes of dimension variables.
+      tensors: one for each argument of the trace; what was assumed of their shapes was checked.
 
     Raises:
       ConversionError: JAX cannot export the function, or TensorFlow could not run the module.
@@ -90,11 +101,10 @@ def lower(
     variables, trace = trace.with_variables()
     tensors = [*tensors, *map(value_of, variables)]
     module = trace.cached(("native", options), lambda: _export(trace, options))
-    lowering = Lowering(trace, rules.XLA, dim_values)
     out_avals = trace.jaxpr.out_avals
-    shapes = [lowering.static_shape(dtypes.physical_shape(aval)) for aval in out_avals]
+    shapes = [surroundings.static_shape(dtypes.physical_shape(aval)) for aval in out_avals]
     results = compat.xla_ops.xla_call_module(
-        compiled.leave([*(lowering.constant(c) for c in module.constants), *tensors]),
+        compiled.leave([*(surroundings.constant(c) for c in module.constants), *tensors]),
         version=module.version,
         module=module.serialized,
         Sout=[tf.TensorShape(shape) for shape in shapes],
@@ -108,6 +118,12 @@ def lower(
 
 def _export(trace: Trace, options: Options) -> _Module:
     sharding.refuse_programs_of_devices(trace)
+    if sharding.is_partitioned(trace):
+        raise ConversionError(
+            "jax2tf.convert: native_serialization: a value is sharded over the devices of a mesh, "
+            "and TensorFlow does not partition a module. What to do: convert with "
+            "native_serialization=False and call it inside a tf.function; or leave the sharding out"
+        )
     _refuse_calls_on_the_host(trace)
     jaxpr = hoisting.hoisted(trace.jaxpr)
     for value in dataclasses.replace(trace, jaxpr=jaxpr, cache={}).inner_constants():
@@ -131,15 +147,15 @@ def _export(trace: Trace, options: Options) -> _Module:
             jitted, platforms=options.platforms, disabled_checks=options.disabled_checks
         )(*specs)
     except (NotImplementedError, ValueError, jax.errors.JaxRuntimeError) as error:
+        without_guarantees = _CUSTOM_CALL.search(str(error))
+        if without_guarantees:
+            raise _refusal(trace, *without_guarantees.groups()) from error
+        # More lines of it may follow below: it is the cause.
         raise ConversionError(
-            f"jax2tf.convert: native_serialization: JAX cannot export the function: {error}. "
+            "jax2tf.convert: native_serialization: JAX cannot export the function: "
+            f"{str(error).splitlines()[0].rstrip('.')}. "
             "What to do: convert with native_serialization=False"
         ) from error
-    if exported.nr_devices > 1:
-        raise ConversionError(
-            "jax2tf.convert: native_serialization: the function is partitioned over "
-            f"{exported.nr_devices} devices. What to do: convert with native_serialization=False"
-        )
     return _Module(
         serialized=_for_tensorflow(
             trace, exported.mlir_module_serialized, options, exported.platforms
@@ -151,9 +167,13 @@ def _export(trace: Trace, options: Options) -> _Module:
     )
 
 
+# An op of the module, in the text of JAX's refusal to promise that its target stays.
+_CUSTOM_CALL = re.compile(r"custom_call @([\w.$]+)\(.*at (loc\(.*)")
+
+
 def _refuse_calls_on_the_host(trace: Trace) -> None:
     for eqn in trace.equations():
-        if eqn.primitive.name != "call_tf":
+        if eqn.primitive is not call_tf_p:
             continue
         function = eqn.params["function"]
         if not function.options.compile:
@@ -276,13 +296,15 @@ def _refusal(trace: Trace, target: str, location: str) -> UnsupportedPrimitiveEr
     name = re.search(r'loc\("(?:[^"]*/)?([^"/]*)"', location)
     primitive = name[1] if name else target
     eqn = trace.find(primitive)
+    if eqn is not None and refusals.knows(eqn.primitive):
+        return refusals.refusal(eqn)
     return UnsupportedPrimitiveError(
         primitive,
         f"JAX compiles it to a custom call of {target!r}, code that TensorFlow does not have",
         "convert with native_serialization=False, which lowers it to TensorFlow ops; or, if the "
         "process that runs the module has the code, pass native_serialization_disabled_checks="
         f"[jax.export.DisabledSafetyCheck.custom_call({target!r})]",
-        (eqn and compat.user_source(eqn)) or "an unknown line",
+        compat.user_source(eqn) if eqn else "",
     )
 
 

@@ -10,7 +10,8 @@ import jax
 import tensorflow as tf
 from jax import export
 
-from jax2tf import arguments, dims, dtypes
+from jax2tf import arguments, dtypes
+from jax2tf.callables import Function
 from jax2tf.trace import Tracer
 
 
@@ -29,7 +30,7 @@ def eval_polymorphic_shape(
     ((), '()')
 
     Args:
-      fun_jax: any function that jax.jit takes.
+      fun_jax: as `jax2tf.convert` takes it.
       polymorphic_shapes: as `jax2tf.convert` takes it.
       polymorphic_constraints: as `jax2tf.convert` takes it.
 
@@ -50,19 +51,14 @@ def eval_polymorphic_shape(
             "jax2tf.eval_polymorphic_shape: fun_jax should be a function, "
             f"got {type(fun_jax).__name__}"
         )
-    tracer = Tracer(fun_jax, polymorphic_constraints)
-    name = getattr(fun_jax, "__name__", type(fun_jax).__name__)
+    tracer = Tracer(Function(fun_jax), polymorphic_shapes, polymorphic_constraints)
 
     def shapes_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        paths, in_tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
-        leaves = [_leaf(path, value, name) for path, value in paths]
-        specs = dims.spec_leaves(polymorphic_shapes, args, len(jax.tree.leaves(kwargs)))
-        trace = tracer.trace(in_tree, leaves, specs)
+        trace, _ = tracer.trace(args, kwargs, _leaf)
         avals = trace.jaxpr.out_avals
         structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
         texts = [f"({', '.join(map(str, aval.shape))})" for aval in avals]
-        of_structs, of_texts = (jax.tree.unflatten(trace.out_tree, x) for x in (structs, texts))
-        return of_structs, of_texts
+        return trace.results(structs), trace.results(texts)
 
     return shapes_of
 
@@ -78,12 +74,13 @@ class _Described:
     weak_type: bool = False
 
 
-def _leaf(path: tuple[Any, ...], value: Any, function: str) -> Any:
+def _leaf(path: tuple[Any, ...], value: Any, function: Function) -> Any:
     if not isinstance(value, tf.TensorSpec | jax.ShapeDtypeStruct):
         return arguments.Argument(path, value, function)
     dtype = value.dtype.as_numpy_dtype if isinstance(value, tf.TensorSpec) else value.dtype
     return _Described(
-        *arguments.names(path, function),
+        function.parameters.path(path),
+        arguments.where(path, function),
         tf.TensorShape(value.shape),
         dtype if dtypes.is_key(dtype) else jax.dtypes.canonicalize_dtype(dtype),
     )

@@ -7,29 +7,41 @@ converted function finds it by key and costs its TensorFlow ops alone.
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import jax
 import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes
+from jax2tf import arguments, callables, compat, dims, dtypes
 from jax2tf.call_tf import variables
+from jax2tf.call_tf.primitive import call_tf_p
+from jax2tf.callables import Function
+from jax2tf.identity import Identity
 from jax2tf.large_constants import LargeConstants
+from jax2tf.primitives import jit_p
 
 
 class Leaf(Protocol):
     """What a trace needs to know of one leaf of the arguments; see `jax2tf.arguments.Argument`."""
 
     dtype: Any
-    path: str
     shape: tf.TensorShape
     weak_type: bool
-    where: str
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def where(self) -> str: ...
+
+
+LeafOrArgument = TypeVar("LeafOrArgument", bound=Leaf)
 
 
 @dataclasses.dataclass(eq=False)
@@ -44,6 +56,7 @@ class Trace:
       paths: where each argument stands, for messages.
       assumptions: what was assumed of dimension variables.
       large_constants: what becomes of large arrays that the function captures.
+      debug_callbacks: whether jax.debug.callback and jax.debug.print run.
       retrace: traces the function with the variables that its calls of TensorFlow capture as
         arguments behind its own; None where that is done, and for a vjp.
       cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
@@ -55,6 +68,7 @@ class Trace:
     paths: tuple[str, ...] = ()
     assumptions: dims.Assumptions = dataclasses.field(default_factory=dims.Assumptions)
     large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
+    debug_callbacks: bool = True
     retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
     lock: Any = dataclasses.field(default_factory=threading.RLock)
@@ -69,6 +83,12 @@ class Trace:
                     self.cache[key] = make()
                 return self.cache[key]
 
+    def results(self, leaves: Sequence[Any]) -> Any:
+        """The tree of the function's results, with these leaves."""
+        tree = jax.tree.unflatten(self.out_tree, leaves)
+        has_static = self.cached("has_static_results", lambda: callables.has_static(tree))
+        return callables.values(tree) if has_static else tree
+
     @property
     def is_polymorphic(self) -> bool:
         """Whether the shape of an argument is symbolic."""
@@ -82,8 +102,8 @@ class Trace:
         n = len(self.paths)
         return f"argument {self.paths[i]}" if i < n else f"cotangent {i - n}"
 
-    def use_counts(self) -> collections.Counter[int]:
-        """How many equations call each inner jaxpr, by the jaxpr's id.
+    def use_counts(self) -> collections.Counter[Identity]:
+        """How many equations call each inner jaxpr, by the jaxpr's identity.
 
         JAX gives the same object for each call of the same jitted function on the same avals.
         """
@@ -92,7 +112,7 @@ class Trace:
     @property
     def calls_tensorflow(self) -> bool:
         """Whether there is a call_tf in the jaxpr."""
-        return "call_tf" in self.primitives()
+        return call_tf_p in self.primitives()
 
     def with_variables(self) -> tuple[Sequence[tf.Variable], Trace]:
         """The variables that calls of TensorFlow capture, and the trace in which their values are
@@ -102,23 +122,20 @@ class Trace:
             return (), self
         return self.cached("with_variables", self.retrace)
 
-    def primitives(self) -> frozenset[str]:
-        """The names of all primitives in the jaxpr, inner ones too."""
-        return self.cached(
-            "primitives",
-            lambda: frozenset(e.primitive.name for e in self.equations()),
-        )
+    def primitives(self) -> frozenset[jex_core.Primitive]:
+        """All primitives in the jaxpr, inner ones too."""
+        return self.cached("primitives", lambda: frozenset(e.primitive for e in self.equations()))
 
     def inner_constants(self) -> list[Any]:
         """The arrays that jitted functions inside of the function capture."""
         params = (p for e in self.equations() for p in e.params.values())
-        leaves = jax.tree.leaves(list(params), is_leaf=_is_jaxpr)
+        leaves = jax.tree.leaves(list(params), is_leaf=is_jaxpr)
         closed = (leaf for leaf in leaves if isinstance(leaf, jex_core.ClosedJaxpr))
         return [c for jaxpr in closed for c in jaxpr.consts if hasattr(c, "dtype")]
 
-    def find(self, primitive: str) -> jex_core.JaxprEqn | None:
-        """The first equation of a primitive of that name, in inner jaxprs too."""
-        return next((e for e in self.equations() if e.primitive.name == primitive), None)
+    def find(self, name: str) -> jex_core.JaxprEqn | None:
+        """The first equation of a primitive of that name, whoever's, in inner jaxprs too."""
+        return next((e for e in self.equations() if e.primitive.name == name), None)
 
     def equations(self) -> Iterator[jex_core.JaxprEqn]:
         """All equations, those of an inner jaxpr once."""
@@ -126,33 +143,59 @@ class Trace:
 
 
 class Tracer:
-    """A JAX function and its traces so far."""
+    """A function of JAX's and its traces so far.
+
+    Args:
+      function: what to trace.
+      shapes: the polymorphic shapes that the caller gave.
+      constraints: the polymorphic constraints that the caller gave.
+      large_constants: what becomes of large arrays that the function captures.
+      debug_callbacks: whether jax.debug.callback and jax.debug.print run.
+    """
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        function: Function,
+        shapes: Any = None,
         constraints: Sequence[str] | export.SymbolicScope = (),
         large_constants: LargeConstants | None = None,
+        debug_callbacks: bool = True,
     ):
-        self._fun = fun
-        self.is_jitted = isinstance(fun, jax.stages.Wrapped)
-        self._jitted: Any = fun if self.is_jitted else jax.jit(fun)
+        self._function = function
+        self._shapes = shapes
         dims.new_scope(constraints)  # raises where they make no sense
         self._constraints = constraints
         self._large_constants = large_constants or LargeConstants()
+        self._debug_callbacks = debug_callbacks
+        self._specs: dict[Hashable, list[dims.Spec | None]] = {}
         self._traces: dict[Hashable, Trace] = {}
         self._lock = threading.RLock()
 
     def trace(
         self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaf: Callable[..., LeafOrArgument],
+    ) -> tuple[Trace, list[LeafOrArgument]]:
+        """The trace for these arguments, and what `leaf(path, value, function)` makes of each leaf.
+
+        Shapes that a spec maps to the same symbolic shape share one trace.
+        """
+        args, kwargs = arguments.plain(args, kwargs, self._function)
+        paths, in_tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+        leaves = [leaf(path, value, self._function) for path, value in paths]
+        specs = self._specs.get(in_tree)
+        if specs is None:
+            specs = dims.spec_leaves(self._shapes, args, kwargs, self._function)
+            self._specs[in_tree] = specs
+        return self._cached(in_tree, leaves, specs), leaves
+
+    def _cached(
+        self,
         in_tree: jax.tree_util.PyTreeDef,
         leaves: Sequence[Leaf],
         specs: Sequence[dims.Spec | None],
     ) -> Trace:
-        """The trace for arguments `(args, kwargs)` of structure `in_tree`, one spec a leaf.
-
-        Shapes that a spec maps to the same symbolic shape share one trace.
-        """
         given = tuple(
             (_known(leaf.shape), spec, leaf.dtype, leaf.weak_type)
             for leaf, spec in zip(leaves, specs, strict=True)
@@ -173,9 +216,33 @@ class Tracer:
                 assumed = dims.assumptions(self._constraints, scope)
                 shared = (in_tree, texts, types, assumed.constraints, context)
                 if shared not in self._traces:
-                    self._traces[shared] = self._trace(in_tree, leaves, avals, assumed)
+                    with self._advising(in_tree, leaves, specs, avals):
+                        self._traces[shared] = self._trace(in_tree, leaves, avals, assumed)
                 self._traces[key] = self._traces[shared]
             return self._traces[key]
+
+    def _advising(
+        self,
+        in_tree: jax.tree_util.PyTreeDef,
+        leaves: Sequence[Leaf],
+        specs: Sequence[dims.Spec | None],
+        avals: Sequence[jax.ShapeDtypeStruct],
+    ) -> contextlib.AbstractContextManager[None]:
+        """A context that names the constraints with which a trace that fails would not."""
+        # A scope is the caller's, and takes no constraints from us.
+        of_scopes = any(spec is not None and spec.scopes for spec in specs)
+        given = self._constraints
+        if of_scopes or isinstance(given, export.SymbolicScope):
+            return contextlib.nullcontext()
+        if all(dims.is_static(aval.shape) for aval in avals):
+            return contextlib.nullcontext()
+
+        def retrace(constraints: Sequence[str]) -> None:
+            scope = dims.new_scope([*given, *constraints])
+            args, kwargs = jax.tree.unflatten(in_tree, _avals(leaves, specs, scope))
+            self._function.trace(args, kwargs)
+
+        return dims.advising(retrace)
 
     def _trace(
         self,
@@ -185,15 +252,20 @@ class Tracer:
         assumed: dims.Assumptions,
     ) -> Trace:
         args, kwargs = jax.tree.unflatten(in_tree, avals)
-        traced = self._jitted.trace(*args, **kwargs)
-        if self.is_jitted and any(map(is_sharded, compat.shardings_of(traced))):
+        try:
+            traced = self._function.trace(args, kwargs)
+        except Exception as error:
+            error.add_note(self._function.note(args, kwargs))
+            raise
+        if any(map(is_sharded, compat.shardings_of(traced))):
             # An equation that calls the function has its shardings, the function's jaxpr has not.
-            traced = jax.jit(lambda *a, **k: self._jitted(*a, **k)).trace(*args, **kwargs)
+            traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
             trace_of(traced),
             paths=tuple(leaf.path for leaf in leaves),
             assumptions=assumed,
             large_constants=self._large_constants,
+            debug_callbacks=self._debug_callbacks,
         )
         return dataclasses.replace(
             trace, retrace=lambda: self._trace_with_variables(trace, args, kwargs)
@@ -226,7 +298,7 @@ class Tracer:
 
         def fun(args: Any, kwargs: Any, values: Sequence[jax.Array]) -> Any:
             with variables.passing(found, values) as passed:
-                results = self._fun(*args, **kwargs)
+                results = self._function.callable()(*args, **kwargs)
             missing.extend(passed.missing)
             return results
 
@@ -258,8 +330,8 @@ def trace_of(traced: jax.stages.Traced) -> Trace:
 
 
 def is_call_of_jitted(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether the equation calls an inner jitted function; "pjit" is its name before JAX 0.11."""
-    return eqn.primitive.name in ("jit", "pjit")
+    """Whether the equation calls an inner jitted function."""
+    return eqn.primitive is jit_p
 
 
 def is_sharded(sharding: Any) -> bool:
@@ -270,33 +342,34 @@ def is_sharded(sharding: Any) -> bool:
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
     """The jaxprs among the params of an equation, closed ones opened."""
-    for param in jax.tree.leaves(list(eqn.params.values()), is_leaf=_is_jaxpr):
+    for param in jax.tree.leaves(list(eqn.params.values()), is_leaf=is_jaxpr):
         if isinstance(param, jex_core.ClosedJaxpr):
             yield param.jaxpr
         elif isinstance(param, jex_core.Jaxpr):
             yield param
 
 
-def _is_jaxpr(param: Any) -> bool:
+def is_jaxpr(param: Any) -> bool:
+    """Whether a param of an equation is a jaxpr, open or closed."""
     return isinstance(param, jex_core.ClosedJaxpr | jex_core.Jaxpr)
 
 
-def _equations(jaxpr: jex_core.Jaxpr, seen: set[int]) -> Iterator[jex_core.JaxprEqn]:
+def _equations(jaxpr: jex_core.Jaxpr, seen: set[Identity]) -> Iterator[jex_core.JaxprEqn]:
     for eqn in jaxpr.eqns:
         yield eqn
         for inner in inner_jaxprs(eqn):
-            if id(inner) not in seen:
-                seen.add(id(inner))
+            if Identity(inner) not in seen:
+                seen.add(Identity(inner))
                 yield from _equations(inner, seen)
 
 
-def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[int]:
-    counts: collections.Counter[int] = collections.Counter()
+def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[Identity]:
+    counts: collections.Counter[Identity] = collections.Counter()
     pending = [jaxpr]
     while pending:
         for eqn in pending.pop().eqns:
             for inner in inner_jaxprs(eqn):
-                counts[id(inner)] += 1
-                if counts[id(inner)] == 1:
+                counts[Identity(inner)] += 1
+                if counts[Identity(inner)] == 1:
                     pending.append(inner)
     return counts

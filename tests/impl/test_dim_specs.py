@@ -119,13 +119,13 @@ class TestVariables:
         for x in (X, X[:2]):
             variable.assign(x)
             np.testing.assert_array_equal(graph(), x * len(x))
-        with pytest.raises(ValueError, match=r"args\[0\]: its shape \(None, 6\) is not fully"):
+        with pytest.raises(ValueError, match=r"x: its shape \(None, 6\) is not fully"):
             tf.function(lambda: jax2tf.convert(lambda x: x)(variable), autograph=False)()
 
     def test_of_unknown_rank_in_a_graph(self):
         variable = tf.Variable(X, shape=tf.TensorShape(None))
         converted = jax2tf.convert(lambda x: x, polymorphic_shapes="b, ...")
-        with pytest.raises(ValueError, match=r"args\[0\]: its rank is unknown.*'b, ...'"):
+        with pytest.raises(ValueError, match=r"x: its rank is unknown.*'b, ...'"):
             tf.function(lambda: converted(variable), autograph=False)()
 
 
@@ -135,7 +135,7 @@ class TestRefused:
         ["b,,", "0b, 2", "'", "b**2, _", "b, $", "b c", "(b", "f(b), _", "b, 1.5"],
     )
     def test_what_is_no_spec(self, spec):
-        with pytest.raises(ValueError, match=r"jax2tf.convert\(<lambda>\): argument args\[0\]"):
+        with pytest.raises(ValueError, match=r"jax2tf.convert\(<lambda>\): argument x: "):
             shape_of(X, spec)
 
     @pytest.mark.parametrize(
@@ -143,8 +143,9 @@ class TestRefused:
         [
             ("b", "has 1 dimensions, but the argument has shape (4, 6)"),
             ("b, 7", "dimension 1 should be 7"),
-            ({"x": "b, _"}, "prefix of the positional arguments"),
-            (("b", "c"), "prefix of the positional arguments"),
+            ([{"w": "b, _"}], "argument x: polymorphic_shapes has a dict with the keys 'w' for it"),
+            (("b", "c"), "has 2 specs, and 1 arguments came by position (of x)"),
+            (7, "a sequence with one for each argument, or a dict with the names of parameters"),
             ([3], "should hold None, texts such as 'b, _', or symbolic shapes, got 3"),
         ],
     )

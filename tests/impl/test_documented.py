@@ -89,7 +89,7 @@ class TestShapes:
 
     @pytest.mark.parametrize(("spec", "shape"), [("a * a", (4,)), ("a + b", (4,))])
     def test_variables_that_they_do_not(self, spec, shape):
-        with pytest.raises(ValueError, match=r"cannot solve dimension variable a.*args\[0\]"):
+        with pytest.raises(ValueError, match=r"cannot solve dimension variable a.*argument x\."):
             jax2tf.convert(lambda x: x, polymorphic_shapes=[spec])(np.ones(shape))
 
     @pytest.mark.parametrize("native", [False, True])
@@ -101,7 +101,7 @@ class TestShapes:
         )
         x, y = np.ones((3, 2), np.float32), np.ones((3, 4), np.float32)
         np.testing.assert_array_equal(converted(x, y), y * 2)
-        with pytest.raises(ValueError, match=r"args\[1\].shape\[1\] should be 2\*a.*a = 3"):
+        with pytest.raises(ValueError, match=r"argument y.shape\[1\] should be 2\*a.*a = 3"):
             converted(np.ones((3, 3), np.float32), y)
 
     def test_equal_dimensions_are_known_to_be_equal(self):
@@ -215,8 +215,9 @@ class TestGradients:
         assert float(converted(x)) == 0.75
         with tf.GradientTape() as tape:
             tape.watch(x)
-            with pytest.raises(jax2tf.NotDifferentiableError, match="with_gradient=False"):
-                converted(x)
+            y = converted(x)
+        with pytest.raises(jax2tf.NotDifferentiableError, match="with_gradient=False"):
+            tape.gradient(y, x)
 
 
 class TestSavedModel:

@@ -156,13 +156,26 @@ def test_complex():
     assert_close(tf_gradient(jax2tf.convert(fun), z)[0], np.conj(expected), rtol=1e-4)
 
 
-def test_forward_mode():
-    converted = jax2tf.convert(product)
-    x, y = tf.constant(X), tf.constant(Y)
-    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
-        result = converted(x, y)
+@pytest.mark.parametrize("native", [False, True])
+def test_forward_mode(mode, native):
+    converted = jax2tf.convert(product, native_serialization=native)
+
+    def tangent(x, y, fun):
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            result = fun(x, y)
+        return accumulator.jvp(result)
+
     _, expected = jax.jvp(lambda x: product(x, Y), (X,), (np.ones_like(X),))
-    assert_close(accumulator.jvp(result), expected)
+    x, y = tf.constant(X), tf.constant(Y)
+    inside = mode(lambda x, y: tangent(x, y, converted))
+    assert_close(inside(x, y), expected)
+    assert_close(tangent(x, y, mode(converted)), expected)
+
+
+@pytest.mark.parametrize("nothing", [None, (), {"a": [], "b": None}])
+@pytest.mark.parametrize("argument", [X, None])
+def test_no_results(mode, argument, nothing):
+    assert mode(jax2tf.convert(lambda x: nothing))(argument) == nothing
 
 
 def test_variables():
@@ -252,3 +265,167 @@ def test_loops_and_branches_inside(fun, way):
     gradient = WAYS[way](lambda a: tf_gradient(converted, a))
     expected = jax.jit(jax.grad(lambda a: jnp.sum(fun(a))))(a)
     np.testing.assert_allclose(gradient(tf.constant(a))[0], expected, rtol=2e-5, atol=2e-5)
+
+
+def _loop(x, y):
+    return jax.lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * jnp.cos(x)), (0, y))[
+        1
+    ]
+
+
+@jax.custom_vjp
+def adjoint_loops(x, y):
+    return x * y
+
+
+adjoint_loops.defvjp(
+    lambda x, y: (x * y, (x, y)),
+    lambda kept, ct: (_loop(kept[0], ct * kept[1]), _loop(kept[0], ct * kept[0])),
+)
+OPTIONS = {
+    "ops": {},
+    "jitted": {},
+    "no_xla": {"enable_xla": False},
+    "native": {"native_serialization": True},
+}
+each_option = pytest.mark.parametrize("option", OPTIONS)
+PLACES = {
+    "eager": lambda fun: fun,
+    "graph": tf.function(autograph=False),
+    "compiled": tf.function(autograph=False, jit_compile=True),
+}
+each_place = pytest.mark.parametrize("place", PLACES)
+
+
+def converted_with(option, fun):
+    return jax2tf.convert(jax.jit(fun) if option == "jitted" else fun, **OPTIONS[option])
+
+
+class TestABackwardRuleThatHasNoDerivative:
+    """It fails where its derivative is asked for, and nowhere else."""
+
+    @each_place
+    @each_option
+    def test_a_tape_around_a_function_that_reads_a_variable(self, option, place):
+        converted, y = converted_with(option, adjoint_loops), tf.Variable(Y)
+        function = PLACES[place](lambda x: converted(x, y))
+        with tf.GradientTape(persistent=True) as tape:
+            result = function(tf.constant(X))
+        assert_close(tape.gradient(result, y), jax.grad(lambda y: adjoint_loops(X, y).sum())(Y))
+
+    @each_place
+    def test_a_tape_that_does_not_ask(self, place):
+        converted = jax2tf.convert(adjoint_loops)
+
+        def penalty(x):
+            (gradient, _) = tf_gradient(converted, x, Y)
+            return x * tf.stop_gradient(gradient)
+
+        gradient = tf_gradient(PLACES[place](penalty), X)[0]
+        assert_close(gradient, jax.grad(lambda x: adjoint_loops(x, Y).sum())(X))
+
+    @each_place
+    def test_a_second_order_is_refused(self, place):
+        function = PLACES[place](jax2tf.convert(lambda x: adjoint_loops(x, Y).sum()))
+        with pytest.raises(jax2tf.errors.NotDifferentiableError) as error:
+            first_and_second(function, tf.constant(X))
+        for words in ("the gradient of <lambda>", "JAX cannot differentiate", "while_loop"):
+            assert words in str(error.value)
+
+    def test_what_has_none_itself_runs_under_a_tape(self):
+        converted = jax2tf.convert(lambda x: _loop(x, x))
+        with tf.GradientTape() as tape:
+            x = tf.Variable(X)
+            result = converted(x)
+        assert_close(result, _loop(X, X))
+        with pytest.raises(jax2tf.errors.NotDifferentiableError, match="while_loop"):
+            tape.gradient(result, x)
+
+
+class TestResultsOfEveryDtype:
+    """TensorFlow gives no cotangent, or one of its own kinds, for some results."""
+
+    @staticmethod
+    def fun(x, n):
+        return {
+            "y": x * x,
+            "again": x * x,
+            "argument": x,
+            "integer": jnp.argmax(x) + n,
+            "integer argument": n,
+            "truth": x > 0,
+            "complex": x + 2j * x,
+            "empty": x[:0],
+        }
+
+    @each_place
+    @each_option
+    def test_a_tape_around(self, option, place):
+        function, x = PLACES[place](converted_with(option, self.fun)), tf.Variable(X)
+        with tf.GradientTape(persistent=True) as tape:
+            results = function(x, tf.constant(2))
+            rows = tf.gather(results["y"], [0, 0, 2])
+            total = tf.reduce_sum(rows) + tf.reduce_sum(results["argument"])
+            total += tf.reduce_sum(tf.math.imag(results["complex"]))
+        assert_close(tape.gradient(total, x), 2 * X * [2, 0, 1] + 3)
+        assert results["integer"] == 4
+        assert_close(tape.gradient([results["y"], results["again"]], x), 4 * X)
+        zero = tf.UnconnectedGradients.ZERO
+        assert_close(tape.gradient(results["truth"], x, unconnected_gradients=zero), 0 * X)
+
+    def test_float8(self):
+        # TensorFlow itself has no zeros for one that comes out of a tf.function.
+        converted = jax2tf.convert(lambda x: (x * x, x.astype(jnp.float8_e4m3fn)))
+        (gradient,) = tf_gradient(lambda x: converted(x)[0], X)
+        assert_close(gradient, 2 * X)
+
+    @each_place
+    def test_a_tape_inside_an_accumulator_and_a_jacobian(self, place):
+        converted = jax2tf.convert(lambda x: self.fun(x, 2))
+        function, x = PLACES[place](lambda x: converted(x)["y"]), tf.constant(X)
+        with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+            y = function(x)
+        assert_close(accumulator.jvp(y), 2 * X)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        assert_close(tape.jacobian(y, x), np.diag(2 * X))
+
+    @each_option
+    def test_restored(self, option, tmp_path):
+        module = tf.Module()
+        signature = [tf.TensorSpec([3]), tf.TensorSpec([], tf.int32)]
+        function = converted_with(option, self.fun)
+        module.f = tf.function(function, autograph=False, input_signature=signature)
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+        tf.saved_model.save(module, str(tmp_path), options=options)
+        restored, x = tf.saved_model.load(str(tmp_path)), tf.constant(X)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            results = restored.f(x, tf.constant(2))
+        assert_close(tape.gradient([results["y"], results["complex"]], x), 2 * X + 1)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 0), (0, 2)]], ids=str)
+def test_a_strided_convolution_of_any_height_and_width(padding):
+    def fun(x, w):
+        layout = ("NHWC", "HWIO", "NHWC")
+        y = jax.lax.conv_general_dilated(x, w, (2, 3), padding, dimension_numbers=layout)
+        return jnp.sum(y**2)
+
+    converted = jax2tf.convert(
+        fun,
+        polymorphic_shapes=["b, h, w, _", None],
+        polymorphic_constraints=["h >= 4", "w >= 4"],
+    )
+    rng = np.random.RandomState(0)
+    w = rng.normal(size=(3, 2, 3, 4)).astype(np.float32)
+    signature = [tf.TensorSpec([None, None, None, 3]), tf.TensorSpec(w.shape)]
+    graph = tf.function(
+        lambda x, w: tf_gradient(converted, x, w), autograph=False, input_signature=signature
+    )
+    for height, width in ((4, 4), (5, 8), (7, 6)):
+        x = rng.normal(size=(2, height, width, 3)).astype(np.float32)
+        expected = jax.jit(jax.grad(fun, argnums=(0, 1)))(x, w)
+        for a, e in zip(graph(x, w), expected, strict=True):
+            np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-4)

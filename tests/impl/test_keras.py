@@ -105,3 +105,81 @@ def test_keras_saving(model, tmp_path):
     model.save(path)
     restored = keras.saving.load_model(path)
     np.testing.assert_allclose(restored(X), model(X), rtol=1e-5)
+
+
+@keras.saving.register_keras_serializable("jax2tf-tests")
+class Holding(keras.layers.Layer):
+    """A layer that holds a jax2tf.Module, or the layer that it makes of itself."""
+
+    def __init__(self, as_layer=True, trainable_module=True, **kwargs):
+        super().__init__(**kwargs)
+        self.as_layer = as_layer
+        inner = jax2tf.Module(dense, PARAMS, polymorphic_shapes="b, _", trainable=trainable_module)
+        self.inner = inner.keras_layer() if as_layer else inner
+
+    def call(self, x):
+        return self.inner(x)
+
+    def get_config(self):
+        return {**super().get_config(), "as_layer": self.as_layer}
+
+
+class TestAModuleInALayer:
+    def model(self, layer):
+        inputs = keras.Input([3])
+        return keras.Model(inputs, keras.layers.Dense(1)(layer(inputs)))
+
+    def test_its_parameters_are_trained_and_saved(self, tmp_path):
+        layer = Holding()
+        model = self.model(layer)
+        np.testing.assert_allclose(layer(X), dense(PARAMS, X), rtol=1e-5)
+        assert len(model.trainable_weights) == 4
+        module = layer.inner.module
+        assert {v.ref() for v in module.trainable_variables} == {
+            w.value.ref() for w in layer.trainable_weights
+        }
+        model.compile(keras.optimizers.SGD(0.1), "mse")
+        losses = model.fit(X, X.sum(1, keepdims=True), epochs=5, verbose=0).history["loss"]
+        assert losses[-1] < losses[0]
+        for path, before in PARAMS.items():
+            assert np.abs(module.parameters[path] - before).max() > 0
+        model.save(tmp_path / "model.keras")
+        restored = keras.saving.load_model(tmp_path / "model.keras")
+        np.testing.assert_allclose(restored(X), model(X), rtol=1e-5)
+        model.export(str(tmp_path / "exported"), verbose=False)
+        exported = tf.saved_model.load(str(tmp_path / "exported"))
+        np.testing.assert_allclose(exported.serve(X), model(X), rtol=1e-5)
+
+    def test_a_layer_of_its_own_in_a_sequential_model(self):
+        module = jax2tf.Module(dense, PARAMS, polymorphic_shapes="b, _")
+        model = keras.Sequential([keras.Input([3]), module.keras_layer(name="inner")])
+        assert model.layers[0].name == "inner"
+        assert len(model.trainable_weights) == 2
+        np.testing.assert_allclose(model.predict(X, verbose=0), dense(PARAMS, X), rtol=1e-5)
+
+    @pytest.mark.parametrize(
+        "call",
+        [
+            lambda self, layer: layer(X),
+            lambda self, layer: self.model(layer),
+            lambda self, layer: keras.layers.Lambda(layer.inner)(X),
+        ],
+        ids=["layer", "model", "lambda"],
+    )
+    def test_keras_would_not_see_them(self, call):
+        layer = Holding(as_layer=False)
+        with pytest.raises(jax2tf.ConversionError) as error:
+            call(self, layer)
+        for words in (
+            "jax2tf.Module(dense): the Keras layer ",
+            "trainable variables (b, w) are no weights of",
+            "What to do: assign module.keras_layer()",
+            "trainable=False",
+        ):
+            assert words in str(error.value)
+        # Keras is out of that call again.
+        np.testing.assert_allclose(layer.inner(X), dense(PARAMS, X), rtol=1e-5)
+
+    def test_nothing_to_train_is_nothing_to_see(self):
+        layer = Holding(as_layer=False, trainable_module=False)
+        np.testing.assert_allclose(self.model(layer).layers[1](X), dense(PARAMS, X), rtol=1e-5)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import time
 from typing import NamedTuple
 
 import jax
@@ -11,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from jax2tf import large_constants
 
 LARGE = np.linspace(-1, 1, 300 * 100, dtype=np.float32).reshape(300, 100)
 
@@ -47,6 +50,21 @@ def test_a_variable_for_each_leaf():
     assert jax.tree.structure(module.params) == jax.tree.structure(PARAMS)
     x = np.ones((2, 300), np.float32)
     np.testing.assert_allclose(module(x, shift=1.0), model(PARAMS, x, shift=1.0), rtol=1e-5)
+
+
+def test_names_that_tensorflow_takes_for_none(tmp_path):
+    params = {"mlp/~/linear w": np.float32(1), "_b": np.float32(2), "\N{GREEK SMALL LETTER PI}": 3}
+    module = jax2tf.Module(lambda p, x: sum(p.values()) * x, params)
+    assert list(module.parameters) == sorted(params)
+    assert sorted(v.name for v in module.variables) == [
+        "mlp/_/linear_w:0",
+        "parameters/_:0",
+        "parameters/_b:0",
+    ]
+    module.f = tf.function(module, input_signature=[tf.TensorSpec([])])
+    tf.saved_model.save(module, tmp_path)
+    restored = tf.saved_model.load(tmp_path)
+    assert restored.f(2.0) == 12
 
 
 def test_some_of_them_frozen():
@@ -187,6 +205,66 @@ class TestLargeConstants:
             module(np.ones((1, 300), np.float32))
         words = ("inside of a loop or branch captures an array float32[300, 100]", "'embed'")
         assert all(word in str(refusal.value) for word in words)
+
+    @pytest.mark.parametrize("options", [{}, {"native_serialization": True}])
+    def test_views_of_one_array_are_constants_of_their_own(self, options):
+        w = np.linspace(-1, 1, 300 * 200, dtype=np.float32).reshape(300, 200)
+        views = [
+            *(w, w[:250], w[::-1], w[:, ::-1], w.T, w.reshape(200, 300), w.reshape(-1)),
+            *(w.view(np.int32), w.view(np.uint32), np.broadcast_to(w[0], (300, 200))),
+            *(w.reshape(100, 600)[:, ::2], w.view(np.complex64), w[:], w.reshape(300, 200)),
+        ]
+        keys = jax.random.split(jax.random.key(0), 10_000)
+
+        def fun(params, x):
+            return [x.astype(v.dtype) * v for v in views], jax.random.key_data(keys) + jnp.uint32(x)
+
+        module = jax2tf.Module(fun, 3.0, **options)
+        # Two of them are the whole array once more, with the same elements.
+        n_distinct = len(views) - 2 + 1
+        for call in (module, tf.function(module, autograph=False), module):
+            actual = jax.tree.map(np.asarray, call(2.0))
+            jax.tree.map(np.testing.assert_array_equal, actual, jax.jit(fun)(3.0, 2.0))
+            assert len([v for v in module.variables if not v.trainable]) == n_distinct
+
+    def test_threads_share_the_variables(self):
+        made = []
+
+        def variable(value):
+            time.sleep(0.1)
+            made.append(tf.Variable(value))
+            return made[-1]
+
+        converted = jax2tf.convert(lambda x: LARGE + x, large_constants=variable)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for i, result in enumerate(pool.map(converted, np.arange(8, dtype=np.float32))):
+                np.testing.assert_array_equal(result, LARGE + np.float32(i))
+        assert len(made) == 1
+
+    @pytest.mark.parametrize("options", [{}, {"native_serialization": True}, {"enable_xla": False}])
+    def test_more_than_a_graph_holds(self, options, monkeypatch):
+        monkeypatch.setattr(large_constants, "GRAPH_LIMIT", 3 * LARGE.nbytes // 2)
+        matrix, other = jnp.asarray(LARGE.T), jnp.asarray(LARGE.T + 1)
+
+        def fun(x):
+            return x @ matrix + x @ other
+
+        graph = tf.function(jax2tf.convert(fun, **options), autograph=False)
+        with pytest.raises(jax2tf.ConversionError) as error:
+            graph(np.ones((1, 100), np.float32))
+        for words in (
+            f"captures arrays of {2 * LARGE.nbytes} bytes",
+            f"float32[100, 300] of {LARGE.nbytes} bytes",
+            f"holds at most {3 * LARGE.nbytes // 2}. What to do: ",
+            "jax2tf.Module",
+            "large_constants",
+        ):
+            assert words in str(error.value)
+        # One array is one constant, and what is a variable or no graph has no such limit.
+        one = tf.function(jax2tf.convert(lambda x: x @ matrix + matrix[0], **options))
+        assert one(np.ones((1, 100), np.float32)).shape == (1, 300)
+        module = tf.function(jax2tf.Module(lambda p, x: fun(x) * p, 1.0, **options))
+        assert module(np.ones((1, 100), np.float32)).shape == (1, 300)
 
     def test_no_such_policy(self):
         with pytest.raises(ValueError, match="large_constants should be 'embed', 'refuse' or"):

@@ -250,9 +250,21 @@ class TestRefusals:
         with pytest.raises(jax2tf.ConversionError, match="native_serialization=False"):
             converted(FINITE)
 
-    def test_options_without_native_serialization(self):
-        with pytest.raises(ValueError, match="need native_serialization=True"):
-            jax2tf.convert(jnp.sin, native_serialization_platforms=["cpu"])
+    @pytest.mark.parametrize(
+        "option",
+        [
+            {"native_serialization_platforms": ["cpu"]},
+            {"native_serialization_disabled_checks": [jax2tf.DisabledSafetyCheck.platform()]},
+        ],
+    )
+    def test_an_option_of_it_means_it(self, option):
+        converted = jax2tf.convert(jnp.sin, **option)
+        assert "XlaCallModule" in ops_of(converted, tf.TensorSpec([3]))
+        assert_same(converted(FINITE), np.sin(FINITE))
+        with pytest.raises(ValueError, match="options of native serialization, and native_seri"):
+            jax2tf.convert(jnp.sin, native_serialization=False, **option)
+        with pytest.raises(ValueError, match=r"an option of it\) needs XLA, and enable_xla=False"):
+            jax2tf.convert(jnp.sin, enable_xla=False, **option)
 
     def test_without_xla(self):
         with pytest.raises(ValueError, match="enable_xla=False forbids it"):

@@ -1,6 +1,7 @@
 """Polymorphic shapes, in the order of a call:
 
 specs.py        what the caller wrote, as the symbolic shapes that JAX traces
+prefixes.py     which of it belongs to which argument
 solving.py      dimension variables solved from the shapes of the arguments
 checks.py       what the trace assumed of them, checked when the function runs
 expressions.py  a symbolic dimension evaluated, as an int or a tensor
@@ -8,8 +9,10 @@ expressions.py  a symbolic dimension evaluated, as an int or a tensor
 
 from __future__ import annotations
 
+from jax2tf.dims.advice import advising
 from jax2tf.dims.checks import check
 from jax2tf.dims.expressions import Size, Values, evaluate, evaluate_expression, parse
+from jax2tf.dims.prefixes import OfInputs, spec_leaves
 from jax2tf.dims.solving import Solution, solve
 from jax2tf.dims.specs import (
     Assumptions,
@@ -19,17 +22,19 @@ from jax2tf.dims.specs import (
     is_static,
     may_be_zero,
     new_scope,
-    spec_leaves,
     symbolic_shape,
+    variables_of,
 )
 
 __all__ = [
     "Assumptions",
+    "OfInputs",
     "PolyShape",
     "Size",
     "Solution",
     "Spec",
     "Values",
+    "advising",
     "assumptions",
     "check",
     "evaluate",
@@ -41,4 +46,5 @@ __all__ = [
     "solve",
     "spec_leaves",
     "symbolic_shape",
+    "variables_of",
 ]

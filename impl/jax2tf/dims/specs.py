@@ -59,21 +59,14 @@ def may_be_zero(size: Any) -> bool:
     return jax.core.max_dim(size, 1) != size
 
 
-def spec_leaves(polymorphic_shapes: Any, args: tuple[Any, ...], n_kwargs: int) -> list[Spec | None]:
-    """One spec for each leaf of the arguments, from a spec for all or a pytree prefix of specs.
-
-    Raises:
-      ValueError: the tree of specs is no prefix of the tree of positional arguments.
-    """
-    if _is_spec(polymorphic_shapes):
-        specs = [polymorphic_shapes] * len(jax.tree.leaves(args))
-    else:
-        prefix = polymorphic_shapes
-        if isinstance(prefix, list):
-            prefix = tuple(prefix)
-        specs = _broadcast_prefix(prefix, args)
-    # Keyword arguments have known shapes: a positional prefix says nothing about them.
-    return [_spec(s) for s in specs] + [None] * n_kwargs
+def variables_of(shape: Iterable[Any]) -> dict[str, Any]:
+    """The dimension variables in some dimensions, each by its name."""
+    return {
+        name: export.symbolic_shape(name, scope=dim.scope)[0]
+        for dim in shape
+        if export.is_symbolic_dim(dim)
+        for name in sorted(expressions.variables(expressions.parse(str(dim))))
+    }
 
 
 def new_scope(
@@ -227,7 +220,8 @@ def _example(shape: tf.TensorShape) -> str:
     return f'polymorphic_shapes="{", ".join(dims)}"'
 
 
-def _spec(spec: Any) -> Spec | None:
+def spec_of(spec: Any) -> Spec | None:
+    """A spec that the caller wrote; None says that the shape is known."""
     if spec is None:
         return None
     if isinstance(spec, str):
@@ -242,31 +236,9 @@ def _text(dims: Iterable[Any]) -> str:
 _PLACEHOLDERS = {"None": "_", "Ellipsis": "..."}
 
 
-def _is_spec(node: Any) -> bool:
+def is_spec(node: Any) -> bool:
+    """Whether a node of what the caller wrote is a spec, and no tree of specs."""
     if node is None or isinstance(node, str | PolyShape):
         return True
     # What jax.export.symbolic_shape gives is a tuple, as a tree of specs may be.
     return isinstance(node, tuple) and not is_static(node)
-
-
-def _broadcast_prefix(prefix: Any, args: tuple[Any, ...]) -> list[Any]:
-    leaves: list[Any] = []
-
-    def extend(spec: Any, subtree: Any) -> None:
-        leaves.extend([spec] * len(jax.tree.leaves(subtree)))
-
-    try:
-        jax.tree.map(extend, prefix, args, is_leaf=_is_spec)
-    except ValueError as error:
-        raise ValueError(
-            "jax2tf.convert: polymorphic_shapes should be a spec, or a pytree of specs that is a "
-            f"prefix of the positional arguments {jax.tree.structure(args)}, "
-            f"got {jax.tree.structure(prefix, is_leaf=_is_spec)}: {error}"
-        ) from None
-    wrong = next((leaf for leaf in leaves if not _is_spec(leaf)), None)
-    if wrong is not None:
-        raise ValueError(
-            "jax2tf.convert: polymorphic_shapes should hold None, texts such as 'b, _', or "
-            f"symbolic shapes, got {wrong!r}"
-        )
-    return leaves

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from jax2tf.lowering import (
     arrays,
+    barriers,
     call_tf,
     callbacks,
     calls,
@@ -35,6 +36,7 @@ from jax2tf.lowering.interpreter import Lowering
 __all__ = [
     "Lowering",
     "arrays",
+    "barriers",
     "call_tf",
     "callbacks",
     "calls",

@@ -1,31 +1,35 @@
 """Host callbacks: pure_callback, io_callback, debug.callback, debug.print, as tf.numpy_function.
 
-They run in the Python process that converted the function. XLA cannot compile them and a SavedModel
-cannot hold them: the first is refused at conversion, the second by TensorFlow.
+They run in the Python process that converted the function. XLA cannot compile them: there they are
+refused at conversion. A SavedModel holds no more than a call of something that the loading process
+does not have: saving warns, and loading and calling it names the function.
+
+`convert(..., debug_callbacks=False)` leaves those out that give no values.
 """
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import jax
 import numpy as np
 import tensorflow as tf
+from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
+from jax2tf.lowering.plan import identifier
 from jax2tf.lowering.rules import Context, register
-
-CALLBACKS = frozenset({"pure_callback", "io_callback", "debug_callback", "debug_print"})
+from jax2tf.primitives import CALLBACKS, DEBUG_CALLBACKS
 
 
 @register(*CALLBACKS)
 def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tensor]:
-    if compat.in_compiled_function():
-        raise ctx.unsupported(
-            "XLA cannot compile a call back into Python",
-            "convert without jit_compile=True, or take the callback (a print, an error check) out",
-        )
     primitive = ctx.eqn.primitive
+    if primitive in DEBUG_CALLBACKS and not ctx.debug_callbacks:
+        return []
+    if compat.in_compiled_function():
+        raise ctx.unsupported("XLA cannot compile a call back into Python", _remedy(primitive))
     x64 = jax.config.read("jax_enable_x64")
 
     def on_host(*arrays: np.ndarray) -> list[np.ndarray]:
@@ -33,6 +37,9 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tens
         with jax.enable_x64(x64):
             return [np.asarray(r) for r in primitive.bind(*arrays, **params)]
 
+    name = compat.callback_name(params) or primitive.name
+    if not tf.executing_eagerly():
+        _warn_when_saved(name, compat.user_source(ctx.eqn))
     results = tf.numpy_function(
         on_host,
         operands,
@@ -40,9 +47,48 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tens
         # A pure one too: TensorFlow folds a stateless op on constants while it optimises the graph,
         # in branches that are never taken, and an error check would complain.
         stateful=True,
+        # A process that has not got the function complains of the op by its name.
+        name=identifier(f"{name}_is_a_function_of_the_process_that_converted_it"),
     )
     results = results if isinstance(results, list | tuple) else [results]
     return [
         tf.ensure_shape(r, ctx.shape(aval.shape))
         for r, aval in zip(results, ctx.avals_out, strict=False)
     ]
+
+
+def _remedy(primitive: jex_core.Primitive) -> str:
+    if primitive in DEBUG_CALLBACKS:
+        return (
+            "convert with debug_callbacks=False, which leaves it out, or without jit_compile=True"
+        )
+    return (
+        "convert without jit_compile=True, or take the callback out. If it checks values: Equinox "
+        "leaves its checks out, or makes NaNs of what they refuse, where the environment variable "
+        "EQX_ON_ERROR is 'off' or 'nan' before it is imported; a check of "
+        "jax.experimental.checkify is compiled as part of checkify.checkify(f)"
+    )
+
+
+def _warn_when_saved(name: str, source: str) -> None:
+    """Puts an op into the graph whose gradient warns where it is traced to be saved.
+
+    TensorFlow traces the gradients of all that it saves, and tells nobody else what it saves.
+    """
+
+    @tf.custom_gradient
+    def marked(x: tf.Tensor) -> Any:
+        def gradient(cotangent: tf.Tensor) -> tf.Tensor:
+            if compat.in_save_context():
+                warnings.warn(
+                    f"jax2tf.convert: the SavedModel calls {name}, a Python function of this "
+                    f"process, by a host callback{source and f' ({source})'}: another process "
+                    "that loads it cannot run that. Take the callback out before saving; "
+                    "debug_callbacks=False does so for those that give no values",
+                    stacklevel=2,
+                )
+            return cotangent
+
+        return tf.identity(x), gradient
+
+    marked(tf.constant(0.0))

@@ -1,4 +1,4 @@
-"""Primitives that call a jaxpr: jit, closed_call, remat, custom_jvp_call, composite and others."""
+"""Primitives that call a jaxpr: jit, closed_call, custom_jvp_call, composite and others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.sharding import constrained
 
 
-@register("jit", "pjit", takes_keys=True)
+@register("jit", takes_keys=True)
 def _jit(
     ctx: Context,
     *args: tf.Tensor,
@@ -27,25 +27,19 @@ def _jit(
     return constrained(ctx, results, out_shardings)
 
 
-@register("closed_call", "core_call", "core_closed_call", "eval_jaxpr", takes_keys=True)
+@register("closed_call", "eval_jaxpr", takes_keys=True)
 def _closed_call(
     ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, **_: Any
 ) -> list[tf.Tensor]:
     return _call_either(ctx, call_jaxpr, args)
 
 
-@register("custom_jvp_call", "custom_vjp_call", "custom_vjp_call_jaxpr", takes_keys=True)
+@register("custom_jvp_call", "custom_vjp_call", takes_keys=True)
 def _custom_derivative_call(
     ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: Any
 ) -> list[tf.Tensor]:
     # The derivative rules are JAX's affair: gradients come from jax.vjp of the whole function.
     return ctx.call(call_jaxpr, *args)
-
-
-@register("checkpoint", "remat", "remat2", takes_keys=True)
-def _remat(ctx: Context, *args: tf.Tensor, jaxpr: jex_core.Jaxpr, **_: Any) -> list[tf.Tensor]:
-    # What is saved and what recomputed changes memory, not values.
-    return _call_either(ctx, jaxpr, args)
 
 
 @register("composite", takes_keys=True)

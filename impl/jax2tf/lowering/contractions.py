@@ -245,7 +245,7 @@ def _scaled_dot(
     rhs_scale: tf.Tensor,
     *,
     dimension_numbers: DimensionNumbers,
-    preferred_element_type: Any,
+    preferred_element_type: Any = None,
 ) -> tf.Tensor:
     """(lhs * lhs_scale) @ (rhs * rhs_scale), the products in bfloat16; a scale serves a block."""
     del preferred_element_type  # The result's aval has it.

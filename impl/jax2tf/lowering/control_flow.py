@@ -15,6 +15,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
+from jax2tf.identity import Identity
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
 Tensors = list[tf.Tensor]
@@ -167,8 +168,8 @@ def _scan(
         )
 
     if isinstance(length, int) and length == 0:
-        empty = [tf.zeros(ctx.shape(a.shape), dtypes.to_tf(a.dtype)) for a in ctx.avals_out]
-        return [*operands[n_consts:n_fixed], *empty[n_carry:]]
+        stacked = ctx.avals_out[n_carry:]
+        return [*operands[n_consts:n_fixed], *(_zeros(ctx, aval) for aval in stacked)]
     if isinstance(length, int) and length == 1:
         step = _closed(ctx, jaxpr, operands[:n_consts])
         results = step(*operands[n_consts:n_fixed], *(tf.squeeze(x, 0) for x in operands[n_fixed:]))
@@ -214,13 +215,18 @@ def _array(ctx: Context, aval: Any, size: Any, spare: bool) -> tf.TensorArray:
     With a spare element behind: TensorFlow stacks no elements only where it knows their shape
     before the run.
     """
-    shape, dtype = dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype)
-    element_shape = ctx.static_shape(shape)
-    array = tf.TensorArray(dtype, size + 1 if spare else size, element_shape=element_shape)
-    return array.write(size, tf.zeros(ctx.shape(shape), dtype)) if spare else array
+    element_shape = ctx.static_shape(dtypes.physical_shape(aval))
+    places = size + 1 if spare else size
+    array = tf.TensorArray(dtypes.to_tf(aval.dtype), places, element_shape=element_shape)
+    return array.write(size, _zeros(ctx, aval)) if spare else array
 
 
-@register("custom_linear_solve", "linear_solve", takes_keys=True)
+def _zeros(ctx: Context, aval: Any) -> tf.Tensor:
+    # Keys have the dimensions of their data behind their own.
+    return tf.zeros(ctx.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
+
+
+@register("custom_linear_solve", takes_keys=True)
 def _custom_linear_solve(
     ctx: Context, *operands: tf.Tensor, const_lengths: Any, jaxprs: Any
 ) -> Tensors:
@@ -240,7 +246,7 @@ def _closed(
 
 def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:
     if tf.executing_eagerly():
-        return ctx.function(("loop", id(ctx.eqn)), loop, *operands)
+        return ctx.function(("loop", Identity(ctx.eqn)), loop, *operands)
     return loop(ctx, *operands)
 
 

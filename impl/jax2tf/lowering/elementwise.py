@@ -122,7 +122,6 @@ _UNARY |= {name: _or_complex(_unary(op), other) for name, (op, other) in _ANALYT
 _BINARY = {
     "add": binary(raw.AddV2),
     "add_any": binary(raw.AddV2),
-    "add_jaxvals": binary(raw.AddV2),
     "atan2": _or_complex(lambda y, x: raw.Atan2(y=y, x=x), complex_math.atan2),
     "eq": binary(raw.Equal),
     "ne": binary(raw.NotEqual),
@@ -180,7 +179,7 @@ def _identity(ctx: Context, x: tf.Tensor, **_: Any) -> tf.Tensor:
     return x
 
 
-@register("device_put", "optimization_barrier")
+@register("device_put")
 def _identities(ctx: Context, *xs: tf.Tensor, **_: Any) -> tuple[tf.Tensor, ...]:
     return xs
 
@@ -191,7 +190,7 @@ register_table({"complex": tf.complex, "real": tf.math.real, "imag": tf.math.ima
 
 
 @register("conj")
-def _conj(ctx: Context, x: tf.Tensor, *, input_dtype: Any) -> tf.Tensor:
+def _conj(ctx: Context, x: tf.Tensor, *, input_dtype: Any = None) -> tf.Tensor:
     return tf.math.conj(x) if x.dtype.is_complex else tf.complex(x, tf.zeros_like(x))
 
 

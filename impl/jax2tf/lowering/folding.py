@@ -15,6 +15,7 @@ from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes
+from jax2tf.identity import Identity
 from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER, cast
 from jax2tf.lowering.rules import Context
 
@@ -55,15 +56,14 @@ def batched(
 ) -> jex_core.ClosedJaxpr:
     """A jaxpr of scalars as one of arrays of `shape`, element by element."""
 
-    def make() -> tuple[jex_core.ClosedJaxpr, jex_core.ClosedJaxpr]:
+    def make() -> jex_core.ClosedJaxpr:
         function = jex_core.jaxpr_as_fun(jaxpr)
         for _ in shape:
             function = jax.vmap(function)
         specs = [jax.ShapeDtypeStruct(shape, aval.dtype) for aval in jaxpr.in_avals]
-        # The jaxpr is kept beside the result, so that its id stays its own.
-        return jax.make_jaxpr(function)(*specs), jaxpr
+        return jax.make_jaxpr(function)(*specs)
 
-    return ctx.cached(("batched", id(jaxpr.jaxpr), shape), make)[0]
+    return ctx.cached(("batched", Identity(jaxpr.jaxpr), shape), make)
 
 
 def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:

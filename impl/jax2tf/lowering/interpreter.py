@@ -18,6 +18,8 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
+from jax2tf.errors import UnsupportedPrimitiveError
+from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, plan_of
 from jax2tf.lowering.rules import Context
@@ -38,6 +40,7 @@ class Lowering:
         self.op_set = op_set
         self.dim_values = dim_values or {}
         eager = tf.executing_eagerly()
+        self._constant_bytes = 0
         self._root_graph = None if eager else tf.compat.v1.get_default_graph()
         self._graph_constants: weakref.WeakKeyDictionary[Any, dict[Any, tf.Tensor]] = (
             weakref.WeakKeyDictionary()
@@ -86,7 +89,7 @@ class Lowering:
         def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
             return lowering.run_open(jaxpr.jaxpr, inner[: len(consts)], inner[len(consts) :])
 
-        return self.call_function((id(jaxpr.jaxpr), jaxpr), body, [*consts, *args], name)
+        return self.call_function(Identity(jaxpr.jaxpr), body, [*consts, *args], name)
 
     def call_function(
         self,
@@ -121,7 +124,15 @@ class Lowering:
             return body(Lowering(self.trace, self.op_set, values), *inner[:n])
 
         function = self.trace.cached(
-            ("function", key, self.op_set, signature, tuple(sizes.items()), tuple(unknown)),
+            (
+                "function",
+                key,
+                self.op_set,
+                signature,
+                tuple(sizes.items()),
+                tuple(unknown),
+                compat.in_compiled_function(),
+            ),
             lambda: _concrete_function(with_dims, args, shapes, name, jit_compile),
         )
         return list(function(*args))
@@ -138,10 +149,17 @@ class Lowering:
         if tf.executing_eagerly():
             return tf.convert_to_tensor(variable) if variable is not None else tf.constant(value)
         large = value.size > SMALL_CONSTANT_SIZE
-        key = (value.dtype, value.shape, _address(value) if large else value.tobytes())
-        # The array is kept beside the tensor, so that its address stays its own.
-        make = functools.partial(_constant_and_array, value, variable)
-        return self._pooled(key, make, "constants/", in_root=large)[0]
+        key: Hashable = SameElements.of(value)
+        if not large:
+            key = (value.dtype, value.shape, value.tobytes())
+
+        def make() -> tf.Tensor:
+            if variable is None:
+                self._constant_bytes += value.nbytes
+                self.trace.large_constants.require_room(value, self._constant_bytes)
+            return _constant_tensor(value, variable)
+
+        return self._pooled(key, make, "constants/", in_root=large)
 
     def dim(self, dim: Any) -> dims.Size:
         """The size of a dimension; where only the run can tell, a tensor made once a graph."""
@@ -192,7 +210,7 @@ class Lowering:
         return pool[key]
 
     def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
-        return self.trace.use_counts()[id(jaxpr)] > 1 and (
+        return self.trace.use_counts()[Identity(jaxpr)] > 1 and (
             _count_equations(jaxpr, SHARED_FUNCTION_MIN_EQUATIONS) >= SHARED_FUNCTION_MIN_EQUATIONS
         )
 
@@ -206,11 +224,12 @@ class Lowering:
                 slots[slot] = self._checked(result, out.aval)
         except Exception as error:
             # Whatever went wrong, the reader wants to know where in their program.
+            source = compat.user_source(step.eqn)
+            if isinstance(error, UnsupportedPrimitiveError):
+                error.locate(source)
             if not getattr(error, "__notes__", None):
-                error.add_note(
-                    f"jax2tf.convert: while lowering primitive '{step.eqn.primitive.name}' "
-                    f"from {compat.user_source(step.eqn)}"
-                )
+                note = f"jax2tf.convert: while lowering primitive '{step.eqn.primitive.name}'"
+                error.add_note(f"{note} from {source}" if source else note)
             raise
 
     def _results(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
@@ -229,7 +248,8 @@ class Lowering:
 
         name = step.eqn.primitive.name
         crossing = compiled.leave(operands)
-        results = self.call_function((step.eqn, *given), body, crossing, name, jit_compile=True)
+        key = (Identity(step.eqn), *given)
+        results = self.call_function(key, body, crossing, name, jit_compile=True)
         avals: list[Any] = [v.aval for v in step.eqn.outvars]
         return compiled.arrive(results, [dtypes.to_tf(aval.dtype) for aval in avals])
 
@@ -300,13 +320,5 @@ def _eager_vector(sizes: tuple[Any, ...]) -> tf.Tensor:
     return tf.constant(np.array(sizes, np.int32))
 
 
-def _constant_and_array(
-    value: np.ndarray, variable: tf.Variable | None
-) -> tuple[tf.Tensor, np.ndarray]:
-    tensor = compiled.constant(value) if variable is None else tf.convert_to_tensor(variable)
-    return tensor, value
-
-
-def _address(array: np.ndarray) -> tuple[Any, ...]:
-    interface = array.__array_interface__
-    return (interface["data"][0], interface["strides"])
+def _constant_tensor(value: np.ndarray, variable: tf.Variable | None) -> tf.Tensor:
+    return compiled.constant(value) if variable is None else tf.convert_to_tensor(variable)

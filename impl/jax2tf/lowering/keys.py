@@ -31,14 +31,17 @@ def _on_data(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
         results = primitive.bind(*values, **params)
         return tuple(results) if primitive.multiple_results else results
 
-    # Innermost last: each vmap takes the last dimension of the keys' data.
-    per_key = functools.reduce(
-        lambda fun, _: jax.vmap(fun, _axes(ctx.avals_in), _axes(ctx.avals_out, primitive)),
-        range(_key_rank((*ctx.avals_in, *ctx.avals_out))),
-        one,
-    )
-    specs = [_data_spec(aval) for aval in ctx.avals_in]
-    results = ctx.inline(jax.jit(per_key).trace(*specs).jaxpr, *operands)
+    def make() -> jex_core.ClosedJaxpr:
+        # Innermost last: each vmap takes the last dimension of the keys' data.
+        per_key = functools.reduce(
+            lambda fun, _: jax.vmap(fun, _axes(ctx.avals_in), _axes(ctx.avals_out, primitive)),
+            range(_key_rank((*ctx.avals_in, *ctx.avals_out))),
+            one,
+        )
+        specs = [_data_spec(aval) for aval in ctx.avals_in]
+        return jax.jit(per_key).trace(*specs).jaxpr
+
+    results = ctx.inline(ctx.traced("on data", make), *operands)
     return results if primitive.multiple_results else results[0]
 
 

@@ -206,7 +206,7 @@ def _svd(
     full_matrices: bool,
     compute_uv: bool,
     subset_by_index: tuple[int, int] | None,
-    algorithm: Any,
+    algorithm: Any = None,
 ) -> list[tf.Tensor]:
     del algorithm  # TensorFlow has one of its own.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf.lowering.constants import scalar
@@ -25,7 +26,7 @@ def conversions(jaxpr: jex_core.Jaxpr) -> dict[jex_core.Var, jex_core.Var]:
     """The truth values that a jaxpr converts to numbers, by the variables of the numbers."""
     found = {}
     for eqn in jaxpr.eqns:
-        if eqn.primitive.name == "convert_element_type":
+        if eqn.primitive is lax.convert_element_type_p:
             given, made = eqn.invars[0], eqn.outvars[0]
             if (
                 isinstance(given, jex_core.Var)
@@ -40,7 +41,7 @@ def products(jaxpr: jex_core.Jaxpr, converted: dict[jex_core.Var, jex_core.Var])
     """The products with a mask among the equations of a jaxpr with those `conversions`."""
     found: Products = {}
     for eqn in jaxpr.eqns if converted else ():
-        if eqn.primitive.name != "mul" or eqn.params.get("out_dtype") is not None:
+        if eqn.primitive is not lax.mul_p or eqn.params.get("out_dtype") is not None:
             continue
         for mask, number in (eqn.invars, reversed(eqn.invars)):
             if isinstance(mask, jex_core.Var) and mask in converted and _fills(mask, eqn):

@@ -15,12 +15,13 @@ from typing import Any
 import jax
 import numpy as np
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
-from jax2tf.lowering import compiled, foreign, keys, masks, rules
-from jax2tf.lowering.callbacks import CALLBACKS
+from jax2tf.lowering import compiled, foreign, keys, masks, refusals, rules
+from jax2tf.primitives import CALLBACKS
 from jax2tf.trace import inner_jaxprs
 
 
@@ -107,8 +108,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
     for i, eqn in enumerate(jaxpr.eqns):
         if not unread.isdisjoint(eqn.outvars):
             continue
-        name = eqn.primitive.name
-        rule = rules.find(name, op_set) or foreign.rule(eqn)
+        rule = rules.find(eqn.primitive, op_set) or foreign.rule(eqn)
         if rule is None:
             raise _no_rule(eqn, op_set)
         if not rule.takes_keys and keys.has_keys(eqn):
@@ -119,7 +119,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
             Step(
                 eqn=eqn,
                 rule=rule.function,
-                params={} if eqn in masked else rules.select_params(rule, name, eqn.params),
+                params={} if eqn in masked else rules.select_params(rule, eqn),
                 inputs=[ref(v) for v in operands[i]],
                 outputs=[slot(v) for v in eqn.outvars],
                 last_uses=[
@@ -142,9 +142,9 @@ def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
 def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
     """Whether an equation has a dtype that only XLA knows, and does not just call a jaxpr."""
     names = {str(getattr(v.aval, "dtype", "")) for v in (*eqn.invars, *eqn.outvars)}
-    if eqn.primitive.name in CALLBACKS:
+    if eqn.primitive in CALLBACKS:
         return False
-    if eqn.primitive.name in _CONTROL_FLOW:
+    if eqn.primitive in _CONTROL_FLOW:
         return not names.isdisjoint(compiled.COMPILED_CONTROL_FLOW_DTYPES)
     return not names.isdisjoint(compiled.COMPILED_DTYPES) and not any(
         map(_is_called, inner_jaxprs(eqn))
@@ -156,17 +156,22 @@ def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
     return any(getattr(v.aval, "shape", ()) for v in jaxpr.invars)
 
 
-_CONTROL_FLOW = frozenset({"cond", "while", "scan"})
+_CONTROL_FLOW = frozenset({lax.cond_p, lax.while_p, lax.scan_p})
 
 
 def _no_rule(eqn: jex_core.JaxprEqn, op_set: str) -> UnsupportedPrimitiveError:
     name = eqn.primitive.name
-    if op_set == rules.NO_XLA and rules.find(name, rules.XLA):
+    if op_set == rules.NO_XLA and rules.find(eqn.primitive, rules.XLA):
         reason = "it is lowered with XLA ops only"
         remedy = "convert with enable_xla=True, or write that part with other functions"
+    elif name in rules.primitives(op_set):
+        reason = (
+            "it is no primitive of JAX's, although it has the name of one, and it has no "
+            "implementation in JAX functions (Primitive.def_impl) to be lowered instead"
+        )
+        remedy = "give it one, or keep it outside the converted function"
     else:
-        reason = "there is no lowering rule for it"
-        remedy = "write that part with other functions, or keep it outside the converted function"
+        return refusals.refusal(eqn)
     return UnsupportedPrimitiveError(name, reason, remedy, compat.user_source(eqn))
 
 
@@ -184,6 +189,6 @@ def identifier(text: str) -> str:
 def as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
     """A constant of a jaxpr as TensorFlow takes it: PRNG keys as their data, float0 as bool."""
     if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
-        return np.asarray(jax.random.key_data(value))
+        return compat.data_of_keys(value)
     array = np.asarray(value, dtype)
     return np.zeros(array.shape, bool) if array.dtype == jax.dtypes.float0 else array

@@ -223,13 +223,15 @@ def _random_fold_in(ctx: Context, key: tf.Tensor, data: tf.Tensor) -> tf.Tensor:
 def _random_gamma(ctx: Context, key: tf.Tensor, alpha: tf.Tensor, *, log_space: bool) -> tf.Tensor:
     aval, alphas = ctx.avals_in
     draw = functools.partial(ctx.eqn.primitive.impl, log_space=log_space, use_vmap=True)
-    specs = (
-        jax.ShapeDtypeStruct(aval.shape, aval.dtype),
-        jax.ShapeDtypeStruct(alphas.shape, alphas.dtype),
-    )
-    jaxpr = jax.jit(draw).trace(*specs).jaxpr
-    key_of_body = ("gamma", aval.dtype, log_space)
-    return ctx.function(key_of_body, lambda c, *a: c.inline(jaxpr, *a), key, alpha)[0]
+
+    def body(ctx: Context, key: tf.Tensor, alpha: tf.Tensor) -> list[tf.Tensor]:
+        specs = (
+            jax.ShapeDtypeStruct(aval.shape, aval.dtype),
+            jax.ShapeDtypeStruct(alphas.shape, alphas.dtype),
+        )
+        return ctx.inline(jax.jit(draw).trace(*specs).jaxpr, key, alpha)
+
+    return ctx.function(("gamma", aval.dtype, log_space), body, key, alpha)[0]
 
 
 def _generator(ctx: Context) -> tuple[Any, int]:

@@ -18,6 +18,7 @@ from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.folding import CARRIER, carried, halved, on_arrays, scanned
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
 
 Reducer = Callable[..., tf.Tensor]
@@ -183,22 +184,23 @@ def _reduce(
 
 
 # TensorFlow exports these to no computation of an XLA op, though it compiles them elsewhere.
-_NOT_IN_COMPUTATIONS = {
-    "bessel_i0e",
-    "bessel_i1e",
-    "erf_inv",
-    "igamma",
-    "igamma_grad_a",
-    "igammac",
-    "population_count",
-    "random_gamma_grad",
-    "rem",
-}
+_NOT_IN_COMPUTATIONS = frozenset(
+    named(
+        "bessel_i0e",
+        "bessel_i1e",
+        "erf_inv",
+        "igamma",
+        "igamma_grad_a",
+        "igammac",
+        "population_count",
+        "rem",
+    )
+)
 
 
-def _primitives(jaxpr: jex_core.Jaxpr) -> set[str]:
-    names = {eqn.primitive.name for eqn in jaxpr.eqns}
-    return names.union(*(_primitives(j) for eqn in jaxpr.eqns for j in inner_jaxprs(eqn)))
+def _primitives(jaxpr: jex_core.Jaxpr) -> set[jex_core.Primitive]:
+    found = {eqn.primitive for eqn in jaxpr.eqns}
+    return found.union(*(_primitives(j) for eqn in jaxpr.eqns for j in inner_jaxprs(eqn)))
 
 
 @register("reduce", op_sets=(NO_XLA,))

@@ -7,9 +7,12 @@
 Operands are positional tensors; the primitive's params are keyword-only, so that the signature says
 what the rule reads. A rule is found in this order:
 
-1. the rule registered for the primitive's name and the op set asked for ("xla" or "no_xla");
+1. the rule registered for the primitive and the op set asked for ("xla" or "no_xla");
 2. otherwise, one registered for both (the default);
-3. otherwise the primitive is refused at conversion, naming it and the user's source line.
+3. otherwise, for a primitive of another library, its own implementation (lowering/foreign.py);
+4. otherwise the primitive is refused at conversion, naming it and the user's source line.
+
+A name stands for JAX's primitive of that name, and for no other primitive that is called so.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ from typing import Any
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dtypes
+from jax2tf import compat, dims, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
+from jax2tf.identity import Identity
+from jax2tf.primitives import named
 
 XLA = "xla"
 NO_XLA = "no_xla"
@@ -95,9 +100,24 @@ class Context:
         """Whether XLA ops may be used."""
         return self._lowering.op_set == XLA
 
+    @property
+    def debug_callbacks(self) -> bool:
+        """Whether jax.debug.callback and jax.debug.print run."""
+        return self._lowering.trace.debug_callbacks
+
+    @property
+    def trace(self) -> Any:
+        """The trace that this equation belongs to."""
+        return self._lowering.trace
+
     def dim(self, dim: Any) -> Any:
         """A dimension as an int, or as a scalar int32 tensor where only the run can tell."""
         return self._lowering.dim(dim)
+
+    def dimension_variables(self) -> dict[str, Any]:
+        """The dimension variables in the shapes of operands and results, as symbolic dimensions."""
+        avals = (*self.avals_in, *self.avals_out)
+        return dims.variables_of(d for aval in avals for d in getattr(aval, "shape", ()))
 
     def shape(self, shape: Sequence[Any]) -> Any:
         """A shape as TensorFlow takes it: a tuple of ints, or an int32 vector."""
@@ -169,6 +189,17 @@ class Context:
         """The value under `key`, made once for the trace that this equation belongs to."""
         return self._lowering.trace.cached((self._lowering.op_set, key), make)
 
+    def traced(
+        self, what: Hashable, make: Callable[[], jex_core.ClosedJaxpr]
+    ) -> jex_core.ClosedJaxpr:
+        """A jaxpr that a rule makes of its equation, made once for each equation of a trace."""
+        return self.cached((what, Identity(self.eqn)), make)
+
+    def closed(self, jaxpr: jex_core.Jaxpr, consts: Sequence[Any]) -> jex_core.ClosedJaxpr:
+        """A jaxpr among the params with its constants: one object, as caches go by its identity."""
+        key = ("closed", Identity(jaxpr))
+        return self.traced(key, lambda: jex_core.ClosedJaxpr(jaxpr, consts))
+
     def computation(
         self, jaxpr: jex_core.ClosedJaxpr, storage: tf.DType | None = None
     ) -> tf.types.experimental.ConcreteFunction:
@@ -188,11 +219,10 @@ class Context:
             specs = [tf.TensorSpec([], storage or dtype) for dtype in inner]
             with tf.init_scope():
                 function = tf.function(body, autograph=False).get_concrete_function(*specs)
-            # The jaxpr is kept beside the function, so that its id stays its own.
-            return function, jaxpr
+            return function
 
         inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
-        return self.cached(("computation", id(jaxpr.jaxpr), storage), make)[0]
+        return self.cached(("computation", Identity(jaxpr.jaxpr), storage), make)
 
     def unsupported(
         self, reason: str, remedy: str = "rewrite that part of the function", **params: Any
@@ -207,23 +237,32 @@ class Context:
         )
 
 
-_RULES: dict[tuple[str, str], Rule] = {}
+_RULES: dict[tuple[jex_core.Primitive, str], Rule] = {}
 
 
 def register(
-    *primitives: str, op_sets: Sequence[str] = OP_SETS, takes_keys: bool = False
+    *primitives: str | jex_core.Primitive,
+    op_sets: Sequence[str] = OP_SETS,
+    takes_keys: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Registers the decorated function as the rule of `primitives` for `op_sets`.
 
+    Args:
+      *primitives: names of JAX's primitives, or primitives themselves.
+      op_sets: for which op sets.
+      takes_keys: see `Rule`.
+
     Raises:
-      ValueError: a primitive already has a rule for one of the op sets; both are named.
+      ValueError: a primitive already has a rule for one of the op sets; both are named. Or no
+        supported version of JAX has a primitive of that name.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         rule = _rule(function, takes_keys)
-        for primitive in primitives:
-            for op_set in op_sets:
-                add(primitive, op_set, rule)
+        for each in primitives:
+            for primitive in named(each) if isinstance(each, str) else (each,):
+                for op_set in op_sets:
+                    add(primitive, op_set, rule)
         return function
 
     return decorate
@@ -237,7 +276,7 @@ def register_table(
         register(primitive, op_sets=op_sets)(_without_context(function))
 
 
-def add(primitive: str, op_set: str, rule: Rule) -> None:
+def add(primitive: jex_core.Primitive, op_set: str, rule: Rule) -> None:
     """Puts one rule into the registry."""
     if op_set not in OP_SETS:
         raise ValueError(f"unknown op set {op_set!r}; there are {', '.join(OP_SETS)}")
@@ -250,23 +289,24 @@ def add(primitive: str, op_set: str, rule: Rule) -> None:
     _RULES[primitive, op_set] = rule
 
 
-def find(primitive: str, op_set: str) -> Rule | None:
+def find(primitive: jex_core.Primitive, op_set: str) -> Rule | None:
     """The rule for a primitive in an op set, or None."""
     return _RULES.get((primitive, op_set))
 
 
 def primitives(op_set: str) -> frozenset[str]:
     """The names of all primitives that have a rule in an op set."""
-    return frozenset(name for name, known in _RULES if known == op_set)
+    return frozenset(primitive.name for primitive, known in _RULES if known == op_set)
 
 
-def select_params(rule: Rule, primitive: str, params: dict[str, Any]) -> dict[str, Any]:
+def select_params(rule: Rule, eqn: jex_core.JaxprEqn) -> dict[str, Any]:
     """The params of an equation that its rule takes.
 
     Raises:
       TypeError: a param that the rule does not name, and that may change values, is listed. Silence
         about an unknown param is how wrong numbers are made.
     """
+    params = eqn.params
     if rule.takes_all:
         return params
     unknown = [
@@ -277,7 +317,7 @@ def select_params(rule: Rule, primitive: str, params: dict[str, Any]) -> dict[st
     ]
     if unknown:
         raise TypeError(
-            f"the rule {rule.where} of primitive '{primitive}' does not know the params "
+            f"the rule {rule.where} of primitive '{eqn.primitive.name}' does not know the params "
             f"{', '.join(f'{p}={params[p]!r}' for p in unknown)}"
         )
     return {name: value for name, value in params.items() if name in rule.params}

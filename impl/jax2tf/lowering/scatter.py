@@ -20,6 +20,7 @@ from jax.extend import core as jex_core
 from jax2tf import dtypes
 from jax2tf.compat import xla_data, xla_ops
 from jax2tf.dims import may_be_zero
+from jax2tf.identity import Identity
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.conversions import FLOAT8_CARRIER
 from jax2tf.lowering.index_windows import Windows, wide
@@ -72,7 +73,7 @@ def _scatter(
     name, dtype = ctx.eqn.primitive.name, operand.dtype
     if name in _EXTREMES:
         operand, updates = (_as_ordered(x, name) for x in (operand, updates))
-    combiner: Any = _combiner(name, operand.dtype, update_jaxpr, update_consts)
+    combiner: Any = _combiner(ctx, name, operand.dtype, update_jaxpr, update_consts)
     kernel = _kernel(ctx, name, operand.dtype, combiner, clips)
     args = wide(operand), starts, wide(updates), windows
     # XLA's scatter loses updates when index vectors are empty.
@@ -87,12 +88,12 @@ def _scatter(
 
 
 def _combiner(
-    name: str, dtype: tf.DType, jaxpr: jex_core.Jaxpr | None, consts: Sequence[Any]
+    ctx: Context, name: str, dtype: tf.DType, jaxpr: jex_core.Jaxpr | None, consts: Sequence[Any]
 ) -> jex_core.ClosedJaxpr | None:
     """What makes an element of an element and its update; None if the update replaces it."""
     if name in _COMBINERS:
         return _named_combiner(name, dtype)
-    return None if jaxpr is None else jex_core.ClosedJaxpr(jaxpr, consts)
+    return None if jaxpr is None else ctx.closed(jaxpr, consts)
 
 
 @functools.cache
@@ -246,12 +247,12 @@ def _elementwise(
     dtype = combiner.in_avals[0].dtype
     length = math.prod(ctx.avals_in[2].shape)
 
-    def make() -> tuple[jex_core.ClosedJaxpr, jex_core.ClosedJaxpr]:
+    def make() -> jex_core.ClosedJaxpr:
         vector = jax.ShapeDtypeStruct((length,), dtype)
         function = jax.vmap(jex_core.jaxpr_as_fun(combiner))
-        return jax.make_jaxpr(function)(vector, vector), combiner
+        return jax.make_jaxpr(function)(vector, vector)
 
-    vectorized, _ = ctx.cached(("elementwise", id(combiner.jaxpr), length), make)
+    vectorized = ctx.cached(("elementwise", Identity(combiner.jaxpr), length), make)
     inner = dtypes.to_tf(dtype)
     vectors = (tf.cast(tf.reshape(v, [-1]), inner) for v in (current, updates))
     (result,) = ctx.inline(vectorized, *vectors)

@@ -87,8 +87,8 @@ def _select_and_scatter(
     scatter_consts: Sequence[Any],
     **params: Any,
 ) -> tf.Tensor:
-    select = jex_core.ClosedJaxpr(select_jaxpr, select_consts)
-    scatter = jex_core.ClosedJaxpr(scatter_jaxpr, scatter_consts)
+    select = ctx.closed(select_jaxpr, select_consts)
+    scatter = ctx.closed(scatter_jaxpr, scatter_consts)
     shape, source_shape, _ = (aval.shape for aval in ctx.avals_in)
     window = window_of(**params)
     run = _SelectAndScatter(select, scatter, window, shape, source_shape)
@@ -174,4 +174,4 @@ class _SelectAndScatter:
 
 def _identity(select_prim: Any, aval: Any) -> Any:
     """A value that `select_prim` (ge or le) prefers all others to."""
-    return (lowest if select_prim.name == "ge" else highest)(aval.dtype)
+    return (lowest if select_prim is lax.ge_p else highest)(aval.dtype)

@@ -103,7 +103,7 @@ def _reduce_window(
     **params: Any,
 ) -> list[tf.Tensor]:
     window = window_of(**params)
-    closed = jex_core.ClosedJaxpr(jaxpr, consts)
+    closed = ctx.closed(jaxpr, consts)
     n = len(operands) // 2
     xs, inits = operands[:n], operands[n:]
     if is_empty(ctx.avals_out[0].shape):

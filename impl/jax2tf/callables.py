@@ -1,0 +1,280 @@
+"""What a user hands over as a function: how JAX traces it, which of its arguments are static, and
+what its parameters are called.
+
+A static value is a node of a pytree that has no leaves (`Static`). The structure of the arguments
+holds it, and with that the key of a trace; the structure of the results may hold one too.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf import compat
+from jax2tf.identity import Identity
+
+_JITTED_BY_JAX = type(jax.jit(lambda: None))
+
+_ARRAYS = (jax.Array, np.ndarray, np.generic)
+_DESCRIBED = (tf.TensorSpec, jax.ShapeDtypeStruct)
+_NUMBERS = (bool, int, float, complex)
+
+# So many arguments are named in a note on an error.
+_MAX_NOTED = 20
+
+
+@jax.tree_util.register_static
+class Static:
+    """A value that a trace is made for, and that is no argument of it.
+
+    Two are equal where type and value are, as for jax.jit. A value that cannot be hashed is equal
+    to itself alone.
+    """
+
+    __slots__ = ("_key", "value")
+
+    def __init__(self, value: Any):
+        self.value = value
+        self._key: Any = (type(value), value) if _is_hashable(value) else Identity(value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __repr__(self) -> str:
+        return f"Static({self.value!r})"
+
+
+class Parameters:
+    """The names of a function's parameters, as far as Python can tell them.
+
+    Attributes:
+      signature: that of the function; (*args, **kwargs) where Python knows none.
+      by_position: the parameters that take one positional argument each.
+      by_keyword: the parameters that take a keyword argument.
+      rest: the parameter that takes further positional arguments, or None.
+      takes_any_keyword: whether there is a **kwargs.
+    """
+
+    def __init__(self, fun: Callable[..., Any]):
+        try:
+            self.signature = inspect.signature(fun)
+        except ValueError:  # a builtin function
+            self.signature = inspect.signature(lambda *args, **kwargs: None)
+        of_kind: dict[Any, list[str]] = {}
+        for name, parameter in self.signature.parameters.items():
+            of_kind.setdefault(parameter.kind, []).append(name)
+        either = of_kind.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
+        self.by_position = [*of_kind.get(inspect.Parameter.POSITIONAL_ONLY, []), *either]
+        self.by_keyword = [*either, *of_kind.get(inspect.Parameter.KEYWORD_ONLY, [])]
+        self.rest = next(iter(of_kind.get(inspect.Parameter.VAR_POSITIONAL, [])), None)
+        self.takes_any_keyword = inspect.Parameter.VAR_KEYWORD in of_kind
+
+    def at(self, i: int) -> str:
+        """What the i-th positional argument is called."""
+        n = len(self.by_position)
+        return self.by_position[i] if i < n else f"{self.rest or 'args'}[{i - n}]"
+
+    def path(self, path: tuple[Any, ...]) -> str:
+        """Where a leaf of `(args, kwargs)` stands, as "x['w']" for a parameter x."""
+        top, argument, *rest = path
+        name = self.at(argument.idx) if top.idx == 0 else argument.key
+        return name + jax.tree_util.keystr(tuple(rest))
+
+
+class Function:
+    """A function to convert.
+
+    jax.jit says which arguments are static. What another library jits (`equinox.filter_jit`,
+    `flax.nnx.jit`, whatever has a method `lower` as jax.stages.Wrapped has) says so by rules of its
+    own: there all that is no array is left to it as it is. Other functions have none.
+
+    Attributes:
+      fun: what was handed over.
+      name: what it is called in messages and graphs.
+      parameters: its parameters.
+      is_jitted: whether XLA is to compile it.
+    """
+
+    def __init__(self, fun: Callable[..., Any]):
+        self.fun = fun
+        self.parameters = Parameters(fun)
+        inner, self._n_bound = _opened(fun)
+        name = getattr(inner, "__name__", None)
+        self.name = name if isinstance(name, str) else type(inner).__name__
+        is_jitted_by_jax = isinstance(inner, _JITTED_BY_JAX)
+        statics = compat.static_arguments(inner) if is_jitted_by_jax else ((), ())
+        self._argnums, self._argnames = statics
+        self._is_jitted_by_jax = isinstance(fun, _JITTED_BY_JAX)
+        has_lower = callable(getattr(type(inner), "lower", None))
+        self._is_jitted_by_library = has_lower and not is_jitted_by_jax
+        self.is_jitted = is_jitted_by_jax or self._is_jitted_by_library
+        is_function = isinstance(fun, types.FunctionType | types.MethodType)
+        self._jitted: Any = jax.jit(fun) if is_function and not self.is_jitted else None
+
+    def with_statics(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with `Static` values in place of those that jax.jit has static.
+
+        Raises:
+          TypeError: one of these is a tensor.
+        """
+        if not (self._argnums or self._argnames):
+            return args, kwargs
+        n = self._n_bound
+        total = n + len(args)
+        positions = {(i if i >= 0 else i + total) - n for i in self._argnums}
+        return (
+            tuple(
+                self._static(self.parameters.at(i), value) if i in positions else value
+                for i, value in enumerate(args)
+            ),
+            {
+                name: self._static(name, value) if name in self._argnames else value
+                for name, value in kwargs.items()
+            },
+        )
+
+    def with_static_leaves(self, tree: Any) -> Any:
+        """The arguments with `Static` values where a library's jit may take what is no array."""
+        return without_opaque_leaves(tree) if self._is_jitted_by_library else tree
+
+    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> jax.stages.Traced:
+        """JAX's trace for arguments with a jax.ShapeDtypeStruct at each leaf."""
+        if self._is_jitted_by_jax:
+            fun: Any = self.fun
+            return fun.trace(*values(args), **values(kwargs))
+        if self._jitted is not None and not has_static((args, kwargs)):
+            return self._jitted.trace(*args, **kwargs)
+        return jax.jit(self.callable()).trace(*args, **kwargs)
+
+    def callable(self) -> Callable[..., Any]:
+        """A new function that takes `Static` values among its arguments.
+
+        What JAX's own jit takes has to be hashable, and the same for ever: an object with state is
+        neither.
+        """
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            results = self.fun(*values(args), **values(kwargs))
+            is_lenient = self._is_jitted_by_library or has_static((args, kwargs))
+            return without_opaque_leaves(results, is_array_or_number) if is_lenient else results
+
+        # JAX names parameters in its messages.
+        call.__name__ = self.name
+        setattr(call, "__signature__", self.parameters.signature)  # noqa: B010
+        return call
+
+    def note(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """What the function was traced for, to be added to an error of its own."""
+        found = jax.tree_util.tree_leaves_with_path((args, kwargs), is_leaf=_is_noted)
+        given = [f"{self.parameters.path(path)}: {_described(leaf)}" for path, leaf in found]
+        if len(given) > _MAX_NOTED:
+            given[_MAX_NOTED:] = [f"and {len(given) - _MAX_NOTED} more"]
+        return (
+            f"jax2tf.convert({self.name}) called it with {', '.join(given) or 'no arguments'}. "
+            "Where the function takes another structure (a dict or a tuple of arrays), give that: "
+            "to a tf.function as a tree of tf.TensorSpec in its input_signature"
+        )
+
+    def _static(self, name: str, value: Any) -> Static:
+        if isinstance(value, tf.Tensor | tf.Variable):
+            raise TypeError(
+                f"jax2tf.convert({self.name}): argument {name} is static in jax.jit, which needs "
+                f"its value to trace the function, and it came as a tensor: {value}. Pass a Python "
+                "value (tf.function makes tensors of numpy's), or leave it out of static_argnames "
+                "and static_argnums"
+            )
+        return Static(value)
+
+
+def values(tree: Any) -> Any:
+    """The tree with the values of those that are `Static`."""
+    return jax.tree.map(lambda x: x.value if _is_static(x) else x, tree, is_leaf=_is_static)
+
+
+def has_static(tree: Any) -> bool:
+    """Whether there is a `Static` value in the tree."""
+    return any(map(_is_static, jax.tree.leaves(tree, is_leaf=_is_static)))
+
+
+def without_opaque_leaves(tree: Any, is_kept: Callable[[Any], bool] | None = None) -> Any:
+    """The tree with `Static` values in place of leaves that stand for no array.
+
+    An Equinox module has the functions between its layers for leaves.
+
+    Args:
+      tree: any pytree.
+      is_kept: which leaves stay; those that stand for an array unless given.
+    """
+    is_kept = is_kept or _stands_for_array
+    return jax.tree.map(lambda x: x if is_kept(x) else Static(x), tree)
+
+
+def is_array_or_number(leaf: Any) -> bool:
+    """Whether JAX makes an array of a leaf."""
+    return _stands_for_array(leaf) or isinstance(leaf, _NUMBERS)
+
+
+def _stands_for_array(leaf: Any) -> bool:
+    return (
+        isinstance(leaf, (*_ARRAYS, *_DESCRIBED, tf.Tensor, tf.Variable))
+        # TensorFlow's protocol for what stands for a tensor, as a Keras variable does.
+        or hasattr(leaf, "__tf_tensor__")
+    )
+
+
+def _is_static(node: Any) -> bool:
+    return isinstance(node, Static)
+
+
+def _is_noted(node: Any) -> bool:
+    return node is None or _is_static(node)
+
+
+def _described(leaf: Any) -> str:
+    if leaf is None:
+        return "None"
+    if _is_static(leaf):
+        return f"{leaf.value!r} (static)"
+    return f"{leaf.dtype}[{', '.join(map(str, leaf.shape))}]"
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _opened(fun: Callable[..., Any]) -> tuple[Callable[..., Any], int]:
+    """The function inside of partials and bound methods, and how many arguments these give it."""
+    bound = 0
+    for opened, n in _layers(fun):
+        fun, bound = opened, bound + n
+    return fun, bound
+
+
+def _layers(fun: Any) -> Iterator[tuple[Any, int]]:
+    while True:
+        if isinstance(fun, types.MethodType):
+            fun, n = fun.__func__, 1
+        # Libraries have partials of their own, which are pytrees.
+        elif isinstance(fun, functools.partial) or (
+            callable(getattr(fun, "func", None)) and isinstance(getattr(fun, "args", None), tuple)
+        ):
+            fun, n = fun.func, len(fun.args)
+        else:
+            return
+        yield fun, n

@@ -1,0 +1,121 @@
+"""What may be assumed of dimension variables where JAX could not decide without it.
+
+JAX raises where a program needs to know that `t <= 512`, and speaks of `min(512, t)`. What its
+words suggest is tried: the constraints with which the function traces are named in a note.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from jax import export
+
+# So many constraints together, and so many traces in search of them.
+_MOST_TOGETHER = 2
+_MOST_TRACES = 12
+
+_COMPARED = re.compile(r"comparison '([^']+)' (<=|>=|<|>) '([^']+)' is inconclusive")
+_CALL = re.compile(r"\b(min|max|mod)\(")
+_OPPOSITE = {"<=": ">=", ">=": "<="}
+
+
+@contextlib.contextmanager
+def advising(retrace: Callable[[Sequence[str]], Any]) -> Iterator[None]:
+    """Adds to an error of a trace the constraints with which there is none.
+
+    Args:
+      retrace: traces again, with these constraints beside those that were given.
+    """
+    try:
+        yield
+    except Exception as error:
+        found = _search(error, retrace)
+        if found:
+            ways = " or ".join(f"polymorphic_constraints={list(way)}" for way in found)
+            error.add_note(
+                "jax2tf.convert: JAX cannot decide that for every size of the dimensions. It can "
+                f"with {ways}, which is then checked when the function runs"
+            )
+        raise
+
+
+def _search(error: Exception, retrace: Callable[[Sequence[str]], Any]) -> list[tuple[str, ...]]:
+    """The smallest sets of constraints that `retrace` takes."""
+    pending: list[tuple[str, ...]] = [(constraint,) for constraint in _suggested(str(error))]
+    tried: set[frozenset[str]] = set()
+    for size in range(1, _MOST_TOGETHER + 1):
+        found: list[tuple[str, ...]] = []
+        next_pending: list[tuple[str, ...]] = []
+        for way in pending:
+            if frozenset(way) in tried or len(tried) == _MOST_TRACES:
+                continue
+            tried.add(frozenset(way))
+            try:
+                retrace(way)
+            # Whatever the user's function raises now: with these constraints it does not trace.
+            except Exception as other:
+                next_pending += [(*way, c) for c in _suggested(str(other)) if c not in way]
+            else:
+                found.append(way)
+        if found or size == _MOST_TOGETHER:
+            return found
+        pending = next_pending
+    return []
+
+
+def _suggested(text: str) -> list[str]:
+    """The constraints that an error's words suggest, each once."""
+    found: list[str | None] = []
+    for left, sign, right in _COMPARED.findall(text):
+        # Where a < b is not known, a <= b - 1 decides it, and so does a >= b.
+        found += {
+            "<": [_comparison(left, "<=", right, -1), _comparison(left, ">=", right)],
+            ">": [_comparison(left, ">=", right, 1), _comparison(left, "<=", right)],
+            "<=": [_comparison(left, "<=", right), _comparison(left, ">=", right, 1)],
+            ">=": [_comparison(left, ">=", right), _comparison(left, "<=", right, -1)],
+        }[sign]
+    for call in _CALL.finditer(text):
+        operands = _operands(text, call.end())
+        if len(operands) != 2:
+            continue
+        if call[1] == "mod":
+            found.append(f"mod({operands[0]}, {operands[1].replace('- ', '')}) == 0")
+        else:
+            found += [_comparison(operands[1], sign, operands[0]) for sign in ("<=", ">=")]
+    return list(dict.fromkeys(c for c in found if c is not None))
+
+
+def _operands(text: str, start: int) -> list[str]:
+    """What stands between the parentheses that open before `start`, apart at its commas."""
+    parts, depth = [""], 0
+    for character in text[start:]:
+        if depth == 0 and character == ")":
+            return [part.strip() for part in parts]
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ",":
+            parts.append("")
+        else:
+            parts[-1] += character
+    return []
+
+
+def _comparison(left: str, sign: str, right: str, add: int = 0) -> str | None:
+    """`left sign right + add` with what is symbolic on the left, as "t <= 512"."""
+    scope = export.SymbolicScope()
+    try:
+        one, other = (export.symbolic_shape(side, scope=scope)[0] for side in (left, right))
+    # They are no dimensions. JAX reads them with Python's tokenizer, which has errors of its own.
+    except Exception:
+        return None
+    difference = one - other
+    if not export.is_symbolic_dim(difference):
+        return None
+    number = re.search(r" ([+-]) (\d+)$", str(difference))
+    constant = int(number[1] + number[2]) if number else 0
+    symbolic, size = difference - constant, add - constant
+    if str(symbolic).startswith("-"):
+        symbolic, size, sign = -symbolic, -size, _OPPOSITE[sign]
+    return f"{symbolic} {sign} {size}"

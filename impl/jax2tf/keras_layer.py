@@ -1,0 +1,61 @@
+"""A `jax2tf.Module` as a layer of Keras 3, which sees no variables but those of its own making."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+if TYPE_CHECKING:
+    from jax2tf.module import Module
+
+
+def layer_of(module: Module, **options: Any) -> Any:
+    """A keras.layers.Layer that calls `module`, whose parameters become weights of the layer.
+
+    Raises:
+      ImportError: Keras is not installed.
+      ValueError: Keras runs on another backend than TensorFlow.
+    """
+    import keras
+
+    if keras.config.backend() != "tensorflow":
+        raise ValueError(
+            "jax2tf.Module.keras_layer: Keras should run on TensorFlow (KERAS_BACKEND=tensorflow), "
+            f"and runs on {keras.config.backend()}"
+        )
+    return _layer_type(keras)(module, **options)
+
+
+@functools.cache
+def _layer_type(keras: Any) -> type:
+    class ModuleLayer(keras.layers.Layer):
+        """Calls a jax2tf.Module."""
+
+        def __init__(self, module: Module, **options: Any):
+            super().__init__(**options)
+            self.module = module
+            weights = {
+                # Names of weights have no slash in Keras.
+                path: self.add_weight(
+                    name=variable.name.removesuffix(":0").replace("/", "_"),
+                    shape=variable.shape,
+                    dtype=variable.dtype.name,
+                    initializer=lambda *_, value=variable, **__: tf.convert_to_tensor(value),
+                    trainable=variable.trainable,
+                    autocast=False,
+                )
+                for path, variable in module.parameters.items()
+            }
+            module.parameters = {path: weight.value for path, weight in weights.items()}
+            module.is_seen_by = lambda layer: _are_weights_of(list(weights.values()), layer)
+
+        def call(self, *inputs: Any, **kwargs: Any) -> Any:
+            return self.module(*inputs, **kwargs)
+
+    return ModuleLayer
+
+
+def _are_weights_of(weights: list[Any], layer: Any) -> bool:
+    return all(any(weight is other for other in layer.weights) for weight in weights)

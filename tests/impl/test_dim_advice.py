@@ -1,0 +1,55 @@
+"""Errors of symbolic shapes say which constraints decide them, and those do."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax2tf
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+TABLE = jnp.ones((512, 4))
+
+
+@pytest.mark.parametrize(
+    ("fun", "constraints"),
+    [
+        (lambda x: x + TABLE[: x.shape[0]], ["t <= 512"]),
+        (lambda x: x + lax.dynamic_slice_in_dim(TABLE, 0, x.shape[0]), ["t <= 512"]),
+        (lambda x: lax.dynamic_update_slice(TABLE, x, (0, 0)), ["t <= 512"]),
+        (lambda x: TABLE.at[: x.shape[0]].set(x), ["t <= 512"]),
+        (lambda x: x[:2] + TABLE[:2], ["t >= 2"]),
+        (lambda x: x[1:] * 2 + x[2:].sum() + x[:-1] * lax.top_k(x.T, 2)[0].sum(), ["t >= 2"]),
+        (lambda x: jnp.broadcast_to(x[:1], (x.shape[0] - 2, 4)), ["t >= 2"]),
+        (lambda x: jnp.stack([x, x[:3]]), ["t <= 3"]),
+        (lambda x: jnp.concatenate([x, TABLE[: x.shape[0]]], axis=1), ["t <= 512"]),
+        (lambda x: jnp.arange(10)[: x.shape[0]] + jnp.arange(x.shape[0]), ["t <= 10"]),
+        (lambda x: jnp.pad(x, ((0, 8 - x.shape[0]), (0, 0))), ["t <= 8"]),
+        (lambda x: jnp.split(x, 3), ["mod(t, 3) == 0"]),
+    ],
+)
+def test_the_advice_works(fun, constraints):
+    with pytest.raises(Exception) as error:  # noqa: PT011 - of JAX's, of several types
+        jax2tf.convert(fun, polymorphic_shapes="t, _")(X)
+    (note,) = (n for n in error.value.__notes__ if n.startswith("jax2tf.convert: JAX cannot"))
+    advice = [ast.literal_eval(a) for a in re.findall(r"polymorphic_constraints=(\[.*?\])", note)]
+    assert constraints in advice, note
+    converted = jax2tf.convert(fun, polymorphic_shapes="t, _", polymorphic_constraints=constraints)
+    actual, expected = converted(X), fun(jnp.asarray(X))
+    for a, e in zip(*map(jax_leaves, (actual, expected)), strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-5)
+
+
+def jax_leaves(tree):
+    return [np.asarray(leaf) for leaf in (tree if isinstance(tree, list) else [tree])]
+
+
+def test_nothing_is_said_where_nothing_helps():
+    with pytest.raises(TypeError) as error:
+        jax2tf.convert(lambda x: x @ x, polymorphic_shapes="t, _")(X)
+    assert not any("polymorphic_constraints" in n for n in error.value.__notes__)
