@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hypothesis
 import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from jax2tf.dims import checks, expressions, solving
 from jax2tf.lowering import rules
 from tests.impl.fuzzing.expressions import EXPRESSIONS, VALUES
+from tests.impl.fuzzing.planted import is_found
 from tests.impl.fuzzing.programs import SIZES, programs
 from tests.impl.fuzzing.specs import systems
 from tests.impl.test_fuzz_arithmetic import a_dimension_evaluates_as_integers_do
@@ -19,28 +19,8 @@ from tests.impl.test_fuzz_specs import a_system_is_solved_rightly
 EXAMPLES = 2000
 
 
-def is_found(fuzzed: st.SearchStrategy, prop) -> bool:
-    """Whether the property fails for one of the examples."""
-
-    @hypothesis.settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        phases=[hypothesis.Phase.generate],
-        suppress_health_check=list(hypothesis.HealthCheck),
-        report_multiple_bugs=False,
-    )
-    @hypothesis.given(fuzzed)
-    def run(example):
-        prop(*example)
-
-    try:
-        run()
-    # A swapped dimension may also be more than an op can bear.
-    except (AssertionError, tf.errors.InvalidArgumentError):
-        return True
-    return False
+# A swapped dimension may also be more than an op can bear.
+ERRORS = (AssertionError, tf.errors.InvalidArgumentError)
 
 
 ARITHMETIC = st.tuples(EXPRESSIONS, VALUES), a_dimension_evaluates_as_integers_do
@@ -107,4 +87,4 @@ def swap_dimensions(patch):
 )
 def test_a_planted_bug_is_found(plant, fuzzer, monkeypatch):
     plant(monkeypatch.setattr)
-    assert is_found(*fuzzer)
+    assert is_found(*fuzzer, EXAMPLES, ERRORS)

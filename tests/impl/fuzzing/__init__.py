@@ -1,1 +1,2 @@
-"""Generators for the property tests: shape specs with sizes, symbolic arithmetic, programs."""
+"""Generators for the property tests: shape specs with sizes, symbolic arithmetic, programs,
+TensorFlow functions with transformations of JAX."""

@@ -1,0 +1,157 @@
+"""Random TensorFlow functions with the same functions in JAX.
+
+A function is a list of nodes over a growing list of values: its arguments, what it captures, and
+the results of the nodes before. It is data, so that it prints as what it is, and equal ones share
+what was compiled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from hypothesis import strategies as st
+
+import jax2tf
+from tests.impl.fuzzing.call_tf_nodes import NODES
+
+ARGUMENTS = ("float32", "float32", "float32", "float64", "complex64", "int32", "bool")
+CAPTURES = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+)
+SHAPES = ((), (2,), (1, 2))
+TREES = ("one", "list", "dict", "nested")
+
+
+@dataclasses.dataclass(frozen=True)
+class Captured:
+    """What a function captures: kind is "tensor" or "variable"."""
+
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A function.
+
+    Attributes:
+      arguments: dtype and shape of each; a later one may be unused.
+      passed: which of the arguments JAX passes, in which order; one may come twice.
+      captures: what the function captures.
+      steps: name and operands of each node.
+      results: which of the values it returns.
+      tree: in which structure.
+      graph: whether it is a tf.function.
+    """
+
+    arguments: tuple[tuple[str, tuple[int, ...]], ...]
+    passed: tuple[int, ...]
+    captures: tuple[Captured, ...]
+    steps: tuple[tuple[str, tuple[int, ...]], ...]
+    results: tuple[int, ...]
+    tree: str
+    graph: bool
+
+    def values(self) -> list[np.ndarray]:
+        """Arguments: no zeros and no ties, where branches and maxima would be undecided."""
+        return [_numbers(dtype, shape, i) for i, (dtype, shape) in enumerate(self.arguments)]
+
+    @property
+    def has_wide_variables(self) -> bool:
+        """Whether it captures variables of dtypes that JAX has with x64 alone."""
+        wide = ("int64", "uint64", "float64", "complex128")
+        return any(c.kind == "variable" and c.dtype in wide for c in self.captures)
+
+    def in_jax(self, *args: Any) -> Any:
+        """The function in JAX, of all its arguments."""
+        values = [jnp.asarray(args[i]) for i in self.passed]
+        values += [jnp.asarray(_captured_numbers(c)) for c in self.captures]
+        for name, operands in self.steps:
+            values.append(NODES[name].of_jax(*(values[i] for i in operands)))
+        return _tree(self.tree, [values[i] for i in self.results])
+
+    def in_tf(self, *args: Any, **options: Any) -> Any:
+        """The function in TensorFlow, called from JAX with these options of call_tf."""
+        passed = [args[i] for i in self.passed]
+        return called(self, **options)({"x": passed[0], "rest": passed[1:]})
+
+
+@functools.lru_cache(maxsize=64)
+def called(program: Program, **options: Any) -> Any:
+    """call_tf of the program: equal programs share what was derived from it."""
+    captured = [
+        (tf.Variable if c.kind == "variable" else tf.constant)(_captured_numbers(c))
+        for c in program.captures
+    ]
+
+    def function(tree: Any) -> Any:
+        values = [tree["x"], *tree["rest"], *map(tf.convert_to_tensor, captured)]
+        for name, operands in program.steps:
+            values.append(NODES[name].of_tf(*(values[i] for i in operands)))
+        return _tree(program.tree, [values[i] for i in program.results])
+
+    made = tf.function(function, autograph=False) if program.graph else function
+    return jax2tf.call_tf(made, **options)
+
+
+@st.composite
+def programs(draw: Any, max_steps: int = 3) -> Program:
+    """A program, of few steps: what is measured is combinations."""
+    shapes = st.sampled_from(SHAPES)
+    arguments = [("float32", draw(shapes))]
+    arguments += draw(st.lists(st.tuples(st.sampled_from(ARGUMENTS), shapes), max_size=2))
+    passed = [0, *draw(st.lists(st.integers(0, len(arguments) - 1), max_size=2))]
+    kinds = st.sampled_from(["tensor", "variable"])
+    captures = draw(
+        st.lists(st.builds(Captured, kinds, st.sampled_from(CAPTURES), shapes), max_size=2)
+    )
+    n = len(passed) + len(captures)
+    steps = []
+    for _ in range(draw(st.integers(1, max_steps))):
+        name = draw(st.sampled_from(sorted(NODES)))
+        operands = [draw(st.integers(0, n - 1)) for _ in range(NODES[name].arity)]
+        steps.append((name, tuple(operands)))
+        n += 1
+    results = [n - 1, *draw(st.lists(st.integers(0, n - 1), max_size=2))]
+    return Program(
+        tuple(arguments),
+        tuple(passed),
+        tuple(captures),
+        tuple(steps),
+        tuple(results),
+        draw(st.sampled_from(TREES)),
+        draw(st.booleans()),
+    )
+
+
+def _captured_numbers(captured: Captured) -> np.ndarray:
+    return _numbers(captured.dtype, captured.shape, 7)
+
+
+def _numbers(dtype: str, shape: tuple[int, ...], seed: int) -> np.ndarray:
+    of_numpy = tf.as_dtype(dtype).as_numpy_dtype
+    numbers = np.random.default_rng(seed).uniform(0.25, 1.25, shape)
+    if dtype == "bool":
+        return np.asarray(numbers > 0.7)
+    if np.dtype(of_numpy).kind in "iu":
+        return np.asarray(numbers * 3).astype(of_numpy)
+    if dtype.startswith("complex"):
+        return np.asarray(numbers * (1 - 0.5j)).astype(of_numpy)
+    sign = np.where(np.random.default_rng(seed + 1).uniform(size=shape) < 0.4, -1, 1)
+    return np.asarray(numbers * sign).astype(of_numpy)
+
+
+def _tree(kind: str, leaves: list[Any]) -> Any:
+    return {
+        "one": leaves[0],
+        "list": leaves,
+        "dict": {f"y{i}": leaf for i, leaf in enumerate(leaves)},
+        "nested": {"a": (leaves[0], None), "b": [{"c": leaves[1:]}]},
+    }[kind]

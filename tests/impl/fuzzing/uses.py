@@ -1,0 +1,376 @@
+"""What users do with a converted program, each held against what JAX gives."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from hypothesis import strategies as st
+
+import jax2tf
+from tests.impl.fuzzing.combinations import Program, programs
+from tests.impl.fuzzing.law import Called, inexact
+from tests.running import MODES, assert_near
+
+# Relative to the largest element of what is compared, and to 1.
+ULPS = 128
+SAVED = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class How:
+    """How TensorFlow runs a converted program.
+
+    Attributes:
+      mode: one of MODES.
+      enable_xla: which op set.
+      native: whether it is StableHLO instead of ops.
+      jitted: whether what is converted is jitted.
+      x64: whether JAX has 64-bit types.
+    """
+
+    mode: str
+    enable_xla: bool = True
+    native: bool = False
+    jitted: bool = False
+    x64: bool = False
+
+    def converted(self, program: Program, **options: Any) -> Callable[..., Any]:
+        """What convert makes of the program."""
+        fun = program.jitted if self.jitted else program.function
+        if self.native:
+            return jax2tf.convert(fun, native_serialization=True, **options)
+        return jax2tf.convert(fun, enable_xla=self.enable_xla, **options)
+
+    def run(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """The function as the mode runs it."""
+        return MODES[self.mode](fun)
+
+
+class Tensors:
+    """A called program as TensorFlow sees it: a function of one tensor for each array passed."""
+
+    def __init__(self, called: Called, how: How, converted: Callable[..., Any] | None = None):
+        self.called, self.how, self.program = called, how, called.program
+        self.fun = converted or how.converted(self.program)
+        # No tensor stands for a typed key.
+        kinds = [leaf.kind for leaf in self.program.leaves]
+        self.passed = [i for i in self.program.passed if kinds[i] != "key"]
+        self.values = [tf.constant(called.values[i]) for i in self.passed]
+        self.given = [self.passed.index(i) for i in called.given]
+
+    def __call__(self, *tensors: tf.Tensor) -> Any:
+        values = list(self.called.values)
+        for i, tensor in zip(self.passed, tensors, strict=True):
+            values[i] = tensor
+        return self.program.call(self.fun, values)
+
+    def inexact(self, *tensors: tf.Tensor) -> list[tf.Tensor]:
+        return inexact_tensors(self(*tensors))
+
+    def signature(self) -> list[tf.TensorSpec]:
+        return [tf.TensorSpec(v.shape, v.dtype) for v in self.values]
+
+    def of(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Those of the tensors that have gradients."""
+        return [tensors[i] for i in self.given]
+
+
+def inexact_tensors(results: Any) -> list[tf.Tensor]:
+    leaves = jax.tree.leaves(results)
+    return [y for y in leaves if y.dtype.is_floating or y.dtype.is_complex]
+
+
+def near(actual: Any, expected: Any) -> None:
+    """Dtypes, shapes and values are those of JAX."""
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    assert_near(jax.tree.map(_as_array, actual), expected, ULPS, least=1)
+
+
+def _as_array(value: Any) -> np.ndarray:
+    # NumPy takes no scalar tensor of bfloat16.
+    return np.asarray(value.numpy() if tf.is_tensor(value) else value)
+
+
+def gradients(
+    fun: Callable[..., Any],
+    given: Callable[..., list[tf.Tensor]],
+    cotangents: Sequence[np.ndarray],
+    each: bool = False,
+) -> Callable[..., Any]:
+    """The function's gradients by a tape, of all results together or of each alone."""
+
+    def of_tape(*tensors: tf.Tensor) -> Any:
+        with tf.GradientTape(persistent=each) as tape:
+            tape.watch(given(tensors))
+            results = inexact_tensors(fun(*tensors))
+        # TensorFlow's gradient with respect to a complex value is the conjugate of JAX's.
+        wanted = [tf.constant(np.conj(ct)) for ct in cotangents]
+
+        def of(results: Any, wanted: Any) -> list[tf.Tensor]:
+            return tape.gradient(results, given(tensors), wanted, tf.UnconnectedGradients.ZERO)
+
+        if each:
+            return [of(*pair) for pair in zip(results, wanted, strict=True)]
+        return of(results, wanted)
+
+    return of_tape
+
+
+def _conj(values: Sequence[Any]) -> list[np.ndarray]:
+    return [np.conj(v) for v in values]
+
+
+def call(called: Called, how: How) -> None:
+    """Calls it, and calls it again with other sizes and other static arguments."""
+    converted = how.converted(called.program)
+    others = Called(called.program, rows=1), Called(called.program.with_other_statics())
+    for each in (called, *others, called):
+        tensors = Tensors(each, how, converted)
+        near(how.run(tensors)(*tensors.values), each.results)
+
+
+def tape_inside(called: Called, how: How) -> None:
+    tensors = Tensors(called, how)
+    of_tape = how.run(gradients(tensors, tensors.of, called.cotangents))
+    near(of_tape(*tensors.values), _conj(called.gradients))
+
+
+def tape_outside(called: Called, how: How) -> None:
+    tensors = Tensors(called, how)
+    of_tape = gradients(how.run(tensors), tensors.of, called.cotangents)
+    near(of_tape(*tensors.values), _conj(called.gradients))
+
+
+def tape_across(called: Called, how: How) -> None:
+    """A tape in a graph around a function of another graph."""
+    tensors = Tensors(called, how)
+    of_tape = how.run(gradients(how.run(tensors), tensors.of, called.cotangents))
+    near(of_tape(*tensors.values), _conj(called.gradients))
+
+
+def persistent_tape(called: Called, how: How) -> None:
+    tensors = Tensors(called, how)
+    of_tape = gradients(how.run(tensors), tensors.of, called.cotangents, each=True)
+    near(of_tape(*tensors.values), [_conj(of_one) for of_one in called.each_gradient])
+
+
+def jacobian(called: Called, how: How) -> None:
+    tensors = Tensors(called, how)
+    real = [i for i, y in enumerate(called.inexact) if not np.iscomplexobj(y)]
+    if not real or any(np.iscomplexobj(v) for v in called.given_values):
+        return
+
+    def of_tape(*values: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(tensors.of(values))
+            y = tensors.inexact(*values)[real[-1]]
+        return tape.jacobian(
+            y, tensors.of(values), unconnected_gradients=tf.UnconnectedGradients.ZERO
+        )
+
+    near(how.run(of_tape)(*tensors.values), called.jacobian(real[-1]))
+
+
+def forward_accumulator(called: Called, how: How) -> None:
+    tensors = Tensors(called, how)
+    if any(np.iscomplexobj(v) for v in (*called.given_values, *called.inexact)):
+        return
+
+    def pushed(*values: tf.Tensor) -> Any:
+        given = tensors.of(values)
+        with tf.autodiff.ForwardAccumulator(given, given) as accumulator:
+            results = tensors.inexact(*values)
+        return accumulator.jvp(results, tf.UnconnectedGradients.ZERO)
+
+    near(how.run(pushed)(*tensors.values), called.pushed_forward)
+
+
+def _norm_of_gradients(tensors: Tensors, fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The gradients of the squared norm of the gradients, by two tapes."""
+    first = gradients(fun, tensors.of, tensors.called.cotangents)
+
+    def second(*values: tf.Tensor) -> Any:
+        given = tensors.of(values)
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            squares = (tf.abs(g) ** 2 for g in first(*values))
+            norm = tf.add_n([tf.cast(tf.reduce_sum(s), tf.float32) for s in squares])
+        return tape.gradient(norm, given, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+
+    return second
+
+
+def second_order(called: Called, how: How) -> None:
+    tensors = Tensors(called, how)
+    second = _norm_of_gradients(tensors, tensors)
+    near(how.run(second)(*tensors.values), _conj(called.second))
+
+
+def second_order_outside(called: Called, how: How) -> None:
+    tensors = Tensors(called, how)
+    second = _norm_of_gradients(tensors, how.run(tensors))
+    near(second(*tensors.values), _conj(called.second))
+
+
+def saved(called: Called, how: How, order: int = 1) -> None:
+    """A SavedModel gives the same, and so does its gradient."""
+    tensors = Tensors(called, how, how.converted(called.program, saved_gradient_order=order))
+    module = tf.Module()
+    module.f = tf.function(
+        lambda *values: {"results": jax.tree.leaves(tensors(*values))},
+        input_signature=tensors.signature(),
+        autograph=False,
+        jit_compile=how.mode == "compiled",
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder, options=SAVED)
+        restored = tf.saved_model.load(folder)
+        fun = lambda *values: restored.f(*values)["results"]  # noqa: E731
+        near(fun(*tensors.values), jax.tree.leaves(called.results))
+        of_tape = gradients(fun, tensors.of, called.cotangents)
+        near(of_tape(*tensors.values), _conj(called.gradients))
+        if order > 1:
+            near(_norm_of_gradients(tensors, fun)(*tensors.values), _conj(called.second))
+
+
+def saved_for_second(called: Called, how: How) -> None:
+    saved(called, how, order=2)
+
+
+def in_module(called: Called, how: How) -> None:
+    """The first argument as variables of a Module, of which a tape has gradients."""
+    program = called.program
+    (params, *inputs), kwargs = jax.tree.map(
+        lambda i: called.values[i], (program.args, program.kwargs)
+    )
+    kwargs = {**kwargs, **program.scalars, **program.statics}
+    module = jax2tf.Module(program.function, params, enable_xla=how.enable_xla)
+    wanted = [tf.constant(np.conj(ct)) for ct in called.cotangents]
+
+    def run() -> Any:
+        with tf.GradientTape() as tape:
+            results = module(*inputs, **kwargs)
+        variables, zero = list(module.trainable_variables), tf.UnconnectedGradients.ZERO
+        return results, tape.gradient(inexact_tensors(results), variables, wanted, zero)
+
+    results, of_variables = how.run(run)()
+    near(results, called.results)
+    leaves, tree = jax.tree.flatten(params)
+    trained = [i for i, leaf in enumerate(leaves) if inexact([leaf])]
+
+    def of_trained(values: Sequence[Any]) -> list[jax.Array]:
+        replaced = dict(zip(trained, values, strict=True))
+        params = tree.unflatten([replaced.get(i, leaf) for i, leaf in enumerate(leaves)])
+        return inexact(program.function(params, *inputs, **kwargs))
+
+    vjp = jax.jit(lambda values, cotangents: jax.vjp(of_trained, values)[1](cotangents)[0])
+    expected = vjp([leaves[i] for i in trained], called.cotangents)
+    near(of_variables, _conj(expected))
+
+
+def call_tf_round_trip(called: Called, how: How) -> None:
+    """JAX calls what was converted, as it calls anything of TensorFlow's, and differentiates it."""
+    tensors = Tensors(called, how)
+    back = jax2tf.call_tf(tensors)
+    values = [np.asarray(v) for v in tensors.values]
+    stage = (lambda f: f) if how.mode == "eager" else jax.jit
+    near(stage(back)(*values), called.results)
+
+    def of_given(*given: Any) -> list[jax.Array]:
+        operands = list(values)
+        for i, value in zip(tensors.given, given, strict=True):
+            operands[i] = value
+        return inexact(back(*operands))
+
+    def vjp(given: Any, cotangents: Any) -> Any:
+        return jax.vjp(of_given, *given)[1](cotangents)
+
+    if called.given:
+        near(list(stage(vjp)(called.given_values, called.cotangents)), called.gradients)
+
+
+def threads(called: Called, how: How) -> None:
+    """Eight threads make the first call at once."""
+    tensors = Tensors(called, how)
+    fun = how.run(tensors)
+    of_tape = gradients(fun, tensors.of, called.cotangents)
+    ready = threading.Barrier(8)
+
+    def work(i: int) -> Any:
+        with jax.enable_x64(how.x64):
+            ready.wait()
+            return of_tape(*tensors.values) if i % 2 and called.given else fun(*tensors.values)
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        done = list(pool.map(work, range(8)))
+    for i, results in enumerate(done):
+        differentiated = i % 2 and called.given
+        near(results, _conj(called.gradients) if differentiated else called.results)
+
+
+USES: dict[str, dict[str, Callable[[Called, How], None]]] = {
+    "calls": {"call": call, "Module": in_module, "call_tf": call_tf_round_trip},
+    "first order": {
+        "tape inside": tape_inside,
+        "tape outside": tape_outside,
+        "tape across": tape_across,
+        "persistent tape": persistent_tape,
+        "jacobian": jacobian,
+        "threads": threads,
+        "saved": saved,
+    },
+    "second order": {
+        "forward accumulator": forward_accumulator,
+        "second order": second_order,
+        "second order outside": second_order_outside,
+        "saved for second order": saved_for_second,
+    },
+}
+# These take seconds.
+SLOW = {"saved", "saved for second order", "second order outside", "threads"}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Combination:
+    """A program, what is done with it, and how."""
+
+    program: Program
+    order: str
+    use: str
+    how: How
+
+    def check(self) -> None:
+        """TensorFlow gives what JAX gives."""
+        with jax.enable_x64(self.how.x64):
+            called = Called(self.program)
+            differentiable = called.given and called.inexact
+            use = USES[self.order][self.use] if differentiable else call
+            use(called, self.how)
+
+
+@st.composite
+def combinations(draw: Any, order: str, use: str = "") -> Combination:
+    """A combination of an order of derivatives, or of one use of that order."""
+    native = draw(st.integers(0, 9)) == 9
+    how = How(
+        mode=draw(st.sampled_from(("graph", "eager", "compiled"))),
+        enable_xla=native or draw(st.booleans()),
+        native=native,
+        jitted=draw(st.integers(0, 5)) == 5,
+        x64=draw(st.integers(0, 3)) == 3,
+    )
+    uses = USES[order]
+    rarely = draw(st.integers(0, 11)) == 11
+    drawn = draw(st.sampled_from([u for u in uses if (u in SLOW) == rarely] or sorted(uses)))
+    with jax.enable_x64(how.x64):
+        # JAX differentiates the gradients of some programs in reverse mode alone, or not at all.
+        program = draw(programs(reverse=order != "second order"))
+    return Combination(program, order, use or drawn, how)
