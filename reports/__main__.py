@@ -1,4 +1,4 @@
-"""The commands: `python -m reports summary|tables|call_tf|diff|bench|overhead|memory`."""
+"""The commands: `python -m reports summary|tables|call_tf|diff|bench|overhead|mutation|memory`."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ COMMANDS = {
     "diff": "what changed from one results file to another",
     "bench": "the converter beside jax.jit, in time and in graph nodes",
     "overhead": "a call of TensorFlow from JAX beside another call_tf",
+    "mutation": "whether the tests notice faults that are planted in the code",
     "memory": "what saving, restoring and differentiating a large model take",
 }
 

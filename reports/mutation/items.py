@@ -1,0 +1,278 @@
+"""What is run against a mutant: cells of the matrix and tests, those that reach its line.
+
+An item is `cell HARNESS LOWERING MODE` or `test NODEID`. Which lines an item reaches, and how long
+it takes, is recorded once on the code as it is, in reports/results/mutation/reach.jsonl; an item
+that fails there is left out. Cells are a sample of the matrix; tests are recorded a file at a time,
+when a mutant first asks for one that parts.toml names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import collections
+import json
+import tomllib
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from harnesses.engine.cells import Cell, modes_of
+from harnesses.engine.matrix import Matrix
+from harnesses.engine.options import add_options
+from harnesses.harness import CALL_TF, CONVERT, Harness, all_harnesses
+from reports.mutation.mutants import PACKAGE, Mutant, source_of
+from reports.mutation.reach import Line
+
+ROOT = PACKAGE.parents[1]
+PARTS = Path(__file__).with_name("parts.toml")
+
+# What the harnesses of the sample are recorded as.
+_LOWERINGS = ("xla", "no_xla")
+_RECORDED_MODE = "graph"
+# What a cell takes beyond its lowering: JAX's compilation first of all.
+_TO_RUN = 0.25
+# What a recorded cell is run as too, against a mutant that it does not catch.
+_OTHER_MODES = ("eager", "compiled")
+# Which part is taken: of the harnesses of a primitive that has many, of TensorFlow's functions.
+_PART_OF_OTHERS = 16
+_CALL_TF_STEP = 10
+# The processor time that cells, and then tests, take at most against one mutant.
+CELL_SECONDS, TEST_SECONDS = 3.0, 20.0
+# The functions of JAX's public modules are made of the primitives of the other families.
+_UNRECORDED = "functions"
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """A cell or a test, as it was recorded."""
+
+    name: str
+    seconds: float
+    lines: frozenset[Line]
+
+    @property
+    def cost(self) -> float:
+        """The processor time that it takes, about."""
+        return self.seconds + (_TO_RUN if self.file is None else 0.0)
+
+    @property
+    def file(self) -> str | None:
+        """The test file, relative to the root; None of a cell."""
+        kind, _, rest = self.name.partition(" ")
+        return rest.partition("::")[0] if kind == "test" else None
+
+
+class Reach:
+    """The recorded items, in a file that grows."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._ended: set[str] = set()
+        self.items: dict[str, Item] = {}
+        self._by_line: dict[Line, list[Item]] = collections.defaultdict(list)
+        if path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                self._take(json.loads(line))
+
+    def add_file(self, path: Path) -> None:
+        """Takes over what a process recorded in a file of its own."""
+        text = path.read_text(encoding="utf-8")
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(text)
+        for line in text.splitlines():
+            self._take(json.loads(line))
+
+    def has(self, part: str) -> bool:
+        """Whether a part (a cell, a test file) was recorded, whatever came of it."""
+        return part in self._ended
+
+    def reaching(self, mutant: Mutant, *, near: bool = False) -> list[Item]:
+        """The items that reach the mutant's line, or, unless only those near, its function, module.
+
+        The quickest of each family and test file first, then the second of each.
+        """
+        of_module = [line for line in self._by_line if line[0] == mutant.module]
+        for place in _NEAR if near else _NEAR + _FAR:
+            lines = [line for line in of_module if place(mutant, line)]
+            found = {item.name: item for line in lines for item in self._by_line[line]}
+            if found:
+                return _varied(found.values())
+        return []
+
+    def _take(self, row: dict[str, Any]) -> None:
+        if "part" in row:
+            self._ended.add(row["part"])
+            return
+        item = Item(row["item"], row["seconds"], frozenset(map(tuple, row["lines"])))
+        if item.name not in self.items:
+            self.items[item.name] = item
+            for line in item.lines:
+                self._by_line[line].append(item)
+
+
+def _at_line(mutant: Mutant, line: Line) -> bool:
+    return line[1:] == (mutant.function, mutant.before)
+
+
+def _where_decorated(mutant: Mutant, line: Line) -> bool:
+    return mutant.before.startswith("@") and line[1] == mutant.function
+
+
+def _where_named(mutant: Mutant, line: Line) -> bool:
+    return any(name in line[2] for name in _named(mutant))
+
+
+def _in_function(mutant: Mutant, line: Line) -> bool:
+    return bool(mutant.function) and line[1] == mutant.function
+
+
+def _in_module(mutant: Mutant, line: Line) -> bool:
+    return True
+
+
+_NEAR = (_at_line, _where_decorated, _where_named)
+_FAR = (_in_function, _in_module)
+
+
+@cache
+def _named(mutant: Mutant) -> list[str]:
+    return [] if mutant.function else assigned_at(source_of(mutant.module), mutant.line)
+
+
+def assigned_at(source: str, line: int) -> list[str]:
+    """The names that the statement around a line of the module's level assigns."""
+    for node in ast.parse(source).body:
+        assert node.end_lineno is not None
+        if node.lineno <= line <= node.end_lineno and isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+    return []
+
+
+def _varied(found: Iterable[Item]) -> list[Item]:
+    before: collections.Counter[str] = collections.Counter()
+    ranks = {}
+    for item in sorted(found, key=lambda item: item.seconds):
+        kind = item.file or _by_name()[item.name.split(" ")[1]].family
+        ranks[item] = before[kind]
+        before[kind] += 1
+    return sorted(ranks, key=lambda item: (ranks[item], item.seconds))
+
+
+@cache
+def test_files(module: str) -> list[str]:
+    """The test files that belong to a module, the likeliest first: parts.toml says them."""
+    parts = tomllib.loads(PARTS.read_text(encoding="utf-8"))
+    return [f"tests/{name}" for name in parts[module]]
+
+
+def cells_to_record() -> list[str]:
+    """The sample of the matrix: the same for the same harnesses.
+
+    Of each primitive two harnesses in both lowerings, and some of its others in one.
+    """
+    names = []
+    for of_one in _by_primitive(all_harnesses()):
+        both, more = of_one[:2], of_one[2 : 2 + len(of_one) // _PART_OF_OTHERS]
+        names += [
+            f"cell {h.name} {lowering} {_RECORDED_MODE}" for h in both for lowering in _LOWERINGS
+        ]
+        names += [f"cell {h.name} {_LOWERINGS[i % 2]} {_RECORDED_MODE}" for i, h in enumerate(more)]
+    return names
+
+
+def call_tf_cells() -> list[str]:
+    """A sample of the matrix of the other direction: one in some functions, each in one mode."""
+    some = [of_one[0] for of_one in _by_primitive(all_harnesses(direction=CALL_TF))][
+        ::_CALL_TF_STEP
+    ]
+    modes = [modes_of(harness, CALL_TF) for harness in some]
+    return [
+        f"cell {harness.name} {CALL_TF} {of_it[place % len(of_it)]}"
+        for place, (harness, of_it) in enumerate(zip(some, modes, strict=True))
+    ]
+
+
+def other_cells(found: Iterable[Item]) -> list[str]:
+    """The same harnesses in other modes."""
+    cells = [_of_cell(item) for item in found]
+    return [f"cell {name} {lowering} {m}" for m in _OTHER_MODES for name, lowering in cells]
+
+
+def wider_cells(items: Iterable[Item]) -> list[str]:
+    """The harnesses that were not recorded, of the primitives of those that were."""
+    harnesses = _by_name()
+    kinds = {(harnesses[name].primitive, lowering) for name, lowering in map(_of_cell, items)}
+    recorded = {name for name, _ in map(_of_cell, items)}
+    names = [
+        f"cell {harness.name} {lowering} {_RECORDED_MODE}"
+        for harness in harnesses.values()
+        for lowering in _LOWERINGS
+        if (harness.primitive, lowering) in kinds and harness.name not in recorded
+    ]
+    return sorted(names, key=lambda name: zlib.crc32(name.encode()))
+
+
+def _of_cell(item: Item) -> tuple[str, str]:
+    _, name, lowering, _ = item.name.split(" ")
+    return name, lowering
+
+
+def lower_cell(name: str) -> None:
+    """Builds the graph of a cell, and runs nothing."""
+    from harnesses.engine import modes
+    from harnesses.engine.adapter import Adapter
+
+    _, harness_name, lowering, mode = name.split(" ")
+    harness = _by_name()[harness_name]
+    with jax.enable_x64(harness.x64):
+        args = tuple(jax.tree.map(modes.constant, harness.make_args()))
+        converted = Adapter().convert(harness.fun, lowering, with_gradient=True)
+        modes.graph_of(modes.MODES[mode](converted, args), args)
+
+
+def run_cell(name: str) -> str | None:
+    """Runs a cell; returns what is wrong if it is red."""
+    _, harness, lowering, mode = name.split(" ")
+    cell = Cell(_by_name()[harness], "cpu", lowering, mode)
+    return matrix_of(CALL_TF if lowering == CALL_TF else CONVERT).run(cell)[1]
+
+
+@cache
+def _by_name() -> dict[str, Harness]:
+    return {
+        h.name: h for direction in ("convert", CALL_TF) for h in all_harnesses(direction=direction)
+    }
+
+
+@cache
+def matrix_of(direction: str) -> Matrix:
+    """The harnesses of a direction, and the ledger by which their cells are judged."""
+    _by_name()
+    parser = argparse.ArgumentParser()
+    add_options(parser.add_argument)
+    # A child is ended by the processor time that it takes.
+    options = parser.parse_args(["--direction", direction, "--cell-timeout", "1e6"])
+    return Matrix(options, "main", None)
+
+
+def _by_primitive(harnesses: Sequence[Harness]) -> list[list[Harness]]:
+    """The harnesses of each primitive, the first two of different kinds of dtypes if there are."""
+    by_primitive = collections.defaultdict(list)
+    for harness in sorted(harnesses, key=_number):
+        if harness.family != _UNRECORDED:
+            by_primitive[harness.primitive].append(harness)
+    return [
+        [first, *sorted(others, key=lambda other: other.dtype.kind == first.dtype.kind)]
+        for first, *others in by_primitive.values()
+    ]
+
+
+def _number(harness: Harness) -> int:
+    return zlib.crc32(harness.name.encode())

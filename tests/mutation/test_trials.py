@@ -1,0 +1,112 @@
+"""A fault is caught by what reaches it, in a process of its own; one that hangs or dies is too."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reports.mutation.items import ROOT, Reach
+from reports.mutation.mutants import PACKAGE, mutants
+
+CELLS = ["cell neg_float32 xla graph", "cell fft_fft_1_complex64 xla graph"]
+FILE = "tests/impl/test_random.py"
+TEST = f"test {FILE}::test_bits_of_an_unknown_number[threefry-uint32-False]"
+
+# In a process of its own: that of pytest has started what a fork does not bring along.
+_TRIALS = """
+import json, os, sys
+from functools import partial
+from pathlib import Path
+from reports.mutation import mutants, trial
+
+folder, file, test, *cells = sys.argv[1:]
+
+
+def fault(module, before):
+    return next(found for found in mutants.mutants(module) if before in found.before)
+
+
+def tried(mutant, call, **limits):
+    with trial.package_with(mutant) as package:
+        return trial.in_child(package, call, **limits)
+
+
+def spin():
+    while True:
+        pass
+
+
+trial.prepare()
+record_cells = partial(trial.record_cells, cells, Path(folder, "cells"))
+record_tests = partial(trial.record_tests, file, Path(folder, "tests"))
+in_cells, in_test = partial(trial.judge, cells, []), partial(trial.judge, [], [test])
+outcomes = {
+    "record cells": tried(None, record_cells),
+    "record tests": tried(None, record_tests),
+    "as it is": tried(None, partial(trial.judge, cells, [test])),
+    "in a cell": tried(fault("lowering/fft.py", "FftType.FFT, 1"), in_cells),
+    "in a test": tried(fault("lowering/random.py", "_ROTATIONS ="), in_test),
+    "elsewhere": tried(fault("lowering/fft.py", "FftType.FFT, 2"), in_cells),
+    "spins": tried(None, spin, limit=1),
+    "dies": tried(None, os.abort),
+}
+print(json.dumps(outcomes))
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("trials")
+
+
+@pytest.fixture(scope="module")
+def outcomes(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", _TRIALS, str(folder), FILE, TEST, *CELLS],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), str(ROOT)])},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome", "by"),
+    [
+        ("as it is", "survived", None),
+        ("in a cell", "caught", CELLS[1]),
+        ("in a test", "caught", TEST),
+        ("elsewhere", "survived", None),
+        ("spins", "timeout", None),
+        ("dies", "crash", None),
+    ],
+)
+def test_what_comes_of_a_fault(outcomes, fault, outcome, by):
+    row = outcomes[fault]
+    assert (row["outcome"], row.get("by")) == (outcome, by), row
+    assert row["seconds"] > 0
+
+
+def test_what_reaches_a_line_is_recorded(outcomes, folder):
+    reach = Reach(folder / "reach.jsonl")
+    for part in ("cells", "tests"):
+        assert outcomes[f"record {part}"]["outcome"] == "recorded"
+        reach.add_file(folder / part)
+    assert all(reach.has(part) for part in (*CELLS, FILE))
+    assert not reach.has("tests/impl/test_sorting.py")
+    assert TEST in reach.items
+
+    def reaching(module, before):
+        fault = next(found for found in mutants(module) if before in found.before)
+        return [item.name for item in reach.reaching(fault)]
+
+    assert reaching("lowering/fft.py", "if key in _COMPLEX") == CELLS[1:]
+    assert set(reaching("lowering/fft.py", "FftType.FFT, 1")) == set(CELLS[1:])
+    assert TEST in reaching("lowering/random.py", "_ROTATIONS =")
+    # What was written is read again.
+    assert Reach(folder / "reach.jsonl").items.keys() == reach.items.keys()
