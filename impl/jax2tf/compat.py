@@ -244,6 +244,14 @@ def in_save_context() -> bool:
     return bool(_tf_save_context.in_save_context())
 
 
+def is_saving_gradient() -> bool:
+    """Whether tf.saved_model.save is tracing the gradient that a tf.custom_gradient defined.
+
+    It traces the function that tf.custom_gradient registered: the graph's name is the one sign.
+    """
+    return in_save_context() and _tf_ops.get_default_graph().name == "internal_grad_fn"
+
+
 def callback_name(params: dict[str, Any]) -> str:
     """The name of the function that a callback calls; empty where JAX hides or has none.
 

@@ -69,7 +69,9 @@ def convert(
         With False, differentiating raises a LookupError.
       saved_gradient_order: up to which order tf.saved_model.save can save derivatives, given
         tf.saved_model.SaveOptions(experimental_custom_gradients=True). Those above the first are
-        traced and lowered with the function itself, whether or not it is saved.
+        traced and lowered with the function itself, whether or not it is saved. In the restored
+        function, a derivative above that order raises tf.errors.InvalidArgumentError where it is
+        computed, and is NaN in what XLA compiles. tape.jacobian vectorises the highest order alone.
       enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
       large_constants: what becomes of captured arrays of more than 64 kB: "embed" has every graph
         hold them, "refuse" raises a ConversionError, a function from the array to a tf.Variable

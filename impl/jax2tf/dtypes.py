@@ -14,6 +14,12 @@ from jax2tf.errors import UnsupportedDtypeError
 
 _PYTHON_SCALARS = (bool, int, float, complex)
 
+# TensorFlow asks for gradients of these alone. For some of the others the compiler has no
+# PreventGradient.
+DIFFERENTIABLE = frozenset(
+    {tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128}
+)
+
 
 @functools.cache
 def to_tf(dtype: Any) -> tf.DType:

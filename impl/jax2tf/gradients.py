@@ -11,7 +11,8 @@ ways to the same gradient:
 Derivatives of a gradient take the second way: it is a function of the arguments alone. In a graph
 such a gradient is a call of a TensorFlow function, because TensorFlow differentiates a call with
 respect to what it is called with, also where another graph made it: a tape around a graph, and a
-gradient that a SavedModel holds, have derivatives for that reason.
+gradient that a SavedModel holds, have derivatives for that reason. The last derivative that is
+saved is no call: tape.jacobian of a restored function finds no results of a call inside of it.
 """
 
 from __future__ import annotations
@@ -32,19 +33,13 @@ from jax2tf import compat, dims, dtypes
 from jax2tf.call_tf.variables import value_of
 from jax2tf.errors import NotDifferentiableError
 from jax2tf.lowering import masks
-from jax2tf.lowering.plan import identifier
+from jax2tf.refused_gradients import refuse, refuse_when_computed
 from jax2tf.trace import Trace, trace_of
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
 Gradients = list[tf.Tensor | None]
 # Results, and the gradients for the cotangents of those results that are inexact.
 Differentiated = tuple[list[tf.Tensor], Callable[[Sequence[tf.Tensor]], Gradients]]
-
-# TensorFlow asks for gradients of these alone. For some of the others the compiler has no
-# PreventGradient.
-_DIFFERENTIABLE = frozenset(
-    {tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128}
-)
 
 
 def differentiable(
@@ -85,9 +80,7 @@ def differentiable(
         )
         return list(tf.function(lambda *args: call(args), autograph=False)(*args))
     if not with_gradient:
-        prevented = _prevented if enable_xla or tf.executing_eagerly() else _prevented_by_identity
-        results = lower(trace, args)
-        return [prevented(y, name) if y.dtype in _DIFFERENTIABLE else y for y in results]
+        return [refuse(result, name, enable_xla) for result in lower(trace, args)]
     variables, trace = trace.with_variables()
     args = [*args, *map(value_of, variables)]
     function = _Function(trace, lower, name, saved_order)
@@ -99,20 +92,6 @@ def differentiable(
     if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():
         function.gradient_function().add_to_graph(tf.compat.v1.get_default_graph())
     return results
-
-
-def _prevented(result: tf.Tensor, name: str) -> tf.Tensor:
-    message = f"jax2tf.convert({name}, with_gradient=False) was asked for its gradient"
-    return tf.raw_ops.PreventGradient(input=result, message=message)
-
-
-def _prevented_by_identity(result: tf.Tensor, name: str) -> tf.Tensor:
-    """The same for engines, of which few know PreventGradient: an Identity whose gradient nobody
-    defined. TensorFlow's LookupError names it.
-    """
-    name = f"jax2tf.convert.{identifier(name)}.with_gradient.False"
-    with result.graph.gradient_override_map({"Identity": name}):
-        return tf.identity(result, name)
 
 
 def _beside_variables(
@@ -160,19 +139,23 @@ class _Unwritten:
 
 def _is_same(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
     same = tf.equal(one, other)
-    if one.dtype in _DIFFERENTIABLE:
+    if one.dtype in dtypes.DIFFERENTIABLE:
         same |= tf.not_equal(one, one) & tf.not_equal(other, other)  # NaN
     return tf.reduce_all(same)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Function:
-    """What is differentiated; the arguments of `differentiable` say the rest."""
+    """What is differentiated; the arguments of `differentiable` say the rest.
+
+    `compiled`: whether XLA compiles the graph that calls it.
+    """
 
     trace: Trace
     lower: LowerTrace
     name: str
     saved_order: int
+    compiled: bool = dataclasses.field(default_factory=compat.in_compiled_function)
 
     @property
     def vjp(self) -> _Vjp:
@@ -270,14 +253,16 @@ class _Function:
             with compat.nothing_recorded():
                 return gradient.get_concrete_function(*map(_tensor_spec, avals))
 
-        # Where XLA compiles, callbacks are refused.
-        key = ("gradient function", self.saved_order, compat.in_compiled_function())
-        return self.trace.cached(key, make)
+        # Where XLA compiles, callbacks are refused. What is saved is the function in the graph.
+        compiled = self.compiled if compat.is_saving_gradient() else compat.in_compiled_function()
+        return self.trace.cached(("gradient function", self.saved_order, compiled), make)
 
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
         operands = [*args, *map(_conjugate, cotangents)]
         if tf.executing_eagerly():
             return self.vjp.gradients(self._gradients(operands, saved_order=1))
+        if compat.is_saving_gradient() and self.saved_order == 1:
+            return self.vjp.gradients(self._last_saved(operands))
         called = self.gradient_function()
         if not compat.tape_watches(operands):
             # A tape that watches a variable which the function reads would have TensorFlow
@@ -292,6 +277,16 @@ class _Function:
 
         # A gradient reads its operands where another graph takes it from: they have to be here.
         return self.vjp.gradients(whole.recorded(way, list(map(tf.identity, operands))))
+
+    def _last_saved(self, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The gradients in a SavedModel that holds none of theirs."""
+        with compat.nothing_recorded():
+            gradients = self.lower(self._whole(saved_order=1).trace.inlined(), operands)
+        message = (
+            f"jax2tf.convert: the SavedModel holds no derivative of the gradient of {self.name}. "
+            "Convert with a higher saved_gradient_order, which is 1 by default, and save again"
+        )
+        return refuse_when_computed(gradients, operands, message)
 
     def _gradients(self, operands: Sequence[tf.Tensor], saved_order: int) -> list[tf.Tensor]:
         whole = self._whole(saved_order)
@@ -337,7 +332,7 @@ class _Vjp:
         self.outputs = [
             i
             for i, aval in enumerate(trace.jaxpr.out_avals)
-            if _is_inexact(aval) and dtypes.to_tf(aval.dtype) in _DIFFERENTIABLE
+            if _is_inexact(aval) and dtypes.to_tf(aval.dtype) in dtypes.DIFFERENTIABLE
         ]
         self.sized = [
             i for i, aval in enumerate(trace.jaxpr.in_avals) if not dims.is_static(aval.shape)

@@ -41,6 +41,9 @@ class Leaf(Protocol):
     def where(self) -> str: ...
 
 
+# Above so many equations a graph keeps its shared functions.
+INLINED_MAX_EQUATIONS = 10_000
+
 LeafOrArgument = TypeVar("LeafOrArgument", bound=Leaf)
 
 
@@ -59,6 +62,7 @@ class Trace:
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
       retrace: traces the function with the variables that its calls of TensorFlow capture as
         arguments behind its own; None where that is done, and for a vjp.
+      shares: whether an inner jaxpr that several equations call becomes one TensorFlow function.
       cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
     """
 
@@ -70,6 +74,7 @@ class Trace:
     large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
     debug_callbacks: bool = True
     retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
+    shares: bool = True
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
     lock: Any = dataclasses.field(default_factory=threading.RLock)
 
@@ -108,6 +113,12 @@ class Trace:
         JAX gives the same object for each call of the same jitted function on the same avals.
         """
         return self.cached("use_counts", lambda: _count_uses(self.jaxpr.jaxpr))
+
+    def inlined(self) -> Trace:
+        """The trace that shares no function, or this one where the graph would be large."""
+        if _count_inlined(self.jaxpr.jaxpr, {}) > INLINED_MAX_EQUATIONS:
+            return self
+        return dataclasses.replace(self, shares=False, cache={}, lock=threading.RLock())
 
     @property
     def calls_tensorflow(self) -> bool:
@@ -361,6 +372,15 @@ def _equations(jaxpr: jex_core.Jaxpr, seen: set[Identity]) -> Iterator[jex_core.
             if Identity(inner) not in seen:
                 seen.add(Identity(inner))
                 yield from _equations(inner, seen)
+
+
+def _count_inlined(jaxpr: jex_core.Jaxpr, counts: dict[Identity, int]) -> int:
+    """How many equations there are where every inner jaxpr stands in place of its call."""
+    key = Identity(jaxpr)
+    if key not in counts:
+        inner = (_count_inlined(j, counts) for eqn in jaxpr.eqns for j in inner_jaxprs(eqn))
+        counts[key] = len(jaxpr.eqns) + sum(inner)
+    return counts[key]
 
 
 def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[Identity]:

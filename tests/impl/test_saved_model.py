@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -91,15 +93,159 @@ def test_derivatives_of_higher_order_without_jax(tmp_path, without_jax, shapes, 
         np.testing.assert_allclose(eval(line), expected(X[0]), rtol=1e-4)
 
 
-def test_one_order_is_saved_unless_more_are_asked_for(tmp_path, without_jax):
-    save(
-        tmp_path,
-        jax2tf.convert(lambda x: jnp.sum(jnp.sin(x))),
-        tf.TensorSpec([3]),
-        experimental_custom_gradients=True,
+def block(x):
+    return jnp.sin(x) * jnp.cos(x) + jnp.exp(-x) * x
+
+
+def blocks(x):
+    """A jitted function that is called twice, which graphs share."""
+    return jax.jit(block)(jax.jit(block)(x)) * jnp.sum(x**2)
+
+
+def saved(folder, fun, *signature, jit_compile=None, **options):
+    """The function after it was saved with its gradients, and restored."""
+    module = tf.Module()
+    module.f = tf.function(
+        jax2tf.convert(fun, **options),
+        autograph=False,
+        jit_compile=jit_compile,
+        input_signature=signature,
     )
-    with pytest.raises(AssertionError, match=r"out of scope|No gradient defined"):
-        without_jax(DERIVATIVES, tmp_path)
+    with_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    tf.saved_model.save(module, str(folder), options=with_gradients)
+    return tf.saved_model.load(str(folder)).f
+
+
+ONE_ORDER = """
+    import logging
+    from absl import logging as absl_logging
+    warnings = logging.StreamHandler(sys.stdout)
+    absl_logging.get_absl_logger().addHandler(warnings)
+    tf.get_logger().addHandler(warnings)
+    module = tf.saved_model.load(sys.argv[1])
+
+    def jacobian(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = module.f(x)
+        return tape.jacobian(y, x)
+
+    def gradient_under_a_tape(x):
+        with tf.GradientTape(persistent=True) as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = module.f(x)
+            tape.gradient(y, x)
+        return outer.gradient(y, x)
+
+    x = tf.constant([0.5, -1.0, 2.0])
+    for f in (jacobian, gradient_under_a_tape):
+        print(f(x).numpy().tolist())
+        print(tf.function(f)(x).numpy().tolist())
+"""
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_one_order_without_jax_nor_a_warning(tmp_path, without_jax, jit_compile):
+    signature = tf.TensorSpec([None])
+    saved(tmp_path, blocks, signature, jit_compile=jit_compile, polymorphic_shapes="b")
+    lines = without_jax(ONE_ORDER, tmp_path)
+    jacobian = jax.jacobian(blocks)(X[0])
+    expected = [jacobian, jacobian, jacobian.sum(0), jacobian.sum(0)]
+    for line, result in zip(lines, expected, strict=True):
+        np.testing.assert_allclose(eval(line), result, rtol=1e-5, atol=1e-5)
+
+
+def first_and_second(f, x):
+    """The gradient of f at x, and a function from its cotangent to the derivative of that."""
+    with tf.GradientTape(persistent=True) as second:
+        second.watch(x)
+        with tf.GradientTape() as first:
+            first.watch(x)
+            y = f(x)
+        gradient = first.gradient(y, x)
+    return gradient, lambda cotangent: second.gradient(gradient, x, cotangent)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "complex64"])
+def test_a_derivative_that_was_not_saved(tmp_path, dtype):
+    def wave(x):
+        return jnp.sum(jnp.sin(x) * x)
+
+    with jax.enable_x64(dtype == "float64"):
+        f = saved(tmp_path, wave, tf.TensorSpec([2], dtype))
+        given = np.array([0.5, -1.0], jnp.dtype(dtype))
+        expected = jax.grad(wave, holomorphic=dtype == "complex64")(given)
+    gradient, second = first_and_second(f, tf.constant(given))
+    rtol = {"bfloat16": 2e-2, "float64": 1e-12}.get(dtype, 1e-5)
+    np.testing.assert_allclose(gradient, np.conj(expected), rtol=rtol)
+    assert not np.any(second(tf.zeros_like(gradient)))
+    message = (
+        "jax2tf.convert: the SavedModel holds no derivative of the gradient of wave. "
+        "Convert with a higher saved_gradient_order, which is 1 by default"
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        second(tf.ones_like(gradient))
+
+
+@pytest.mark.parametrize("value", [1.0, np.nan, np.inf, -np.inf])
+def test_a_refused_derivative_leaves_the_gradient_as_it_is(tmp_path, value):
+    f = saved(tmp_path, lambda x: jnp.sum(x * jnp.array([2.0, -0.0])), tf.TensorSpec([2]))
+    x = tf.constant([value, 1.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    assert str(tape.gradient(y, x).numpy().tolist()) == "[2.0, -0.0]"
+    with pytest.raises(tf.errors.InvalidArgumentError, match="saved_gradient_order"):
+        first_and_second(f, x)[1](tf.ones_like(x))
+
+
+def test_what_xla_compiles_gives_nan_for_a_derivative_that_was_not_saved(tmp_path):
+    f = saved(tmp_path, jnp.sin, tf.TensorSpec([2]), jit_compile=True)
+    gradient, second = first_and_second(f, tf.constant([0.5, 1.0]))
+    assert np.isnan(second(tf.ones_like(gradient))).all()
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_order_two(tmp_path, jit_compile):
+    def wave(x):
+        return jnp.sum(jnp.sin(x) * x)
+
+    x = np.array([0.5, -1.0], np.float32)
+    f = saved(tmp_path, wave, tf.TensorSpec([2]), jit_compile=jit_compile, saved_gradient_order=2)
+    gradient, second = first_and_second(f, tf.constant(x))
+    expected = jax.hessian(wave)(x).sum(0)
+    np.testing.assert_allclose(second(tf.ones_like(gradient)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_step_of_second_order_that_is_traced_for_saving(tmp_path):
+    """The tapes of what is saved stay live, whatever is saved of its gradients."""
+    converted = jax2tf.convert(lambda x: jnp.sum(jnp.sin(x) * x))
+
+    def step(f, x):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = f(x)
+            penalty = tf.reduce_sum(tape.gradient(y, x) ** 2)
+        return outer.gradient(penalty, x)
+
+    module = tf.Module()
+    signature = [tf.TensorSpec([2])]
+    called = tf.function(converted, autograph=False)
+    for name, f in ("direct", converted), ("called", called):
+        traced = tf.function(partial(step, f), input_signature=signature, autograph=False)
+        setattr(module, name, traced)
+    options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+    tf.saved_model.save(module, str(tmp_path), options=options)
+    restored = tf.saved_model.load(str(tmp_path))
+    x = np.array([0.5, -1.0], np.float32)
+    g = jax.grad(lambda x: jnp.sum(jnp.sin(x) * x))
+    expected = jax.grad(lambda x: jnp.sum(g(x) ** 2))(x)
+    for f in (restored.direct, restored.called):
+        np.testing.assert_allclose(f(x), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_parameters_are_variables_and_not_constants(tmp_path):

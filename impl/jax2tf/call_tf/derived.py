@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from jax2tf.call_tf import failures
 from jax2tf.call_tf.functions import Function, Options
+from jax2tf.dtypes import DIFFERENTIABLE
 from jax2tf.errors import CallTfError
 
 
@@ -287,11 +288,6 @@ def _looped(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     return tf.map_fn(function, list(mapped), fn_output_signature=results)
 
 
-_DIFFERENTIABLE = frozenset(
-    {tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128}
-)
-
-
 def _split(tensors: Sequence[tf.Tensor], n_last: int) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
     n = len(tensors) - n_last
     return list(tensors[:n]), list(tensors[n:])
@@ -307,7 +303,7 @@ def _watch(
     """
     args = list(args)
     for i in wrt:
-        if args[i].dtype not in _DIFFERENTIABLE:
+        if args[i].dtype not in DIFFERENTIABLE:
             raise CallTfError(
                 f"jax2tf.call_tf({function.name}): TensorFlow does not differentiate "
                 f"{args[i].dtype.name} (argument {i}); cast it outside of the TensorFlow function"

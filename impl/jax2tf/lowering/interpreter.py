@@ -210,9 +210,10 @@ class Lowering:
         return pool[key]
 
     def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
-        return self.trace.use_counts()[Identity(jaxpr)] > 1 and (
-            _count_equations(jaxpr, SHARED_FUNCTION_MIN_EQUATIONS) >= SHARED_FUNCTION_MIN_EQUATIONS
-        )
+        if not self.trace.shares or self.trace.use_counts()[Identity(jaxpr)] < 2:
+            return False
+        enough = SHARED_FUNCTION_MIN_EQUATIONS
+        return _count_equations(jaxpr, enough) >= enough
 
     def _step(self, step: Step, slots: list[Any]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
