@@ -18,7 +18,8 @@ failure.
 Without `modes` it speaks of `eager`, `graph` and `compiled`; the modes of derivatives (all of them:
 `gradient`) and of batches have to be named. Further conditions: `harness` (a glob of names, or a
 list of them), `params` (a table, compared as text), `devices`, `lowerings`, `x64`, `jax` and
-`tensorflow` (version specifiers). `side = "jax"` says that JAX itself fails. A mismatch declares
+`tensorflow` (version specifiers), `processor` (features that it has or, as `!avx512_bf16`, has
+not). `side = "jax"` says that JAX itself fails. A mismatch declares
 `ulps`, the largest error, or a `message`; `ulps = inf` needs a `note` that says why no number
 bounds it.
 """

@@ -23,7 +23,7 @@ from harnesses.engine.cells import (
     modes_of,
 )
 from harnesses.engine.judge import INAPPLICABLE
-from harnesses.engine.results import Row, row_of
+from harnesses.engine.results import VERSIONS, Row, row_of
 from harnesses.harness import CALL_TF, CONVERT, Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
 
@@ -208,7 +208,7 @@ class _Database:
 
     def __init__(self, rows: Sequence[Row], harnesses: Sequence[Harness]):
         self._executed = {_key(row) for row in rows}
-        versions = {key: rows[0][key] for key in ("jax", "tensorflow", "python", "impl")}
+        versions = {key: rows[0][key] for key in VERSIONS}
         places = sorted({(row["device"], row["lowering"]) for row in rows})
         self._cells: dict[str, list[Row]] = collections.defaultdict(list)
         self.is_complete = True

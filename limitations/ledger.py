@@ -25,7 +25,7 @@ from harnesses.engine.cells import (
     SAVED_GRADIENT,
     TRANSFORMED_MODES,
 )
-from harnesses.engine.results import PARAMS_SEPARATOR, Row
+from harnesses.engine.results import PARAMS_SEPARATOR, PROCESSOR_FEATURES, Row
 from harnesses.harness import CALL_TF, CONVERT
 
 FOLDER = Path(__file__).parent
@@ -59,6 +59,7 @@ class Limitation:
     x64: bool | None = None
     jax: str | None = None
     tensorflow: str | None = None
+    processor: str | None = None  # features that it has, and "!feature" for one that it has not
     side: str = "tensorflow"
     phase: str | None = None
     exception: str | None = None
@@ -96,9 +97,13 @@ class Limitation:
         )
 
     def holds_for(self, versions: Row) -> bool:
-        """Whether the entry speaks of the versions of JAX and TensorFlow that the row names."""
-        return _contains(self.jax, versions["jax"]) and _contains(
-            self.tensorflow, versions["tensorflow"]
+        """Whether the entry speaks of the versions of JAX and TensorFlow that the row names, and of
+        its processor.
+        """
+        return (
+            _contains(self.jax, versions["jax"])
+            and _contains(self.tensorflow, versions["tensorflow"])
+            and _has(self.processor, versions["processor"])
         )
 
     def explains(self, row: Row) -> bool:
@@ -287,6 +292,14 @@ def _specifier(value: Any) -> str | None:
     return None
 
 
+def _features(value: Any) -> str | None:
+    words = value.split() if isinstance(value, str) else []
+    if words and all(word.removeprefix("!") in PROCESSOR_FEATURES for word in words):
+        return None
+    known = ", ".join(PROCESSOR_FEATURES)
+    return f"is {value!r}, no list of features such as 'avx512f !avx512_bf16'; known are {known}"
+
+
 def _pattern(value: Any) -> str | None:
     try:
         re.compile(value)
@@ -310,6 +323,7 @@ KEYS: Mapping[str, Validator] = {
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,
     "tensorflow": _specifier,
+    "processor": _features,
     "side": _one_of(SIDES),
     "expect": _one_of(EXPECTATIONS),
     "phase": _one_of(PHASES),
@@ -326,3 +340,12 @@ def _contains(specifier: str | None, version: str | None) -> bool:
     if specifier is None:
         return True
     return version is not None and SpecifierSet(specifier).contains(version, prereleases=True)
+
+
+def _has(features: str | None, processor: str | None) -> bool:
+    if features is None:
+        return True
+    if processor is None:
+        return False
+    present = processor.split()
+    return all((w.removeprefix("!") in present) != w.startswith("!") for w in features.split())

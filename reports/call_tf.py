@@ -15,14 +15,14 @@ from pathlib import Path
 from rich.console import Console
 
 from harnesses.engine.cells import CALL_TF_MODES, JAX_SIDE, Cell, modes_of
-from harnesses.engine.results import Row, row_of
+from harnesses.engine.results import VERSIONS, Row, row_of
 from harnesses.harness import CALL_TF, Harness, all_harnesses
 from limitations.ledger import Limitation, load
 from reports import rendering
 
 TABLE = "call_tf.md"
 
-_NO_VERSIONS: Row = dict.fromkeys(("jax", "tensorflow", "python", "impl"))
+_NO_VERSIONS: Row = dict.fromkeys(VERSIONS)
 
 
 @dataclass(frozen=True)

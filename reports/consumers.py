@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from harnesses.engine.cells import CONSUMER_MODES, JAX_SIDE, Cell, sampled
-from harnesses.engine.results import row_of
+from harnesses.engine.results import VERSIONS, row_of
 from harnesses.harness import Harness
 from limitations.check import LedgerIndex
 from limitations.ledger import Limitation
@@ -60,7 +60,7 @@ def command(environment: str) -> str:
 _Member = TypeVar("_Member")
 _Key = TypeVar("_Key", bound=Hashable)
 
-_NO_VERSIONS: Row = dict.fromkeys(("jax", "tensorflow", "python", "impl"))
+_NO_VERSIONS: Row = dict.fromkeys(VERSIONS)
 
 
 @dataclass(frozen=True)

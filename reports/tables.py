@@ -305,7 +305,11 @@ def _or_all(names: Sequence[str]) -> str:
 
 
 def _versions_text(limitation: Limitation) -> str:
-    conditions = {"JAX": limitation.jax, "TensorFlow": limitation.tensorflow}
+    conditions = {
+        "JAX": limitation.jax,
+        "TensorFlow": limitation.tensorflow,
+        "processor": limitation.processor,
+    }
     return ", ".join(f"{name} `{c}`" for name, c in conditions.items() if c) or "all"
 
 

@@ -44,8 +44,16 @@ COLUMNS = (
     "jax",
     "tensorflow",  # null on JAX's own side
     "python",
+    "processor",  # which of PROCESSOR_FEATURES it has
     "impl",
 )
+
+# What decides which kernels TensorFlow's oneDNN runs, as Linux names it; results depend on that.
+PROCESSOR_FEATURES = ("avx512f", "avx512_bf16", "amx_bf16")
+_CPUINFO = Path("/proc/cpuinfo")
+
+# Those that are the same for every cell of a run.
+VERSIONS = ("jax", "tensorflow", "python", "processor", "impl")
 
 # What a row says where a cell did not get that far.
 _UNKNOWN: Row = dict.fromkeys(COLUMNS)
@@ -57,8 +65,16 @@ def versions(impl: str | None) -> Row:
         "jax": jax.__version__,
         "tensorflow": tensorflow_version() if impl else None,
         "python": platform.python_version(),
+        "processor": processor(),
         "impl": impl,
     }
+
+
+def processor() -> str:
+    """Those of PROCESSOR_FEATURES that this machine has; none where only Linux could tell."""
+    text = _CPUINFO.read_text(encoding="utf-8") if _CPUINFO.exists() else ""
+    flags = next((line.split() for line in text.splitlines() if line.startswith("flags")), [])
+    return " ".join(feature for feature in PROCESSOR_FEATURES if feature in flags)
 
 
 def tensorflow_version() -> str:

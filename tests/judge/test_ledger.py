@@ -1,7 +1,12 @@
 """The ledger's format: what is malformed is refused with file, entry and key."""
 
+import platform
+import sys
+from pathlib import Path
+
 import pytest
 
+from harnesses.engine.results import PROCESSOR_FEATURES, processor
 from limitations.ledger import LedgerError, Limitation, load, load_uncovered
 from tests.judge.rows import error, harness, mismatch, passing
 
@@ -39,6 +44,7 @@ def test_an_entry(tmp_path):
         (_GOOD + "modes = ['lazy']", "'modes' is 'lazy', not one of eager, graph, compiled"),
         (_GOOD + "lowerings = ['mlir']", "'lowerings' is 'mlir', not one of xla, no_xla, native"),
         (_GOOD + "jax = 'new'", "'jax' is 'new', no version specifier such as '>=0.12'"),
+        (_GOOD + "processor = 'fast'", "'processor' is 'fast', no list of features such as"),
         (_GOOD + "message = '('", "'message' is no regular expression"),
         (_GOOD + "x64 = 1", "'x64' must be true or false"),
         (_GOOD.replace("phase = 'lower'\n", ""), "'phase' is missing: an error is declared with"),
@@ -100,11 +106,29 @@ def _limitation(**fields):
         ({"jax": ">=0.12", "tensorflow": "==2.21.*"}, True),
         ({"jax": "<0.12"}, False),
         ({"tensorflow": ">2.21.0"}, False),
+        ({"processor": "avx512f !avx512_bf16"}, True),
+        ({"processor": "avx512f avx512_bf16"}, False),
+        ({"processor": "!avx512f"}, False),
     ],
 )
 def test_conditions(condition, matches):
     row = error(harness("sin", "float32", "edge", axis=(0, 1), keep=True))
+    row["processor"] = "avx512f amx_bf16"
     assert _limitation(**condition).matches(row) is matches
+
+
+def test_a_processor_that_is_not_known_has_no_entry_of_its_own():
+    row = error(harness("sin", "float32"))
+    assert row["processor"] is None
+    assert not _limitation(processor="!avx512f").matches(row)
+
+
+def test_the_processor_of_this_machine():
+    features = processor().split()
+    assert set(features) <= set(PROCESSOR_FEATURES)
+    if sys.platform == "linux" and platform.machine() == "x86_64":
+        flags = Path("/proc/cpuinfo").read_text().split()
+        assert features == [f for f in PROCESSOR_FEATURES if f in flags]
 
 
 def test_sides():
