@@ -9,8 +9,8 @@ import jax2tf.versions as _versions
 with _versions.explained():
     import jax2tf.compat as _compat
 
-import jax2tf.conv_transpose as _conv_transpose  # where JAX's own rule asks for too much
 import jax2tf.lowering as _lowering  # registers every rule
+import jax2tf.symbolic_derivatives as _symbolic_derivatives  # registers them with JAX
 from jax2tf.call_tf import call_tf
 from jax2tf.convert import convert
 from jax2tf.dims import PolyShape
@@ -44,4 +44,4 @@ __all__ = [
 
 _compat.register_module_containers()
 
-del _compat, _conv_transpose, _lowering
+del _compat, _lowering, _symbolic_derivatives

@@ -404,28 +404,3 @@ class TestResultsOfEveryDtype:
             tape.watch(x)
             results = restored.f(x, tf.constant(2))
         assert_close(tape.gradient([results["y"], results["complex"]], x), 2 * X + 1)
-
-
-@pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 0), (0, 2)]], ids=str)
-def test_a_strided_convolution_of_any_height_and_width(padding):
-    def fun(x, w):
-        layout = ("NHWC", "HWIO", "NHWC")
-        y = jax.lax.conv_general_dilated(x, w, (2, 3), padding, dimension_numbers=layout)
-        return jnp.sum(y**2)
-
-    converted = jax2tf.convert(
-        fun,
-        polymorphic_shapes=["b, h, w, _", None],
-        polymorphic_constraints=["h >= 4", "w >= 4"],
-    )
-    rng = np.random.RandomState(0)
-    w = rng.normal(size=(3, 2, 3, 4)).astype(np.float32)
-    signature = [tf.TensorSpec([None, None, None, 3]), tf.TensorSpec(w.shape)]
-    graph = tf.function(
-        lambda x, w: tf_gradient(converted, x, w), autograph=False, input_signature=signature
-    )
-    for height, width in ((4, 4), (5, 8), (7, 6)):
-        x = rng.normal(size=(2, height, width, 3)).astype(np.float32)
-        expected = jax.jit(jax.grad(fun, argnums=(0, 1)))(x, w)
-        for a, e in zip(graph(x, w), expected, strict=True):
-            np.testing.assert_allclose(a, e, rtol=1e-4, atol=1e-4)

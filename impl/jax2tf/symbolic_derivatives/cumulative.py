@@ -1,0 +1,63 @@
+"""Derivatives of cumprod, cummax, cummin and cumlogsumexp along an axis of unknown size.
+
+JAX differentiates them as scans over a tree, whose depth depends on the size. Along an axis whose
+size is symbolic they are differentiated as scans from one element to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.core import primitives
+from jax.interpreters import ad
+
+from jax2tf import dims
+
+_Combine = Callable[[jax.Array, jax.Array], jax.Array]
+
+_COMBINE: dict[Any, _Combine] = {
+    primitives.cumprod_p: lax.mul,
+    primitives.cummax_p: lax.max,
+    primitives.cummin_p: lax.min,
+    primitives.cumlogsumexp_p: jnp.logaddexp,
+}
+
+
+def _register(primitive: Any, combine: _Combine) -> None:
+    of_numbers = ad.primitive_jvps[primitive]
+
+    def rule(
+        primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool, **params: Any
+    ) -> Any:
+        params = {"axis": axis, "reverse": reverse, **params}
+        (x,), (tangent,) = primals, tangents
+        if dims.is_static(x.shape[axis : axis + 1]):
+            return of_numbers(primals, tangents, **params)
+        sequential = partial(_sequential, combine, axis=axis, reverse=reverse)
+        return primitive.bind(x, **params), jax.jvp(sequential, (x,), (tangent,))[1]
+
+    ad.primitive_jvps[primitive] = rule
+
+
+def _sequential(combine: _Combine, x: jax.Array, *, axis: int, reverse: bool) -> jax.Array:
+    elements = jnp.moveaxis(x, axis, 0)
+    n = elements.shape[0]
+    first = lax.index_in_dim(elements, n - 1 if reverse else 0, keepdims=False)
+    others = lax.slice_in_dim(elements, 0 if reverse else 1, n - 1 if reverse else n)
+
+    def step(total: jax.Array, element: jax.Array) -> tuple[jax.Array, jax.Array]:
+        total = combine(total, element)
+        return total, total
+
+    _, totals = lax.scan(step, first, others, reverse=reverse)
+    parts = [totals, first[None]] if reverse else [first[None], totals]
+    return jnp.moveaxis(lax.concatenate(parts, 0), 0, axis)
+
+
+for _primitive, _combine in _COMBINE.items():
+    _register(_primitive, _combine)

@@ -1,0 +1,84 @@
+"""Derivatives of reduce_prod and reduce over axes of unknown size.
+
+JAX differentiates them as trees of products and of calls, whose depth depends on the size. A
+product over axes whose size is symbolic is differentiated by the products of what stands before
+each element and behind it; a reduction by another function as a scan over the elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend import core as jex_core
+from jax.extend.core import primitives
+from jax.interpreters import ad
+
+from jax2tf import dims
+
+_PRODUCT, _REDUCE = primitives.reduce_prod_p, primitives.reduce_p
+_product_of_numbers: Any = ad.primitive_jvps[_PRODUCT]
+_reduce_of_numbers: Any = ad.primitive_jvps[_REDUCE]
+
+
+def _is_over_numbers(operand: Any, axes: Sequence[int]) -> bool:
+    return dims.is_static([operand.shape[axis] for axis in axes])
+
+
+def _product_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, axes: Sequence[int], **params: Any
+) -> Any:
+    (x,), (tangent,) = primals, tangents
+    if _is_over_numbers(x, axes):
+        return _product_of_numbers(primals, tangents, axes=axes, **params)
+    factors, changes = (_reduced_first(a, axes) for a in (x, tangent))
+    others = _product_before(factors, reverse=False) * _product_before(factors, reverse=True)
+    return _PRODUCT.bind(x, axes=axes, **params), jnp.sum(changes * others, 0)
+
+
+def _product_before(factors: jax.Array, *, reverse: bool) -> jax.Array:
+    """For each factor the product of those that come before it; those behind it, in reverse."""
+    shift = (-1, 1, 0) if reverse else (1, -1, 0)
+    config = [shift, *[(0, 0, 0)] * (factors.ndim - 1)]
+    return lax.cumprod(lax.pad(factors, factors.dtype.type(1), config), 0, reverse=reverse)
+
+
+def _reduce_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, dimensions: Sequence[int], **params: Any
+) -> Any:
+    operands = primals[: len(primals) // 2]
+    if _is_over_numbers(operands[0], dimensions):
+        return _reduce_of_numbers(primals, tangents, dimensions=dimensions, **params)
+    function = jex_core.jaxpr_as_fun(params["jaxpr"])
+
+    def sequential(*operands_and_inits: Any) -> list[jax.Array]:
+        n = len(operands_and_inits) // 2
+        elements = [_reduced_first(x, dimensions) for x in operands_and_inits[:n]]
+        kept = elements[0].shape[1:]
+        totals = [jnp.broadcast_to(init, kept).ravel() for init in operands_and_inits[n:]]
+        rows = [x.reshape(x.shape[0], -1) for x in elements]
+
+        def step(totals: list[jax.Array], row: list[jax.Array]) -> tuple[list[jax.Array], None]:
+            return jax.vmap(function)(*totals, *row), None
+
+        totals, _ = lax.scan(step, totals, rows)
+        return [total.reshape(kept) for total in totals]
+
+    results = _REDUCE.bind(*primals, dimensions=dimensions, **params)
+    changes = [ad.instantiate_zeros(tangent) for tangent in tangents]
+    return results, jax.jvp(sequential, tuple(primals), tuple(changes))[1]
+
+
+def _reduced_first(x: jax.Array, axes: Sequence[int]) -> jax.Array:
+    """The array with the axes that are reduced as one axis, the first."""
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    sizes = [x.shape[axis] for axis in axes]
+    return x.transpose(*axes, *kept).reshape(math.prod(sizes), *(x.shape[a] for a in kept))
+
+
+ad.primitive_jvps[_PRODUCT] = _product_jvp
+ad.primitive_jvps[_REDUCE] = _reduce_jvp

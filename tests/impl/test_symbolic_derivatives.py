@@ -1,0 +1,182 @@
+"""Gradients over axes of unknown size, where JAX's own rules ask for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+from tests.running import LOWERINGS, MODES, assert_near, each_lowering
+
+
+def gradient_graph(
+    fun: Callable[..., Any], lowering: str, mode: str, *signature: tf.TensorSpec, **options: Any
+) -> Callable[..., Any]:
+    """The gradients of a scalar function by a tape, as one graph of every size."""
+    converted = jax2tf.convert(fun, enable_xla=LOWERINGS[lowering], **options)
+
+    def gradients(*args: tf.Tensor) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(args)
+            y = converted(*args)
+        return tape.gradient(y, args)
+
+    return MODES[mode](gradients).get_concrete_function(*signature)
+
+
+def assert_gradient(
+    fun: Callable[..., Any],
+    arrays: Sequence[np.ndarray],
+    mode: str = "graph",
+    lowering: str = "xla",
+    spec: str = "n, m",
+    ulps: float = 32,
+) -> None:
+    """The gradient of the sum of squares of `fun`, in one graph for arrays of several sizes."""
+
+    def scalar(x):
+        return sum(jnp.sum(y**2) for y in jax.tree.leaves(fun(x)))
+
+    signature = tf.TensorSpec([None] * arrays[0].ndim, arrays[0].dtype)
+    graph = gradient_graph(scalar, lowering, mode, signature, polymorphic_shapes=spec)
+    for x in arrays:
+        expected = jax.jit(jax.grad(scalar))(x)
+        (actual,) = graph(tf.constant(x))
+        assert_near(np.asarray(actual), np.asarray(expected), ulps)
+
+
+RNG = np.random.RandomState(0)
+ARRAYS = [RNG.normal(size=size).astype(np.float32) for size in ((1, 1), (3, 5), (8, 2))]
+CUMULATIVE = {
+    "cumprod": lax.cumprod,
+    "cummax": lax.cummax,
+    "cummin": lax.cummin,
+    "cumlogsumexp": lax.cumlogsumexp,
+}
+graph_modes = pytest.mark.parametrize("mode", ["graph", "compiled"])
+
+
+class TestCumulative:
+    @each_lowering
+    @pytest.mark.parametrize("name", CUMULATIVE)
+    def test_axes_and_directions(self, name, lowering):
+        both = [(0, False), (1, True)]
+        assert_gradient(
+            lambda x: [CUMULATIVE[name](x, axis, reverse=r) for axis, r in both],
+            ARRAYS,
+            lowering=lowering,
+        )
+
+    @pytest.mark.parametrize("name", CUMULATIVE)
+    def test_compiled(self, name):
+        assert_gradient(lambda x: CUMULATIVE[name](x, 0), ARRAYS, mode="compiled")
+
+    def test_products_with_zeros(self):
+        x = np.array([[2.0, 0.0, 3.0, 0.0], [1.0, -2.0, 0.5, 4.0]], np.float32)
+        assert_gradient(lambda x: lax.cumprod(x, 1), [x])
+
+    def test_what_is_not_finite(self):
+        x = np.array([[np.inf, 1.0, 2.0], [-np.inf, 0.5, np.inf], [np.nan, 1.0, 0.0]], np.float32)
+        assert_gradient(lambda x: jnp.where(jnp.isfinite(x), lax.cummax(x, 0), 0.0), [x])
+
+    def test_second_order(self):
+        def penalty(x):
+            return jnp.sum(jax.grad(lambda x: jnp.sum(jnp.cumprod(x) ** 2))(x) ** 2)
+
+        arrays = [x.ravel() for x in ARRAYS]
+        assert_gradient(penalty, arrays, spec="n", ulps=128)
+
+    @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64"])
+    def test_dtypes(self, dtype):
+        with jax.enable_x64(dtype == "float64"):
+            arrays = [x.astype(jnp.dtype(dtype)) for x in ARRAYS[:2]]
+            assert_gradient(lambda x: lax.cumprod(x, 0), arrays)
+
+
+class TestReductions:
+    @each_lowering
+    @graph_modes
+    @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)], ids=str)
+    def test_products(self, axis, mode, lowering):
+        assert_gradient(partial(jnp.prod, axis=axis), ARRAYS, mode=mode, lowering=lowering)
+
+    @pytest.mark.parametrize("zeros", [1, 2])
+    def test_products_with_zeros(self, zeros):
+        x = np.array([[2.0, 5.0, 3.0, 4.0]], np.float32)
+        x[0, 1 : 1 + zeros] = 0
+        assert_gradient(partial(jnp.prod, axis=1), [x])
+
+    def test_products_of_what_turns_out_to_be_empty(self):
+        arrays = [np.ones((1, 2), np.float32), np.full((3, 2), 2, np.float32)]
+        assert_gradient(lambda x: jnp.prod(x[1:], 0) * jnp.sum(x), arrays)
+
+    @each_lowering
+    def test_by_a_function(self, lowering):
+        def affine(a, b):
+            return a * b + a + b
+
+        def fun(x):
+            return lax.reduce(x, np.float32(0), affine, (0,))
+
+        assert_gradient(fun, ARRAYS, lowering=lowering)
+
+    def test_of_two_operands_at_once(self):
+        def smallest_and_largest(x):
+            def combine(a, b):
+                return lax.min(a[0], b[0]), lax.max(a[1], b[1])
+
+            inits = np.float32(np.inf), np.float32(-np.inf)
+            return lax.reduce((x, 2 * x), inits, combine, (0, 1))
+
+        assert_gradient(smallest_and_largest, ARRAYS)
+
+
+class TestConvolutions:
+    """Of any height and width, which are strided: their transposes have paddings by the sizes."""
+
+    @pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 0), (0, 2)]], ids=str)
+    @pytest.mark.parametrize("groups", [1, 3])
+    def test_gradient(self, padding, groups):
+        self.check(partial(self.convolution, padding=padding, groups=groups), groups)
+
+    def test_without_xla_ops(self):
+        self.check(partial(self.convolution, padding="SAME", groups=1), 1, "no_xla")
+
+    @staticmethod
+    def convolution(x, w, padding, groups):
+        y = lax.conv_general_dilated(
+            x,
+            w,
+            (2, 3),
+            padding,
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            feature_group_count=groups,
+        )
+        return jnp.sum(y**2)
+
+    @staticmethod
+    def check(fun, groups, lowering="xla"):
+        w = RNG.normal(size=(3, 2, 3 // groups, 6)).astype(np.float32)
+        graph = gradient_graph(
+            fun,
+            lowering,
+            "graph",
+            tf.TensorSpec([None, None, None, 3]),
+            tf.TensorSpec(w.shape),
+            polymorphic_shapes=["b, h, w, _", None],
+            polymorphic_constraints=["h >= 4", "w >= 4"],
+        )
+        for height, width in ((4, 4), (5, 8), (7, 6)):
+            x = RNG.normal(size=(2, height, width, 3)).astype(np.float32)
+            expected = jax.jit(jax.grad(fun, argnums=(0, 1)))(x, w)
+            actual = graph(tf.constant(x), tf.constant(w))
+            for a, e in zip(actual, expected, strict=True):
+                assert_near(np.asarray(a), np.asarray(e), ulps=64)
