@@ -31,6 +31,8 @@ TABLE = jnp.ones((512, 4))
         (lambda x: jnp.arange(10)[: x.shape[0]] + jnp.arange(x.shape[0]), ["t <= 10"]),
         (lambda x: jnp.pad(x, ((0, 8 - x.shape[0]), (0, 0))), ["t <= 8"]),
         (lambda x: jnp.split(x, 3), ["mod(t, 3) == 0"]),
+        (lambda x: x.reshape(-1, 6), ["mod(4*t, -6) == 0"]),
+        (lambda x: x.reshape(-1, 3, 2).sum(0), ["mod(4*t, -6) == 0"]),
     ],
 )
 def test_the_advice_works(fun, constraints):
@@ -43,6 +45,29 @@ def test_the_advice_works(fun, constraints):
     actual, expected = converted(X), fun(jnp.asarray(X))
     for a, e in zip(*map(jax_leaves, (actual, expected)), strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x, y: x + y,
+        lambda x, y: x @ y.T,
+        lambda x, y: jnp.where(x > 0, x, y),
+        lambda x, y: jnp.stack([x, y]),
+        lambda x, y: jnp.concatenate([x, y], axis=0),
+        lambda x, y: lax.cond(x.sum() > 0, lambda: x, lambda: y),
+    ],
+)
+def test_sizes_that_have_to_be_equal(fun):
+    shapes = ["t, a", "t, b"]
+    with pytest.raises((TypeError, ValueError)) as error:
+        jax2tf.convert(fun, polymorphic_shapes=shapes)(X, X)
+    (note,) = (n for n in error.value.__notes__ if n.startswith("jax2tf.convert: JAX cannot"))
+    assert "polymorphic_constraints=['a == b']" in note
+    converted = jax2tf.convert(fun, polymorphic_shapes=shapes, polymorphic_constraints=["a == b"])
+    np.testing.assert_allclose(converted(X, X), fun(jnp.asarray(X), jnp.asarray(X)), rtol=1e-5)
+    with pytest.raises(ValueError, match=r"y\.shape\[1\] should be b: 3 == 4 is false"):
+        converted(X, X[:, :3])
 
 
 def jax_leaves(tree):

@@ -7,6 +7,7 @@ words suggest is tried: the constraints with which the function traces are named
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -18,6 +19,8 @@ _MOST_TOGETHER = 2
 _MOST_TRACES = 12
 
 _COMPARED = re.compile(r"comparison '([^']+)' (<=|>=|<|>) '([^']+)' is inconclusive")
+# A shape in an error's words, as "(a, b)" or "float32[a, b]".
+_SHAPE = re.compile(r"[(\[]([^()\[\]]+)[)\]]")
 _CALL = re.compile(r"\b(min|max|mod)\(")
 _OPPOSITE = {"<=": ">=", ">=": "<="}
 
@@ -82,10 +85,29 @@ def _suggested(text: str) -> list[str]:
         if len(operands) != 2:
             continue
         if call[1] == "mod":
-            found.append(f"mod({operands[0]}, {operands[1].replace('- ', '')}) == 0")
+            # JAX may ask for the rest of a division by -8, and then takes no other.
+            divisors = operands[1].replace("- ", ""), operands[1].replace("- ", "-")
+            found += [f"mod({operands[0]}, {divisor}) == 0" for divisor in divisors]
         else:
             found += [_comparison(operands[1], sign, operands[0]) for sign in ("<=", ">=")]
-    return list(dict.fromkeys(c for c in found if c is not None))
+    return list(dict.fromkeys(c for c in [*found, *_equal_sizes(text)] if c is not None))
+
+
+def _equal_sizes(text: str) -> Iterator[str]:
+    """That two sizes are equal which stand in the same place of two shapes of the text.
+
+    A size that is a number is no variable's: its place in the shape spec is the caller's to change.
+    """
+    shapes = [[size.strip() for size in shape.split(",")] for shape in _SHAPE.findall(text)]
+    for one, other in itertools.combinations(shapes, 2):
+        if len(one) == len(other):
+            for left, right in zip(one, other, strict=True):
+                if left != right and _is_symbolic(left) and _is_symbolic(right):
+                    yield f"{left} == {right}"
+
+
+def _is_symbolic(size: str) -> bool:
+    return bool(size) and not size.lstrip("-").isdigit()
 
 
 def _operands(text: str, start: int) -> list[str]:
