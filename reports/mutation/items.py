@@ -1,9 +1,10 @@
 """What is run against a mutant: cells of the matrix and tests, those that reach its line.
 
 An item is `cell HARNESS LOWERING MODE` or `test NODEID`. Which lines an item reaches, and how long
-it takes, is recorded once on the code as it is, in reports/results/mutation/reach.jsonl; an item
-that fails there is left out. Cells are a sample of the matrix; tests are recorded a file at a time,
-when a mutant first asks for one that parts.toml names.
+it takes, is recorded once on the code as it is, in reports/results/mutation/reach.jsonl; a test
+that fails there is left out. Cells are a sample of the matrix, and more of it where a mutant
+survives; tests are recorded a file at a time, when a mutant first asks for one that parts.toml
+names, and anew when the file has changed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import collections
 import json
 import tomllib
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,15 +36,16 @@ PARTS = Path(__file__).with_name("parts.toml")
 # What the harnesses of the sample are recorded as.
 _LOWERINGS = ("xla", "no_xla")
 _RECORDED_MODE = "graph"
-# What a cell takes beyond its lowering: JAX's compilation first of all.
-_TO_RUN = 0.25
+# How many of the items that reach a line are chosen for what else they reach.
+_VARIED = 20
 # What a recorded cell is run as too, against a mutant that it does not catch.
 _OTHER_MODES = ("eager", "compiled")
 # Which part is taken: of the harnesses of a primitive that has many, of TensorFlow's functions.
 _PART_OF_OTHERS = 16
 _CALL_TF_STEP = 10
-# The processor time that cells, and then tests, take at most against one mutant.
-CELL_SECONDS, TEST_SECONDS = 3.0, 20.0
+# The processor time after which no more are begun against one mutant: of the cells that reach it,
+# of tests, of other cells; and after which no more cells are recorded for it.
+CELL_SECONDS, TEST_SECONDS, OTHER_SECONDS, RECORDING_SECONDS = 6.0, 15.0, 15.0, 10.0
 # The functions of JAX's public modules are made of the primitives of the other families.
 _UNRECORDED = "functions"
 
@@ -55,11 +57,6 @@ class Item:
     name: str
     seconds: float
     lines: frozenset[Line]
-
-    @property
-    def cost(self) -> float:
-        """The processor time that it takes, about."""
-        return self.seconds + (_TO_RUN if self.file is None else 0.0)
 
     @property
     def file(self) -> str | None:
@@ -89,31 +86,41 @@ class Reach:
             self._take(json.loads(line))
 
     def has(self, part: str) -> bool:
-        """Whether a part (a cell, a test file) was recorded, whatever came of it."""
+        """Whether a part (a cell, a version of a test file) was recorded, whatever came of it."""
         return part in self._ended
 
-    def reaching(self, mutant: Mutant, *, near: bool = False) -> list[Item]:
+    def reaching(self, mutant: Mutant, *, file: str | None, near: bool = False) -> list[Item]:
         """The items that reach the mutant's line, or, unless only those near, its function, module.
 
-        The quickest of each family and test file first, then the second of each.
+        They are the tests of a file, or cells: the first ones differ in what else they reach.
         """
-        of_module = [line for line in self._by_line if line[0] == mutant.module]
         for place in _NEAR if near else _NEAR + _FAR:
-            lines = [line for line in of_module if place(mutant, line)]
-            found = {item.name: item for line in lines for item in self._by_line[line]}
-            if found:
-                return _varied(found.values())
+            if found := self._at(place, mutant, file):
+                return _varied(found, mutant.module)
         return []
+
+    def of_module(self, mutant: Mutant) -> list[Item]:
+        """The cells that reach the module at all."""
+        return self._at(_in_module, mutant, None)
+
+    def _at(
+        self, place: Callable[[Mutant, Line], bool], mutant: Mutant, file: str | None
+    ) -> list[Item]:
+        lines = [line for line in self._by_line if line[0] == mutant.module and place(mutant, line)]
+        found = {item.name: item for line in lines for item in self._by_line[line]}
+        return [item for item in found.values() if item.file == file]
 
     def _take(self, row: dict[str, Any]) -> None:
         if "part" in row:
             self._ended.add(row["part"])
             return
         item = Item(row["item"], row["seconds"], frozenset(map(tuple, row["lines"])))
-        if item.name not in self.items:
-            self.items[item.name] = item
-            for line in item.lines:
-                self._by_line[line].append(item)
+        if old := self.items.get(item.name):
+            for line in old.lines:
+                self._by_line[line].remove(old)
+        self.items[item.name] = item
+        for line in item.lines:
+            self._by_line[line].append(item)
 
 
 def _at_line(mutant: Mutant, line: Line) -> bool:
@@ -155,14 +162,25 @@ def assigned_at(source: str, line: int) -> list[str]:
     return []
 
 
-def _varied(found: Iterable[Item]) -> list[Item]:
-    before: collections.Counter[str] = collections.Counter()
-    ranks = {}
-    for item in sorted(found, key=lambda item: item.seconds):
-        kind = item.file or _by_name()[item.name.split(" ")[1]].family
-        ranks[item] = before[kind]
-        before[kind] += 1
-    return sorted(ranks, key=lambda item: (ranks[item], item.seconds))
+def _varied(found: Iterable[Item], module: str) -> list[Item]:
+    """First those that reach other lines of the module than those before them do, then the rest."""
+    rest = sorted(found, key=_width)
+    lines = {item: {line for line in item.lines if line[0] == module} for item in rest}
+    chosen: list[Item] = []
+    reached: set[Line] = set()
+    while rest and len(chosen) < _VARIED:
+        if not any(lines[item] - reached for item in rest):
+            reached = set()
+        best = max(rest, key=lambda item: len(lines[item] - reached))
+        reached |= lines[best]
+        chosen.append(best)
+        rest.remove(best)
+    return chosen + rest
+
+
+def _width(item: Item) -> tuple[int, float]:
+    """How much an item does beside what it is for."""
+    return len(item.lines), item.seconds
 
 
 @cache
@@ -172,14 +190,21 @@ def test_files(module: str) -> list[str]:
     return [f"tests/{name}" for name in parts[module]]
 
 
+def version_of(file: str) -> str:
+    """A test file as it stands, which is recorded anew when it changes."""
+    return f"{file} {zlib.crc32((ROOT / file).read_bytes()):08x}"
+
+
 def cells_to_record() -> list[str]:
     """The sample of the matrix: the same for the same harnesses.
 
-    Of each primitive two harnesses in both lowerings, and some of its others in one.
+    Of each primitive a harness of each kind of dtype, and at least two, in both lowerings; and some
+    of its others in one.
     """
     names = []
     for of_one in _by_primitive(all_harnesses()):
-        both, more = of_one[:2], of_one[2 : 2 + len(of_one) // _PART_OF_OTHERS]
+        n = max(2, len({harness.dtype.kind for harness in of_one}))
+        both, more = of_one[:n], of_one[n : n + len(of_one) // _PART_OF_OTHERS]
         names += [
             f"cell {h.name} {lowering} {_RECORDED_MODE}" for h in both for lowering in _LOWERINGS
         ]
@@ -205,18 +230,24 @@ def other_cells(found: Iterable[Item]) -> list[str]:
     return [f"cell {name} {lowering} {m}" for m in _OTHER_MODES for name, lowering in cells]
 
 
-def wider_cells(items: Iterable[Item]) -> list[str]:
-    """The harnesses that were not recorded, of the primitives of those that were."""
-    harnesses = _by_name()
-    kinds = {(harnesses[name].primitive, lowering) for name, lowering in map(_of_cell, items)}
-    recorded = {name for name, _ in map(_of_cell, items)}
-    names = [
-        f"cell {harness.name} {lowering} {_RECORDED_MODE}"
-        for harness in harnesses.values()
-        for lowering in _LOWERINGS
-        if (harness.primitive, lowering) in kinds and harness.name not in recorded
+def wider_cells(near: Iterable[Item], far: Iterable[Item]) -> list[str]:
+    """All harnesses of the primitives of cells, those near before those far.
+
+    First the primitives whose cells reach the fewest lines: they are what the line is for.
+    """
+    kinds: dict[tuple[str, str], None] = {}
+    for cells in (near, far):
+        for item in sorted(cells, key=_width):
+            name, lowering = _of_cell(item)
+            kinds.setdefault((_by_name()[name].primitive, lowering))
+    of_primitive = collections.defaultdict(list)
+    for harness in sorted(_by_name().values(), key=_number):
+        of_primitive[harness.primitive].append(harness.name)
+    return [
+        f"cell {name} {lowering} {_RECORDED_MODE}"
+        for primitive, lowering in kinds
+        for name in of_primitive[primitive]
     ]
-    return sorted(names, key=lambda name: zlib.crc32(name.encode()))
 
 
 def _of_cell(item: Item) -> tuple[str, str]:
@@ -263,15 +294,17 @@ def matrix_of(direction: str) -> Matrix:
 
 
 def _by_primitive(harnesses: Sequence[Harness]) -> list[list[Harness]]:
-    """The harnesses of each primitive, the first two of different kinds of dtypes if there are."""
+    """The harnesses of each primitive, first one of each kind of dtype."""
     by_primitive = collections.defaultdict(list)
     for harness in sorted(harnesses, key=_number):
         if harness.family != _UNRECORDED:
             by_primitive[harness.primitive].append(harness)
-    return [
-        [first, *sorted(others, key=lambda other: other.dtype.kind == first.dtype.kind)]
-        for first, *others in by_primitive.values()
-    ]
+    return [_kinds_first(of_one) for of_one in by_primitive.values()]
+
+
+def _kinds_first(harnesses: Sequence[Harness]) -> list[Harness]:
+    first = {harness.dtype.kind: harness for harness in reversed(harnesses)}.values()
+    return [*first, *(harness for harness in harnesses if harness not in first)]
 
 
 def _number(harness: Harness) -> int:

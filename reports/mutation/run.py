@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from harnesses.engine import results as engine_results
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION
 from reports import rendering
 from reports.mutation import items, mutants, rows, table, trial
-from reports.mutation.items import Item, Reach
+from reports.mutation.items import Reach
 from reports.mutation.mutants import Mutant
 from reports.mutation.rows import Row
 from reports.results import RESULTS
@@ -22,10 +23,11 @@ from reports.results import RESULTS
 FOLDER = RESULTS / "mutation"
 # Cells that one process records: TensorFlow keeps what it compiles.
 _RECORDED_AT_ONCE = 400
-# Harnesses that run in other modes too, and harnesses that were not recorded, against a survivor.
-_OTHERS, _WIDER = 6, 24
+# How many cells are tried at first; how many of them in other modes too, and how many more cells,
+# against what survives those and the tests.
+_RECORDED, _OTHERS, _MORE = 20, 6, 60
 # Seconds of processor time for a mutant that may hang, several times what its items take.
-_LIMIT = 120.0
+_LIMIT = 60.0
 _LONG = 3600.0  # seconds of processor time for what is recorded
 _PLAIN: dict[str, Any] = {"markup": False, "highlight": False, "soft_wrap": True}
 
@@ -40,11 +42,14 @@ def main(options: argparse.Namespace, console: Console) -> int:
     trial.prepare()
     attempts = Attempts(FOLDER, console)
     while True:
-        for stage, attempt in enumerate(attempts.stages()):
-            missing = [mutant for mutant in chosen if _stages(known.get(mutant.name)) == stage]
+        for first in (True, False):
+            missing = [mutant for mutant in chosen if _is_missing(known.get(mutant.name), first)]
             for number, mutant in enumerate(missing, start=1):
-                before = known.get(mutant.name, _described(mutant))
-                known[mutant.name] = row = _both(before, attempt(mutant)) | {"stages": stage + 1}
+                before = known.get(mutant.name) or _described(mutant)
+                row = attempts.against_first(mutant) if first else attempts.against_rest(mutant)
+                row = _both(before, row)
+                ended = not first or row["outcome"] in rows.CAUGHT or table.is_explained(row)
+                known[mutant.name] = row = row | {"ended": ended}
                 rows.append(path, row)
                 console.print(f"{number}/{len(missing)} {_shown(row)}", **_PLAIN)
         red = attempts.red_of({known[mutant.name].get("by", "") for mutant in chosen})
@@ -52,7 +57,9 @@ def main(options: argparse.Namespace, console: Console) -> int:
             break
         known = {name: row for name, row in known.items() if row.get("by") not in red}
     versions = engine_results.versions(DEFAULT_IMPLEMENTATION)
-    data = table.data_of([known[mutant.name] for mutant in chosen], options.seed, versions)
+    data = table.data_of(
+        [known[mutant.name] for mutant in chosen], options.seed, options.sample, versions
+    )
     if not (options.module or options.mutant):
         for written in rendering.write(table.files(data), options.into):
             console.print(f"wrote {written}", soft_wrap=True)
@@ -75,19 +82,6 @@ def _known(path: Path, options: argparse.Namespace) -> dict[str, Row]:
     if options.again:
         return {name: row for name, row in known.items() if row["outcome"] in rows.CAUGHT}
     return known
-
-
-def _stages(row: Row | None) -> int | None:
-    """How many stages a mutant has survived; None if it is caught."""
-    if row is None:
-        return 0
-    return None if row["outcome"] in rows.CAUGHT else row["stages"]
-
-
-def _both(before: Row, after: Row) -> Row:
-    """The row of a later stage, whose counts are those of both."""
-    counts = {key: before.get(key, 0) + after[key] for key in ("tried", "seconds", "processor")}
-    return before | after | counts
 
 
 def _described(mutant: Mutant) -> Row:
@@ -113,61 +107,93 @@ class Attempts:
         self._red: set[str] = set()
         self._record_cells()
 
-    def stages(self) -> Sequence[Callable[[Mutant], Row]]:
-        """What a mutant is tried against, one after the other while it survives."""
-        return self._against_cells, self._against_other_cells, self._against_tests
+    def against_first(self, mutant: Mutant) -> Row:
+        """What comes of a mutant in the recorded cells that reach it.
 
-    def _against_cells(self, mutant: Mutant) -> Row:
-        """What comes of a mutant in the recorded cells that reach it."""
-        reaching = self._reach.reaching(mutant, near=True)
-        cells = _within([item for item in reaching if item.file is None], items.CELL_SECONDS)
-        return self._judge(mutant, [cell.name for cell in cells], [])
+        All are tried so, also those that are explained as equivalent: that such a one is caught
+        would be news.
+        """
+        near = self._reach.reaching(mutant, file=None, near=True)[:_RECORDED]
+        return self._judged(mutant, [cell.name for cell in near], items.CELL_SECONDS)
 
-    def _against_other_cells(self, mutant: Mutant) -> Row:
-        """The same in other modes, and in harnesses of those primitives that were not recorded."""
+    def against_rest(self, mutant: Mutant) -> Row:
+        """What comes of it in the tests of each file that reach it, and then in other cells."""
+        row = _SURVIVED
+        for names, seconds in self._parts(mutant):
+            row = _both(row, self._judged(mutant, names, seconds))
+            if row["outcome"] in rows.CAUGHT:
+                break
+        return row
+
+    def _parts(self, mutant: Mutant) -> Iterator[tuple[list[str], float]]:
+        files = items.test_files(mutant.module)
+        for file in files:
+            self._record_tests(file)
+            tests = self._reach.reaching(mutant, file=file)
+            yield [test.name for test in tests], items.TEST_SECONDS / len(files)
         if mutant.module.startswith("call_tf/"):
-            return self._judge(mutant, items.call_tf_cells(), [])
-        cells = [item for item in self._reach.reaching(mutant) if item.file is None]
-        others, wider = items.other_cells(cells[:_OTHERS]), items.wider_cells(cells)[:_WIDER]
-        return self._judge(mutant, [*others, *wider], [])
+            yield items.call_tf_cells(), items.OTHER_SECONDS
+        else:
+            yield self._other_cells(mutant), items.OTHER_SECONDS
 
-    def _against_tests(self, mutant: Mutant) -> Row:
-        """The same in the tests that reach it."""
-        for file in items.test_files(mutant.module):
-            if not self._reach.has(file):
-                self._console.print(f"recording {file}")
-                self._record(partial(trial.record_tests, file))
-        reaching = self._reach.reaching(mutant)
-        tests = _within([item for item in reaching if item.file is not None], items.TEST_SECONDS)
-        return self._judge(mutant, [], [test.name for test in tests])
+    def _other_cells(self, mutant: Mutant) -> list[str]:
+        near = self._reach.reaching(mutant, file=None)
+        self._record_more(items.wider_cells(near, self._reach.of_module(mutant)))
+        tried = {cell.name for cell in near[:_RECORDED]}
+        reaching = self._reach.reaching(mutant, file=None)
+        more = [cell.name for cell in reaching if cell.name not in tried]
+        pairs = itertools.zip_longest(more, items.other_cells(near[:_OTHERS]))
+        return [cell for pair in pairs for cell in pair if cell][:_MORE]
 
-    def _judge(self, mutant: Mutant, cells: Sequence[str], tests: Sequence[str]) -> Row:
-        green = [cell for cell in cells if cell not in self._red]
-        if not (green or tests):
-            return {"outcome": "survived", "tried": 0, "seconds": 0.0, "processor": 0.0}
+    def _judged(self, mutant: Mutant, names: Sequence[str], seconds: float) -> Row:
+        chosen = [name for name in names if name not in self._red]
+        tried = {"tried": len(chosen)}
+        if not chosen:
+            return _SURVIVED
+        row = self._judge(mutant, chosen, seconds)
+        if row["outcome"] in ("timeout", "crash"):
+            # No item is named that could be tried on the code as it is: all of them are, at once.
+            same = self._judge(None, chosen, seconds)
+            if same["outcome"] != "survived":
+                self._console.print(f"on the code as it is: {same}", **_PLAIN)
+                return same | tried | {"outcome": "survived"}
+        return row | tried
+
+    def _judge(self, mutant: Mutant | None, names: Sequence[str], seconds: float) -> Row:
         with trial.package_with(mutant) as folder:
-            row = trial.in_child(folder, partial(trial.judge, green, tests), _LIMIT)
-        return row | {"tried": len(green) + len(tests)}
+            return trial.in_child(folder, partial(trial.judge, names, seconds), _LIMIT)
 
     def red_of(self, names: Iterable[str]) -> set[str]:
-        """Those of the cells that fail on the code as it is: what they caught counts for nothing.
+        """The items that fail on the code as it is: what they caught counts for nothing."""
+        red: set[str] = set()
+        for kind in ("cell ", "test "):
+            new = sorted({name for name in names if name.startswith(kind)} - self._green)
+            if not new:
+                continue
+            with trial.package_with(None) as folder:
+                row = trial.in_child(folder, partial(trial.red_ones, new), _LONG)
+            if "red" not in row:
+                raise RuntimeError(f"the items do not run on the code as it is: {row}")
+            red |= set(row["red"])
+            self._green |= set(new) - red
+        self._red |= red
+        return red
 
-        Tests that fail there are not recorded in the first place.
-        """
-        new = sorted({name for name in names if name.startswith("cell ")} - self._green)
-        with trial.package_with(None) as folder:
-            row = trial.in_child(folder, partial(trial.red_ones, new), _LONG)
-        if "red" not in row:
-            raise RuntimeError(f"the cells do not run on the code as it is: {row}")
-        self._red |= set(row["red"])
-        self._green |= set(new) - self._red
-        return set(row["red"])
+    def _record_tests(self, file: str) -> None:
+        if not self._reach.has(items.version_of(file)):
+            self._console.print(f"recording {file}")
+            self._record(partial(trial.record_tests, file))
 
     def _record_cells(self) -> None:
         names = [name for name in items.cells_to_record() if not self._reach.has(name)]
         for start in range(0, len(names), _RECORDED_AT_ONCE):
             self._console.print(f"recording cells: {len(names) - start} to go")
             self._record(partial(trial.record_cells, names[start : start + _RECORDED_AT_ONCE]))
+
+    def _record_more(self, names: Sequence[str]) -> None:
+        new = [name for name in names if not self._reach.has(name)]
+        if new:
+            self._record(partial(trial.record_cells, new, seconds=items.RECORDING_SECONDS))
 
     def _record(self, record: Callable[[Path], Row]) -> None:
         self._scratch.unlink(missing_ok=True)
@@ -188,17 +214,18 @@ def _chosen(options: argparse.Namespace) -> list[Mutant]:
     return mutants.sample(by_module, options.sample, options.seed)[: options.first]
 
 
-def _within(found: Sequence[Item], seconds: float) -> list[Item]:
-    """The first of the items, whose times together are below."""
-    return list(_taken(found, seconds))
+_SURVIVED: Row = {"outcome": "survived", "tried": 0, "seconds": 0.0, "processor": 0.0}
 
 
-def _taken(found: Sequence[Item], seconds: float) -> Iterator[Item]:
-    for item in found:
-        seconds -= item.cost
-        if seconds < 0:
-            return
-        yield item
+def _is_missing(row: Row | None, first: bool) -> bool:
+    """Whether a mutant is still to be tried against the first part, or against the rest."""
+    return row is None if first else row is not None and not row["ended"]
+
+
+def _both(before: Row, after: Row) -> Row:
+    """The row of a later part, whose counts are those of both."""
+    counts = {key: before.get(key, 0) + after[key] for key in ("tried", "seconds", "processor")}
+    return before | after | counts
 
 
 def _shown(row: Row) -> str:

@@ -48,14 +48,15 @@ def equivalents(path: Path = EQUIVALENTS) -> list[Equivalent]:
     return found
 
 
-def data_of(found: Sequence[Row], seed: int, versions: Row) -> dict[str, Any]:
-    """What is kept of a run."""
+def data_of(found: Sequence[Row], seed: int, sample: int, versions: Row) -> dict[str, Any]:
+    """What is kept of a run, which tried all of a sample or the first of it."""
     modules = collections.Counter(row["module"] for row in found)
     survivors = [row for row in found if row["outcome"] not in CAUGHT]
     missed = collections.Counter(row["module"] for row in survivors)
     return {
         **versions,
         "seed": seed,
+        "sample": sample,
         "seconds": round(sum(row["processor"] for row in found) / max(1, len(found)), 1),
         "modules": {module: [modules[module], missed[module]] for module in sorted(modules)},
         "survivors": [_kept(row) for row in survivors],
@@ -99,6 +100,11 @@ def score(data: Mapping[str, Any]) -> float:
 def unexplained(data: Mapping[str, Any]) -> list[Row]:
     """The survivors that no entry explains."""
     return _split(data, equivalents())[1]
+
+
+def is_explained(row: Row) -> bool:
+    """Whether an entry says that the mutant of a row is equivalent."""
+    return bool(_split({"survivors": [_kept(row)]}, equivalents())[0])
 
 
 def _split(

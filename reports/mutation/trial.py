@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import resource
 import shutil
@@ -32,8 +33,9 @@ Row = dict[str, Any]
 _MESSAGE_LENGTH = 300
 # Of address space, which TensorFlow takes freely; a size gone wrong takes more.
 _MEMORY = 40 * 2**30
-_PROCESSOR_SECONDS = 120
-_SECONDS = 1800
+_PROCESSOR_SECONDS = 60
+# How much longer by the clock a child may take, which may wait for ever.
+_WAITING = 15
 IMPORT = "import jax2tf"
 
 
@@ -46,6 +48,9 @@ def prepare() -> None:
     import harnesses.engine.graphs
     import harnesses.engine.modes
     import harnesses.engine.transformed  # noqa: F401
+    from harnesses.engine import devices
+
+    devices.prepare(["cpu"])
 
     work.matrix_of("convert")
     work.matrix_of("call_tf")
@@ -82,7 +87,7 @@ def in_child(folder: Path, call: Callable[[], Row], limit: float = _PROCESSOR_SE
             _be_child(folder, call, limit, result, log)
         started, ended = time.monotonic(), False
         while not (done := os.wait4(pid, os.WNOHANG))[0]:
-            if time.monotonic() - started > _SECONDS and not ended:
+            if time.monotonic() - started > _WAITING * limit and not ended:
                 os.killpg(pid, signal.SIGKILL)
                 ended = True
             time.sleep(0.02)
@@ -101,18 +106,29 @@ def in_child(folder: Path, call: Callable[[], Row], limit: float = _PROCESSOR_SE
         }
 
 
-def red_ones(cells: Sequence[str]) -> Row:
-    """In a child: runs cells; says which are red."""
-    return {"outcome": "ran", "red": [name for name in cells if work.run_cell(name) is not None]}
+def red_ones(names: Sequence[str]) -> Row:
+    """In a child: runs items of one kind; says which are red."""
+    import jax2tf
+
+    if _are_tests(names):
+        plugin = _Chosen(names, first_alone=False)
+        _pytest(_files_of(names), plugin, Path(jax2tf.__file__).parents[1])
+        red = [name for name in names if name in plugin.failed]
+    else:
+        red = [name for name in names if work.run_cell(name) is not None]
+    return {"outcome": "ran", "red": red}
 
 
-def record_cells(names: Sequence[str], into: Path) -> Row:
-    """In a child: lowers cells, and writes what each reaches and takes."""
+def record_cells(names: Sequence[str], into: Path, seconds: float = math.inf) -> Row:
+    """In a child: lowers cells, and writes what each reaches and takes; as many as time allows."""
     import jax2tf
 
     recorder = Recorder(Path(jax2tf.__file__).parent)
+    end = time.process_time() + seconds
     for name in names:
         start = time.process_time()
+        if start > end:
+            break
         with recorder.recording() as lines, contextlib.suppress(Exception):  # it may be declared
             work.lower_cell(name)
         _write(into, name, time.process_time() - start, lines)
@@ -126,28 +142,39 @@ def record_tests(file: str, into: Path) -> Row:
 
     plugin = _Recording(Recorder(Path(jax2tf.__file__).parent), into)
     _pytest([file], plugin, Path(jax2tf.__file__).parents[1])
-    _end(into, file)
+    _end(into, work.version_of(file))
     return {"outcome": "recorded"}
 
 
-def judge(cells: Sequence[str], tests: Sequence[str]) -> Row:
-    """In a child: runs items until one fails; says which, and why."""
+def judge(names: Sequence[str], seconds: float = math.inf) -> Row:
+    """In a child: runs items of one kind until one fails; says which, and why.
+
+    Begins none once they took so many seconds of processor time.
+    """
     try:
         import jax2tf
     except BaseException as error:
         return _caught(IMPORT, repr(error))
-    for name in cells:
-        problem = work.run_cell(name)
-        if problem is not None:
-            return _caught(name, problem)
-    if tests:
-        names = [test.removeprefix("test ") for test in tests]
-        plugin = _Chosen(names)
-        files = list(dict.fromkeys(name.partition("::")[0] for name in names))
-        _pytest(files, plugin, Path(jax2tf.__file__).parents[1])
-        if plugin.failed is not None:
-            return _caught(*plugin.failed)
+    end = _processor_time() + seconds
+    if _are_tests(names):
+        plugin = _Chosen(names, end=end)
+        _pytest(_files_of(names), plugin, Path(jax2tf.__file__).parents[1])
+        for name, message in plugin.failed.items():
+            return _caught(name, message)
+    else:
+        for name in names:
+            if _processor_time() > end:
+                break
+            problem = work.run_cell(name)
+            if problem is not None:
+                return _caught(name, problem)
     return {"outcome": "survived"}
+
+
+def _are_tests(names: Sequence[str]) -> bool:
+    """Of one kind: tests tell JAX how many devices to make, which cells have made by then."""
+    (are_tests,) = {name.startswith("test ") for name in names}
+    return are_tests
 
 
 def _caught(item: str, message: str) -> Row:
@@ -177,10 +204,9 @@ def _be_child(folder: Path, call: Callable[[], Row], limit: float, result: Path,
 
 
 def _pytest(arguments: Sequence[str], plugin: object, folder: Path) -> None:
-    pytest.main(
+    status = pytest.main(
         [
             "-q",
-            "-x" if isinstance(plugin, _Chosen) else "-q",
             f"--rootdir={work.ROOT}",
             f"-opythonpath={folder} {work.ROOT}",
             "-pno:cacheprovider",
@@ -189,14 +215,21 @@ def _pytest(arguments: Sequence[str], plugin: object, folder: Path) -> None:
         ],
         plugins=[plugin],
     )
+    if status in (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR):
+        raise RuntimeError(f"pytest did not run: {status!r}")
 
 
 class _Chosen:
-    """Of the tests that were collected those that were chosen, in that order; the first failure."""
+    """Of the tests that were collected those that were chosen, in that order; which failed.
 
-    def __init__(self, names: Sequence[str]):
-        self.failed: tuple[str, str] | None = None
-        self._order = {name: place for place, name in enumerate(names)}
+    Stops at the first that does, or once the processor time is used up.
+    """
+
+    def __init__(self, tests: Sequence[str], *, first_alone: bool = True, end: float = math.inf):
+        self.failed: dict[str, str] = {}
+        self._order = {test.removeprefix("test "): place for place, test in enumerate(tests)}
+        self._first_alone = first_alone
+        self._end = end
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -205,36 +238,50 @@ class _Chosen:
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
-            self._fail(f"test {report.nodeid}", str(report.longrepr))
+            self.failed.setdefault(f"test {report.nodeid}", str(report.longrepr))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             message = report.longrepr if crash is None else crash.message
-            self._fail(f"test {report.nodeid}", str(message))
+            self.failed.setdefault(f"test {report.nodeid}", str(message))
 
-    def _fail(self, name: str, message: str) -> None:
-        self.failed = self.failed or (name, message)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        if (self._first_alone and self.failed) or _processor_time() > self._end:
+            item.session.shouldstop = "enough was seen"
+            return True  # this one is not run
+        return None
 
 
 class _Recording:
-    """Writes what each test reaches and takes, if it passes."""
+    """Writes what each test reaches and takes, if it passes.
+
+    A test that takes longer than tests may take against a mutant is stopped, and not written.
+    """
 
     def __init__(self, recorder: Recorder, into: Path):
         self._recorder = recorder
         self._into = into
         self._passed: dict[str, bool] = {}
+        signal.signal(signal.SIGPROF, _stop)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        start = time.process_time()
-        children = _children()
+        start = _processor_time()
         with self._recorder.recording() as lines:
             result = yield
         if self._passed.get(item.nodeid, False):
-            seconds = time.process_time() - start + _children() - children
-            _write(self._into, f"test {item.nodeid}", seconds, lines)
+            _write(self._into, f"test {item.nodeid}", _processor_time() - start, lines)
         return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        signal.setitimer(signal.ITIMER_PROF, work.TEST_SECONDS)
+        try:
+            return (yield)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         ok = report.passed and self._passed.get(report.nodeid, True)
@@ -254,9 +301,17 @@ def _append(into: Path, row: Row) -> None:
         file.write(json.dumps(row) + "\n")
 
 
-def _children() -> float:
+def _stop(number: int, frame: object) -> None:
+    raise TimeoutError("the test takes too long")
+
+
+def _processor_time() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return time.process_time() + usage.ru_utime + usage.ru_stime
+
+
+def _files_of(tests: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(test.removeprefix("test ").partition("::")[0] for test in tests))
 
 
 def _last(log: Path) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.mutation.items import ROOT, Reach
+from reports.mutation.items import ROOT, Reach, version_of
 from reports.mutation.mutants import PACKAGE, mutants
 
 CELLS = ["cell neg_float32 xla graph", "cell fft_fft_1_complex64 xla graph"]
@@ -42,14 +42,21 @@ def spin():
 trial.prepare()
 record_cells = partial(trial.record_cells, cells, Path(folder, "cells"))
 record_tests = partial(trial.record_tests, file, Path(folder, "tests"))
-in_cells, in_test = partial(trial.judge, cells, []), partial(trial.judge, [], [test])
+in_cells, in_test = partial(trial.judge, cells), partial(trial.judge, [test])
 outcomes = {
     "record cells": tried(None, record_cells),
     "record tests": tried(None, record_tests),
-    "as it is": tried(None, partial(trial.judge, cells, [test])),
+    "cells as it is": tried(None, in_cells),
+    "test as it is": tried(None, in_test),
     "in a cell": tried(fault("lowering/fft.py", "FftType.FFT, 1"), in_cells),
     "in a test": tried(fault("lowering/random.py", "_ROTATIONS ="), in_test),
     "elsewhere": tried(fault("lowering/fft.py", "FftType.FFT, 2"), in_cells),
+    "no time left": tried(
+        fault("lowering/fft.py", "FftType.FFT, 1"), partial(trial.judge, cells, -1.0)
+    ),
+    "red cells": tried(fault("lowering/fft.py", "FftType.FFT, 1"), partial(trial.red_ones, cells)),
+    "red test": tried(fault("lowering/random.py", "_ROTATIONS ="), partial(trial.red_ones, [test])),
+    "no pytest": tried(None, partial(trial.judge, [f"test {file}-no-such-file::test"])),
     "spins": tried(None, spin, limit=1),
     "dies": tried(None, os.abort),
 }
@@ -78,12 +85,15 @@ def outcomes(folder):
 @pytest.mark.parametrize(
     ("fault", "outcome", "by"),
     [
-        ("as it is", "survived", None),
+        ("cells as it is", "survived", None),
+        ("test as it is", "survived", None),
         ("in a cell", "caught", CELLS[1]),
         ("in a test", "caught", TEST),
         ("elsewhere", "survived", None),
+        ("no time left", "survived", None),
         ("spins", "timeout", None),
         ("dies", "crash", None),
+        ("no pytest", "crash", None),
     ],
 )
 def test_what_comes_of_a_fault(outcomes, fault, outcome, by):
@@ -92,21 +102,26 @@ def test_what_comes_of_a_fault(outcomes, fault, outcome, by):
     assert row["seconds"] > 0
 
 
+def test_all_items_are_tried_for_those_that_are_red(outcomes):
+    assert outcomes["red cells"]["red"] == CELLS[1:]
+    assert outcomes["red test"]["red"] == [TEST]
+
+
 def test_what_reaches_a_line_is_recorded(outcomes, folder):
     reach = Reach(folder / "reach.jsonl")
     for part in ("cells", "tests"):
         assert outcomes[f"record {part}"]["outcome"] == "recorded"
         reach.add_file(folder / part)
-    assert all(reach.has(part) for part in (*CELLS, FILE))
-    assert not reach.has("tests/impl/test_sorting.py")
+    assert all(reach.has(part) for part in (*CELLS, version_of(FILE)))
+    assert not reach.has(version_of("tests/impl/test_sorting.py"))
     assert TEST in reach.items
 
-    def reaching(module, before):
+    def reaching(module, before, file=None):
         fault = next(found for found in mutants(module) if before in found.before)
-        return [item.name for item in reach.reaching(fault)]
+        return [item.name for item in reach.reaching(fault, file=file)]
 
     assert reaching("lowering/fft.py", "if key in _COMPLEX") == CELLS[1:]
     assert set(reaching("lowering/fft.py", "FftType.FFT, 1")) == set(CELLS[1:])
-    assert TEST in reaching("lowering/random.py", "_ROTATIONS =")
+    assert TEST in reaching("lowering/random.py", "_ROTATIONS =", FILE)
     # What was written is read again.
     assert Reach(folder / "reach.jsonl").items.keys() == reach.items.keys()
