@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import jax
-import ml_dtypes
 import numpy as np
 import tensorflow as tf
 from jax import lax
@@ -128,22 +126,10 @@ def _gather(
     if fills and windows.indexed:
         inside = iw.in_bounds(starts, in_bounds)
         inside = iw.spread(ctx, inside, windows, windows.batch_labels, windows.layout)
-        fill = _fill(fill_value, ctx.avals_out[0].dtype).astype(result.dtype.as_numpy_dtype)
+        fill = np.asarray(fill_value).astype(ctx.avals_out[0].dtype)
+        fill = fill.astype(result.dtype.as_numpy_dtype)
         result = tf.where(inside, result, tf.constant(fill))
     return tf.cast(result, operand.dtype)
-
-
-def _fill(value: Any, dtype: Any) -> np.ndarray:
-    """What a gather reads out of bounds; jax.lax.gather documents the defaults."""
-    if value is None:
-        if jax.dtypes.issubdtype(dtype, np.inexact):
-            value = np.nan
-        elif dtype == np.bool_:
-            value = True
-        else:
-            limits = ml_dtypes.iinfo(dtype)
-            value = limits.min if limits.min < 0 else limits.max
-    return np.asarray(value).astype(dtype)
 
 
 def _reads_directly(windows: Windows) -> bool:

@@ -127,7 +127,7 @@ def _chase(
         if start is not None:
             column = tf.where((lo - 1 == k)[:, None], start, column)
         reach = tf.minimum(k + bulge, hi)[:, None]
-        column = tf.where((rows > k) & (rows <= reach), column, tf.zeros_like(column))
+        column = tf.where(rows <= reach, column, tf.zeros_like(column))
         v, tau, beta = reflector(column, k + 1)
         within = chosen & (k < hi - 1) & (k >= (lo if start is None else lo - 1))
         tau = tf.where(within, tau, tf.zeros_like(tau))

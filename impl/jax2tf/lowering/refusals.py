@@ -13,9 +13,9 @@ from jax2tf.errors import UnsupportedPrimitiveError
 
 def refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
     """The exception for an equation of a primitive that has no lowering rule."""
-    say = _SAID.get(eqn.primitive.name)
-    reason, remedy = say(eqn.params) if say and knows(eqn.primitive) else _NOTHING_SAID
-    return UnsupportedPrimitiveError(eqn.primitive.name, reason, remedy, compat.user_source(eqn))
+    name = eqn.primitive.name
+    reason, remedy = _SAID[name](eqn.params) if knows(eqn.primitive) else _NOTHING_SAID
+    return UnsupportedPrimitiveError(name, reason, remedy, compat.user_source(eqn))
 
 
 def knows(primitive: jex_core.Primitive) -> bool:
