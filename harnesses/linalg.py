@@ -185,6 +185,10 @@ for _dtype in _DTYPES:
         params={"compute_uv": False},
     )
     _linalg("lu", "singular", linalg.lu, [Values(np.ones((3, 3)), _dtype)])
+    if np.dtype(_dtype).kind == "c":
+        # The largest by the sum of its parts, which LAPACK takes, and not by its absolute value.
+        _pivots = np.array([[3, 1, 2], [2 + 2j, 4, 1], [1, 2, 5j]])
+        _linalg("lu", "pivots", linalg.lu, [Values(_pivots, _dtype)])
     _linalg("cholesky", "not_positive", linalg.cholesky, [Values([[1, 2], [2, 1]], _dtype)])
     _linalg(
         "cholesky",

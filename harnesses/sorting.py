@@ -109,6 +109,14 @@ for dtype in ALL:
 for dtype in FLOATS:
     define("sort", "specials", _sort(0), [_specials(dtype), _positions((12,))], dtype=dtype)
     define("top_k", "specials", _top_k(12), [_specials(dtype)], dtype=dtype)
+    # Wherever the line falls between what is taken and what is not.
+    define(
+        "top_k",
+        "some_specials",
+        lambda x: [lax.top_k(x, k) for k in range(1, 9)],
+        [Values([1, -0.0, np.inf, np.nan, 0.0, -np.inf, np.nan, -0.0, 0.0], dtype)],
+        dtype=dtype,
+    )
 
 for dtype in COMPLEX:
     parts = [0.0, -0.0, 1.0, np.inf, -np.inf, np.nan]

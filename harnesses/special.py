@@ -284,6 +284,16 @@ define(
     ulps=ulps(4, 4),
 )
 
+# The terms of the sum overflow and underflow, and so do those of the formula for the rest.
+define(
+    "zeta",
+    "order_without_bounds",
+    lax.zeta,
+    pairs([40, 150, 1e5, 1e30, np.inf], [1e-30, 0.5, 1, 1.5, 2, 1e20, np.inf], np.float32),
+    dtype=np.float32,
+    ulps=ulps(4, 4),
+)
+
 define(
     "zeta",
     "order_of_thousands",

@@ -65,6 +65,13 @@ def test_a_choice(other, enable_xla, ops):
     assert [op for op in seen if op != "BroadcastTo"] == ops
 
 
+def test_a_choice_of_two_constants():
+    # As a product it is as right: neither side is anything but finite.
+    which = tf.constant([True, False, True])
+    ops = _ops(lambda which: jnp.where(which, 1.0, 2.0), which, enable_xla=False)
+    assert [op for op in ops if op != "BroadcastTo"] == ["SelectV2"]
+
+
 def test_several_axes_are_reversed_at_once_where_xla_ops_may_be_used():
     # LiteRT and OpenVINO reverse one axis at a time.
     for enable_xla, ops in ((True, ["ReverseV2"]), (False, ["ReverseV2"] * 2)):

@@ -212,6 +212,17 @@ class TestVariables:
             jax.jit(call_tf(impure))(2.0)
         assert float(jax.jit(call_tf(impure, compile=False))(2.0)) == 13.0
 
+    def test_write_within_a_function_that_it_calls(self):
+        v = tf.Variable(1.0, name="weight")
+        count = tf.function(lambda x: v.assign_add(x), autograph=False)
+
+        def impure(x):
+            return tf.cond(x > 0, lambda: count(x), lambda: x)
+
+        with pytest.raises(CallTfError, match=r"call_tf\(impure\).*writes to op .*AssignAdd"):
+            jax.jit(call_tf(impure))(2.0)
+        assert float(jax.jit(call_tf(impure, compile=False))(2.0)) == 3.0
+
     def test_the_new_value_as_a_result(self, stage):
         y, new = stage(call_tf(lambda x, v: (x + 11.0, v * 0 + 11.0)))(2.0, 1.0)
         assert (float(y), float(new)) == (13.0, 11.0)

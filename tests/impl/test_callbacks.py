@@ -107,6 +107,27 @@ class TestChecks:
             assert (message is None and error.get() is None) or message in error.get()
 
 
+def test_a_branch_that_is_not_taken_calls_nothing():
+    # TensorFlow folds what has constant operands, wherever it stands.
+    calls = []
+
+    def recorded(x):
+        calls.append(x)
+        return x
+
+    def fun(x):
+        limit = np.float32(3)
+        return jax.lax.cond(
+            x > 0, jnp.sin, lambda x: x + jax.pure_callback(recorded, spec(limit), limit), x
+        )
+
+    graph = tf.function(jax2tf.convert(fun, with_gradient=False), autograph=False)
+    np.testing.assert_allclose(graph(np.float32(1)), np.sin(1), rtol=1e-6)
+    assert calls == []
+    np.testing.assert_array_equal(graph(np.float32(-1)), 2)
+    assert calls == [3]
+
+
 class TestSavedModel:
     def save(self, folder, fun, **options):
         module = tf.Module()

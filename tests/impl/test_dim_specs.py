@@ -34,6 +34,7 @@ X = np.ones((4, 6), np.float32)
         ("lambda, None", "(lambda, None)"),
         ("2*b, 3*b + a - b", "(2*b, 2*b + a)"),
         ("floordiv(a, 2), a", "(floordiv(a, 2), a)"),
+        ("(_, floordiv(a, 2))", "(4, floordiv(a, 2))"),
         (["b, _"], "(b, 6)"),
         (("b, _",), "(b, 6)"),
         (jax2tf.PolyShape("b", None), "(b, 6)"),

@@ -73,6 +73,9 @@ def test_known_dimensions_stay_known():
         (["floordiv(a, 2)", "a"], [(2,), (5,)], {"a": 5}),
         (["3*a + 2"], [(14,)], {"a": 4}),
         (["max(a, 3), a"], [(3, 2)], {"a": 2}),
+        (["b1, 2*n_0 + b1"], [(3, 7)], {"b1": 3, "n_0": 2}),
+        # A size that is 1 with a factor that is -1.
+        (["a - b", "a"], [(1,), (4,)], {"a": 4, "b": 3}),
     ],
 )
 def test_variables_are_solved(shapes, sizes, values):

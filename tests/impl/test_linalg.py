@@ -95,3 +95,15 @@ def test_factors_of_matrices_of_symbolic_sizes(name, mode, lowering):
         expected = jax.tree.leaves(jax.jit(fun)(x))
         for a, e in zip(actual, expected, strict=True):
             np.testing.assert_allclose(a, e, rtol=2e-4, atol=2e-4, strict=True)
+
+
+@each_lowering
+def test_real_eigenvalues_have_real_vectors(lowering):
+    # As LAPACK gives them: exactly, whatever rounding leaves elsewhere.
+    a = np.random.default_rng(0).normal(size=(4, 5, 5)).astype(np.float32)
+    converted = jax2tf.convert(jnp.linalg.eig, enable_xla=LOWERINGS[lowering])
+    fun = tf.function(converted, autograph=False)
+    values, vectors = (np.asarray(result) for result in fun(a))
+    is_real = values.imag == 0
+    assert 0 < is_real.sum() < is_real.size
+    assert not vectors.imag.swapaxes(-1, -2)[is_real].any()
