@@ -405,6 +405,7 @@ class _Vjp:
             trace,
             large_constants=self._trace.large_constants,
             debug_callbacks=self._trace.debug_callbacks,
+            is_vjp=True,
         )
 
     def _vjp(self, args: list[jax.Array]) -> tuple[list[jax.Array], Callable[..., Any]]:

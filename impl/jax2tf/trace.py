@@ -60,6 +60,7 @@ class Trace:
       assumptions: what was assumed of dimension variables.
       large_constants: what becomes of large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
+      is_vjp: whether it is a vjp, which tape.jacobian maps over cotangents.
       retrace: traces the function with the variables that its calls of TensorFlow capture as
         arguments behind its own; None where that is done, and for a vjp.
       shares: whether an inner jaxpr that several equations call becomes one TensorFlow function.
@@ -73,6 +74,7 @@ class Trace:
     assumptions: dims.Assumptions = dataclasses.field(default_factory=dims.Assumptions)
     large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
     debug_callbacks: bool = True
+    is_vjp: bool = False
     retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
     shares: bool = True
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)

@@ -7,6 +7,7 @@ from jax import lax
 
 import jax2tf
 from harnesses.engine.graphs import op_types
+from tests.running import LOWERINGS, MODES, assert_near, each_lowering
 
 
 def _step(total: jax.Array, y: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -20,3 +21,67 @@ def test_a_scan_is_a_loop_if_it_takes_two_steps(length, loops):
     graph = fun.get_concrete_function(tf.zeros([3]), tf.zeros([length, 3])).graph
     ops = op_types(graph)
     assert ops["While"] + ops["StatelessWhile"] == loops
+
+
+def _scan_that_forgets(x: jax.Array) -> jax.Array:
+    return lax.scan(lambda c, _: (lax.stop_gradient(c) + x.sum(), None), x, None, length=2)[0]
+
+
+def _scan_of_a_call_that_forgets(x: jax.Array) -> jax.Array:
+    step = jax.jit(lambda c: lax.stop_gradient(c) + x.sum())
+    return lax.scan(lambda c, _: (step(c), None), x, None, length=2)[0]
+
+
+def _scan_of_sums_that_forgets(x: jax.Array) -> jax.Array:
+    return x * lax.scan(lambda c, _: (lax.stop_gradient(c), None), x.sum(), None, length=2)[0]
+
+
+@jax.custom_vjp
+def _loop_in_its_vjp(x: jax.Array) -> jax.Array:
+    return 2 * x
+
+
+def _backward(x: jax.Array, cotangent: jax.Array) -> tuple[jax.Array]:
+    start = (0, cotangent, cotangent)
+    return (lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, x, s[1] + s[2]), start)[2],)
+
+
+_loop_in_its_vjp.defvjp(lambda x: (2 * x, x), _backward)
+
+
+@each_lowering
+@pytest.mark.parametrize("place", ["eager", "graph"])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        _scan_that_forgets,
+        _scan_of_a_call_that_forgets,
+        _loop_in_its_vjp,
+    ],
+)
+def test_a_jacobian_by_a_loop_that_overwrites_a_cotangent(fun, place, lowering):
+    x = tf.constant([0.5, 1.0, 2.0])
+    converted = jax2tf.convert(fun, enable_xla=LOWERINGS[lowering])
+
+    def jacobian(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = converted(x)
+        return tape.jacobian(y, x)
+
+    assert_near(MODES[place](jacobian)(x), jax.jacrev(fun)(x.numpy()))
+
+
+def test_a_gradient_by_a_loop_that_overwrites_a_number():
+    x = tf.constant([0.5, 1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = jax2tf.convert(_scan_of_sums_that_forgets)(x)
+    fun = jax.grad(lambda x: _scan_of_sums_that_forgets(x).sum())
+    assert_near(tape.gradient(y, x), fun(x.numpy()))
+
+
+def test_a_loop_that_is_no_vjp_chooses_nothing():
+    fun = tf.function(jax2tf.convert(_scan_that_forgets), autograph=False)
+    graph = fun.get_concrete_function(tf.zeros([3])).graph
+    assert not {"SelectV2", "Select"} & set(op_types(graph))

@@ -17,6 +17,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat, dims, dtypes
 from jax2tf.identity import Identity
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.trace import inner_jaxprs
 
 Tensors = list[tf.Tensor]
 
@@ -108,7 +109,7 @@ def _while(
     def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
         cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:n_consts]
         run_cond = _closed(ctx, cond_jaxpr, cond_consts)
-        run_body = _closed(ctx, body_jaxpr, body_consts)
+        run_body = _mappable(ctx, _closed(ctx, body_jaxpr, body_consts), body_jaxpr, body_nconsts)
         run = _while_batched if cond_jaxpr.out_avals[0].shape else _while_scalar
         return run(run_cond, run_body, operands[n_consts:])
 
@@ -163,6 +164,7 @@ def _scan(
 
     def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
         step = _closed(ctx, jaxpr, operands[:n_consts])
+        step = _mappable(ctx, step, jaxpr, n_consts, n_carry)
         return _scan_loop(
             ctx, step, operands[n_consts:n_fixed], operands[n_fixed:], jaxpr, length, reverse
         )
@@ -242,6 +244,44 @@ def _closed(
     """`jaxpr` as a function of what follows its first operands; its constants made out here."""
     own = [ctx.constant(c) for c in jaxpr.consts]
     return lambda *args: ctx.inline_open(jaxpr.jaxpr, own, *consts, *args)
+
+
+def _mappable(
+    ctx: Context,
+    step: Callable[..., Tensors],
+    jaxpr: jex_core.ClosedJaxpr,
+    n_consts: int,
+    n_carry: int | None = None,
+) -> Callable[..., Tensors]:
+    """The step of a loop as tape.jacobian takes it, which maps a vjp over cotangents.
+
+    TensorFlow's pfor fails at a loop whose state has the mapped dimension before the first step and
+    not behind it: a cotangent that a step overwrites with zeros. A choice that is always the same
+    gives it that dimension.
+    """
+    if not ctx.trace.is_vjp:
+        return step
+    carried = range(len(jaxpr.out_avals) if n_carry is None else n_carry)
+    overwritten = [i for i in carried if not _is_made_of(jaxpr.jaxpr, i, n_consts + i)]
+
+    def mappable(*operands: tf.Tensor) -> Tensors:
+        results = step(*operands)
+        for i in overwritten:
+            results[i] = tf.where(True, results[i], operands[i])
+        return results
+
+    return mappable
+
+
+def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
+    """Whether a result is certainly computed from an operand; inner jaxprs are not looked into."""
+    made = {jaxpr.invars[operand]}
+    for eqn in jaxpr.eqns:
+        operands = (v for v in eqn.invars if isinstance(v, jex_core.Var))
+        if made.intersection(operands) and not any(True for _ in inner_jaxprs(eqn)):
+            made.update(eqn.outvars)
+    made_of = jaxpr.outvars[result]
+    return isinstance(made_of, jex_core.Var) and made_of in made
 
 
 def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:
