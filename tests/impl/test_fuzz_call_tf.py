@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import concurrent.futures
+import dataclasses
 import itertools
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -17,14 +19,23 @@ from hypothesis import strategies as st
 
 import jax2tf
 from jax2tf import CallTfError
+from tests.impl.fuzzing.call_tf_nodes import NODES, REFUSED
 from tests.impl.fuzzing.call_tf_programs import Program, called, programs
-from tests.impl.fuzzing.call_tf_transformations import Function, applied, pipelines
-
-EXAMPLES = hypothesis.settings().max_examples
-few = hypothesis.settings(
-    max_examples=EXAMPLES if EXAMPLES > 1000 else EXAMPLES // 5,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large],
+from tests.impl.fuzzing.call_tf_transformations import (
+    TRANSFORMATIONS,
+    Function,
+    applied,
+    is_costly,
+    pipelines,
 )
+
+# What counts is a call in one stage: so many of these are drawn together, which share JAX's result
+# and what was derived from the TensorFlow function.
+TOGETHER = 4
+EXAMPLES = hypothesis.settings().max_examples // TOGETHER
+# The tests try half as many.
+FEW = EXAMPLES if EXAMPLES > 1000 else EXAMPLES // 2
+suppressed = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
 _CALLS = itertools.count(1)
 
 
@@ -63,25 +74,61 @@ STAGES = {
 }
 
 
-def a_call_gives_what_jax_gives(
-    program: Program, names: tuple[str, ...], stage: str, x64: bool
-) -> None:
-    if stage == "native" and not x64:
-        # A module that TensorFlow runs has no host that reads 64 bits for it.
-        hypothesis.assume(not program.has_wide_variables)
-    forget_programs()
-    args = program.values()
-    with jax.enable_x64(x64), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            expected = jax.jit(applied(names, program.in_jax))(*args)
-        except TypeError as error:
-            # Of a custom_vjp there is no forward mode.
-            if "custom_vjp" not in str(error):
-                raise
-            hypothesis.reject()
-        actual = STAGES[stage](applied(names, program.in_tf))(*args)
-    assert_near(jax.tree.map(_array, actual), jax.tree.map(_array, expected))
+@dataclasses.dataclass(frozen=True)
+class Calls:
+    """A program under transformations, called in some stages."""
+
+    program: Program
+    transformations: tuple[str, ...]
+    stages: tuple[str, ...]
+    x64: bool
+
+    def check(self) -> None:
+        """Each stage gives what JAX gives."""
+        forget_programs()
+        names, args = self.transformations, self.program.values()
+        with jax.enable_x64(self.x64), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = jax.jit(applied(names, self.program.in_jax))(*args)
+            except TypeError as error:
+                # Of a custom_vjp there is no forward mode.
+                if "custom_vjp" not in str(error):
+                    raise
+                hypothesis.reject()
+            expected = jax.tree.map(_array, expected)
+            for stage in self.stages:
+                try:
+                    actual = STAGES[stage](applied(names, self.program.in_tf))(*args)
+                    assert_near(jax.tree.map(_array, actual), expected)
+                except Exception as error:
+                    error.add_note(f"The stage that failed: {stage}")
+                    raise
+
+
+@st.composite
+def calls(
+    draw: Any,
+    stages: Sequence[str] = tuple(STAGES),
+    transformations: Sequence[str] = tuple(TRANSFORMATIONS),
+    **of_program: Any,
+) -> Calls:
+    """Calls of one program in some of these stages."""
+    names = draw(pipelines(transformations))
+    if is_costly(names):
+        of_program["nodes"] = [n for n in of_program.get("nodes", NODES) if n != "own_batch"]
+    program, x64 = draw(programs(**of_program)), draw(st.booleans())
+    # A module that TensorFlow runs has no host that reads 64 bits for it.
+    by_host = _reads_in_branches(program, names) or (program.has_wide_variables and not x64)
+    possible = [s for s in stages if s != "native" or not by_host]
+    n = min(TOGETHER, len(possible))
+    chosen = st.lists(st.sampled_from(possible), min_size=n, max_size=n, unique=True)
+    return Calls(program, names, tuple(draw(chosen)), x64)
+
+
+def _reads_in_branches(program: Program, names: Sequence[str]) -> bool:
+    """Whether a batch of both branches of a cond may read a variable: natively that is refused."""
+    return "cond" in names and any(c.kind == "variable" for c in program.captures)
 
 
 def _array(x: Any) -> np.ndarray:
@@ -111,15 +158,43 @@ def a_declaration_of_nothing_is_held(program: Program) -> None:
         program.in_tf(*program.values(), output_shape_dtype=None)
 
 
-@pytest.mark.fuzz
-@few
-@hypothesis.given(programs(), pipelines(), st.sampled_from(sorted(STAGES)), st.booleans())
-def test_a_call_gives_what_jax_gives(program, names, stage, x64):
-    a_call_gives_what_jax_gives(program, names, stage, x64)
+BATCHES = ("vmap", "vmap_of_one", "vmap_of_last", "vmap_of_some")
+
+
+@st.composite
+def refused(draw: Any) -> tuple[Program, tuple[str, ...], str]:
+    """A program that does not run over a batch, transformations with a batch, and a stage."""
+    program = draw(programs(max_steps=1, captures=(0, 1)))
+    step = (draw(st.sampled_from(sorted(REFUSED))), (0,))
+    program = dataclasses.replace(program, steps=(*program.steps, step), graph=False)
+    outer = draw(st.lists(st.sampled_from(("around", "checkpoint", *BATCHES)), max_size=2))
+    names = (*outer, draw(st.sampled_from(BATCHES)))
+    return program, names, draw(st.sampled_from(("op_by_op", "jit")))
+
+
+def a_refusal_is_in_one_line(program: Program, names: tuple[str, ...], stage: str) -> None:
+    """What TensorFlow does not run over a batch is a CallTfError that says so in a line."""
+    with pytest.raises(CallTfError, match="over a batch TensorFlow runs the function") as refusal:
+        STAGES[stage](applied(names, program.in_tf))(*program.values())
+    assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.fuzz
-@few
+@hypothesis.settings(max_examples=FEW, suppress_health_check=suppressed)
+@hypothesis.given(calls())
+def test_a_call_gives_what_jax_gives(drawn):
+    drawn.check()
+
+
+@pytest.mark.fuzz
+@hypothesis.settings(max_examples=20)
 @hypothesis.given(programs())
 def test_a_declaration_of_nothing_is_held(program):
     a_declaration_of_nothing_is_held(program)
+
+
+@pytest.mark.fuzz
+@hypothesis.settings(max_examples=EXAMPLES // 5, suppress_health_check=suppressed)
+@hypothesis.given(refused())
+def test_a_refusal_is_in_one_line(drawn):
+    a_refusal_is_in_one_line(*drawn)

@@ -6,19 +6,22 @@ transformations that a bug needs, so that a few examples find it.
 
 from __future__ import annotations
 
+import contextlib
+
 import jax
 import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from jax2tf.call_tf import derived, embedding, functions
+from jax2tf.call_tf import derived, embedding, failures, functions
 from tests.impl.fuzzing.call_tf_programs import called, programs
-from tests.impl.fuzzing.call_tf_transformations import pipelines
 from tests.impl.fuzzing.planted import is_found
 from tests.impl.test_fuzz_call_tf import (
-    a_call_gives_what_jax_gives,
     a_declaration_of_nothing_is_held,
+    a_refusal_is_in_one_line,
+    calls,
+    refused,
 )
 
 EXAMPLES = 150
@@ -78,27 +81,35 @@ def none_is_unspecified(patch):
     patch(functions, "UNSPECIFIED", None)
 
 
+def errors_are_raw(patch):
+    """What TensorFlow raises over a batch comes as it is."""
+    patch(failures, "in_one_line", lambda name: contextlib.nullcontext())
+
+
 @pytest.mark.parametrize(
-    ("plant", "stage", "captures", "transformations"),
+    ("plant", "drawn"),
     [
-        (scalars_are_numbers, "jit", True, ("jit",)),
-        (words_are_not_read, "jit", True, ("jit",)),
-        (batches_share_names, "op_by_op", False, ("vmap",)),
-        (cotangents_are_swapped, "op_by_op", False, ("jvp",)),
+        (scalars_are_numbers, calls(("jit",), ("jit",), max_steps=1, captures=(1, 2))),
+        (words_are_not_read, calls(("jit",), ("jit",), max_steps=1, captures=(1, 2))),
+        (
+            batches_share_names,
+            calls(("op_by_op",), ("vmap",), max_steps=1, captures=(0, 0), nodes=("own_batch",)),
+        ),
+        (cotangents_are_swapped, calls(("op_by_op",), ("jvp",), max_steps=1, captures=(0, 0))),
     ],
 )
-def test_a_planted_bug_is_found(plant, stage, captures, transformations, monkeypatch):
+def test_a_planted_bug_is_found(plant, drawn, monkeypatch):
     plant(monkeypatch.setattr)
-    fuzzed = st.tuples(
-        programs(max_steps=1).filter(lambda p: bool(p.captures) == captures),
-        pipelines(transformations),
-        st.just(stage),
-        st.booleans(),
-    )
-    assert is_found(fuzzed, a_call_gives_what_jax_gives, EXAMPLES, ERRORS)
+    assert is_found(st.tuples(drawn), lambda calls: calls.check(), EXAMPLES, ERRORS)
 
 
 def test_a_declaration_that_is_not_held_is_found(monkeypatch):
     none_is_unspecified(monkeypatch.setattr)
     fuzzed = st.tuples(programs(max_steps=1))
     assert is_found(fuzzed, a_declaration_of_nothing_is_held, EXAMPLES, ERRORS)
+
+
+def test_a_raw_error_is_found(monkeypatch):
+    errors_are_raw(monkeypatch.setattr)
+    errors = (AssertionError, AttributeError, ValueError, TypeError, pytest.fail.Exception)
+    assert is_found(refused(), a_refusal_is_in_one_line, EXAMPLES, errors)

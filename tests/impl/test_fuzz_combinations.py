@@ -12,10 +12,11 @@ import hypothesis
 import jax
 import pytest
 
-from tests.impl.fuzzing.uses import USES, combinations
+from tests.impl.fuzzing.uses import TOGETHER, USES, combinations
 
-# The orders share what the profile allows: a combination costs about a third of a second.
-EXAMPLES = hypothesis.settings().max_examples // len(USES)
+# The orders share what the profile allows. What counts is a program in one use, a tenth of a second
+# of them: so many of these are drawn together.
+EXAMPLES = hypothesis.settings().max_examples // len(USES) // TOGETHER
 _CALLS = itertools.count(1)
 
 

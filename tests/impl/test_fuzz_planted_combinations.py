@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+import tensorflow as tf
 from hypothesis import strategies as st
 
-from jax2tf import callables, gradients, identity
-from jax2tf.lowering import rules
+from jax2tf import callables, compat, dtypes, gradients, identity
+from jax2tf.lowering import control_flow, rules
+from tests.impl.fuzzing import foreign
 from tests.impl.fuzzing.planted import is_found
 from tests.impl.fuzzing.uses import Combination, combinations
 
-EXAMPLES = 300
+EXAMPLES = 100
 
 
 class Found(Exception):
@@ -46,16 +48,63 @@ def no_tangents(patch):
     patch(gradients.compat, "accumulator_watches", lambda tensors: False)
 
 
-@pytest.mark.parametrize(
-    ("plant", "order", "use"),
-    [
-        (views_by_address, "calls", "Module"),
-        (rules_by_name, "calls", "call"),
-        (statics_ignored, "calls", "call"),
-        (no_tangents, "second order", "forward accumulator"),
-    ],
-)
-def test_a_planted_bug_is_found(plant, order, use, monkeypatch):
+def none_for_integers(patch):
+    """Integers are among the results that have cotangents, and TensorFlow gives None for theirs."""
+
+    def recorded(self, way, args, variables=()):
+        @tf.custom_gradient
+        def with_vjp(*tensors):
+            with compat.nothing_recorded():
+                results, of_cotangents = way(tensors)
+
+            def gradient(*cotangents):
+                dense = list(map(tf.convert_to_tensor, cotangents))
+                return of_cotangents([dense[i] for i in self.vjp.outputs])
+
+            return results, gradient
+
+        return list(with_vjp(*args))
+
+    patch(gradients._Function, "recorded", recorded)
+
+
+def gradients_of_gradients_at_once(patch):
+    """A graph's gradient is asked for its own gradient, whether or not that is needed."""
+    real = gradients._Function._recomputed
+
+    def recomputed(self, args, cotangents):
+        if not tf.executing_eagerly():
+            self._whole(saved_order=1)._whole(saved_order=1)
+        return real(self, args, cotangents)
+
+    patch(gradients._Function, "_recomputed", recomputed)
+
+
+def keys_without_data(patch):
+    """What an empty scan stacks has the shape of the keys, and not of their data."""
+    patch(
+        control_flow,
+        "_zeros",
+        lambda ctx, aval: tf.zeros(ctx.shape(aval.shape), dtypes.to_tf(aval.dtype)),
+    )
+
+
+CALL = ("calls", "call")
+OUTSIDE = ("first order", "tape outside")
+VIEWS = [f"views {i}" for i in range(5)]
+# Each is looked for where it can be: among all programs it takes hundreds.
+PLANTS = {
+    views_by_address: combinations("calls", "Module", steps=["f", "f of a sum"], parts=VIEWS),
+    rules_by_name: combinations(*CALL, steps=["f"], parts=["jit", "scan", *foreign.FUNCTIONS]),
+    statics_ignored: combinations("calls", "call again", statics=(1, 1), steps=["f", "product"]),
+    no_tangents: combinations("second order", "forward accumulator", steps=["f"]),
+    none_for_integers: combinations(*OUTSIDE, steps=["f", "int", "compare"]),
+    gradients_of_gradients_at_once: combinations(*OUTSIDE, steps=["f"], parts=["custom_vjp"]),
+    keys_without_data: combinations(*CALL, steps=["empty scan of keys", "split"]),
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_planted_bug_is_found(plant, monkeypatch):
     plant(monkeypatch.setattr)
-    fuzzed = st.tuples(combinations(order, use))
-    assert is_found(fuzzed, gives_what_jax_gives, EXAMPLES, (Found,))
+    assert is_found(st.tuples(PLANTS[plant]), gives_what_jax_gives, EXAMPLES, (Found,))

@@ -188,3 +188,10 @@ NODES: Mapping[str, Node] = {
     ),
     "dot": _of_two(lambda x, y: tf.reduce_sum(x * y), lambda x, y: jnp.sum(x * y)),
 }
+
+# What TensorFlow runs for one element and not over a batch, where a function is a graph.
+REFUSED: Mapping[str, Callable[[Any], Any]] = {
+    "as_numpy": lambda x: tf.constant(tf_float(x).numpy()),
+    "python_branch": lambda x: x if tf.reduce_any(tf.cast(x, tf.bool)) else x[None],
+    "wrong_rank": lambda x: tf.matmul(tf.reshape(tf_float(x), [-1]), tf.ones([2])),
+}

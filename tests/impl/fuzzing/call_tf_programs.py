@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 import jax2tf
-from tests.impl.fuzzing.call_tf_nodes import NODES
+from tests.impl.fuzzing.call_tf_nodes import NODES, REFUSED
 
 ARGUMENTS = ("float32", "float32", "float32", "float64", "complex64", "int32", "bool")
 CAPTURES = (
@@ -86,15 +87,18 @@ class Program:
 @functools.lru_cache(maxsize=64)
 def called(program: Program, **options: Any) -> Any:
     """call_tf of the program: equal programs share what was derived from it."""
-    captured = [
-        (tf.Variable if c.kind == "variable" else tf.constant)(_captured_numbers(c))
-        for c in program.captures
-    ]
+    # They are made outside, also where the first call is traced into a graph.
+    with tf.init_scope():
+        captured = [
+            (tf.Variable if c.kind == "variable" else tf.constant)(_captured_numbers(c))
+            for c in program.captures
+        ]
 
     def function(tree: Any) -> Any:
         values = [tree["x"], *tree["rest"], *map(tf.convert_to_tensor, captured)]
         for name, operands in program.steps:
-            values.append(NODES[name].of_tf(*(values[i] for i in operands)))
+            of_tf = REFUSED[name] if name in REFUSED else NODES[name].of_tf
+            values.append(of_tf(*(values[i] for i in operands)))
         return _tree(program.tree, [values[i] for i in program.results])
 
     made = tf.function(function, autograph=False) if program.graph else function
@@ -102,20 +106,31 @@ def called(program: Program, **options: Any) -> Any:
 
 
 @st.composite
-def programs(draw: Any, max_steps: int = 3) -> Program:
-    """A program, of few steps: what is measured is combinations."""
+def programs(
+    draw: Any,
+    max_steps: int = 3,
+    nodes: Sequence[str] = tuple(NODES),
+    captures: tuple[int, int] = (0, 2),
+) -> Program:
+    """A program, of few steps: what is measured is combinations.
+
+    Args:
+      max_steps: how many nodes it has at most.
+      nodes: among which nodes they are.
+      captures: how many tensors and variables it captures at least and at most.
+    """
     shapes = st.sampled_from(SHAPES)
     arguments = [("float32", draw(shapes))]
     arguments += draw(st.lists(st.tuples(st.sampled_from(ARGUMENTS), shapes), max_size=2))
     passed = [0, *draw(st.lists(st.integers(0, len(arguments) - 1), max_size=2))]
     kinds = st.sampled_from(["tensor", "variable"])
-    captures = draw(
-        st.lists(st.builds(Captured, kinds, st.sampled_from(CAPTURES), shapes), max_size=2)
-    )
-    n = len(passed) + len(captures)
+    least, most = captures
+    captured = st.builds(Captured, kinds, st.sampled_from(CAPTURES), shapes)
+    chosen = draw(st.lists(captured, min_size=least, max_size=most))
+    n = len(passed) + len(chosen)
     steps = []
     for _ in range(draw(st.integers(1, max_steps))):
-        name = draw(st.sampled_from(sorted(NODES)))
+        name = draw(st.sampled_from(nodes))
         operands = [draw(st.integers(0, n - 1)) for _ in range(NODES[name].arity)]
         steps.append((name, tuple(operands)))
         n += 1
@@ -123,7 +138,7 @@ def programs(draw: Any, max_steps: int = 3) -> Program:
     return Program(
         tuple(arguments),
         tuple(passed),
-        tuple(captures),
+        tuple(chosen),
         tuple(steps),
         tuple(results),
         draw(st.sampled_from(TREES)),

@@ -189,3 +189,10 @@ def pipelines(draw: Any, among: Sequence[str] = tuple(TRANSFORMATIONS)) -> tuple
         if fitting:
             names.append(draw(st.sampled_from(fitting)))
     return tuple(names)
+
+
+def is_costly(names: Sequence[str]) -> bool:
+    """Whether a batch of TensorFlow's own takes a minute under these: each batch of it, and each
+    order of derivatives, multiplies what XLA compiles.
+    """
+    return sum(ORDER.get(name, 0) + name.startswith(("vmap", "jac", "hes")) for name in names) > 2

@@ -40,7 +40,7 @@ class Leaf:
 
     def value(self, rows: int = 0) -> Any:
         """An array of this kind; `rows` more than the shape says, where it has rows."""
-        shape = (self.shape[0] + rows, *self.shape[1:]) if len(self.shape) == 2 else self.shape
+        shape = (self.shape[0] + rows, *self.shape[1:]) if self.has_rows else self.shape
         rng = np.random.default_rng(self.seed)
         if self.kind == "key":
             return jax.random.wrap_key_data(rng.integers(0, 9, (2,)).astype(np.uint32))
@@ -52,6 +52,10 @@ class Leaf:
         if self.kind in ("float", "half"):
             return np.asarray(rng.integers(-8, 9, shape) / 4).astype(self.dtype)
         return np.asarray(rng.integers(0, 5, shape)).astype(self.dtype)
+
+    @property
+    def has_rows(self) -> bool:
+        return len(self.shape) == 2
 
     @property
     def is_inexact(self) -> bool:
@@ -159,21 +163,28 @@ def _trees(draw: Draw, indices: Sequence[int], depth: int = 1) -> Any:
 
 
 @st.composite
-def programs(draw: Draw, reverse: bool = True, statics: bool = True, keys: bool = True) -> Program:
+def programs(
+    draw: Draw,
+    reverse: bool = True,
+    statics: tuple[int, int] = (1, 8),
+    steps: Sequence[str] = tuple(kinds.STEPS),
+    parts: Sequence[str] = tuple(functions.ALL | functions.LEAVES),
+) -> Program:
     """A program.
 
     Args:
       reverse: whether it may hold what JAX differentiates in reverse mode alone.
-      statics: whether it may have static arguments.
-      keys: whether it may take typed keys, which no TensorFlow value stands for.
+      statics: how many programs of how many have static arguments.
+      steps: among which steps its own are; there are arguments for the first one of them.
+      parts: among which parts those of its steps are.
     """
-    leaves = _leaves(draw, keys)
+    named, chosen = steps, []
+    leaves = _leaves(draw, kinds.STEPS[named[0]].operands)
     args = tuple(_trees(draw, range(len(leaves))) for _ in range(draw(st.integers(1, 3))))
     kwargs = {n: _trees(draw, range(len(leaves))) for n in ("k", "l") if draw(st.booleans())}
     values = [leaf.kind for leaf in leaves]
-    steps = []
-    for _ in range(draw(st.integers(1, 3))):
-        possible = [n for n, s in kinds.STEPS.items() if set(s.operands) <= set(values)]
+    for _ in range(draw(st.sampled_from((1, 1, 2, 3)))):
+        possible = [n for n in named if set(kinds.STEPS[n].operands) <= set(values)]
         name = draw(st.sampled_from(possible))
         step = kinds.STEPS[name]
         operands = tuple(
@@ -181,8 +192,8 @@ def programs(draw: Draw, reverse: bool = True, statics: bool = True, keys: bool 
             for kind in step.operands
         )
         half = step.result == "half"
-        parts = draw(functions.parts(half=half, reverse=reverse)) if step.takes_parts else ()
-        steps.append(Step(name, operands, parts))
+        drawn = functions.parts(half=half, reverse=reverse, among=parts)
+        chosen.append(Step(name, operands, draw(drawn) if step.takes_parts else ()))
         values.append(step.result)
     last = range(len(leaves), len(values))
     result = {"results": [*last], "some": _trees(draw, range(len(values)))}
@@ -190,14 +201,14 @@ def programs(draw: Draw, reverse: bool = True, statics: bool = True, keys: bool 
         leaves=leaves,
         args=args,
         kwargs=kwargs,
-        steps=tuple(steps),
+        steps=tuple(chosen),
         result=draw(st.sampled_from((result, [*last], last[-1], result["some"]))),
         scalars=draw(st.sampled_from(({}, {}, {"factor": 3}, {"factor": 1.5, "nothing": None}))),
-        statics=_statics(draw) if statics and draw(st.integers(0, 7)) == 0 else {},
+        statics=_statics(draw) if draw(st.integers(1, statics[1])) <= statics[0] else {},
     )
 
 
-def _leaves(draw: Draw, keys: bool) -> tuple[Leaf, ...]:
+def _leaves(draw: Draw, wanted: Sequence[str]) -> tuple[Leaf, ...]:
     rows = draw(st.sampled_from((2, 2, 1, 0)))
     wide = jax.config.jax_enable_x64 and draw(st.booleans())
     dtypes = {
@@ -207,11 +218,11 @@ def _leaves(draw: Draw, keys: bool) -> tuple[Leaf, ...]:
         "bool": (np.bool_,),
         "complex": (np.complex128 if wide else np.complex64,),
         "raw key": (np.uint32,),
-        **({"key": (None,)} if keys else {}),
+        "key": (None,),
     }
     others = draw(st.lists(st.sampled_from(sorted(dtypes)), max_size=3))
     leaves = []
-    for kind in ("float", *others):
+    for kind in ("float", *wanted, *others):
         keyed = kind in ("key", "raw key")
         shape = () if keyed else draw(st.sampled_from(((3,), (rows, 3), ())))
         dtype = draw(st.sampled_from(dtypes[kind]))

@@ -39,5 +39,6 @@ FUNCTIONS = {
     "foreign sin": _define("sin", lambda x: jnp.cos(x) / 2),
     "foreign neg": _define("neg", lambda x: x * x / 4),
     "foreign copy": _define("copy", lambda x: lax.fori_loop(0, 2, lambda i, y: y / 2 + i, x)),
+    "foreign mul": _define("mul", lambda x: lax.fori_loop(0, 3, lambda i, y: y / 4 - i / 2, x)),
     "foreign own": _define("of_our_own", lambda x: jnp.tanh(x) - 0.5),
 }

@@ -8,7 +8,7 @@ no computation here gives: rounding then changes no decision.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -276,7 +276,12 @@ def chain(parts: tuple[Part, ...]) -> Fun:
 
 @st.composite
 def parts(
-    draw: Any, *, half: bool = False, reverse: bool = True, depth: int = 2
+    draw: Any,
+    *,
+    half: bool = False,
+    reverse: bool = True,
+    depth: int = 2,
+    among: Sequence[str] = tuple(ALL | LEAVES),
 ) -> tuple[Part, ...]:
     """A chain of parts.
 
@@ -284,15 +289,18 @@ def parts(
       half: whether it is of numbers of half precision.
       reverse: whether it may hold what has reverse mode alone.
       depth: how deep transformations are nested.
+      among: among which transformations and functions they are.
     """
-    leaves = sorted(SMOOTH if half else LEAVES)
-    wrappers = sorted(WRAPPERS | ({} if half else DECISIONS) | (REVERSE if reverse else {}))
+    leaves = [n for n in (SMOOTH if half else LEAVES) if n in among] or sorted(SMOOTH)
+    wrappers = WRAPPERS | ({} if half else DECISIONS) | (REVERSE if reverse else {})
+    possible = [n for n in wrappers if n in among]
     chosen = []
-    for _ in range(draw(st.integers(1, 2))):
-        if not depth or draw(st.integers(0, 2)) == 0:
+    for _ in range(draw(st.sampled_from((1, 1, 1, 2)))):
+        if not depth or not possible or draw(st.integers(0, 2)) == 0:
             chosen.append(Part(draw(st.sampled_from(leaves))))
             continue
-        name = draw(st.sampled_from(wrappers))
-        inner = parts(half=half, reverse=reverse and name not in _FORWARD, depth=depth - 1)
+        name = draw(st.sampled_from(possible))
+        reversed_too = reverse and name not in _FORWARD
+        inner = parts(half=half, reverse=reversed_too, depth=depth - 1, among=among)
         chosen.append(Part(name, draw(st.integers(0, 3)), draw(inner)))
     return tuple(chosen)

@@ -70,7 +70,8 @@ def _scan_of_keys(key: Any, length: int) -> Any:
 
 def _empty_scan_of_keys(key: Any) -> Any:
     keys = random.split(key, 3)[:0]
-    return lax.scan(lambda c, k: (c + 1, (k, random.bits(k))), jnp.uint32(0), keys)[1][0]
+    # Of keys that a step gives as they came, JAX would give those that the scan was given.
+    return lax.scan(lambda c, k: (c + 1, random.fold_in(k, 1)), jnp.uint32(0), keys)[1]
 
 
 def _loop_of_keys(key: Any) -> Any:

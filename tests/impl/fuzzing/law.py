@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import jax
@@ -21,19 +21,50 @@ class Called:
     Attributes:
       values: of all leaves.
       given: which leaves have gradients: the inexact ones that are passed.
+      differentiated: whether the gradients will be asked for: JAX then compiles one program for
+        them and the results.
     """
 
-    def __init__(self, program: Program, rows: int = 0):
-        self.program = program
+    def __init__(self, program: Program, rows: int = 0, differentiated: bool = False):
+        self.program, self.differentiated = program, differentiated
+        self._cache: dict[Hashable, Any] = {}
         self.values = [leaf.value(rows) for leaf in program.leaves]
         self.given = [i for i in program.passed if program.leaves[i].is_inexact]
 
-    @functools.cached_property
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What was made under this key before, or else now."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        return self._cache[key]
+
+    @property
     def results(self) -> Any:
         """The tree of results, of NumPy arrays, keys as their data."""
+        if self.differentiated and self.given:
+            return self._together[0]
+        return self._alone
+
+    @functools.cached_property
+    def _alone(self) -> Any:
         fun = self.program.function
         fun = fun if self.program.statics else jax.jit(fun)
         return jax.tree.map(_as_array, self.program.call(fun, self.values))
+
+    @functools.cached_property
+    def _together(self) -> tuple[Any, list[np.ndarray]]:
+        """Results and gradients."""
+
+        def run(values: Sequence[Any]) -> Any:
+            def of_given(*given: Any) -> Any:
+                results = self.program.call(self.program.function, self._with_given(values, given))
+                return inexact(results), results
+
+            given = [values[i] for i in self.given]
+            inexact_results, pullback, results = jax.vjp(of_given, *given, has_aux=True)
+            return results, pullback(_cotangents(inexact_results))
+
+        results, gradients = jax.jit(run)(self.values)
+        return jax.tree.map(_as_array, results), _arrays(gradients)
 
     @functools.cached_property
     def inexact(self) -> list[np.ndarray]:
@@ -47,15 +78,16 @@ class Called:
     @property
     def cotangents(self) -> list[np.ndarray]:
         """One for each inexact result."""
-        numbers = [(1 + i % 3) / 2 for i in range(len(self.inexact))]
-        return [np.full_like(y, n) for y, n in zip(self.inexact, numbers, strict=True)]
+        return _arrays(_cotangents(self.inexact))
 
     def of_given(self, *given: Any) -> list[jax.Array]:
         """The inexact results as a function of the inexact leaves."""
-        values = list(self.values)
-        for i, value in zip(self.given, given, strict=True):
-            values[i] = value
+        values = self._with_given(self.values, given)
         return inexact(self.program.call(self.program.function, values))
+
+    def _with_given(self, values: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        replaced = dict(zip(self.given, given, strict=True))
+        return [replaced.get(i, value) for i, value in enumerate(values)]
 
     def vjp(self, given: Sequence[Any], cotangents: Sequence[Any]) -> tuple[jax.Array, ...]:
         return jax.vjp(self.of_given, *given)[1](list(cotangents))
@@ -63,6 +95,8 @@ class Called:
     @functools.cached_property
     def gradients(self) -> list[np.ndarray]:
         """With respect to the inexact leaves, for the cotangents."""
+        if self.differentiated:
+            return self._together[1]
         return _arrays(jax.jit(self.vjp)(self.given_values, self.cotangents))
 
     @functools.cached_property
@@ -105,6 +139,10 @@ def inexact(results: Any) -> list[Any]:
     """The leaves of results that have cotangents."""
     leaves = jax.tree.leaves(results)
     return [leaf for leaf in leaves if jnp.issubdtype(leaf.dtype, np.inexact)]
+
+
+def _cotangents(results: Sequence[Any]) -> list[np.ndarray]:
+    return [np.full(y.shape, (1 + i % 3) / 2, y.dtype) for i, y in enumerate(results)]
 
 
 def _arrays(values: Sequence[Any]) -> list[np.ndarray]:

@@ -42,6 +42,11 @@ class How:
     jitted: bool = False
     x64: bool = False
 
+    @property
+    def conversion(self) -> How:
+        """The same for what differs in the mode alone, which may share what was converted."""
+        return dataclasses.replace(self, mode="eager")
+
     def converted(self, program: Program, **options: Any) -> Callable[..., Any]:
         """What convert makes of the program."""
         fun = program.jitted if self.jitted else program.function
@@ -59,7 +64,7 @@ class Tensors:
 
     def __init__(self, called: Called, how: How, converted: Callable[..., Any] | None = None):
         self.called, self.how, self.program = called, how, called.program
-        self.fun = converted or how.converted(self.program)
+        self.fun = converted or called.cached(how.conversion, lambda: how.converted(self.program))
         # No tensor stands for a typed key.
         kinds = [leaf.kind for leaf in self.program.leaves]
         self.passed = [i for i in self.program.passed if kinds[i] != "key"]
@@ -129,12 +134,31 @@ def _conj(values: Sequence[Any]) -> list[np.ndarray]:
 
 
 def call(called: Called, how: How) -> None:
+    tensors = Tensors(called, how)
+    near(how.run(tensors)(*tensors.values), called.results)
+
+
+def call_again(called: Called, how: How) -> None:
     """Calls it, and calls it again with other sizes and other static arguments."""
-    converted = how.converted(called.program)
-    others = Called(called.program, rows=1), Called(called.program.with_other_statics())
-    for each in (called, *others, called):
-        tensors = Tensors(each, how, converted)
+    first, others = Tensors(called, how), []
+    with_rows = {i for i, leaf in enumerate(called.program.leaves) if leaf.has_rows}
+    # What is captured has as many rows as before, and is computed with the others.
+    if with_rows and with_rows <= set(called.program.passed):
+        others.append(Called(called.program, rows=1))
+    if called.program.statics:
+        others.append(Called(called.program.with_other_statics()))
+    near(how.run(first)(*first.values), called.results)
+    for each in others:
+        tensors = Tensors(each, how, first.fun)
         near(how.run(tensors)(*tensors.values), each.results)
+    near(first(*first.values), called.results)
+
+
+def call_often(called: Called, how: How) -> None:
+    """The tenth call gives the same: what is kept between eager calls stands for what it did."""
+    tensors = Tensors(called, how)
+    for _ in range(10):
+        near(how.run(tensors)(*tensors.values), called.results)
 
 
 def tape_inside(called: Called, how: How) -> None:
@@ -282,24 +306,26 @@ def call_tf_round_trip(called: Called, how: How) -> None:
     back = jax2tf.call_tf(tensors)
     values = [np.asarray(v) for v in tensors.values]
     stage = (lambda f: f) if how.mode == "eager" else jax.jit
-    near(stage(back)(*values), called.results)
+    if not called.given:
+        near(stage(back)(*values), called.results)
+        return
 
-    def of_given(*given: Any) -> list[jax.Array]:
-        operands = list(values)
-        for i, value in zip(tensors.given, given, strict=True):
-            operands[i] = value
-        return inexact(back(*operands))
+    def run(values: Sequence[Any]) -> Any:
+        def of_given(*given: Any) -> Any:
+            replaced = dict(zip(tensors.given, given, strict=True))
+            results = back(*(replaced.get(i, value) for i, value in enumerate(values)))
+            return inexact(results), results
 
-    def vjp(given: Any, cotangents: Any) -> Any:
-        return jax.vjp(of_given, *given)[1](cotangents)
+        given = [values[i] for i in tensors.given]
+        _, pullback, results = jax.vjp(of_given, *given, has_aux=True)
+        return results, list(pullback(called.cotangents))
 
-    if called.given:
-        near(list(stage(vjp)(called.given_values, called.cotangents)), called.gradients)
+    near(stage(run)(values), (called.results, called.gradients))
 
 
 def threads(called: Called, how: How) -> None:
     """Eight threads make the first call at once."""
-    tensors = Tensors(called, how)
+    tensors = Tensors(called, how, how.converted(called.program))
     fun = how.run(tensors)
     of_tape = gradients(fun, tensors.of, called.cotangents)
     ready = threading.Barrier(8)
@@ -317,7 +343,13 @@ def threads(called: Called, how: How) -> None:
 
 
 USES: dict[str, dict[str, Callable[[Called, How], None]]] = {
-    "calls": {"call": call, "Module": in_module, "call_tf": call_tf_round_trip},
+    "calls": {
+        "call": call,
+        "call again": call_again,
+        "call often": call_often,
+        "Module": in_module,
+        "call_tf": call_tf_round_trip,
+    },
     "first order": {
         "tape inside": tape_inside,
         "tape outside": tape_outside,
@@ -334,43 +366,78 @@ USES: dict[str, dict[str, Callable[[Called, How], None]]] = {
         "saved for second order": saved_for_second,
     },
 }
+ORDERS = tuple(USES)
 # These take seconds.
 SLOW = {"saved", "saved for second order", "second order outside", "threads"}
+# So many things are done with one program: JAX's results are compiled once for all of them.
+TOGETHER = 4
+# In eager mode these are what a tape inside is.
+OUTSIDE = {"tape outside", "tape across", "second order outside"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Combination:
-    """A program, what is done with it, and how."""
+    """A program, how it is converted, and what is done with it, each in a mode."""
 
     program: Program
-    order: str
-    use: str
     how: How
+    order: str
+    uses: tuple[tuple[str, str], ...]
 
     def check(self) -> None:
         """TensorFlow gives what JAX gives."""
         with jax.enable_x64(self.how.x64):
-            called = Called(self.program)
+            called = Called(self.program, differentiated=self.order != "calls")
             differentiable = called.given and called.inexact
-            use = USES[self.order][self.use] if differentiable else call
-            use(called, self.how)
+            for i, (name, mode) in enumerate(self.uses):
+                name = name if differentiable else _WITHOUT_GRADIENT[i % len(_WITHOUT_GRADIENT)]
+                try:
+                    _FUNCTIONS[name](called, dataclasses.replace(self.how, mode=mode))
+                except Exception as error:
+                    error.add_note(f"The use that failed: {name}, {mode}")
+                    raise
+
+
+_WITHOUT_GRADIENT = ("call", "call_tf", "call again")
+_FUNCTIONS = {name: use for uses in USES.values() for name, use in uses.items()}
+
+
+def _uses(order: str) -> list[str]:
+    """The uses of this order and of those before."""
+    return [u for o in ORDERS[: ORDERS.index(order) + 1] for u in USES[o]]
+
+
+def _in_a_mode(uses: Sequence[str]) -> st.SearchStrategy[tuple[str, str]]:
+    """One of the uses, in a mode; compiling costs most."""
+    modes = ("graph", "graph", "eager", "eager", "compiled")
+
+    def named(drawn: tuple[str, str]) -> tuple[str, str]:
+        name, mode = drawn
+        if name == "call often":
+            return name, "eager"
+        return name, "graph" if mode == "eager" and name in OUTSIDE else mode
+
+    return st.tuples(st.sampled_from(uses), st.sampled_from(modes)).map(named)
 
 
 @st.composite
-def combinations(draw: Any, order: str, use: str = "") -> Combination:
-    """A combination of an order of derivatives, or of one use of that order."""
-    native = draw(st.integers(0, 9)) == 9
+def combinations(draw: Any, order: str, use: str = "", **of_program: Any) -> Combination:
+    """A combination with uses up to an order of derivatives, or with this one use."""
+    native = draw(st.integers(0, 11)) == 11
     how = How(
-        mode=draw(st.sampled_from(("graph", "eager", "compiled"))),
+        mode="eager",
         enable_xla=native or draw(st.booleans()),
         native=native,
         jitted=draw(st.integers(0, 5)) == 5,
         x64=draw(st.integers(0, 3)) == 3,
     )
-    uses = USES[order]
-    rarely = draw(st.integers(0, 11)) == 11
-    drawn = draw(st.sampled_from([u for u in uses if (u in SLOW) == rarely] or sorted(uses)))
+    slow = sorted(SLOW & set(USES[order]))
+    first = slow if slow and draw(st.integers(0, 7)) == 7 else sorted(set(USES[order]) - SLOW)
+    fast = [u for u in _uses(order) if u not in SLOW]
+    own = draw(_in_a_mode([use] if use else first))
+    rest = draw(st.lists(_in_a_mode(fast), min_size=TOGETHER, max_size=TOGETHER, unique=True))
     with jax.enable_x64(how.x64):
         # JAX differentiates the gradients of some programs in reverse mode alone, or not at all.
-        program = draw(programs(reverse=order != "second order"))
-    return Combination(program, order, use or drawn, how)
+        program = draw(programs(reverse=order != "second order", **of_program))
+    uses = (own, *(u for u in rest if u != own))
+    return Combination(program, how, order, uses[:1] if use else uses[:TOGETHER])
