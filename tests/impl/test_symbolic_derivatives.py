@@ -108,6 +108,9 @@ class TestReductions:
     def test_products(self, axis, mode, lowering):
         assert_gradient(partial(jnp.prod, axis=axis), ARRAYS, mode=mode, lowering=lowering)
 
+    def test_products_over_no_axis(self):
+        assert_gradient(lambda x: jnp.prod(x, axis=()), ARRAYS)
+
     @pytest.mark.parametrize("zeros", [1, 2])
     def test_products_with_zeros(self, zeros):
         x = np.array([[2.0, 5.0, 3.0, 4.0]], np.float32)
@@ -137,6 +140,37 @@ class TestReductions:
             return lax.reduce((x, 2 * x), inits, combine, (0, 1))
 
         assert_gradient(smallest_and_largest, ARRAYS)
+
+
+ROWS = [RNG.normal(size=(2, n)).astype(np.float32) for n in (1, 2, 5, 6, 8)]
+
+
+class TestFourier:
+    """JAX's own rule for the real FFT is wrong for even lengths where the length is symbolic."""
+
+    @each_lowering
+    @graph_modes
+    def test_real(self, mode, lowering):
+        def fun(x):
+            y = jnp.fft.rfft(x)
+            return jnp.abs(y * (1 + lax.iota(np.float32, y.shape[1])))
+
+        assert_gradient(fun, ROWS, mode=mode, lowering=lowering, ulps=64)
+
+    def test_real_of_two_dimensions(self):
+        arrays = [RNG.normal(size=size).astype(np.float32) for size in ((2, 6), (5, 4), (4, 5))]
+        assert_gradient(lambda x: jnp.real(jnp.fft.rfft2(x)), arrays, ulps=64)
+
+    def test_there_and_back(self):
+        def smoothed(x):
+            y = lax.fft(x, "RFFT", x.shape[1:])
+            y = y / (1 + lax.iota(np.float32, y.shape[1]))
+            return lax.fft(y, "IRFFT", x.shape[1:])
+
+        assert_gradient(smoothed, ROWS, ulps=64)
+
+    def test_complex(self):
+        assert_gradient(lambda x: jnp.abs(jnp.fft.fft(x)[:, ::2]), ROWS, ulps=64)
 
 
 class TestConvolutions:

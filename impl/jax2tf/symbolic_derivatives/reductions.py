@@ -26,6 +26,7 @@ _reduce_of_numbers: Any = ad.primitive_jvps[_REDUCE]
 
 
 def _is_over_numbers(operand: Any, axes: Sequence[int]) -> bool:
+    """Whether JAX's own rule serves."""
     return dims.is_static([operand.shape[axis] for axis in axes])
 
 
@@ -33,7 +34,8 @@ def _product_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, axes: Sequence[int], **params: Any
 ) -> Any:
     (x,), (tangent,) = primals, tangents
-    if _is_over_numbers(x, axes):
+    # Over no axes JAX asks for the sizes of the others.
+    if _is_over_numbers(x, axes or range(x.ndim)):
         return _product_of_numbers(primals, tangents, axes=axes, **params)
     factors, changes = (_reduced_first(a, axes) for a in (x, tangent))
     others = _product_before(factors, reverse=False) * _product_before(factors, reverse=True)
