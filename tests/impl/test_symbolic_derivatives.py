@@ -108,8 +108,27 @@ class TestReductions:
     def test_products(self, axis, mode, lowering):
         assert_gradient(partial(jnp.prod, axis=axis), ARRAYS, mode=mode, lowering=lowering)
 
-    def test_products_over_no_axis(self):
-        assert_gradient(lambda x: jnp.prod(x, axis=()), ARRAYS)
+    @each_lowering
+    @pytest.mark.parametrize("axis", [0, 1])
+    @pytest.mark.parametrize("spec", ["b, 4", "3, b"])
+    def test_one_open_axis(self, spec, axis, lowering):
+        def affine(a, b):
+            return a * b + a + b
+
+        def fun(x):
+            return jnp.prod(x, axis=axis), lax.reduce(x, np.float32(0), affine, (axis,))
+
+        arrays = [RNG.normal(size=(3, 4)).astype(np.float32)]
+        assert_gradient(fun, arrays, spec=spec, lowering=lowering)
+
+    def test_products_of_no_elements(self):
+        assert_gradient(lambda x: jnp.prod(x[:, :0], axis=1) * jnp.sum(x), ARRAYS)
+
+    def test_over_no_axis(self):
+        def nothing(x):
+            return lax.reduce(x, np.float32(2), lambda a, b: a * b + a, ())
+
+        assert_gradient(lambda x: [jnp.prod(x, axis=()), nothing(x)], ARRAYS)
 
     @pytest.mark.parametrize("zeros", [1, 2])
     def test_products_with_zeros(self, zeros):

@@ -1,8 +1,9 @@
-"""Derivatives of reduce_prod and reduce over axes of unknown size.
+"""Derivatives of reduce_prod and reduce of arrays of unknown size.
 
-JAX differentiates them as trees of products and of calls, whose depth depends on the size. A
-product over axes whose size is symbolic is differentiated by the products of what stands before
-each element and behind it; a reduction by another function as a scan over the elements.
+JAX differentiates them as trees of products and of calls, and asks for every size, those of the
+axes that stay too. Where one is symbolic, a product is differentiated by the products of what
+stands before each element and behind it; a reduction by another function as a scan over the
+elements.
 """
 
 from __future__ import annotations
@@ -25,17 +26,11 @@ _product_of_numbers: Any = ad.primitive_jvps[_PRODUCT]
 _reduce_of_numbers: Any = ad.primitive_jvps[_REDUCE]
 
 
-def _is_over_numbers(operand: Any, axes: Sequence[int]) -> bool:
-    """Whether JAX's own rule serves."""
-    return dims.is_static([operand.shape[axis] for axis in axes])
-
-
 def _product_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, axes: Sequence[int], **params: Any
 ) -> Any:
     (x,), (tangent,) = primals, tangents
-    # Over no axes JAX asks for the sizes of the others.
-    if _is_over_numbers(x, axes or range(x.ndim)):
+    if dims.is_static(x.shape):
         return _product_of_numbers(primals, tangents, axes=axes, **params)
     factors, changes = (_reduced_first(a, axes) for a in (x, tangent))
     others = _product_before(factors, reverse=False) * _product_before(factors, reverse=True)
@@ -53,8 +48,12 @@ def _reduce_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, dimensions: Sequence[int], **params: Any
 ) -> Any:
     operands = primals[: len(primals) // 2]
-    if _is_over_numbers(operands[0], dimensions):
+    if dims.is_static(operands[0].shape):
         return _reduce_of_numbers(primals, tangents, dimensions=dimensions, **params)
+    results = _REDUCE.bind(*primals, dimensions=dimensions, **params)
+    changes = [ad.instantiate_zeros(tangent) for tangent in tangents]
+    if not dimensions:  # The results are the operands, whatever the function.
+        return results, changes[: len(operands)]
     function = jex_core.jaxpr_as_fun(params["jaxpr"])
 
     def sequential(*operands_and_inits: Any) -> list[jax.Array]:
@@ -70,8 +69,6 @@ def _reduce_jvp(
         totals, _ = lax.scan(step, totals, rows)
         return [total.reshape(kept) for total in totals]
 
-    results = _REDUCE.bind(*primals, dimensions=dimensions, **params)
-    changes = [ad.instantiate_zeros(tangent) for tangent in tangents]
     return results, jax.jvp(sequential, tuple(primals), tuple(changes))[1]
 
 
