@@ -36,6 +36,11 @@ def graph_of(fun, *args, **options):
     return run.get_concrete_function(*map(tf.constant, flat))
 
 
+# Eight layers one behind the other amplify the last digits of tanh: held against float64, JAX's own
+# gradient is 17 away and TensorFlow's 89, on a processor with AVX-512.
+GRADIENT_ULPS = {"pipeline": 256}
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 class TestPrograms:
     def test_gives_what_jax_gives(self, name):
@@ -60,7 +65,8 @@ class TestPrograms:
         with tf.GradientTape() as tape:
             y = jax2tf.convert(loss)(*variables)
         gradients = jax.tree.map(np.asarray, tape.gradient(y, variables))
-        assert_near(gradients, jax.jit(jax.grad(loss, tuple(range(len(args)))))(*args), ulps=64)
+        expected = jax.jit(jax.grad(loss, tuple(range(len(args)))))(*args)
+        assert_near(gradients, expected, GRADIENT_ULPS.get(name, 64))
 
     def test_one_device(self, name):
         fun, args = PROGRAMS[name](1)
