@@ -177,12 +177,11 @@ def _refuse_calls_on_the_host(trace: Trace) -> None:
             continue
         function = eqn.params["function"]
         if not function.options.compile:
-            raise UnsupportedPrimitiveError(
-                "call_tf",
+            raise refusals.unsupported(
+                eqn,
                 f"native_serialization: call_tf({function}, compile=False) runs on the host, and a "
                 "module cannot call back into TensorFlow",
                 "convert with native_serialization=False, which makes ordinary ops of the function",
-                compat.user_source(eqn),
             )
 
 

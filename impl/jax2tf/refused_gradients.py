@@ -62,11 +62,7 @@ def refuse_when_computed(
 
 
 def _sum(operand: tf.Tensor) -> tf.Tensor:
-    return tf.cast(tf.reduce_sum(_real(operand)), tf.float32)
-
-
-def _real(operand: tf.Tensor) -> tf.Tensor:
-    return tf.math.real(operand) if operand.dtype.is_complex else operand
+    return tf.cast(tf.reduce_sum(tf.math.real(operand)), tf.float32)
 
 
 def _as(zero: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

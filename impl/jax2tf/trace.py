@@ -41,7 +41,7 @@ class Leaf(Protocol):
     def where(self) -> str: ...
 
 
-# Above so many equations a graph keeps its shared functions.
+# From so many equations on, a graph keeps its shared functions.
 INLINED_MAX_EQUATIONS = 10_000
 
 LeafOrArgument = TypeVar("LeafOrArgument", bound=Leaf)
@@ -118,7 +118,7 @@ class Trace:
 
     def inlined(self) -> Trace:
         """The trace that shares no function, or this one where the graph would be large."""
-        if _count_inlined(self.jaxpr.jaxpr, {}) > INLINED_MAX_EQUATIONS:
+        if count_equations(self.jaxpr.jaxpr, INLINED_MAX_EQUATIONS) >= INLINED_MAX_EQUATIONS:
             return self
         return dataclasses.replace(self, shares=False, cache={}, lock=threading.RLock())
 
@@ -376,13 +376,18 @@ def _equations(jaxpr: jex_core.Jaxpr, seen: set[Identity]) -> Iterator[jex_core.
                 yield from _equations(inner, seen)
 
 
-def _count_inlined(jaxpr: jex_core.Jaxpr, counts: dict[Identity, int]) -> int:
-    """How many equations there are where every inner jaxpr stands in place of its call."""
-    key = Identity(jaxpr)
-    if key not in counts:
-        inner = (_count_inlined(j, counts) for eqn in jaxpr.eqns for j in inner_jaxprs(eqn))
-        counts[key] = len(jaxpr.eqns) + sum(inner)
-    return counts[key]
+def count_equations(jaxpr: jex_core.Jaxpr, enough: int) -> int:
+    """How many equations there are with those of inner jaxprs in place of their calls.
+
+    A number that is at least `enough` is no more than that: counting ends there.
+    """
+    count = 0
+    for eqn in jaxpr.eqns:
+        inner = list(inner_jaxprs(eqn))
+        count += sum(count_equations(j, enough) for j in inner) if inner else 1
+        if count >= enough:
+            break
+    return count
 
 
 def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[Identity]:

@@ -278,7 +278,7 @@ def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
     made = {jaxpr.invars[operand]}
     for eqn in jaxpr.eqns:
         operands = (v for v in eqn.invars if isinstance(v, jex_core.Var))
-        if made.intersection(operands) and not any(True for _ in inner_jaxprs(eqn)):
+        if made.intersection(operands) and next(inner_jaxprs(eqn), None) is None:
             made.update(eqn.outvars)
     made_of = jaxpr.outvars[result]
     return isinstance(made_of, jex_core.Var) and made_of in made

@@ -23,7 +23,7 @@ from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, plan_of
 from jax2tf.lowering.rules import Context
-from jax2tf.trace import Trace, inner_jaxprs
+from jax2tf.trace import Trace, count_equations
 
 # Constants of at most so many elements are written into the graph wherever they are used.
 SMALL_CONSTANT_SIZE = 16
@@ -213,7 +213,7 @@ class Lowering:
         if not self.trace.shares or self.trace.use_counts()[Identity(jaxpr)] < 2:
             return False
         enough = SHARED_FUNCTION_MIN_EQUATIONS
-        return _count_equations(jaxpr, enough) >= enough
+        return count_equations(jaxpr, enough) >= enough
 
     def _step(self, step: Step, slots: list[Any]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
@@ -293,16 +293,6 @@ def _concrete_function(
     specs = [tf.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, args, strict=True)]
     shared = tf.function(function, autograph=False, jit_compile=jit_compile)
     return shared.get_concrete_function(*specs)
-
-
-def _count_equations(jaxpr: jex_core.Jaxpr, enough: int) -> int:
-    count = 0
-    for eqn in jaxpr.eqns:
-        inner = list(inner_jaxprs(eqn))
-        count += sum(_count_equations(j, enough) for j in inner) if inner else 1
-        if count >= enough:
-            break
-    return count
 
 
 def _scope_in(graph: Any, scope: str) -> str:

@@ -25,7 +25,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity
-from jax2tf.lowering import collectives
+from jax2tf.lowering import collectives, refusals
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs, is_jaxpr
 
@@ -210,11 +210,10 @@ def _speaks_of_the_mesh(jaxpr: jex_core.Jaxpr) -> bool:
 
 
 def _unknown(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
-    return UnsupportedPrimitiveError(
-        eqn.primitive.name,
+    return refusals.unsupported(
+        eqn,
         "it is a collective that jax2tf does not know",
         "write it with the collectives of jax.lax (psum, all_gather, ppermute, all_to_all ...)",
-        compat.user_source(eqn),
     )
 
 

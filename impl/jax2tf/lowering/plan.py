@@ -172,7 +172,7 @@ def _no_rule(eqn: jex_core.JaxprEqn, op_set: str) -> UnsupportedPrimitiveError:
         remedy = "give it one, or keep it outside the converted function"
     else:
         return refusals.refusal(eqn)
-    return UnsupportedPrimitiveError(name, reason, remedy, compat.user_source(eqn))
+    return refusals.unsupported(eqn, reason, remedy)
 
 
 def _scope(eqn: jex_core.JaxprEqn) -> str:

@@ -15,7 +15,17 @@ def refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
     """The exception for an equation of a primitive that has no lowering rule."""
     name = eqn.primitive.name
     reason, remedy = _SAID[name](eqn.params) if knows(eqn.primitive) else _NOTHING_SAID
-    return UnsupportedPrimitiveError(name, reason, remedy, compat.user_source(eqn))
+    return unsupported(eqn, reason, remedy)
+
+
+def unsupported(
+    eqn: jex_core.JaxprEqn, reason: str, remedy: str, **params: Any
+) -> UnsupportedPrimitiveError:
+    """The exception for an equation that cannot be lowered; `params` are those that matter."""
+    said = ", ".join(f"{name}={value!r}" for name, value in params.items())
+    return UnsupportedPrimitiveError(
+        eqn.primitive.name, reason, remedy, compat.user_source(eqn), said
+    )
 
 
 def knows(primitive: jex_core.Primitive) -> bool:

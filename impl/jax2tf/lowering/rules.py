@@ -25,9 +25,10 @@ from typing import Any
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes
+from jax2tf import dims, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity
+from jax2tf.lowering import refusals
 from jax2tf.primitives import named
 
 XLA = "xla"
@@ -228,13 +229,7 @@ class Context:
         self, reason: str, remedy: str = "rewrite that part of the function", **params: Any
     ) -> UnsupportedPrimitiveError:
         """The exception for a use of the primitive that cannot be lowered."""
-        return UnsupportedPrimitiveError(
-            self.eqn.primitive.name,
-            reason,
-            remedy,
-            compat.user_source(self.eqn),
-            ", ".join(f"{name}={value!r}" for name, value in params.items()),
-        )
+        return refusals.unsupported(self.eqn, reason, remedy, **params)
 
 
 _RULES: dict[tuple[jex_core.Primitive, str], Rule] = {}

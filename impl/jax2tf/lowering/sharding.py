@@ -22,6 +22,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
 from jax2tf.identity import Identity
+from jax2tf.lowering import refusals
 from jax2tf.lowering.mesh_programs import as_program_of_all
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import named
@@ -135,11 +136,10 @@ def _shard_map(ctx: Context, *operands: tf.Tensor, **_: Any) -> list[tf.Tensor]:
 
 
 def _refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
-    return UnsupportedPrimitiveError(
-        eqn.primitive.name,
+    return refusals.unsupported(
+        eqn,
         "it is a program of each device of a mesh, and native serialization has no meshes",
         "leave native_serialization out: as TensorFlow ops it is one program over whole arrays",
-        compat.user_source(eqn),
     )
 
 
