@@ -20,9 +20,9 @@ def model(params, x):
     return jnp.tanh(x @ params["w"]) + params["b"]
 
 
-def save(folder, fun, *signature, module=None, **options):
+def save(folder, fun, *signature, module=None, jit_compile=None, **options):
     module = module or tf.Module()
-    module.f = tf.function(fun, autograph=False, input_signature=signature)
+    module.f = tf.function(fun, autograph=False, jit_compile=jit_compile, input_signature=signature)
     tf.saved_model.save(module, str(folder), options=tf.saved_model.SaveOptions(**options))
 
 
@@ -104,15 +104,8 @@ def blocks(x):
 
 def saved(folder, fun, *signature, jit_compile=None, **options):
     """The function after it was saved with its gradients, and restored."""
-    module = tf.Module()
-    module.f = tf.function(
-        jax2tf.convert(fun, **options),
-        autograph=False,
-        jit_compile=jit_compile,
-        input_signature=signature,
-    )
-    with_gradients = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
-    tf.saved_model.save(module, str(folder), options=with_gradients)
+    converted = jax2tf.convert(fun, **options)
+    save(folder, converted, *signature, jit_compile=jit_compile, experimental_custom_gradients=True)
     return tf.saved_model.load(str(folder)).f
 
 
