@@ -192,44 +192,82 @@ class TestFourier:
         assert_gradient(lambda x: jnp.abs(jnp.fft.fft(x)[:, ::2]), ROWS, ulps=64)
 
 
-class TestConvolutions:
-    """Of any height and width, which are strided: their transposes have paddings by the sizes."""
+# What convolutions are made with, beside strides of (2, 3).
+CONVOLUTIONS = {
+    "same": {"padding": "SAME"},
+    "valid": {"padding": "VALID"},
+    "numbers": {"padding": [(1, 0), (0, 2)]},
+    "stride 1": {"strides": (1, 1), "padding": "VALID"},
+    "feature groups": {"padding": "SAME", "groups": 3},
+    "feature groups, valid": {"padding": "VALID", "groups": 3},
+    "batch groups": {"padding": "VALID", "batch_groups": 2},
+    "window dilation": {"padding": "SAME", "rhs_dilation": (1, 2)},
+    "base dilation": {"padding": [(1, 1), (2, 0)], "lhs_dilation": (3, 2)},
+}
 
-    @pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 0), (0, 2)]], ids=str)
-    @pytest.mark.parametrize("groups", [1, 3])
-    def test_gradient(self, padding, groups):
-        self.check(partial(self.convolution, padding=padding, groups=groups), groups)
+
+class TestConvolutions:
+    """Of any height and width: the paddings of their transposes depend on the sizes."""
+
+    @pytest.mark.parametrize("case", CONVOLUTIONS)
+    def test_gradient(self, case):
+        self.check(jax.grad(partial(self.loss, **CONVOLUTIONS[case]), (0, 1)), case)
+
+    @pytest.mark.parametrize("case", ["same", "valid", "base dilation"])
+    @pytest.mark.parametrize("first", [0, 1])
+    def test_second_order(self, case, first):
+        loss = partial(self.loss, **CONVOLUTIONS[case])
+
+        def slope(x, w):
+            return jnp.sum(jnp.cos(jax.grad(loss, first)(x, w)))
+
+        self.check(jax.grad(slope, (0, 1)), case)
 
     def test_without_xla_ops(self):
-        self.check(partial(self.convolution, padding="SAME", groups=1), 1, "no_xla")
+        gradient = jax.grad(partial(self.loss, padding="SAME"), (0, 1))
+        self.check(gradient, "same", lowering="no_xla")
+
+    def test_a_window_that_does_not_fit(self):
+        """The convolution is empty, and the gradient is 0."""
+        gradient = jax.grad(partial(self.loss, padding="VALID"), (0, 1))
+        self.check(gradient, "valid", sizes=[(1, 1), (1, 5)])
 
     @staticmethod
-    def convolution(x, w, padding, groups):
+    def loss(x, w, strides=(2, 3), groups=1, batch_groups=1, **params):
         y = lax.conv_general_dilated(
             x,
             w,
-            (2, 3),
-            padding,
+            strides,
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
             feature_group_count=groups,
+            batch_group_count=batch_groups,
+            **params,
         )
-        return jnp.sum(y**2)
+        return jnp.sum(jnp.sin(y))
 
-    @staticmethod
-    def check(fun, groups, lowering="xla"):
+    def check(self, fun, case, lowering="xla", sizes=((4, 4), (5, 8), (7, 6))):
+        """The function of (x, w) gives in one graph what it gives in JAX."""
+        groups = CONVOLUTIONS[case].get("groups", 1)
         w = RNG.normal(size=(3, 2, 3 // groups, 6)).astype(np.float32)
-        graph = gradient_graph(
-            fun,
-            lowering,
-            "graph",
-            tf.TensorSpec([None, None, None, 3]),
-            tf.TensorSpec(w.shape),
-            polymorphic_shapes=["b, h, w, _", None],
-            polymorphic_constraints=["h >= 4", "w >= 4"],
+        converted = jax2tf.convert(
+            fun, polymorphic_shapes=["2*b, h, w, _", None], enable_xla=LOWERINGS[lowering]
         )
-        for height, width in ((4, 4), (5, 8), (7, 6)):
+        graph = tf.function(converted, autograph=False).get_concrete_function(
+            tf.TensorSpec([None, None, None, 3]), tf.TensorSpec(w.shape)
+        )
+        for height, width in sizes:
             x = RNG.normal(size=(2, height, width, 3)).astype(np.float32)
-            expected = jax.jit(jax.grad(fun, argnums=(0, 1)))(x, w)
             actual = graph(tf.constant(x), tf.constant(w))
-            for a, e in zip(actual, expected, strict=True):
+            for a, e in zip(actual, jax.jit(fun)(x, w), strict=True):
                 assert_near(np.asarray(a), np.asarray(e), ulps=64)
+
+
+class TestPads:
+    @pytest.mark.parametrize("size", [5, 3, 2, 1])
+    def test_of_what_may_be_empty(self, size):
+        def fun(x):
+            return jnp.sum(jnp.sin(lax.pad(x[2:], 0.0, [(1, 1, 1)])))
+
+        x = RNG.normal(size=size).astype(np.float32)
+        actual = jax2tf.convert(jax.grad(fun), polymorphic_shapes="n")(x)
+        assert_near(np.asarray(actual), np.asarray(jax.grad(fun)(x)), ulps=4)

@@ -4,6 +4,6 @@ Importing this package registers them, in front of JAX's own, which go on servin
 numbers. What they bind has the name that JAX gives it: a conversion lowers it as any program.
 """
 
-from jax2tf.symbolic_derivatives import convolution, cumulative, fft, reductions
+from jax2tf.symbolic_derivatives import convolution, cumulative, fft, padding, reductions
 
-__all__ = ["convolution", "cumulative", "fft", "reductions"]
+__all__ = ["convolution", "cumulative", "fft", "padding", "reductions"]

@@ -1,8 +1,13 @@
-"""The transpose of a convolution whose window slides over dimensions of unknown size.
+"""The transposes of a convolution of unknown size.
 
-JAX's own rule asks for a convolution with paddings that depend on the size, and JAX takes no such
-paddings. A convolution of stride 1 without padding has a transpose whose paddings are numbers: the
-others are one of those between an explicit padding and a strided slice.
+They are convolutions too, whose paddings depend on the sizes. JAX's own rules hand these paddings
+to lax.conv_general_dilated, which takes numbers alone. Here a padding that is no number becomes
+a lax.pad in front of a convolution without padding.
+
+Notation of one spatial dimension: the operand has n elements, `low` and `high` ones of padding and
+`lhs_dilation` from one element to the next; the kernel has k elements, `rhs_dilation` apart; the
+window moves by `stride`, m times. The formulas follow from the definition of the convolution in
+the StableHLO specification.
 """
 
 from __future__ import annotations
@@ -16,71 +21,174 @@ from jax.extend.core import primitives
 from jax.interpreters import ad
 
 from jax2tf import dims
+from jax2tf.symbolic_derivatives.padding import of_shape
 
 _CONV = primitives.conv_general_dilated_p
-
-
-def _transpose(operand: int, with_numbers: Callable[..., Any]) -> Callable[..., Any]:
-    """The transpose with respect to an operand; `with_numbers` is JAX's own."""
-
-    def rule(cotangent: Any, *operands: Any, **params: Any) -> Any:
-        lhs_shape = operands[0].aval.shape if operand == 0 else operands[0].shape
-        sizes = [lhs_shape[d] for d in params["dimension_numbers"].lhs_spec[2:]]
-        if dims.is_static(sizes) or _has_stride_1(**params):
-            return with_numbers(cotangent, *operands, **params)
-
-        def linear(x: jax.Array) -> jax.Array:
-            both: list[Any] = list(operands)
-            both[operand] = x
-            return _by_stride_1(*both, **params)
-
-        aval = operands[operand].aval
-        spec = jax.ShapeDtypeStruct(aval.shape, aval.dtype)
-        return jax.linear_transpose(linear, spec)(cotangent)[0]
-
-    return rule
-
-
-def _has_stride_1(
-    *,
-    window_strides: Sequence[int],
-    padding: Sequence[tuple[Any, Any]],
-    lhs_dilation: Sequence[int],
-    **_: Any,
-) -> bool:
-    return {*window_strides, *lhs_dilation} == {1} and all(map(dims.is_static, padding))
-
-
 _of_jax: Any = ad.primitive_transposes[_CONV]
-ad.defbilinear(_CONV, *map(_transpose, (0, 1), _of_jax.args))
 
 
-def _by_stride_1(
-    lhs: jax.Array,
+def _transposed_lhs(
+    cotangent: jax.Array,
+    lhs: Any,
     rhs: jax.Array,
     *,
     window_strides: Sequence[int],
     padding: Sequence[tuple[Any, Any]],
     lhs_dilation: Sequence[int],
+    rhs_dilation: Sequence[int],
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> jax.Array:
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    lhs_shape, kernel = lhs.aval.shape, lax.rev(rhs, rhs_spec[2:])
+    groups = max(feature_group_count, batch_group_count)
+    if groups > 1:
+        kernel = _move_groups(kernel, groups, rhs_spec[0], rhs_spec[1])
+    config = []
+    for i, stride in enumerate(window_strides):
+        n = _dilated(lhs_shape[lhs_spec[2 + i]], lhs_dilation[i])
+        reach = _dilated(rhs.shape[rhs_spec[2 + i]], rhs_dilation[i]) - 1
+        m = _dilated(cotangent.shape[out_spec[2 + i]], stride)
+        low = reach - padding[i][0]
+        config.append((low, n + reach - low - m, stride))
+    result = _convolved(
+        cotangent,
+        kernel,
+        config,
+        window_strides=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=lax.ConvDimensionNumbers(
+            out_spec, (rhs_spec[1], rhs_spec[0], *rhs_spec[2:]), lhs_spec
+        ),
+        feature_group_count=groups,
+        **params,
+    )
+    if batch_group_count > 1:
+        result = _move_groups(result, batch_group_count, lhs_spec[1], lhs_spec[0])
+    return of_shape(result, lhs_shape)
+
+
+def _transposed_rhs(
+    cotangent: jax.Array,
+    lhs: jax.Array,
+    rhs: Any,
+    *,
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[Any, Any]],
+    lhs_dilation: Sequence[int],
+    rhs_dilation: Sequence[int],
+    dimension_numbers: Any,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Any,
+) -> jax.Array:
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    rhs_shape = rhs.aval.shape
+    kernel = _not_empty(cotangent, out_spec[2:])
+    config = []
+    for i, stride in enumerate(window_strides):
+        n = _dilated(lhs.shape[lhs_spec[2 + i]], lhs_dilation[i])
+        reach = _dilated(rhs_shape[rhs_spec[2 + i]], rhs_dilation[i]) - 1
+        m = _dilated(kernel.shape[out_spec[2 + i]], stride)
+        low = padding[i][0]
+        config.append((low, m + reach - low - n, lhs_dilation[i]))
+    result = _convolved(
+        lhs,
+        kernel,
+        config,
+        window_strides=rhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=lax.ConvDimensionNumbers(
+            *((spec[1], spec[0], *spec[2:]) for spec in (lhs_spec, out_spec, rhs_spec))
+        ),
+        # The channels of the operand are its batch here, and the other way round.
+        feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        **params,
+    )
+    return of_shape(result, rhs_shape)
+
+
+def _not_empty(x: jax.Array, axes: Sequence[int]) -> jax.Array:
+    """With an element of 0 along each axis that has none: no engine takes an empty kernel."""
+    config = [(0, 0, 0)] * x.ndim
+    for axis in axes:
+        if dims.may_be_zero(x.shape[axis]):
+            config[axis] = (0, jax.core.max_dim(1 - x.shape[axis], 0), 0)
+    return _padded(x, config)
+
+
+def _dilated(size: Any, dilation: int) -> Any:
+    """How many elements there are from the first to the last, in JAX's own expression."""
+
+    def dilate(x: jax.Array) -> jax.Array:
+        return lax.pad(x, False, [(0, 0, dilation - 1)])
+
+    return jax.eval_shape(dilate, jax.ShapeDtypeStruct((size,), bool)).shape[0]
+
+
+def _convolved(
+    lhs: jax.Array,
+    rhs: jax.Array,
+    config: Sequence[tuple[Any, Any, int]],
+    *,
     dimension_numbers: Any,
     **params: Any,
 ) -> jax.Array:
-    ones = (1,) * len(window_strides)
-    config = [(0, 0, 0)] * lhs.ndim
-    for d, (low, high), dilation in zip(
-        dimension_numbers.lhs_spec[2:], padding, lhs_dilation, strict=True
-    ):
-        config[d] = (low, high, dilation - 1)
-    strides = [1] * lhs.ndim
-    for d, stride in zip(dimension_numbers.out_spec[2:], window_strides, strict=True):
-        strides[d] = stride
-    whole = _CONV.bind(
-        lax.pad(lhs, lhs.dtype.type(0), config),
+    """A convolution with (low, high, dilation) for each spatial dimension of the operand."""
+    conv, pad = list(config), [(0, 0, 0)] * lhs.ndim
+    for i, (low, high, dilation) in enumerate(config):
+        if not dims.is_static((low, high)):
+            pad[dimension_numbers.lhs_spec[2 + i]] = (low, high, dilation - 1)
+            conv[i] = (0, 0, 1)
+    return lax.conv_general_dilated(
+        _padded(lhs, pad),
         rhs,
-        window_strides=ones,
-        padding=((0, 0),) * len(ones),
-        lhs_dilation=ones,
+        padding=[(int(low), int(high)) for low, high, _ in conv],
+        lhs_dilation=[dilation for _, _, dilation in conv],
         dimension_numbers=dimension_numbers,
         **params,
     )
-    return lax.slice(whole, (0,) * whole.ndim, whole.shape, strides)
+
+
+def _padded(x: jax.Array, config: Sequence[tuple[Any, Any, int]]) -> jax.Array:
+    if all(sizes == (0, 0, 0) for sizes in config):
+        return x
+    return lax.pad(x, x.dtype.type(0), config)
+
+
+def _move_groups(x: jax.Array, groups: int, source: int, destination: int) -> jax.Array:
+    """The groups of one axis, which is cut into as many, put in front of another axis."""
+    shape = list(x.shape)
+    split = [*shape[:source], groups, shape[source] // groups, *shape[source + 1 :]]
+    shape[source] //= groups
+    shape[destination] *= groups
+    x = lax.reshape(x, split)
+    order = [axis for axis in range(x.ndim) if axis != source]
+    order.insert(destination, source)
+    return lax.reshape(lax.transpose(x, order), shape)
+
+
+def _transpose(
+    operand: int, of_jax: Callable[..., Any], for_symbols: Callable[..., Any]
+) -> Callable[..., Any]:
+    """The transpose with respect to an operand: JAX's own where every size is a number."""
+
+    def rule(cotangent: Any, *operands: Any, **params: Any) -> Any:
+        sizes = [
+            (x.aval.shape if i == operand else x.shape)[d]
+            for i, (x, spec) in enumerate(
+                zip(operands, params["dimension_numbers"][:2], strict=True)
+            )
+            for d in spec[2:]
+        ]
+        chosen = of_jax if dims.is_static(sizes) else for_symbols
+        return chosen(cotangent, *operands, **params)
+
+    return rule
+
+
+_RULES = zip((0, 1), _of_jax.args, (_transposed_lhs, _transposed_rhs), strict=True)
+ad.defbilinear(_CONV, *(_transpose(*rule) for rule in _RULES))

@@ -1,0 +1,36 @@
+"""The transpose of a pad of unknown size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from jax import lax
+from jax.extend.core import primitives
+from jax.interpreters import ad
+
+from jax2tf import dims
+
+_PAD = primitives.pad_p
+_of_jax: Any = ad.primitive_transposes[_PAD]
+
+
+def of_shape(x: jax.Array, shape: Sequence[Any]) -> jax.Array:
+    """The same array, whose sizes JAX may have in another expression of the same value."""
+    if x.shape == tuple(shape):
+        return x
+    config = [(0, wanted - given, 0) for given, wanted in zip(x.shape, shape, strict=True)]
+    return lax.pad(x, x.dtype.type(0), config)
+
+
+def _transpose(cotangent: Any, operand: Any, padding_value: Any, **params: Any) -> Any:
+    of_operand, of_value = _of_jax(cotangent, operand, padding_value, **params)
+    # JAX takes a dilation away by a strided slice. The size of its result is that of the operand,
+    # but where the operand may be empty the slice has another expression for it.
+    if isinstance(of_operand, jax.Array) and not dims.is_static(of_operand.shape):
+        of_operand = of_shape(of_operand, operand.aval.shape)
+    return of_operand, of_value
+
+
+ad.primitive_transposes[_PAD] = _transpose
