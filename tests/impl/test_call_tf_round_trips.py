@@ -98,6 +98,20 @@ class TestNative:
         w.assign(0.5)
         compare_all()
 
+    def test_a_loop_beside_a_variable(self):
+        """XLA copies the variable, and JAX exports no copies."""
+        v = tf.Variable(np.arange(2, dtype=np.int32))
+
+        def f(x):
+            _, x = tf.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, y * 2), (0, x))
+            return x, tf.identity(v)
+
+        batches = jax.vmap(jax.vmap(call_tf(f)))
+        x = tf.ones([3, 1, 4])
+        doubled, copied = convert(batches, native_serialization=True)(x)
+        assert_allclose(doubled, x * 4)
+        assert_allclose(copied, np.broadcast_to(v, (3, 1, 2)))
+
     def test_symbolic_shapes(self):
         f = convert(
             lambda x: call_tf(tf.sin)(x), polymorphic_shapes="b, _", native_serialization=True

@@ -237,13 +237,29 @@ def _compile(signature: Signature, platform: str) -> bytes:
 
 def _parsed(serialized: bytes, signature: Signature) -> Any:
     try:
-        return mlir.ir.Module.parse(serialized)
+        return _without_copies(mlir.ir.Module.parse(serialized))
     except mlir.ir.MLIRError as error:
         # Several dimensions of one value within bounds are more than StableHLO can say.
         if "bounded dimension" not in str(error):
             raise
         known = [t.shape for t in signature.outputs]
         raise _unknown_shapes(signature, known) from error
+
+
+def _without_copies(module: Any) -> Any:
+    """The module without XLA's copies of arrays, which mean nothing and which no export writes."""
+    copies: list[Any] = []
+
+    def collect(op: Any) -> Any:
+        if op.name == "mhlo.copy":
+            copies.append(op)
+        return mlir.ir.WalkResult.ADVANCE
+
+    module.operation.walk(collect)
+    for op in copies:
+        op.results[0].replace_all_uses_with(op.operands[0])
+        op.erase()
+    return module
 
 
 def _elsewhere(name: str, variable: str, device: str, compiled_on: str) -> CallTfError:
