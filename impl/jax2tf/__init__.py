@@ -25,6 +25,7 @@ from jax2tf.errors import (
 from jax2tf.lowering.sharding import split_to_logical_devices
 from jax2tf.module import Module
 from jax2tf.shape_evaluation import eval_polymorphic_shape
+from jax2tf.versions import __version__
 
 __all__ = [
     "CallTfError",
@@ -35,6 +36,7 @@ __all__ = [
     "PolyShape",
     "UnsupportedDtypeError",
     "UnsupportedPrimitiveError",
+    "__version__",
     "call_tf",
     "convert",
     "dtype_of_val",

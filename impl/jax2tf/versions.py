@@ -1,10 +1,13 @@
-"""Which versions of JAX and TensorFlow this package was tested with, for who has others."""
+"""The version of this package, and the versions of JAX and TensorFlow that it was tested with."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 from collections.abc import Iterator
+
+# pyproject.toml reads this line: it has no version of its own.
+__version__ = "0.1.0"
 
 TESTED = {"jax": "0.10 to 0.12", "tensorflow": "2.20 to 2.22"}
 

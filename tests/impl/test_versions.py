@@ -1,11 +1,32 @@
-"""What `import jax2tf` says where JAX or TensorFlow have moved what it needs."""
+"""The version, and what `import jax2tf` says where JAX or TensorFlow have moved what it needs."""
 
 from __future__ import annotations
 
+import pathlib
+import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
+
+import jax2tf
+import jax2tf.versions
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def test_the_version_stands_in_one_place():
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" not in pyproject["project"]
+    source = pyproject["tool"]["setuptools"]["dynamic"]["version"]["attr"]
+    assert source == "jax2tf.versions.__version__"
+    assert jax2tf.__version__ == jax2tf.versions.__version__
+
+
+def test_the_changelog_begins_with_the_version():
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert headings[0] == jax2tf.__version__
 
 
 @pytest.mark.parametrize(
