@@ -1,5 +1,7 @@
 """call_tf over batches of batches, and what is said where TensorFlow fails over a batch."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -30,6 +32,21 @@ def test_hessian_of_a_function_around_a_call(stage):
     f_tf = call_tf(lambda x: tf.reduce_sum(tf.sin(x) * x))
     expected = jax.hessian(_around(lambda x: jnp.sum(jnp.sin(x) * x)))(X)
     assert_allclose(stage(jax.hessian(_around(f_tf)))(X), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_derivatives_of_a_concatenation():
+    """Compiled, TensorFlow's gradient of a slice is an op that has no gradient of its own."""
+
+    def third(f):
+        return jax.jacfwd(jax.hessian(f))
+
+    def f(numpy, x):
+        parts = numpy.concat([x * x, x], axis=0)
+        return numpy.sin(parts) * parts
+
+    expected = third(partial(f, jnp))(X)
+    actual = jax.jit(third(call_tf(partial(f, tf))))(X)
+    assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
 @each_stage

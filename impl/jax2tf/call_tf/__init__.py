@@ -7,6 +7,7 @@ The way of a call, one module a step:
     functions.py    a TensorFlow function of flat tensors; its trace for a signature
     variables.py    variables that a function captures, as operands of its call
     derived.py      what is derived from one: its jvp, its vjp, itself over a batch
+    slice_gradients.py  gradients that TensorFlow lacks
     failures.py     what TensorFlow raises over a batch, in one line
     polymorphic.py  shapes of results where those of arguments are symbolic
     exchange.py     arrays as tensors and back, without a copy where both share memory
@@ -15,6 +16,9 @@ The way of a call, one module a step:
 
 from __future__ import annotations
 
+from jax2tf.call_tf import slice_gradients as _slice_gradients  # registers them
 from jax2tf.call_tf.call import call_tf
 
 __all__ = ["call_tf"]
+
+del _slice_gradients
