@@ -14,6 +14,7 @@ import jax2tf.symbolic_derivatives as _symbolic_derivatives  # registers them wi
 from jax2tf.call_tf import call_tf
 from jax2tf.convert import convert
 from jax2tf.dims import PolyShape
+from jax2tf.drop_in import install, uninstall
 from jax2tf.dtypes import dtype_of_val
 from jax2tf.errors import (
     CallTfError,
@@ -41,7 +42,9 @@ __all__ = [
     "convert",
     "dtype_of_val",
     "eval_polymorphic_shape",
+    "install",
     "split_to_logical_devices",
+    "uninstall",
 ]
 
 _compat.register_module_containers()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
+import platform
 import sys
 from collections.abc import Iterator
 
@@ -10,6 +12,20 @@ from collections.abc import Iterator
 __version__ = "0.1.0"
 
 TESTED = {"jax": "0.10 to 0.12", "tensorflow": "2.20 to 2.22"}
+
+# What a user may have beside them, each with what it is for.
+_OTHERS = {
+    "jaxlib": ("0.10 to 0.12", "JAX's compiler"),
+    "numpy": ("2.4 to 2.5", "arrays"),
+    "ml-dtypes": ("0.6", "bfloat16 and smaller dtypes"),
+    "keras": ("3.15", "layers of jax2tf.Module, models in call_tf"),
+    "ai-edge-litert": ("2.3", "LiteRT"),
+    "tf2onnx": ("1.17", "ONNX, the converter"),
+    "onnx": ("1.23", "ONNX, the format"),
+    "onnxruntime": ("1.31", "ONNX, the engine"),
+    "openvino": ("2026.4", "OpenVINO"),
+    "tensorflowjs": ("4.22", "TensorFlow.js, the converter"),
+}
 
 
 @contextlib.contextmanager
@@ -29,3 +45,35 @@ def explained() -> Iterator[None]:
             f"tested with {tested}; installed are {installed}. What to do: install tested "
             "versions, or a newer jax2tf"
         ) from error
+
+
+def table() -> str:
+    """What is installed and which versions were tested, as the text of a table.
+
+    Example: `python -m jax2tf versions` prints it.
+    """
+    rows = [("", "installed", "tested", "for")]
+    for name, tested in TESTED.items():
+        rows.append((name, _of_module(name), tested, ""))
+    for name, (tested, purpose) in _OTHERS.items():
+        rows.append((name, _of_distribution(name), tested, purpose))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    machine = f"{platform.system()} {platform.machine()}"
+    title = f"jax2tf {__version__} on Python {platform.python_version()} ({machine})"
+    return "\n".join([title, "", *lines])
+
+
+def _of_module(name: str) -> str:
+    """TensorFlow comes in distributions of several names."""
+    return str(getattr(sys.modules.get(name), "__version__", "-"))
+
+
+def _of_distribution(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "-"

@@ -14,6 +14,7 @@ import jax2tf
 import jax2tf.versions
 
 ROOT = pathlib.Path(__file__).parents[2]
+CONSTRAINTS = ROOT / ".ci/constraints.txt"
 
 
 def test_the_version_stands_in_one_place():
@@ -27,6 +28,15 @@ def test_the_version_stands_in_one_place():
 def test_the_changelog_begins_with_the_version():
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
     assert headings[0] == jax2tf.__version__
+
+
+def test_the_table_speaks_of_the_versions_that_are_pinned():
+    pins = dict(re.findall(r"^([\w-]+)==(\d+\.\d+)", CONSTRAINTS.read_text(), flags=re.MULTILINE))
+    pins["tensorflow"] = pins.pop("tensorflow-cpu")
+    rows = {row.split("  ")[0]: row for row in jax2tf.versions.table().splitlines()[3:]}
+    assert len(rows.keys() & pins.keys()) > 8
+    for name in rows.keys() & pins.keys():
+        assert re.search(rf" {re.escape(pins[name])}\b", rows[name]), rows[name]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,59 @@
+"""`python -m jax2tf run | versions`: run a program with jax2tf installed; say what is installed."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+
+from jax2tf import drop_in, versions
+
+
+def main(argv: list[str]) -> int:
+    """Runs the command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m jax2tf", description=__doc__)
+    commands = parser.add_subparsers(required=True)
+    for function in (run, versions_):
+        name = function.__name__.rstrip("_")
+        command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
+        command.set_defaults(command=function)
+        if function is run:
+            usage = "python -m jax2tf run [-h] (SCRIPT | -m MODULE) [ARGUMENT ...]"
+            command.usage = usage
+            rest = argparse.REMAINDER
+            command.add_argument("-m", dest="module", nargs=rest, help="a module, as python -m")
+            command.add_argument("script", nargs=rest, help="a file of Python, and its arguments")
+    options = parser.parse_args(argv)
+    if options.command is run and not (options.module or options.script):
+        commands.choices["run"].error("give a SCRIPT, or -m MODULE")
+    return options.command(options)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs a program of Python in which jax.experimental.jax2tf is jax2tf."""
+    drop_in.install()
+    if options.module:
+        sys.argv = options.module
+        runpy.run_module(options.module[0], run_name="__main__", alter_sys=True)
+        return 0
+    script = options.script[0]
+    if not os.path.exists(script):
+        print(f"python -m jax2tf run: there is no file {script}", file=sys.stderr)
+        return 2
+    sys.argv = options.script
+    if not sys.flags.safe_path:
+        # As `python SCRIPT` has it: the script's folder, where -m has the current one.
+        sys.path[0] = os.path.dirname(os.path.abspath(script))
+    runpy.run_path(script, run_name="__main__")
+    return 0
+
+
+def versions_(options: argparse.Namespace) -> int:
+    """Prints what is installed of what jax2tf works with, and with which versions it was tested."""
+    print(versions.table())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
