@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import jax
@@ -270,6 +271,31 @@ def test_on_eight_devices():
         check=False,
     )
     assert done.returncode == 0, done.stdout[-5000:]
+
+
+def test_threads_that_are_the_first_to_differentiate():
+    """TensorFlow builds gradients of nested functions once, and no two threads may do so."""
+
+    def differentiated():
+        ready = threading.Barrier(3)
+        nested = tf.function(lambda x: tf.sin(x) * x, autograph=False)
+        f = jax.grad(call_tf(tf.function(lambda x: nested(x) + nested(x * 2), autograph=False)))
+
+        def work(_):
+            ready.wait()
+            return f(np.float32(0.5))
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            return list(pool.map(work, range(3)))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        actual = [differentiated() for _ in range(10)]
+    finally:
+        sys.setswitchinterval(interval)
+    expected = jax.grad(lambda x: jnp.sin(x) * x + jnp.sin(x * 2) * x * 2)(0.5)
+    assert_allclose(actual, np.full((10, 3), expected), rtol=1e-5)
 
 
 def test_threads():

@@ -59,15 +59,21 @@ class Function(abc.ABC):
 
     stand_ins: Mapping[int, tf.Variable] = types.MappingProxyType({})
 
-    def __init__(self, name: str, options: Options):
+    def __init__(self, name: str, options: Options, base: Function | None = None):
         self.name = name
         self.options = options
         self._derived: dict[Hashable, Any] = {}
-        self._lock = threading.RLock()
+        # One for a function and all that is derived from it: TensorFlow builds the gradients of
+        # nested functions when they are first asked for, and takes no care of other threads.
+        self._lock: Any = threading.RLock() if base is None else base._lock
 
     @abc.abstractmethod
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The results, eagerly or in the graph that is being made."""
+
+    def run_in_threads(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """As `run`, in several threads at once."""
+        return self.run(tensors)
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What is derived from this function under `key`, made once."""
@@ -179,7 +185,7 @@ class WithVariables(Function):
     """
 
     def __init__(self, root: Root, n_arguments: int, variables: Sequence[tf.Variable]):
-        super().__init__(root.name, root.options)
+        super().__init__(root.name, root.options, root)
         self.root = root
         self._n_arguments = n_arguments
         self.stand_ins = dict(enumerate(variables, n_arguments))

@@ -52,7 +52,7 @@ def _op_by_op(*operands: Any, function: Function) -> list[jax.Array]:
             f"jax2tf.call_tf({function.name}): called while TensorFlow makes a graph, which has no "
             "values yet. Call the TensorFlow function itself, or convert the JAX function around it"
         )
-    results = function.run([exchange.to_tensor(x) for x in operands])
+    results = function.run_in_threads([exchange.to_tensor(x) for x in operands])
     return [exchange.to_array(r) for r in results]
 
 
