@@ -169,7 +169,10 @@ NODES: Mapping[str, Node] = {
         lambda x: tf.constant([1.5, 2.5]), lambda x: jnp.array([1.5, 2.5], np.float32)
     ),
     "reverse": _of_vectors(lambda x: tf.reverse(x, [0]), lambda x: x[::-1]),
-    "cumsum": _of_vectors(tf.cumsum, lambda x: jnp.cumsum(x, 0)),
+    # Of complex numbers TensorFlow's XLA has no Cumsum.
+    "cumsum": _of_vectors(
+        lambda x: tf.cumsum(tf.math.real(x)), lambda x: jnp.cumsum(jnp.real(x), 0)
+    ),
     "gather": _of_vectors(lambda x: tf.gather(x, [0, 0]), lambda x: x[np.array([0, 0])]),
     "slice": _of_vectors(lambda x: x[:1], lambda x: x[:1]),
     "flatten": _of_vectors(lambda x: tf.reshape(x, [-1]), lambda x: x.reshape(-1)),
