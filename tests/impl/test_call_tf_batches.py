@@ -49,6 +49,18 @@ def test_derivatives_of_a_concatenation():
     assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
+def test_op_by_op_first_and_compiled_then():
+    """The graph of a batch that runs op by op is not what XLA compiles."""
+
+    def f(x):
+        return tf.cond(tf.reduce_sum(x) > 0, lambda: tf.sin(x), lambda: x * x)
+
+    hessian = jax.hessian(call_tf(f))
+    expected = jax.hessian(jnp.sin)(X)
+    assert_allclose(hessian(X), expected, rtol=1e-5, atol=1e-6)
+    assert_allclose(jax.jit(hessian)(X), expected, rtol=1e-5, atol=1e-6)
+
+
 @each_stage
 def test_a_function_that_has_batches_of_its_own(stage):
     """The names of what TensorFlow makes of a batch within a batch do not clash."""

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
+from jax2tf import compat
 from jax2tf.call_tf import failures
 from jax2tf.call_tf.functions import Function, Options
 from jax2tf.dtypes import DIFFERENTIABLE
@@ -211,7 +212,9 @@ class Batched(_Derived):
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         specs = tuple(tf.TensorSpec(t.shape, t.dtype) for t in tensors)
-        key = ("graph", specs, jax.config.read("jax_enable_x64"))
+        # TensorFlow makes other gradients of branches and slices for what XLA compiles.
+        compiled = compat.in_compiled_function()
+        key = ("graph", specs, jax.config.read("jax_enable_x64"), compiled)
         graph = self.cached(key, lambda: self._graph(specs))
         with failures.in_one_line(self.name):
             return list(graph(*tensors))
