@@ -1,42 +1,101 @@
-"""The README's examples run, and its commands exist."""
+"""What the README, the pages of docs/ and the docstrings show is true: examples run, links lead
+somewhere, commands exist.
+"""
 
 from __future__ import annotations
 
+import ast
 import configparser
 import doctest
+import importlib
 import json
 import pathlib
 import re
 
-README = pathlib.Path(__file__).parents[1] / "README.md"
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
+# Its blocks need the engines: tests/consumers/test_examples.py runs them.
+OF_ENGINES = ROOT / "docs/guides/engines.md"
+MODULES = [path for path in sorted(ROOT.glob("impl/jax2tf/**/*.py")) if ">>> " in path.read_text()]
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-def test_the_examples_run():
-    flags = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL | doctest.NORMALIZE_WHITESPACE
-    parser = doctest.DocTestParser()
-    text = re.sub(r"^```.*$", "", README.read_text(), flags=re.MULTILINE)
-    example = parser.get_doctest(text, {}, "README.md", str(README), 0)
-    assert len(example.examples) > 10
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+def blocks(page, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
+
+
+def run(example):
     report: list[str] = []
-    doctest.DocTestRunner(optionflags=flags).run(example, out=report.append)
+    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=report.append)
     assert not report, "".join(report)
 
 
-def test_the_links_lead_somewhere():
-    for target in re.findall(r"\]\(([^)]+)\)", README.read_text()):
-        assert (README.parent / target).exists(), target
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=named)
+def test_the_examples_run(page, tmp_path, monkeypatch):
+    if page == OF_ENGINES:
+        for block in blocks(page, "python"):
+            ast.parse(block)
+        return
+    monkeypatch.chdir(tmp_path)
+    for block in blocks(page, "python"):
+        assert block.startswith(">>> "), f"{named(page)} has a block that does not run:\n{block}"
+    # Not the blocks alone, so that a failure names the line of the page.
+    text = re.sub(r"^```.*$", "", page.read_text(), flags=re.MULTILINE)
+    run(doctest.DocTestParser().get_doctest(text, {}, named(page), str(page), 0))
 
 
-def test_the_tox_environments_exist():
+@pytest.mark.parametrize("path", MODULES, ids=named)
+def test_the_docstrings_run(path):
+    name = ".".join(path.relative_to(ROOT / "impl").with_suffix("").parts)
+    module = importlib.import_module(name.removesuffix(".__init__"))
+    examples = [e for e in doctest.DocTestFinder().find(module) if e.examples]
+    assert sum(len(e.examples) for e in examples) == path.read_text().count(">>> ")
+    for example in examples:
+        run(example)
+
+
+def anchors(page):
+    """The anchors of a page's headings, as MkDocs and code hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h).strip().lower().replace(" ", "-") for h in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_the_links_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), target
+        if anchor:
+            assert anchor in anchors(file), target
+
+
+def test_every_page_is_in_the_navigation():
+    config = (ROOT / ".ci/mkdocs.yml").read_text()
+    for page in ROOT.glob("docs/**/*.md"):
+        assert f" {page.relative_to(ROOT / 'docs')}\n" in config, page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_the_tox_environments_exist(page):
     tox = configparser.ConfigParser()
-    tox.read(README.parent / "tox.ini")
-    for name in re.findall(r"tox run -e (\w+)|`-e (\w+)`", README.read_text()):
-        assert f"testenv:{''.join(name)}" in tox.sections()
+    tox.read(ROOT / "tox.ini")
+    for name in re.findall(r"tox run -e ([\w-]+)|`-e ([\w-]+)`", page.read_text()):
+        assert f"testenv:{''.join(name)}" in tox.sections(), name
 
 
 def test_the_matrix_is_the_one_that_was_proved():
     shown = re.search(r"(\d+) cells \((\d+) pass.*; (\d+) declared", README.read_text())
     assert shown, "README shows no output of the matrix"
-    proved = json.loads((README.parent / "reports/tables/proved.json").read_text())["runs"]
+    proved = json.loads((ROOT / "reports/tables/proved.json").read_text())["runs"]
     counts = [tuple(str(run[key]) for key in ("cells", "passed", "limited")) for run in proved]
     assert shown.groups() in counts

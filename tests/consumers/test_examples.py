@@ -1,4 +1,4 @@
-"""The README's examples of engines run, and give what JAX gives."""
+"""The guide's examples of engines run, and give what JAX gives."""
 
 import json
 import pathlib
@@ -11,20 +11,15 @@ import jax
 import numpy as np
 
 ROOT = pathlib.Path(__file__).parents[2]
-SECTION = (
-    (ROOT / "README.md")
-    .read_text()
-    .split("## Engines that read TensorFlow graphs")[1]
-    .split("\n## ")[0]
-)
+GUIDE = (ROOT / "docs/guides/engines.md").read_text()
 
 
 def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", SECTION, flags=re.DOTALL)
+    return re.findall(rf"```{language}\n(.*?)```", GUIDE, flags=re.DOTALL)
 
 
 def run(code, names):
-    exec(compile(code, "README.md", "exec"), names)
+    exec(compile(code, "engines.md", "exec"), names)
 
 
 def expected(names):
@@ -44,7 +39,7 @@ def test_the_example_of_tfjs_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     run(blocks("python")[0], names)
-    (command,) = re.findall(r"^    python (-m harnesses.*)$", SECTION, flags=re.MULTILINE)
+    (command,) = re.findall(r"^    python (-m harnesses.*)$", GUIDE, flags=re.MULTILINE)
     subprocess.run([sys.executable, *shlex.split(command)], check=True)
     (program,) = blocks("js")
     answer = subprocess.run(

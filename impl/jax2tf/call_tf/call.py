@@ -38,7 +38,7 @@ def call_tf(
     >>> import jax.numpy as jnp
     >>> f = call_tf(lambda x: {"y": tf.math.cos(x)})
     >>> jax.jit(lambda x: jnp.sin(f(x)["y"]))(1.0)
-    Array(0.51439524, dtype=float32, weak_type=True)
+    Array(0.51439524, dtype=float32)
 
     Variables that the function captures are read whenever it runs, also when a compiled module
     does: a host callback copies them then, so pass large ones as arguments where speed matters.

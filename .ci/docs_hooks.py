@@ -1,0 +1,77 @@
+"""What MkDocs adds to docs/: the tables, the changelog and other files that stand elsewhere.
+
+Pages link to them as files of the repository, so that they can be read without a build.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+
+import griffe
+from mkdocs.structure.files import File
+
+ROOT = Path(__file__).parents[1]
+_LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
+
+
+def _elsewhere():
+    """Each file outside of docs/ that the site has, with its address in the site."""
+    for path in sorted((ROOT / "reports/tables").iterdir()):
+        yield path, f"tables/{path.name}"
+    for name in ("CHANGELOG.md", "CONTRIBUTING.md"):
+        yield ROOT / name, name
+
+
+_ADDRESSES = dict(_elsewhere())
+
+
+def on_files(files, config):
+    """Adds the files from elsewhere."""
+    for path, address in _ADDRESSES.items():
+        files.append(File.generated(config, address, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Turns links to files of the repository into links within the site.
+
+    The text of a link to a file that the site has not (a module, a harness) stays as text.
+    """
+    source = Path(page.file.abs_src_path)
+    here = posixpath.dirname(page.file.src_uri)
+    docs = Path(config.docs_dir).resolve()
+
+    def address(match):
+        path, anchor = match[1], match[2] or ""
+        target = (source.parent / path).resolve()
+        if target in _ADDRESSES:
+            return f"]({posixpath.relpath(_ADDRESSES[target], here or '.')}{anchor})"
+        if target.is_relative_to(docs) or not target.exists():
+            return match[0]
+        return "]"
+
+    def outside(text):
+        return re.sub(r"\[([^\]]*)\]$", r"\1", text)
+
+    parts, end = [], 0
+    for match in _LINK.finditer(markdown):
+        found = address(match)
+        before = markdown[end : match.start()]
+        # `[text](file)` of a file that is not in the site becomes `text`.
+        parts.append(outside(f"{before}]") if found == "]" else before + found)
+        end = match.end()
+    return "".join([*parts, markdown[end:]])
+
+
+class DoctestsAsCode(griffe.Extension):
+    """Fences the examples of docstrings, whose `>>>` Markdown takes for quotations."""
+
+    def on_object(self, *, obj, **options):
+        """Called for each object that was read."""
+        if obj.docstring is not None:
+            fenced = r"```python\n\1\n```"
+            obj.docstring.value = _EXAMPLE.sub(fenced, obj.docstring.value)
+
+
+# From a first `>>>` to the next empty line.
+_EXAMPLE = re.compile(r"^(>>> .*(?:\n.+)*)", re.MULTILINE)
