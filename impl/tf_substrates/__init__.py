@@ -1,0 +1,12 @@
+"""Libraries written against TensorFlow, on NumPy and on JAX, without TensorFlow.
+
+`from tf_substrates.numpy import tf` and `from tf_substrates.jax import tf` are TensorFlow's API.
+`install` makes of an installed package written against TensorFlow one on a substrate, while it is
+imported; `python -m tf_substrates rewrite` writes it into a folder.
+"""
+
+from __future__ import annotations
+
+from tf_substrates.rewriter.packages import install
+
+__all__ = ["install"]

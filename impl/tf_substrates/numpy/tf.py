@@ -1,0 +1,60 @@
+"""TensorFlow's public API: what the modules beside this one register, laid out as TensorFlow does.
+
+`tf.math.exp` is an attribute, and `tf.math` also a module to import from. A name that is not here
+says whether TensorFlow has it, and what is near.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from tf_substrates.numpy import (  # noqa: F401  # each registers its names
+    arrays,
+    debugging,
+    dtypes,
+    errors,
+    math,
+    modules,
+    namespaces,
+    nest,
+    reductions,
+    shapes,
+    tensors,
+    variables,
+)
+from tf_substrates.numpy.namespaces import EXPORTS, Namespace
+
+
+def _build(root: Any) -> None:
+    sys.modules[root.__name__] = root
+    for public, symbol in EXPORTS.items():
+        *path, last = public.split(".")
+        setattr(_namespace(root, path), last, symbol)
+    for version in ("v1", "v2"):
+        alias = _namespace(root, ["compat", version])
+        for name, symbol in vars(root).items():
+            if name != "compat" and not name.startswith("_"):
+                vars(alias).setdefault(name, symbol)
+
+
+def _namespace(root: Any, path: list[str]) -> Any:
+    owner = root
+    for part in path:
+        if part not in vars(owner):
+            full = f"{owner.__name__}.{part}"
+            made = Namespace(full)
+            # So that `import tf_substrates.numpy.tf.math` finds it among the loaded modules.
+            made.__path__ = []
+            sys.modules[full] = made
+            setattr(owner, part, made)
+        owner = vars(owner)[part]
+    return owner
+
+
+_tf = Namespace(__name__, __doc__)
+for _name in ("__spec__", "__file__", "__loader__", "__package__"):
+    setattr(_tf, _name, globals()[_name])
+_tf.__path__ = []
+EXPORTS["newaxis"] = None
+_build(_tf)

@@ -1,0 +1,197 @@
+"""tf.Variable: a tensor that is assigned to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy as xp
+
+from tf_substrates.numpy import dtypes
+from tf_substrates.numpy.arrays import getitem, traced
+from tf_substrates.numpy.errors import StatefulError
+from tf_substrates.numpy.namespaces import export
+from tf_substrates.numpy.shapes import TensorShape
+from tf_substrates.numpy.tensors import OPERATORS, Reference, convert, wrap
+
+JAX_MODE = False
+
+
+def _operator(name: str) -> Callable:
+    def method(self: Any, other: Any) -> Any:
+        return OPERATORS[name](self.value(), other)
+
+    return method
+
+
+def _reflected(name: str) -> Callable:
+    def method(self: Any, other: Any) -> Any:
+        return OPERATORS[name](wrap(convert(other, dtype=self.dtype)), self.value())
+
+    return method
+
+
+@export("Variable")
+class Variable:
+    """A tensor that is assigned to. On JAX that is refused while JAX traces the value.
+
+    >>> from tf_substrates.numpy import tf
+    >>> v = tf.Variable([1.0, 2.0])
+    >>> _ = v.assign_add([1.0, 1.0])
+    >>> print(v * 2.0)
+    tf.Tensor([4. 6.], shape=(2,), dtype=float32)
+
+    Raises:
+      ValueError: there is no initial value, or an assigned one has another shape or dtype.
+      StatefulError: JAX traces what is assigned; return it from the function instead.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: Any = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ):
+        if initial_value is None:
+            raise ValueError("The `initial_value` arg to `tf.Variable` must be specified.")
+        if callable(initial_value):
+            initial_value = initial_value()
+        self._value = _own(convert(initial_value, dtype))
+        self._name = name or "Variable"
+        self._trainable = True if trainable is None else bool(trainable)
+        self._constraint = constraint
+        self._shape = TensorShape(self._value.shape if shape is None else shape)
+
+    @property
+    def name(self) -> str:
+        return f"{self._name}:0"
+
+    @property
+    def shape(self) -> Any:
+        return self._shape
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return dtypes.dtype_of(self._value)
+
+    @property
+    def trainable(self) -> bool:
+        return self._trainable
+
+    @property
+    def constraint(self) -> Any:
+        return self._constraint
+
+    @property
+    def handle(self) -> Variable:
+        return self
+
+    def value(self) -> Any:
+        return wrap(self._value)
+
+    def read_value(self) -> Any:
+        return self.value()
+
+    def numpy(self) -> Any:
+        return np.array(self._value)[()]
+
+    def get_shape(self) -> TensorShape:
+        return self._shape
+
+    def ref(self) -> Reference:
+        return Reference(self)
+
+    def assign(
+        self, value: Any, use_locking: bool = False, name: Any = None, read_value: bool = True
+    ) -> Variable:
+        array = convert(value, self.dtype)
+        if traced(array):
+            raise StatefulError(
+                f"tf.Variable.assign: JAX traces the value that is assigned to {self.name}, and a"
+                " traced function has no state. Return the value from the function, and assign it"
+                " outside."
+            )
+        if not self._shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable"
+                f" shape {self._shape}, and the assigned value shape {tuple(array.shape)} are"
+                " incompatible."
+            )
+        self._value = _own(array)
+        return self
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True
+    ) -> Variable:
+        return self.assign(self._value + convert(delta, self.dtype))
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: Any = None, read_value: bool = True
+    ) -> Variable:
+        return self.assign(self._value - convert(delta, self.dtype))
+
+    def __tf_tensor__(self) -> Any:
+        return self.value()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return np.array(self._value, dtype)
+
+    def __getitem__(self, key: Any) -> Any:
+        return getitem(self.value(), key)
+
+    def __len__(self) -> int:
+        return len(self._value)
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __float__(self) -> float:
+        return float(self._value)
+
+    def __int__(self) -> int:
+        return int(self._value)
+
+    def __repr__(self) -> str:
+        value = np.array(self._value)
+        shown = value.item() if value.ndim == 0 else repr(value)
+        about = f"'{self.name}' shape={self._shape} dtype={self.dtype.name}"
+        return f"<tf.Variable {about}, numpy={shown}>"
+
+    __add__ = _operator("add")
+    __sub__ = _operator("subtract")
+    __mul__ = _operator("multiply")
+    __truediv__ = _operator("truediv")
+    __floordiv__ = _operator("floordiv")
+    __mod__ = _operator("floormod")
+    __pow__ = _operator("pow")
+    __lt__ = _operator("less")
+    __le__ = _operator("less_equal")
+    __gt__ = _operator("greater")
+    __ge__ = _operator("greater_equal")
+    __radd__ = _reflected("add")
+    __rsub__ = _reflected("subtract")
+    __rmul__ = _reflected("multiply")
+    __rtruediv__ = _reflected("truediv")
+    __rpow__ = _reflected("pow")
+
+    def __neg__(self) -> Any:
+        return OPERATORS["negative"](self.value())
+
+    def __abs__(self) -> Any:
+        return OPERATORS["abs"](self.value())
+
+
+def _own(array: Any) -> Any:
+    """The array, for itself: the caller may change a NumPy array that it gave."""
+    return xp.array(array)

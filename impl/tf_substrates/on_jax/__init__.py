@@ -1,0 +1,14 @@
+"""Packages written against TensorFlow, on JAX: see `tf_substrates.install`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(
+        f"{__name__} has no package {name!r}. What to do first:"
+        f' tf_substrates.install("jax", [{name!r}]).'
+    )

@@ -1,0 +1,10 @@
+"""Makes of a package written against TensorFlow the same package on a substrate.
+
+- `edits`: a source file, what is replaced in it, and the text or tree that results.
+- `rules`: which statements and strings are replaced, by what.
+- `hook`: rewrites while importing, with a cache of bytecode.
+- `packages`: rewrites a package into a folder.
+- `check`: what of TensorFlow a package uses that is not there.
+"""
+
+from __future__ import annotations

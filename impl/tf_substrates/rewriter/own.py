@@ -1,0 +1,44 @@
+"""The rewriter's first customer: `tf_substrates.jax` is made of `tf_substrates.numpy`."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from tf_substrates.rewriter.hook import RewritingLoader
+from tf_substrates.rewriter.rules import Substrate
+
+SUBSTRATE = Substrate(
+    "jax",
+    modules={"tf_substrates.numpy": "tf_substrates.jax"},
+    exact={
+        ("numpy", "xp"): "jax.numpy",
+        ("scipy.special", "special"): "jax.scipy.special",
+        ("scipy.linalg", "sla"): "jax.scipy.linalg",
+    },
+)
+_FROM = pathlib.Path(__file__).parent.parent / "numpy"
+
+
+class OwnFinder(importlib.abc.MetaPathFinder):
+    """Finds `tf_substrates.jax.math` in `tf_substrates/numpy/math.py`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        parent, _, name = fullname.rpartition(".")
+        file = _FROM / f"{name}.py"
+        if parent != "tf_substrates.jax" or not file.is_file():
+            return None
+        loader = RewritingLoader(fullname, str(file), SUBSTRATE, f"tf_substrates.numpy.{name}")
+        return importlib.util.spec_from_file_location(fullname, file, loader=loader)
+
+
+def install() -> None:
+    if not any(isinstance(finder, OwnFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, OwnFinder())

@@ -1,0 +1,152 @@
+"""Whole packages: rewritten while they are imported, or into a folder."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import os
+import pathlib
+import shutil
+import tempfile
+from collections.abc import Iterable
+
+from tf_substrates.rewriter.edits import as_text
+from tf_substrates.rewriter.hook import RewritingFinder, put_first
+from tf_substrates.rewriter.rules import Substrate, edits_of
+
+
+def install(substrate: str, packages: Iterable[str], omit: Iterable[str] = ()) -> None:
+    """Lets packages written against TensorFlow be imported on a substrate.
+
+    After `install("jax", ["some_package"])`, `from tf_substrates.on_jax import some_package` is
+    some_package on JAX, rewritten while it is imported; `tf_substrates.on_numpy` holds NumPy's.
+    TensorFlow is not imported. Packages that use each other are given together.
+
+    Args:
+      substrate: "numpy" or "jax".
+      packages: names of installed top-level packages.
+      omit: modules of theirs to leave out, with what `__init__` files import of them.
+
+    Raises:
+      ValueError: there is no such substrate.
+      ModuleNotFoundError: a package is not installed.
+    """
+    names = _names(packages)
+    for name in names:
+        source_of(name)
+    prefix = f"tf_substrates.on_{substrate}"
+    place = Substrate(
+        substrate,
+        modules={name: f"{prefix}.{name}" for name in names},
+        omitted=frozenset(omit),
+    )
+    put_first(RewritingFinder(prefix, {name: name for name in names}, place))
+
+
+def _names(packages: Iterable[str]) -> list[str]:
+    if isinstance(packages, str):
+        raise TypeError(
+            f"install: `packages` is a list of names, e.g. [{packages!r}], not a string."
+        )
+    return list(packages)
+
+
+def source_of(package: str) -> pathlib.Path:
+    """The folder, or the one file, of an installed package, found without importing it.
+
+    Raises:
+      ModuleNotFoundError: there is none, or it has no Python source.
+    """
+    spec = importlib.machinery.PathFinder.find_spec(package)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        raise ModuleNotFoundError(
+            f"tf_substrates: there is no package {package!r} with Python source on the path."
+            " What to do: install it, or run from the folder that holds it.",
+            name=package,
+        )
+    file = pathlib.Path(spec.origin)
+    return file.parent if file.name == "__init__.py" else file
+
+
+def rewrite(
+    package: str, substrate: str, out: str | os.PathLike, omit: Iterable[str] = (), name: str = ""
+) -> pathlib.Path:
+    """Writes a package on a substrate into a folder, and returns where.
+
+    What is written is beside the place until it is whole, and then renamed, so that half a package
+    is never there. Rewriting again gives the same bytes.
+
+    Args:
+      package: the name of an installed package, or the path of its folder.
+      substrate: "numpy" or "jax".
+      out: the folder in which the package's own folder is made; an older one there is replaced.
+      omit: modules to leave out.
+      name: what the package is called there; `PACKAGE_SUBSTRATE` if not given.
+
+    Raises:
+      SyntaxError: a file of the package is not Python of this version. Nothing is written.
+      ModuleNotFoundError: there is no such package.
+    """
+    given = pathlib.Path(package)
+    source = given if given.is_dir() else source_of(package)
+    original = source.stem if source.is_file() else source.name
+    target = pathlib.Path(out) / (name or f"{original}_{substrate}")
+    place = Substrate(substrate, modules={original: target.name}, omitted=frozenset(omit))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    beside = pathlib.Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        _write_all(source, original, place, beside)
+        _swap(beside, target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return target
+
+
+def _write_all(source: pathlib.Path, original: str, place: Substrate, folder: pathlib.Path) -> None:
+    for file in files_of(source):
+        relative = file.relative_to(source) if source.is_dir() else pathlib.Path("__init__.py")
+        module = module_of(original, relative)
+        if place.omits(module):
+            continue
+        written = folder / relative
+        written.parent.mkdir(parents=True, exist_ok=True)
+        if file.suffix != ".py":
+            shutil.copyfile(file, written)
+            continue
+        text = file.read_text(encoding="utf-8")
+        is_package = relative.name == "__init__.py"
+        package = module if is_package else module.rpartition(".")[0]
+        written.write_text(
+            as_text(text, edits_of(text, place, package, str(file))), encoding="utf-8", newline=""
+        )
+
+
+def _swap(made: pathlib.Path, target: pathlib.Path) -> None:
+    made.chmod(0o755)
+    if not target.exists():
+        os.rename(made, target)
+        return
+    older = target.with_name(f".{target.name}-older-{os.getpid()}")
+    os.rename(target, older)
+    try:
+        os.rename(made, target)
+    except OSError:
+        os.rename(older, target)
+        raise
+    shutil.rmtree(older)
+
+
+def files_of(source: pathlib.Path) -> list[pathlib.Path]:
+    """The files of a package in one order everywhere, without what Python left there."""
+    if source.is_file():
+        return [source]
+    return sorted(
+        file
+        for file in source.rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts and file.suffix not in (".pyc", ".so")
+    )
+
+
+def module_of(package: str, relative: pathlib.Path) -> str:
+    """The dotted name of a file of a package."""
+    parts = relative.with_suffix("").parts
+    return ".".join([package, *(parts[:-1] if parts[-1] == "__init__" else parts)])

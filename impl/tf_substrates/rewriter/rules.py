@@ -1,0 +1,220 @@
+"""What the rewriter replaces, and by what.
+
+`Substrate` says where things are on one substrate. `edits_of` walks a file once: imports wherever
+they stand, `JAX_MODE = False` and `NUMPY_MODE = False`, strings that are the name of a rewritten
+module, and what an omitted module leaves in an `__init__`.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+from tf_substrates.rewriter.edits import Edit
+
+# The modules that are TensorFlow's API, by whatever version they are asked for.
+_TENSORFLOW = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow")
+
+
+@dataclasses.dataclass(frozen=True)
+class Substrate:
+    """A substrate, and where rewritten modules are.
+
+    Attributes:
+      name: "numpy" or "jax".
+      modules: where each rewritten module is: {"package": "tf_substrates.on_jax.package"}.
+        Names below it follow it.
+      exact: the same for one module and nothing below it, by the name that it is bound to:
+        {("numpy", "xp"): "jax.numpy"} replaces `import numpy as xp` alone.
+      omitted: modules that the substrate leaves out, as the package names them.
+    """
+
+    name: str
+    modules: Mapping[str, str]
+    exact: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+    omitted: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.name not in ("numpy", "jax"):
+            raise ValueError(f"Substrate: there is 'numpy' and 'jax', not {self.name!r}.")
+
+    def identity(self) -> tuple:
+        """All that decides what it rewrites, in one order in every process."""
+        return (
+            self.name,
+            sorted(self.modules.items()),
+            sorted(self.exact.items()),
+            sorted(self.omitted),
+        )
+
+    def of(self, module: str) -> str | None:
+        """Where a module is on this substrate; None where it stays."""
+        for known in _TENSORFLOW:
+            if module == known or module.startswith(known + "."):
+                rest = module[len(known) :]
+                return f"tf_substrates.{self.name}.tf{rest}"
+        parts = module.split(".")
+        for length in range(len(parts), 0, -1):
+            found = self.modules.get(".".join(parts[:length]))
+            if found is not None:
+                return ".".join([found, *parts[length:]])
+        return None
+
+    def omits(self, module: str) -> bool:
+        return any(module == name or module.startswith(name + ".") for name in self.omitted)
+
+
+def edits_of(
+    source: str, substrate: Substrate, package: str = "", filename: str = ""
+) -> list[Edit]:
+    """The edits that bring a file to a substrate, in the order of the file.
+
+    Args:
+      source: the file's text.
+      package: the package that the file belongs to, as `__package__` says it, for relative imports.
+      filename: for the message of a SyntaxError.
+    """
+    tree = ast.parse(source, filename or "<unknown>")
+    found = list(_walk(tree, substrate, package))
+    return sorted(found, key=lambda edit: (edit.node.lineno, edit.node.col_offset))
+
+
+def _walk(tree: ast.Module, substrate: Substrate, package: str) -> Iterator[Edit]:
+    dropped: set[str] = set()
+    documentation = _docstrings(tree)
+    for node in ast.walk(tree):
+        text = None
+        if isinstance(node, ast.Import):
+            text = _import(node, substrate)
+        elif isinstance(node, ast.ImportFrom):
+            text = _import_from(node, substrate, package, dropped)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            text = _mode(node, substrate)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            moved = None if id(node) in documentation else _module_string(node.value, substrate)
+            text = None if moved is None else repr(moved)
+        if text is not None:
+            assert isinstance(node, (ast.stmt, ast.expr))
+            yield Edit(node, text)
+    if dropped:
+        yield from _without_names(tree, dropped)
+
+
+def _docstrings(tree: ast.Module) -> set[int]:
+    """Strings that stand alone, which document and name nothing."""
+    return {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+
+
+def _import(node: ast.Import, substrate: Substrate) -> str | None:
+    statements = []
+    changed = False
+    for alias in node.names:
+        exact = substrate.exact.get((alias.name, alias.asname or alias.name))
+        moved = exact or substrate.of(alias.name)
+        if substrate.omits(alias.name):
+            changed = True
+        elif moved is None:
+            statements.append(_imported("import ", alias))
+        elif alias.asname is not None:
+            changed = True
+            statements.append(f"import {moved} as {alias.asname}")
+        else:
+            # `import a.b` binds `a`: what replaces it is imported, and `a` bound to its own root.
+            changed = True
+            root = alias.name.partition(".")[0]
+            new_root = substrate.of(root)
+            if new_root is None:
+                new_root = moved.removesuffix(alias.name[len(root) :])
+            if alias.name != root:
+                statements.append(f"import {moved}")
+            statements.append(f"import {new_root} as {root}")
+    if not changed:
+        return None
+    return "; ".join(statements) or "pass"
+
+
+def _imported(prefix: str, alias: ast.alias) -> str:
+    return prefix + alias.name + (f" as {alias.asname}" if alias.asname else "")
+
+
+def _import_from(
+    node: ast.ImportFrom, substrate: Substrate, package: str, dropped: set[str]
+) -> str | None:
+    module = _absolute(node, package)
+    kept, statements = [], []
+    for alias in node.names:
+        name = f"{module}.{alias.name}"
+        if substrate.omits(name) or substrate.omits(module):
+            dropped.add(alias.asname or alias.name)
+        elif (moved := _member(name, substrate)) is not None:
+            parent, _, last = moved.rpartition(".")
+            statements.append((parent, ast.alias(last, alias.asname or _unless(alias.name, last))))
+        else:
+            kept.append(alias)
+    moved_module = substrate.of(module) if node.level == 0 else None
+    if len(kept) == len(node.names) and moved_module is None:
+        return None
+    parts = []
+    if kept:
+        where = "." * node.level + (moved_module or node.module or "")
+        parts.append(f"from {where} import " + ", ".join(_imported("", a) for a in kept))
+    parts += [f"from {where} import {_imported('', alias)}" for where, alias in statements]
+    return "; ".join(parts) or "pass"
+
+
+def _unless(name: str, same: str) -> str | None:
+    return None if name == same else name
+
+
+def _member(name: str, substrate: Substrate) -> str | None:
+    """Where `from a import b` finds b, if a.b is itself a module that has moved elsewhere."""
+    if name in substrate.modules:
+        return substrate.modules[name]
+    if name in _TENSORFLOW:
+        return substrate.of(name)
+    return None
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if node.level == 0:
+        return node.module or ""
+    parts = package.split(".") if package else []
+    base = parts[: len(parts) - (node.level - 1)]
+    return ".".join([*base, *([node.module] if node.module else [])])
+
+
+def _mode(node: ast.Assign | ast.AnnAssign, substrate: Substrate) -> str | None:
+    """`JAX_MODE = False` is True on JAX, and `NUMPY_MODE = False` on NumPy."""
+    target = node.target if isinstance(node, ast.AnnAssign) else node.targets[0]
+    flags = {"JAX_MODE": "jax", "NUMPY_MODE": "numpy"}
+    if not isinstance(target, ast.Name) or target.id not in flags:
+        return None
+    if not isinstance(node.value, ast.Constant) or not isinstance(node.value.value, bool):
+        return None
+    return f"{target.id} = {flags[target.id] == substrate.name}"
+
+
+def _module_string(value: str, substrate: Substrate) -> str | None:
+    """A string that is the dotted name of a rewritten module, as lazy loaders take them."""
+    if not value.replace(".", "").isidentifier() or value.startswith("."):
+        return None
+    if "." not in value:
+        return None
+    return substrate.of(value)
+
+
+def _without_names(tree: ast.Module, dropped: set[str]) -> Iterator[Edit]:
+    """`__all__` without the names whose imports are left out."""
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            value = node.value
+            if (
+                isinstance(target, ast.Name)
+                and target.id == "__all__"
+                and isinstance(value, (ast.List, ast.Tuple))
+            ):
+                names = [e.value for e in value.elts if isinstance(e, ast.Constant)]
+                if len(names) == len(value.elts) and dropped & set(names):
+                    yield Edit(value, repr([name for name in names if name not in dropped]))

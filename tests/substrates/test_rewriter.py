@@ -1,0 +1,236 @@
+"""The rewriter: what it replaces, that lines stay, and whole packages by hook and by command."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import subprocess
+import sys
+import textwrap
+import traceback
+
+import pytest
+
+import tf_substrates
+from tf_substrates.rewriter import packages
+from tf_substrates.rewriter.edits import as_text, as_tree
+from tf_substrates.rewriter.rules import Substrate, edits_of
+
+JAX = Substrate("jax", modules={"lib": "lib_jax"}, omitted=frozenset({"lib.sgd"}))
+
+# What an author writes, and what it becomes on JAX in the package `lib`.
+REWRITES = [
+    ("import tensorflow as tf", "import tf_substrates.jax.tf as tf"),
+    ("import tensorflow.compat.v2 as tf", "import tf_substrates.jax.tf as tf"),
+    ("import tensorflow.compat.v1 as tf1", "import tf_substrates.jax.tf as tf1"),
+    ("import tensorflow", "import tf_substrates.jax.tf as tensorflow"),
+    (
+        "import tensorflow.math",
+        "import tf_substrates.jax.tf.math; import tf_substrates.jax.tf as tensorflow",
+    ),
+    ("from tensorflow import math as m", "from tf_substrates.jax.tf import math as m"),
+    ("from tensorflow.compat import v2 as tf", "from tf_substrates.jax import tf as tf"),
+    (
+        "from tensorflow.linalg import diag, eye",
+        "from tf_substrates.jax.tf.linalg import diag, eye",
+    ),
+    ("import lib.a.b as b", "import lib_jax.a.b as b"),
+    ("import lib", "import lib_jax as lib"),
+    ("import lib.a", "import lib_jax.a; import lib_jax as lib"),
+    ("from lib import a, b as c", "from lib_jax import a, b as c"),
+    ("from lib.a import f", "from lib_jax.a import f"),
+    ("from . import a", "from . import a"),
+    ("from . import a, sgd", "from . import a"),
+    ("from .sgd import f", "pass"),
+    ("from lib import sgd", "pass"),
+    (
+        "import numpy as np, tensorflow as tf",
+        "import numpy as np; import tf_substrates.jax.tf as tf",
+    ),
+    ("import numpy as np", "import numpy as np"),
+    ("import tensorflow_probability as tfp", "import tensorflow_probability as tfp"),
+    ("import libx", "import libx"),
+    ("JAX_MODE = False", "JAX_MODE = True"),
+    ("NUMPY_MODE = False", "NUMPY_MODE = False"),
+    ("load('lib.a.b')", "load('lib_jax.a.b')"),
+    ("load('lib')", "load('lib')"),
+    ("'the words of lib.a are not a name'", "'the words of lib.a are not a name'"),
+    ("def f():\n  import tensorflow as tf", "def f():\n  import tf_substrates.jax.tf as tf"),
+    (
+        "try:\n  from lib import a\nexcept ImportError:\n  a = None",
+        "try:\n  from lib_jax import a\nexcept ImportError:\n  a = None",
+    ),
+    (
+        "from lib.sgd import f\nfrom lib.a import g\n__all__ = ['f', 'g']",
+        "pass\nfrom lib_jax.a import g\n__all__ = ['g']",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), REWRITES, ids=[s for s, _ in REWRITES])
+def test_what_is_replaced(source, expected):
+    assert as_text(source, edits_of(source, JAX, package="lib")) == expected
+
+
+SEVERAL_LINES = textwrap.dedent(
+    '''
+    """Über Nichts: the module lib.a."""
+    from lib.a import (
+        f,
+        g,  # a comment
+    )
+    é = "lib.a"; x = 1 / 0
+    name = ("lib."
+            "a.b"); y = 1
+    '''
+)
+
+
+def test_lines_stay_and_the_tree_is_that_of_the_text():
+    edits = edits_of(SEVERAL_LINES, JAX, "lib")
+    text, tree = as_text(SEVERAL_LINES, edits), as_tree(SEVERAL_LINES, edits)
+    assert text.count("\n") == SEVERAL_LINES.count("\n")
+    of_text = ast.parse(text)
+    # Where breaks were kept there stands an empty tuple more.
+    of_text.body = [
+        n for n in of_text.body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Tuple))
+    ]
+    assert ast.dump(tree) == ast.dump(of_text)
+    assert "lib_jax.a.b" in text
+    assert '"""Über Nichts: the module lib.a."""' in text
+
+
+def test_columns_stay_in_the_tree():
+    tree = as_tree(SEVERAL_LINES, edits_of(SEVERAL_LINES, JAX, "lib"))
+    authors = ast.parse(SEVERAL_LINES)
+    division = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp)]
+    original = [n for n in ast.walk(authors) if isinstance(n, ast.BinOp)]
+    place = [(n.lineno, n.col_offset, n.end_lineno, n.end_col_offset) for n in division]
+    assert place == [(n.lineno, n.col_offset, n.end_lineno, n.end_col_offset) for n in original]
+
+
+PACKAGE = {
+    "__init__.py": """
+        from tiny_lib import shapes
+        from tiny_lib.prices import price
+        from tiny_lib.training import fit
+
+        __all__ = ["fit", "price", "shapes"]
+        """,
+    "prices.py": """
+        import tensorflow.compat.v2 as tf
+        from tiny_lib.shapes import flat
+
+        JAX_MODE = False
+
+
+        def price(spot, strike):
+          return tf.maximum(flat(spot) - strike, 0.)
+
+
+        def where():
+          return "jax" if JAX_MODE else "elsewhere"
+
+
+        def fails():
+          return tf.reshape([1., 2.], [3])
+
+
+        def lacks():
+          import tensorflow as lazily
+          return lazily.math.sobol_sample(2, 3)
+        """,
+    "shapes.py": """
+        import tensorflow as tf
+
+        def flat(x):
+          x = tf.convert_to_tensor(x)
+          return tf.reshape(x, tf.concat([[-1], tf.shape(x)[1:]], axis=0))
+        """,
+    "training.py": """
+        import tensorflow as tf
+        raise ImportError("not on a substrate")
+        """,
+}
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    folder = tmp_path / "source" / "tiny_lib"
+    folder.mkdir(parents=True)
+    for name, text in PACKAGE.items():
+        (folder / name).write_text(textwrap.dedent(text))
+    (folder / "data.txt").write_text("7\n")
+    monkeypatch.syspath_prepend(str(folder.parent))
+    yield folder
+    for name in [n for n in sys.modules if "tiny_lib" in n]:
+        del sys.modules[name]
+    sys.meta_path[:] = [
+        f for f in sys.meta_path if getattr(f, "prefix", "") != "tf_substrates.on_jax"
+    ]
+    sys.modules["tf_substrates.on_jax"].__dict__.pop("tiny_lib", None)
+
+
+def test_the_hook(package, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    import tf_substrates.on_jax
+
+    tf_substrates.install("jax", ["tiny_lib"], omit=["tiny_lib.training"])
+    from tf_substrates.on_jax.tiny_lib import prices
+
+    from tf_substrates.on_jax import tiny_lib
+
+    assert prices.where() == "jax"
+    assert tiny_lib.price([1.0, 3.0], 2.0).tolist() == [0.0, 1.0]
+    assert tiny_lib.__all__ == ["price", "shapes"]
+    assert list(package.glob("__pycache__/*opt-jax*.pyc"))
+    with pytest.raises(Exception, match="Input to reshape") as caught:
+        prices.fails()
+    frame = traceback.extract_tb(caught.value.__traceback__)[1]
+    assert pathlib.Path(frame.filename) == package / "prices.py"
+    assert frame.line == "return tf.reshape([1., 2.], [3])"
+    with pytest.raises(AttributeError, match=r"tf.math.sobol_sample is TensorFlow's and not yet"):
+        prices.lacks()
+
+
+def test_a_package_that_is_not_installed_by_the_hook():
+    from tf_substrates import on_numpy
+
+    with pytest.raises(AttributeError, match=r'install\("numpy", \[\'nowhere\'\]\)'):
+        on_numpy.nowhere  # noqa: B018
+    with pytest.raises(ModuleNotFoundError, match="no package 'nowhere_at_all'"):
+        tf_substrates.install("numpy", ["nowhere_at_all"])
+    with pytest.raises(TypeError, match="list of names"):
+        tf_substrates.install("numpy", "json")
+    with pytest.raises(ValueError, match="'numpy' and 'jax', not 'torch'"):
+        tf_substrates.install("torch", ["json"])
+
+
+def bytes_of(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.mark.parametrize("substrate", ["numpy", "jax"])
+def test_a_written_package_runs_alone_and_again_has_the_same_bytes(package, tmp_path, substrate):
+    out = tmp_path / "out"
+    written = packages.rewrite("tiny_lib", substrate, out, omit=["tiny_lib.training"])
+    first = bytes_of(written)
+    assert packages.rewrite("tiny_lib", substrate, out, omit=["tiny_lib.training"]) == written
+    assert bytes_of(written) == first
+    assert sorted(map(str, first)) == ["__init__.py", "data.txt", "prices.py", "shapes.py"]
+    assert [p.name for p in out.iterdir()] == [f"tiny_lib_{substrate}"]
+    program = (
+        f"import sys, tiny_lib_{substrate} as lib; print(lib.price([1., 3.], 2.).tolist());"
+        "print(*sorted({'tensorflow', 'jax'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=out, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[0.0, 1.0]", "jax" if substrate == "jax" else ""]
+
+
+def test_half_a_package_is_never_written(package, tmp_path):
+    (package / "zzz.py").write_text("def f(:\n")
+    with pytest.raises(SyntaxError):
+        packages.rewrite("tiny_lib", "jax", tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
