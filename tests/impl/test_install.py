@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import pathlib
 import subprocess
 import sys
@@ -210,3 +211,40 @@ def test_run(tmp_path):
         "__main__ jax2tf.module --flag -m x beside",
         "__main__ jax2tf.module module -m beside",
     ]
+
+
+def test_keras_on_jax_exports(tmp_path):
+    """A strided convolution over open sizes, which JAX's own jax2tf does not convert."""
+    program = textwrap.dedent("""
+        import sys
+        import keras
+        import numpy as np
+        import tensorflow as tf
+
+        assert keras.config.backend() == "jax"
+        images = keras.Input([None, None, 3])
+        x = keras.layers.Conv2D(4, 3, strides=2, padding="same", activation="gelu")(images)
+        x = keras.layers.GlobalAveragePooling2D()(keras.layers.BatchNormalization()(x))
+        model = keras.Model(images, keras.layers.Dense(2)(x))
+        x = np.linspace(-1, 1, 3 * 8 * 9 * 3, dtype=np.float32).reshape(3, 8, 9, 3)
+        options = {"native": {}, "ops": {"native_serialization": False, "enable_xla": False}}
+        for name, kwargs in options.items():
+            folder = f"{sys.argv[1]}/{name}"
+            model.export(folder, verbose=False, jax2tf_kwargs=kwargs)
+            restored = tf.saved_model.load(folder)
+            np.testing.assert_allclose(restored.serve(x), model(x), rtol=1e-4, atol=1e-5)
+            functions = restored.serve.concrete_functions
+            graph = functions[0].graph.as_graph_def()
+            nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+            print(name, sorted({node.op for node in nodes if node.op.startswith("Xla")}))
+        """)
+    (tmp_path / "program.py").write_text(program)
+    done = subprocess.run(
+        [sys.executable, "-m", "jax2tf", "run", tmp_path / "program.py", tmp_path],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "KERAS_BACKEND": "jax"},
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.splitlines()[-2:] == ["native ['XlaCallModule']", "ops []"]
