@@ -53,6 +53,7 @@ def _error(name: str, code: int) -> type:
 
 _CLASSES = {name: _error(name, code) for name, code in _CODES.items()}
 InvalidArgumentError = _CLASSES["InvalidArgumentError"]
+OutOfRangeError = _CLASSES["OutOfRangeError"]
 UnimplementedError = _CLASSES["UnimplementedError"]
 
 

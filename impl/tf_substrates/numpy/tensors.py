@@ -143,7 +143,7 @@ else:
 
         def __str__(self) -> str:
             array = self.view(np.ndarray)
-            return f"tf.Tensor({array}, shape={self.shape}, dtype={self.dtype.name})"
+            return f"tf.Tensor({array!s}, shape={self.shape}, dtype={self.dtype.name})"
 
         def __repr__(self) -> str:
             array = self.view(np.ndarray)

@@ -11,15 +11,19 @@ from typing import Any
 
 from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     arrays,
+    control_flow,
     debugging,
     dtypes,
     errors,
+    functions,
     math,
     modules,
     namespaces,
     nest,
+    random,
     reductions,
     shapes,
+    tensor_array,
     tensors,
     variables,
 )

@@ -1,0 +1,442 @@
+"""Loops and branches: Python's own on NumPy, jax.lax's where JAX traces what decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy as xp
+
+from tf_substrates.numpy import dtypes, nest
+from tf_substrates.numpy.arrays import traced
+from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.namespaces import export
+from tf_substrates.numpy.tensors import convert, wrap
+
+JAX_MODE = False
+if JAX_MODE:
+    import jax
+
+
+def _converted(structure: Any) -> Any:
+    """The structure with tensors for leaves; TensorArrays carry their own."""
+    return nest.map_structure(
+        lambda leaf: leaf if hasattr(leaf, "_as_carry") else wrap(convert(leaf)), structure
+    )
+
+
+def _arrays(structure: Any) -> list:
+    """The leaves as JAX's arrays, which loops carry."""
+    return [
+        leaf if hasattr(leaf, "_as_carry") else xp.asarray(convert(leaf))
+        for leaf in nest.flatten(structure)
+    ]
+
+
+@export("while_loop")
+def while_loop(
+    cond: Callable,
+    body: Callable,
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: Any = None,
+) -> Any:
+    """Repeats `body` while `cond` holds, on the variables of `loop_vars` and its structure.
+
+    On JAX it is jax.lax.while_loop, so it compiles and has forward derivatives; with
+    `maximum_iterations` known it is a scan of that many steps, which has reverse ones too.
+
+    >>> from tf_substrates.numpy import tf
+    >>> i, x = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (0, 1.0))
+    >>> print(i, x)
+    tf.Tensor(3, shape=(), dtype=int32) tf.Tensor(8.0, shape=(), dtype=float32)
+
+    Raises:
+      TypeError: `cond` or `body` is no function, or on JAX a variable changes its dtype or shape.
+      ValueError: there are no variables, or `body` returns another structure.
+    """
+    if not callable(cond):
+        raise TypeError("'cond' must be callable.")
+    if not callable(body):
+        raise TypeError("'body' must be callable.")
+    if not nest.is_nested(loop_vars) or not nest.flatten(loop_vars):
+        raise ValueError("'loop_vars' must be provided.")
+    values = _converted(loop_vars)
+    limit = None if maximum_iterations is None else convert(maximum_iterations, hint=np.int32)
+    if JAX_MODE:
+        return _jax_while(cond, body, values, limit)
+    steps = 0
+    while (limit is None or steps < limit) and bool(convert(_call(cond, values))):
+        values = _next(body, values)
+        steps += 1
+    return values
+
+
+def _call(function: Callable, values: Any) -> Any:
+    return function(**values) if isinstance(values, dict) else function(*values)
+
+
+def _next(body: Callable, values: Any) -> Any:
+    """One step, whose results have the structure and the dtypes of the variables."""
+    results = _call(body, values)
+    if not nest.is_nested(results):
+        results = [results]
+    nest.assert_same_structure(values, results, check_types=False)
+    leaves = [
+        new if hasattr(new, "_as_carry") else wrap(convert(new, dtype=old.dtype))
+        for old, new in zip(nest.flatten(values), nest.flatten(results), strict=True)
+    ]
+    return nest.pack_sequence_as(values, leaves)
+
+
+def _jax_while(cond: Callable, body: Callable, values: Any, limit: Any) -> Any:
+    def step(leaves: list) -> list:
+        return _arrays(_next(body, nest.pack_sequence_as(values, leaves)))
+
+    def holds(leaves: list) -> Any:
+        return xp.asarray(convert(_call(cond, nest.pack_sequence_as(values, leaves)))).reshape(())
+
+    start = _arrays(values)
+    if limit is None:
+        leaves = jax.lax.while_loop(holds, step, start)
+    elif traced(limit):
+        count = (xp.asarray(0, limit.dtype), start)
+        _, leaves = jax.lax.while_loop(
+            lambda c: (c[0] < limit) & holds(c[1]), lambda c: (c[0] + 1, step(c[1])), count
+        )
+    else:
+        # Of known length, and so with reverse derivatives: what has ended stays as it is.
+        def bounded(leaves: list, _: Any) -> tuple:
+            return jax.lax.cond(holds(leaves), step, lambda kept: kept, leaves), None
+
+        leaves, _ = jax.lax.scan(bounded, start, None, length=int(limit))
+    return nest.pack_sequence_as(values, leaves)
+
+
+@export("cond")
+def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: Any = None) -> Any:
+    """What one of two functions returns; both are traced where JAX traces the predicate.
+
+    Raises:
+      TypeError: a branch is missing, or no function.
+    """
+    for which, function in (("true_fn", true_fn), ("false_fn", false_fn)):
+        if not callable(function):
+            raise TypeError(f"'{which}' must be callable.")
+    chosen = convert(pred, hint=np.bool_)
+    if traced(chosen):
+        return _switch(chosen.reshape(()).astype(np.int32), [false_fn, true_fn])
+    return true_fn() if bool(chosen) else false_fn()
+
+
+def _switch(index: Any, functions: list) -> Any:
+    """jax.lax.switch over functions whose results may be any structures, all alike."""
+    structures: list = []
+
+    def branch(function: Callable) -> Callable:
+        def call() -> list:
+            result = function()
+            structures.append(result)
+            return [
+                None if leaf is None else xp.asarray(convert(leaf)) for leaf in nest.flatten(result)
+            ]
+
+        return call
+
+    leaves = jax.lax.switch(index, [branch(function) for function in functions])
+    for other in structures[1:]:
+        nest.assert_same_structure(structures[0], other)
+    return nest.pack_sequence_as(structures[0], leaves)
+
+
+@export("case")
+def case(
+    pred_fn_pairs: Any,
+    default: Any = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: Any = "case",
+) -> Any:
+    """The function of the first predicate that holds, or the default.
+
+    Raises:
+      TypeError: a pair is not a predicate and a function.
+      tf.errors.InvalidArgumentError: no predicate is known to hold and there is no default.
+    """
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in pred_fn_pairs must be a 2-tuple. Received {pair}.")
+        if not callable(pair[1]):
+            raise TypeError(f"Function for pred {pair[0]} must be callable.")
+    predicates = [convert(p.deref() if hasattr(p, "deref") else p, hint=np.bool_) for p, _ in pairs]
+    functions = [function for _, function in pairs]
+    if not any(map(traced, predicates)):
+        for predicate, function in zip(predicates, functions, strict=True):
+            if bool(predicate):
+                return function()
+        if default is None:
+            raise invalid_argument("Input error: None of conditions evaluated as True:")
+        return default()
+    if default is None:
+        default = functions[-1]
+    held = xp.stack([xp.asarray(p).reshape(()) for p in predicates])
+    index = xp.where(xp.any(held), xp.argmax(held), len(functions)).astype(np.int32)
+    return _switch(index, [*functions, default])
+
+
+@export("switch_case")
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Any = None, name: Any = "switch_case"
+) -> Any:
+    """The function of an index; of one outside the default, or else the function of the last.
+
+    Raises:
+      TypeError: the index is a Python number, or a branch no function.
+    """
+    if isinstance(branch_index, int):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
+    if isinstance(branch_fns, dict):
+        pairs = sorted(branch_fns.items())
+    elif branch_fns and all(isinstance(b, tuple) for b in branch_fns):
+        pairs = sorted(branch_fns, key=lambda pair: pair[0])
+    else:
+        pairs = list(enumerate(branch_fns))
+    if not pairs or not all(callable(function) for _, function in pairs):
+        raise TypeError("'branch_fns' must hold functions, at least one.")
+    by_index = dict(pairs)
+    last = default if default is not None else pairs[-1][1]
+    index = convert(branch_index)
+    if not traced(index):
+        return by_index.get(int(index), last)()
+    if not by_index.keys() <= set(range(len(by_index))):
+        raise ValueError(
+            f"The indices of branches must be 0 to {len(by_index) - 1}, got {sorted(by_index)}"
+        )
+    count = len(by_index)
+    inside = (index >= 0) & (index < count)
+    functions = [by_index[i] for i in range(count)]
+    return _switch(xp.where(inside, index, count).astype(np.int32), [*functions, last])
+
+
+# Over the first axis.
+
+
+def _rows(elems: Any) -> tuple[list, int]:
+    leaves = [convert(leaf) for leaf in nest.flatten(elems)]
+    if not leaves:
+        raise ValueError("elems must be a tensor or a nonempty structure of tensors.")
+    for leaf in leaves:
+        if not leaf.shape:
+            raise ValueError("elements in elems must be 1+ dimensional Tensors, not scalars")
+    return leaves, leaves[0].shape[0]
+
+
+def _stacked(structure: Any, results: list, dtypes_of: list) -> Any:
+    columns = zip(*[nest.flatten(result) for result in results], strict=True)
+    leaves = [
+        wrap(np.stack(column).astype(d)) for column, d in zip(columns, dtypes_of, strict=True)
+    ]
+    return nest.pack_sequence_as(structure, leaves)
+
+
+def _packed(elems: Any, leaves: list) -> Any:
+    return nest.pack_sequence_as(elems, [wrap(leaf) for leaf in leaves])
+
+
+@export("map_fn")
+def map_fn(
+    fn: Callable,
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: Any = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: Any = None,
+    fn_output_signature: Any = None,
+) -> Any:
+    """`fn` of each row, stacked. `fn_output_signature` is the results' structure of dtypes.
+
+    Raises:
+      tf.errors.InvalidArgumentError: a result has another dtype than the signature, or, without
+        one, than the elements.
+    """
+    signature = fn_output_signature if fn_output_signature is not None else dtype
+    leaves, count = _rows(elems)
+    expected = (
+        nest.map_structure(lambda leaf: dtypes.dtype_of(convert(leaf)), elems)
+        if signature is None
+        else signature
+    )
+    wanted = [dtypes.numpy_dtype(getattr(d, "dtype", d)) for d in nest.flatten(expected)]
+
+    def call(row: list) -> list:
+        result = fn(_packed(elems, row))
+        nest.assert_same_structure(expected, result, check_types=False)
+        arrays = [
+            convert(leaf, hint=d) for leaf, d in zip(nest.flatten(result), wanted, strict=True)
+        ]
+        for array, d in zip(arrays, wanted, strict=True):
+            if array.dtype != d:
+                raise invalid_argument(
+                    f"TensorArray dtype is {d.name} but Op is trying to write dtype"
+                    f" {array.dtype.name}: give tf.map_fn the fn_output_signature"
+                )
+        return arrays
+
+    if JAX_MODE:
+        on_device = [xp.asarray(leaf) for leaf in leaves]
+        _, made = jax.lax.scan(
+            lambda _, row: (None, [xp.asarray(a) for a in call(row)]), None, on_device
+        )
+        return nest.pack_sequence_as(expected, made)
+    if count == 0:
+        made = [np.zeros((0, *leaves[0].shape[1:]), d) for d in wanted]
+        return _packed(expected, made)
+    rows = [call([leaf[i] for leaf in leaves]) for i in range(count)]
+    return _packed(expected, [np.stack(column) for column in zip(*rows, strict=True)])
+
+
+@export("vectorized_map")
+def vectorized_map(
+    fn: Callable, elems: Any, fallback_to_while_loop: bool = True, warn: bool = True
+) -> Any:
+    """`fn` of all rows at once: jax.vmap on JAX, one row after the other on NumPy.
+
+    Rows of length 1 go with every other, as TensorFlow lets them.
+    """
+    leaves, _ = _rows(elems)
+    count = max(leaf.shape[0] for leaf in leaves)
+    if any(leaf.shape[0] not in (1, count) for leaf in leaves):
+        raise ValueError(
+            f"vectorized_map: the first dimensions {[leaf.shape[0] for leaf in leaves]} differ"
+        )
+    if JAX_MODE:
+        structure: list = []
+
+        def call(*row: Any) -> list:
+            at = iter(row)
+            whole = [next(at) if leaf.shape[0] == count else leaf[0] for leaf in leaves]
+            result = fn(nest.pack_sequence_as(elems, whole))
+            structure.append(result)
+            return [xp.asarray(convert(leaf)) for leaf in nest.flatten(result)]
+
+        made = jax.vmap(call)(*[xp.asarray(leaf) for leaf in leaves if leaf.shape[0] == count])
+        return nest.pack_sequence_as(structure[0], made)
+    if count == 0:
+        raise ValueError("vectorized_map of no rows: NumPy has nothing to find the shapes with")
+    results = [
+        fn(_packed(elems, [leaf[i if leaf.shape[0] == count else 0] for leaf in leaves]))
+        for i in range(count)
+    ]
+    flat = [[convert(leaf) for leaf in nest.flatten(result)] for result in results]
+    return _packed(results[0], [np.stack(column) for column in zip(*flat, strict=True)])
+
+
+@export("scan")
+def scan(
+    fn: Callable,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: Any = None,
+) -> Any:
+    """The states that `fn(state, row)` goes through from `initializer`, or from the first row."""
+    return _fold(fn, elems, initializer, reverse, keep=True)
+
+
+@export("foldl")
+def foldl(
+    fn: Callable,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: Any = None,
+) -> Any:
+    """The last state that `fn(state, row)` comes to."""
+    return _fold(fn, elems, initializer, reverse=False, keep=False)
+
+
+@export("foldr")
+def foldr(
+    fn: Callable,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: Any = None,
+) -> Any:
+    """The same from the last row to the first."""
+    return _fold(fn, elems, initializer, reverse=True, keep=False)
+
+
+def _fold(fn: Callable, elems: Any, initializer: Any, reverse: bool, keep: bool) -> Any:
+    if not callable(fn):
+        raise TypeError(f"{fn.__name__ if hasattr(fn, '__name__') else fn!r} is not callable.")
+    leaves, count = _rows(elems)
+    if initializer is None:
+        if count == 0:
+            raise ValueError("tf.scan: without rows there must be an initializer")
+        first = -1 if reverse else 0
+        rest = slice(0, -1) if reverse else slice(1, None)
+        state = _packed(elems, [leaf[first] for leaf in leaves])
+        rows = [leaf[rest] for leaf in leaves]
+    else:
+        state, rows = _converted(initializer), leaves
+
+    def step(carry: Any, row: list) -> Any:
+        result = fn(carry, _packed(elems, row))
+        nest.assert_same_structure(carry, result, check_types=False)
+        new = [
+            wrap(convert(leaf, dtype=old.dtype))
+            for leaf, old in zip(nest.flatten(result), nest.flatten(carry), strict=True)
+        ]
+        return nest.pack_sequence_as(carry, new)
+
+    if JAX_MODE:
+        states: Any
+
+        def body(carry: list, row: list) -> tuple:
+            new = _arrays(step(nest.pack_sequence_as(state, carry), row))
+            return new, new if keep else None
+
+        start = _arrays(state)
+        last, states = jax.lax.scan(body, start, [xp.asarray(r) for r in rows], reverse=reverse)
+        if not keep:
+            return nest.pack_sequence_as(state, last)
+        if initializer is None:
+            ends = [
+                [s, first[None]] if reverse else [first[None], s]
+                for s, first in zip(states, start, strict=True)
+            ]
+            states = [xp.concatenate(pair) for pair in ends]
+        return nest.pack_sequence_as(state, states)
+    length = len(rows[0])
+    history = [] if initializer is not None else [state]
+    carry = state
+    for i in reversed(range(length)) if reverse else range(length):
+        carry = step(carry, [row[i] for row in rows])
+        history.append(carry)
+    if not keep:
+        return carry
+    flat = [
+        [convert(leaf) for leaf in nest.flatten(s)] for s in (history[::-1] if reverse else history)
+    ]
+    if not flat:
+        made = [np.zeros((0, *leaf.shape), leaf.dtype) for leaf in nest.flatten(state)]
+    else:
+        made = [np.stack(column) for column in zip(*flat, strict=True)]
+    return _packed(state, made)

@@ -1,0 +1,177 @@
+"""tf.function and the derivatives that a program defines: tf.custom_gradient, tf.stop_gradient."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tf_substrates.numpy import nest
+from tf_substrates.numpy.namespaces import export, op
+from tf_substrates.numpy.tensors import convert, wrap
+
+JAX_MODE = False
+if JAX_MODE:
+    import jax
+
+
+@export("function")
+def function(
+    func: Any = None,
+    input_signature: Any = None,
+    autograph: bool = True,
+    jit_compile: Any = None,
+    reduce_retracing: bool = False,
+    experimental_implements: Any = None,
+    experimental_autograph_options: Any = None,
+    experimental_attributes: Any = None,
+    experimental_relax_shapes: Any = None,
+    experimental_compile: Any = None,
+    experimental_follow_type_hints: Any = None,
+) -> Any:
+    """The function itself on NumPy, and compiled by jax.jit on JAX.
+
+    Arguments that are no tensors, numbers or structures of these are static, as TensorFlow's are;
+    Python's numbers are too. There is no autograph: Python's `if` and `for` are Python's.
+
+    >>> from tf_substrates.numpy import tf
+    >>> @tf.function
+    ... def double(x):
+    ...     return x * 2
+    >>> print(double(tf.constant(3)))
+    tf.Tensor(6, shape=(), dtype=int32)
+    """
+    if func is None:
+        return functools.partial(
+            function, input_signature=input_signature, autograph=autograph, jit_compile=jit_compile
+        )
+    compiled = _jitted(func) if JAX_MODE else func
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return compiled(*args, **kwargs)
+
+    call.python_function = func  # type: ignore[attr-defined]
+    return call
+
+
+def _jitted(func: Callable) -> Callable:
+    """jax.jit over the arrays among the leaves; everything else decides which trace it is."""
+
+    @functools.partial(jax.jit, static_argnums=(0, 1))
+    def traced(structure: Any, static: tuple, arrays: list) -> Any:
+        at = iter(arrays)
+        leaves = [next(at) if is_array else value for is_array, value in static]
+        args, kwargs = jax.tree_util.tree_unflatten(structure, leaves)
+        return func(*args, **kwargs)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
+        arrays = [leaf for leaf in leaves if _is_array(leaf)]
+        static = tuple((True, None) if _is_array(leaf) else (False, leaf) for leaf in leaves)
+        return traced(structure, static, arrays)
+
+    return call
+
+
+def _is_array(leaf: Any) -> bool:
+    return hasattr(leaf, "dtype") and hasattr(leaf, "shape")
+
+
+@op("stop_gradient")
+def stop_gradient(input: Any, name: Any = None) -> Any:
+    """The same value, which derivatives take for a constant."""
+    x = convert(input)
+    return jax.lax.stop_gradient(x) if JAX_MODE else x
+
+
+@export("grad_pass_through")
+def grad_pass_through(f: Callable) -> Callable:
+    """`f`, of which the derivative is that of the identity."""
+
+    def call(x: Any) -> Any:
+        x = wrap(convert(x))
+        return x + stop_gradient(f(x) - x)
+
+    return call
+
+
+@export("custom_gradient")
+def custom_gradient(f: Any = None) -> Any:
+    """A function that returns its result and the function of its gradient.
+
+    `f(*args)` returns `(result, grad)`, and `grad(*upstream)` the gradient of each argument. On JAX
+    both directions follow from it: the gradient is linear in what comes from upstream, so its
+    transpose is the forward derivative. NumPy has no derivatives, and gives the result.
+
+    >>> from tf_substrates.numpy import tf
+    >>> @tf.custom_gradient
+    ... def log1pexp(x):
+    ...     e = tf.exp(x)
+    ...     return tf.math.log(1 + e), lambda upstream: upstream * (1 - 1 / (1 + e))
+    >>> print(log1pexp(tf.constant(0.0)))
+    tf.Tensor(0.6931472, shape=(), dtype=float32)
+    """
+    if f is None:
+        return custom_gradient
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        flat = [wrap(convert(leaf)) for leaf in nest.flatten(args)]
+        if not JAX_MODE:
+            return f(*nest.pack_sequence_as(args, flat), **kwargs)[0]
+        return _with_own_derivative(f, args, flat, kwargs)
+
+    return call
+
+
+def _with_own_derivative(f: Callable, args: Any, flat: list, kwargs: dict) -> Any:
+    seen: list = []
+
+    def primal(*leaves: Any) -> list:
+        result, _ = f(*nest.pack_sequence_as(args, list(leaves)), **kwargs)
+        seen.append(result)
+        return [jax.numpy.asarray(convert(leaf)) for leaf in nest.flatten(result)]
+
+    derivable = jax.custom_jvp(primal)
+
+    @derivable.defjvp
+    def tangents_of(primals: Any, tangents: Any) -> tuple:
+        result, grad = f(*nest.pack_sequence_as(args, list(primals)), **kwargs)
+        seen.append(result)
+        outputs = [jax.numpy.asarray(convert(leaf)) for leaf in nest.flatten(result)]
+        inexact = [jax.numpy.issubdtype(p.dtype, jax.numpy.inexact) for p in primals]
+
+        def pulled(*upstream: Any) -> tuple:
+            if "variables" in inspect.signature(grad).parameters:
+                found = grad(*upstream, variables=[])[0]
+            else:
+                found = grad(*upstream)
+            gradients = found if isinstance(found, (list, tuple)) else [found]
+            gradients = nest.flatten(gradients)
+            if len(gradients) != len(primals):
+                raise ValueError(
+                    f"tf.custom_gradient: the gradient function returned {len(gradients)} gradients"
+                    f" for {len(primals)} arguments"
+                )
+            return tuple(
+                jax.numpy.zeros_like(p)
+                if g is None
+                else jax.numpy.asarray(convert(g)).astype(p.dtype)
+                for g, p, floats in zip(gradients, primals, inexact, strict=True)
+                if floats
+            )
+
+        transpose = jax.linear_transpose(pulled, *outputs)
+        moving = tuple(t for t, floats in zip(tangents, inexact, strict=True) if floats)
+        return outputs, list(transpose(moving))
+
+    leaves = derivable(*[jax.numpy.asarray(convert(leaf)) for leaf in flat])
+    return nest.pack_sequence_as(seen[-1], leaves)
+
+
+@export("recompute_grad")
+def recompute_grad(f: Callable) -> Callable:
+    """`f`, whose intermediate results are computed again for its gradient."""
+    return jax.checkpoint(f) if JAX_MODE else f
