@@ -12,6 +12,7 @@ import traceback
 import pytest
 
 import tf_substrates
+from tf_substrates.__main__ import main
 from tf_substrates.rewriter import packages
 from tf_substrates.rewriter.edits import as_text, as_tree
 from tf_substrates.rewriter.rules import Substrate, edits_of
@@ -234,3 +235,45 @@ def test_half_a_package_is_never_written(package, tmp_path):
     with pytest.raises(SyntaxError):
         packages.rewrite("tiny_lib", "jax", tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+CHECKED = """
+import tensorflow as tf
+import tensorflow.compat.v2 as tf2
+from tensorflow import linalg as tfl, keras
+from tensorflow.math import exp, sobol_sample
+
+
+def f(x):
+  return tf.exp(x).numpy() + tf2.math.sobol_sample(1, 2) + tfl.LinearOperator(x) + np.tf.what
+
+
+tf.nowhere.else_
+"""
+
+
+def test_check_names_what_is_missing_by_file_and_line(tmp_path, capsys):
+    file = tmp_path / "some.py"
+    file.write_text(CHECKED)
+    assert main(["check", str(file)]) == 1
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert lines == [
+        f"{file}:4: tf.keras",
+        f"{file}:5: tf.math.sobol_sample",
+        f"{file}:9: tf.linalg.LinearOperator",
+        f"{file}:9: tf.math.sobol_sample",
+        f"{file}:12: tf.nowhere",
+    ]
+    assert last == "4 names are missing, in 5 places"
+    file.write_text("import tensorflow as tf\ntf.exp(tf.float32.max)\n")
+    assert main(["check", str(file)]) == 0
+    assert main(["check", "nowhere_at_all"]) == 2
+    assert "no package 'nowhere_at_all'" in capsys.readouterr().err
+
+
+def test_the_command_rewrites(package, tmp_path, capsys):
+    out = tmp_path / "out"
+    given = ["rewrite", "tiny_lib", "--substrate", "jax", "--out", str(out), "--name", "tiny"]
+    assert main(given) == 0
+    assert capsys.readouterr().out.strip() == str(out / "tiny")
+    assert "from tiny.shapes import flat" in (out / "tiny" / "prices.py").read_text()

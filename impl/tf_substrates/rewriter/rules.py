@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from tf_substrates.rewriter.edits import Edit
 
 # The modules that are TensorFlow's API, by whatever version they are asked for.
-_TENSORFLOW = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow")
+TENSORFLOW = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Substrate:
 
     def of(self, module: str) -> str | None:
         """Where a module is on this substrate; None where it stays."""
-        for known in _TENSORFLOW:
+        for known in TENSORFLOW:
             if module == known or module.startswith(known + "."):
                 rest = module[len(known) :]
                 return f"tf_substrates.{self.name}.tf{rest}"
@@ -171,7 +171,7 @@ def _member(name: str, substrate: Substrate) -> str | None:
     """Where `from a import b` finds b, if a.b is itself a module that has moved elsewhere."""
     if name in substrate.modules:
         return substrate.modules[name]
-    if name in _TENSORFLOW:
+    if name in TENSORFLOW:
         return substrate.of(name)
     return None
 

@@ -1,0 +1,50 @@
+"""python -m tf_substrates rewrite PACKAGE --substrate jax --out FOLDER
+python -m tf_substrates check PACKAGE
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import sys
+
+from tf_substrates.rewriter.check import check
+from tf_substrates.rewriter.packages import rewrite
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; 1 if `check` finds something, 2 if there is no such package."""
+    parser = argparse.ArgumentParser(prog="python -m tf_substrates", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    of_rewrite = commands.add_parser("rewrite", help="write a package on a substrate into a folder")
+    of_rewrite.add_argument("package", help="an installed package, or the path of its folder")
+    of_rewrite.add_argument("--substrate", choices=["numpy", "jax"], required=True)
+    of_rewrite.add_argument("--out", required=True, help="the folder to write into")
+    of_rewrite.add_argument(
+        "--name", default="", help="its new name; PACKAGE_SUBSTRATE if not given"
+    )
+    of_rewrite.add_argument("--omit", nargs="*", default=[], help="modules to leave out")
+    of_check = commands.add_parser("check", help="list what a package uses that is not here")
+    of_check.add_argument("package", help="an installed package, or the path of its folder or file")
+    of_check.add_argument("--substrate", choices=["numpy", "jax"], default="numpy")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "rewrite":
+            print(
+                rewrite(options.package, options.substrate, options.out, options.omit, options.name)
+            )
+            return 0
+        found = check(options.package, options.substrate)
+    except (ModuleNotFoundError, SyntaxError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    for missing in found:
+        print(missing)
+    if found:
+        names = collections.Counter(missing.name for missing in found)
+        print(f"{len(names)} names are missing, in {len(found)} places")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
