@@ -1,6 +1,7 @@
 """What the matrix does not show of control flow: which graphs it becomes."""
 
 import jax
+import jax.numpy as jnp
 import pytest
 import tensorflow as tf
 from jax import lax
@@ -56,6 +57,7 @@ _loop_in_its_vjp.defvjp(lambda x: (2 * x, x), _backward)
     [
         _scan_that_forgets,
         _scan_of_a_call_that_forgets,
+        _scan_of_sums_that_forgets,
         _loop_in_its_vjp,
     ],
 )
@@ -85,3 +87,18 @@ def test_a_loop_that_is_no_vjp_chooses_nothing():
     fun = tf.function(jax2tf.convert(_scan_that_forgets), autograph=False)
     graph = fun.get_concrete_function(tf.zeros([3])).graph
     assert not {"SelectV2", "Select"} & set(op_types(graph))
+
+
+@each_lowering
+def test_a_jacobian_through_a_choice(lowering):
+    """In eager mode what the vjp chooses by is no tensor of the graph that maps the vjp."""
+
+    def fun(x: jax.Array, mask: jax.Array) -> jax.Array:
+        return jnp.where(mask, x * x, jnp.sin(x)) * jnp.max(x)
+
+    x, mask = tf.constant([0.5, 1.5, 2.5]), tf.constant([True, False, True])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = jax2tf.convert(fun, enable_xla=LOWERINGS[lowering])(x, mask)
+    expected = jax.jacrev(fun)(x.numpy(), mask.numpy())
+    assert_near(tape.jacobian(y, x), expected)

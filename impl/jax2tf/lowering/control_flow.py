@@ -267,10 +267,20 @@ def _mappable(
     def mappable(*operands: tf.Tensor) -> Tensors:
         results = step(*operands)
         for i in overwritten:
-            results[i] = tf.where(True, results[i], operands[i])
+            results[i] = tf.where(_always(), results[i], operands[i])
         return results
 
     return mappable
+
+
+def _always() -> tf.Tensor:
+    """True, but not to Grappler.
+
+    Of a choice that is a constant it keeps the side that is chosen, and has it wait for the other.
+    Where that is the state of a loop, the wait is for what comes after the last step: the loop ends
+    without results, which are then empty arrays.
+    """
+    return tf.raw_ops.PlaceholderWithDefault(input=True, shape=[])
 
 
 def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:

@@ -37,7 +37,7 @@ def _unrepeated(x: tf.Tensor) -> tf.Tensor:
 
     tf2onnx would not see that it is a constant.
     """
-    is_repeated = x.op.type == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
+    is_repeated = _made_by(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
     return x.op.inputs[0] if is_repeated else x
 
 
@@ -47,13 +47,19 @@ _MASK = 1e4
 
 def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
     """Whether tf2onnx would multiply, and it may make a difference."""
-    if sides[0].dtype not in (tf.float32, tf.float64) or condition.op.type == "IsNan":
+    if sides[0].dtype not in (tf.float32, tf.float64) or _made_by(condition) == "IsNan":
         return False
     scalars = [x for x in sides if x.shape.rank == 0]
     # An argument of a function that several callers share: more often than not a mask's constant.
-    if condition.shape.rank and any(x.op.type == "Placeholder" for x in scalars):
+    if condition.shape.rank and any(_made_by(x) == "Placeholder" for x in scalars):
         return False
-    constants = [tf.get_static_value(x) for x in sides if x.op.type == "Const"]
+    constants = [tf.get_static_value(x) for x in sides if _made_by(x) == "Const"]
     # Of infinities and NaNs too: there it chooses by itself.
     all_small = all((np.abs(value) < _MASK).all() for value in constants)
     return all_small and len(constants) < len(sides)
+
+
+def _made_by(x: tf.Tensor) -> str:
+    """The op that gives a tensor; one of eager mode is a constant to the graph that reads it."""
+    op = getattr(x, "op", None)
+    return "Const" if op is None else str(op.type)
