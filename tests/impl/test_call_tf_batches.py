@@ -61,6 +61,21 @@ def test_op_by_op_first_and_compiled_then():
     assert_allclose(jax.jit(hessian)(X), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_batch_of_a_batch_of_a_loop_in_what_is_converted_compiled():
+    """XLA does not compile what tf.vectorized_map makes of it; one of the two becomes a loop."""
+
+    def f(x):
+        return tf.while_loop(
+            lambda i, _: i < 3, lambda i, y: (i + 1, tf.sin(y) + x), (0, x), maximum_iterations=3
+        )[1]
+
+    batches = jax.jit(jax.vmap(jax.vmap(call_tf(f))))
+    x = np.stack([X, 2 * X])
+    once = np.sin(x) + x
+    expected = np.sin(np.sin(once) + x) + x
+    assert_allclose(convert(batches, with_gradient=False)(x), expected, rtol=1e-5)
+
+
 @each_stage
 def test_a_function_that_has_batches_of_its_own(stage):
     """The names of what TensorFlow makes of a batch within a batch do not clash."""

@@ -93,7 +93,7 @@ def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
             f"jax2tf.call_tf({function.name}): TensorFlow compiles it for one platform, but JAX "
             f"lowers for {', '.join(platforms)}; export for one platform at a time"
         )
-    signature, serialized = _compiled_some_way(function, ctx.avals_in, platforms[0])
+    signature, serialized = compile_some_way(function, ctx.avals_in, platforms[0])
     with ctx.module_context.context:
         captured = _captured(ctx, signature, function.stand_ins, operands)
         module = _parsed(serialized, signature)
@@ -199,9 +199,10 @@ def _lower_to_callback(ctx: Any, operands: Sequence[Any], function: Function) ->
     return mlir.lower_fun(call)(ctx, *operands)
 
 
-def _compiled_some_way(
+def compile_some_way(
     function: Function, avals: Sequence[Any], platform: str
 ) -> tuple[Signature, bytes]:
+    """A signature and its StableHLO, by a way to run the function that XLA compiles."""
     while True:
         signature = function.signature(avals)
         try:

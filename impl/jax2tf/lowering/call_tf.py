@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import jax
 import tensorflow as tf
 
-from jax2tf import compat
+from jax2tf import compat, dims
+from jax2tf.call_tf import embedding
+from jax2tf.call_tf.derived import Batched
 from jax2tf.call_tf.primitive import call_tf_p
+from jax2tf.errors import CallTfError
+from jax2tf.identity import Identity
 from jax2tf.lowering.rules import Context, register
 
 
 @register(call_tf_p)
 def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tensor]:
+    if compat.in_compiled_function():
+        _choose_a_way(ctx, function)
     with compat.recorded_again():  # derivatives have tapes of their own
         results = function.run(operands)
     checks = [
@@ -25,6 +33,19 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tenso
         return results
     with tf.control_dependencies(checks):
         return [tf.identity(result) for result in results]
+
+
+def _choose_a_way(ctx: Context, function: Any) -> None:
+    """Has a batch run in a way that XLA compiles: only compiling tells which one that is."""
+    if not isinstance(function, Batched) or not all(dims.is_static(a.shape) for a in ctx.avals_in):
+        return
+    platform = jax.default_backend()
+    # What no way compiles is TensorFlow's to refuse, where the whole function is compiled.
+    with contextlib.suppress(CallTfError):
+        ctx.cached(
+            ("a way", Identity(function), str(ctx.avals_in)),
+            lambda: embedding.compile_some_way(function, ctx.avals_in, platform),
+        )
 
 
 def _shape_checks(
