@@ -137,6 +137,17 @@ class _Unwritten:
         ]
 
 
+def _without_derivative(residual: tf.Tensor) -> tf.Tensor:
+    """A residual as a result that TensorFlow does not differentiate.
+
+    Once a graph has asked for the gradient of a tf.function, residuals are results of it too, and a
+    tape around it asks for their gradients: through ops that may have none.
+    """
+    if tf.executing_eagerly() or residual.dtype not in dtypes.DIFFERENTIABLE:
+        return residual
+    return tf.stop_gradient(residual)
+
+
 def _is_same(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
     same = tf.equal(one, other)
     if one.dtype in dtypes.DIFFERENTIABLE:
@@ -221,7 +232,7 @@ class _Function:
         forward, backward = split
         n_outputs = len(self.trace.jaxpr.out_avals)
         results = self.lower(forward, args)
-        residuals = results[n_outputs:]
+        residuals = list(map(_without_derivative, results[n_outputs:]))
 
         def gradient(cotangents: Sequence[tf.Tensor]) -> Gradients:
             if compat.tape_may_record([*args, *cotangents]):

@@ -301,6 +301,19 @@ def converted_with(option, fun):
     return jax2tf.convert(jax.jit(fun) if option == "jitted" else fun, **OPTIONS[option])
 
 
+def test_a_tape_in_a_graph_and_then_one_around_it():
+    """The residuals that the first one makes results of are of an op that has no derivative."""
+
+    def fun(x: jax.Array) -> jax.Array:
+        return jnp.sin(jnp.dot(x, x, precision="highest")) * x
+
+    graph = tf.function(jax2tf.convert(fun), autograph=False)
+    expected = jax.grad(lambda x: fun(x).sum())(X)
+    in_graph = tf.function(tf_gradient, autograph=False)(graph, tf.constant(X))
+    assert_close(in_graph, [expected])
+    assert_close(tf_gradient(graph, X), [expected])
+
+
 class TestABackwardRuleThatHasNoDerivative:
     """It fails where its derivative is asked for, and nowhere else."""
 
