@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.substrates.comparing import Case, assert_as_tensorflow, over
+from tests.substrates.comparing import SUBSTRATES, Case, assert_as_tensorflow, over
 
 NAN, INF = np.nan, np.inf
 EVERYWHERE = [-INF, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.5, 2.5, 30.0, INF, NAN]
@@ -79,7 +79,9 @@ def _unary(name, points, dtype):
 
     rtol = {"float32": LOOSE.get(name), "float64": 1e-7 if name == "math.erfcinv" else None}[dtype]
     atol = 1e-6 if dtype == "float32" else 1e-13
-    return Case(f"{name}-{dtype}", program, rtol=rtol, atol=atol)
+    # On JAX each is a program that XLA compiles: float64 is for what depends on the dtype.
+    only = SUBSTRATES if dtype == "float32" or name in LOOSE else ("numpy",)
+    return Case(f"{name}-{dtype}", program, rtol=rtol, atol=atol, only=only)
 
 
 def _binary(name, x, y, dtype):

@@ -21,6 +21,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     modules,
     namespaces,
     nest,
+    neural_networks,
     random,
     reductions,
     shapes,
