@@ -21,7 +21,7 @@ from jax.extend.core import primitives
 from jax.interpreters import ad
 
 from jax2tf import dims
-from jax2tf.symbolic_derivatives.padding import of_shape
+from jax2tf.symbolic_derivatives.padding import of_shape, padded
 
 _CONV = primitives.conv_general_dilated_p
 _of_jax: Any = ad.primitive_transposes[_CONV]
@@ -117,7 +117,7 @@ def _not_empty(x: jax.Array, axes: Sequence[int]) -> jax.Array:
     for axis in axes:
         if dims.may_be_zero(x.shape[axis]):
             config[axis] = (0, jax.core.max_dim(1 - x.shape[axis], 0), 0)
-    return _padded(x, config)
+    return padded(x, config)
 
 
 def _dilated(size: Any, dilation: int) -> Any:
@@ -144,19 +144,13 @@ def _convolved(
             pad[dimension_numbers.lhs_spec[2 + i]] = (low, high, dilation - 1)
             conv[i] = (0, 0, 1)
     return lax.conv_general_dilated(
-        _padded(lhs, pad),
+        padded(lhs, pad),
         rhs,
         padding=[(int(low), int(high)) for low, high, _ in conv],
         lhs_dilation=[dilation for _, _, dilation in conv],
         dimension_numbers=dimension_numbers,
         **params,
     )
-
-
-def _padded(x: jax.Array, config: Sequence[tuple[Any, Any, int]]) -> jax.Array:
-    if all(sizes == (0, 0, 0) for sizes in config):
-        return x
-    return lax.pad(x, x.dtype.type(0), config)
 
 
 def _move_groups(x: jax.Array, groups: int, source: int, destination: int) -> jax.Array:

@@ -18,9 +18,13 @@ _of_jax: Any = ad.primitive_transposes[_PAD]
 
 def of_shape(x: jax.Array, shape: Sequence[Any]) -> jax.Array:
     """The same array, whose sizes JAX may have in another expression of the same value."""
-    if x.shape == tuple(shape):
+    return padded(x, [(0, wanted - given, 0) for given, wanted in zip(x.shape, shape, strict=True)])
+
+
+def padded(x: jax.Array, config: Sequence[tuple[Any, Any, int]]) -> jax.Array:
+    """With zeros as lax.pad's config has it; the same array where that adds none."""
+    if all(sizes == (0, 0, 0) for sizes in config):
         return x
-    config = [(0, wanted - given, 0) for given, wanted in zip(x.shape, shape, strict=True)]
     return lax.pad(x, x.dtype.type(0), config)
 
 
