@@ -102,3 +102,17 @@ def test_a_jacobian_through_a_choice(lowering):
         y = jax2tf.convert(fun, enable_xla=LOWERINGS[lowering])(x, mask)
     expected = jax.jacrev(fun)(x.numpy(), mask.numpy())
     assert_near(tape.jacobian(y, x), expected)
+
+
+@pytest.mark.parametrize("here", ["cuda", "rocm", "tpu"])
+def test_the_branch_of_the_platform_that_jax_runs_on(here, monkeypatch):
+    """A GPU of either kind calls itself "gpu", and branches name the two kinds."""
+    branches = {"cuda": jnp.cos, "rocm": jnp.tan, "tpu": jnp.sin, "default": jnp.exp}
+    converted = jax2tf.convert(lambda x: lax.platform_dependent(x, **branches))
+    x = tf.constant([0.5, 1.0])
+    assert_near(converted(x), jnp.exp(x.numpy()))
+    monkeypatch.setattr(jax.export, "default_export_platform", lambda: here)
+    assert_near(converted(x), branches[here](x.numpy()))
+    # Where JAX is told to run on the CPU, whatever else there is.
+    with jax.default_device(jax.devices("cpu")[0]):
+        assert_near(converted(x), jnp.exp(x.numpy()))

@@ -65,9 +65,17 @@ def _known_index(index: tf.Tensor) -> int | None:
 @register("platform_index")
 def _platform_index(ctx: Context, *, platforms: Sequence[tuple[str, ...] | None]) -> tf.Tensor:
     # A graph may run elsewhere; it is made for the platform that JAX runs on here.
-    here = jax.default_backend()
+    here = _platform()
     index = next(i for i, names in enumerate(platforms) if names is None or here in names)
     return ctx.constant(np.int32(index))
+
+
+def _platform() -> str:
+    """The platform that JAX runs on: "cpu", "cuda", "rocm" or "tpu"."""
+    device = jax.config.jax_default_device
+    chosen = getattr(device, "platform", device)
+    # A device of either GPU platform calls itself "gpu"; branches tell the two apart.
+    return chosen if chosen in ("cpu", "tpu") else jax.export.default_export_platform()
 
 
 def _thunk(
