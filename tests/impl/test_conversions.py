@@ -109,3 +109,27 @@ def test_reduce_precision_needs_no_xla_op():
     without = _ops(reduced, tf.ones([3]), enable_xla=False)
     assert without
     assert not [op for op in without if op.startswith("Xla")]
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: x.T,
+        lambda x: jnp.concatenate([x, x]),
+        lambda x: lax.population_count(x),
+        lambda x: x.astype(np.uint8).astype(jnp.uint4),
+        lambda x: lax.bitcast_convert_type(x.astype(np.uint8), jnp.uint4),
+    ],
+)
+def test_no_byte_is_cast_to_uint4(fun):
+    """TensorFlow 2.21 ends the process over that Cast on a GPU."""
+    x = np.arange(12).astype(jnp.uint4).reshape(3, 4)
+    traced = tf.function(jax2tf.convert(fun), autograph=False).get_concrete_function(x)
+    casts = [op for op in traced.graph.get_operations() if op.type == "Cast"]
+    assert casts
+    assert not [
+        op
+        for op in casts
+        if op.get_attr("SrcT") == tf.uint8 and op.get_attr("DstT") == tf.as_dtype("uint4")
+    ]
+    np.testing.assert_array_equal(traced(tf.constant(x)).numpy(), fun(jnp.asarray(x)))

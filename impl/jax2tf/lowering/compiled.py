@@ -20,7 +20,7 @@ COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {"float8_e4m3fn", "float8_e5m2"
 
 # Dtypes that XLA packs two in a byte and a tensor does not. TensorFlow hands its bytes to compiled
 # code as they are, so what comes out is wrong; eight bits pass.
-_PACKED = {"int4": tf.int8, "uint4": tf.uint8}
+_PACKED = {"int4": tf.int8, "uint4": tf.int8}
 
 
 def leave(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:

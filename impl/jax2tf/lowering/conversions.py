@@ -31,7 +31,10 @@ FLOAT8_CARRIER = {
         "float8_e5m2fnuz",
     )
 }
-INT4_CARRIER = {tf.as_dtype("int4"): tf.int8, tf.as_dtype("uint4"): tf.uint8}
+# Not uint8 for uint4: TensorFlow 2.21 ends the process over a Cast from the one to the other on a
+# GPU.
+_UINT4 = tf.as_dtype("uint4")
+INT4_CARRIER = {tf.as_dtype("int4"): tf.int8, _UINT4: tf.int8}
 
 
 def carried(
@@ -90,11 +93,13 @@ def _dtype_between(old: tf.DType, new: tf.DType) -> tf.DType | None:
         return INT4_CARRIER[old]
     if new in INT4_CARRIER and old == tf.bool:
         return INT4_CARRIER[new]
+    if new == _UINT4 and old == tf.uint8:
+        return tf.int32
     return None
 
 
 # TensorFlow's DType.min and .max do not know these.
-_INT4_RANGE = {tf.as_dtype("int4"): (-8, 7), tf.as_dtype("uint4"): (0, 15)}
+_INT4_RANGE = {tf.as_dtype("int4"): (-8, 7), _UINT4: (0, 15)}
 
 
 def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
@@ -191,7 +196,7 @@ def _bytes_to_int4(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     high = tf.bitwise.right_shift(x, tf.constant(4, tf.uint8))
     nibbles = tf.reshape(tf.stack([low, high], -1), ctx.shape(ctx.avals_out[0].shape))
     # Casting to int4 takes the low four bits.
-    return tf.cast(nibbles, dtype)
+    return tf.cast(tf.cast(nibbles, tf.int8), dtype)
 
 
 @register("reduce_precision", op_sets=(XLA,))
