@@ -10,6 +10,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from jax2tf.lowering import elementwise
+from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.elementwise import (
     FLOAT8,
     NARROW_INTEGERS,
@@ -164,12 +165,16 @@ def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Ten
         outside |= raw.Less(x=distance, y=tf.zeros_like(distance))
     if op is raw.RightShift and not x.dtype.is_unsigned:
         return op(x=x, y=tf.where(outside, last, distance))
+    if bits == 64:
+        # A GPU's shift reads 32 bits of the distance, and XLA (TensorFlow 2.21) takes it for one
+        # that looks at all 64, and drops the choice below: what it reads has to be in range.
+        distance = raw.BitwiseAnd(x=distance, y=last)
     return tf.where(outside, tf.zeros_like(x), op(x=x, y=distance))
 
 
 @register("population_count")
 def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    return tf.cast(raw.PopulationCount(x=_unsigned(x)), x.dtype)
+    return cast(raw.PopulationCount(x=_unsigned(x)), x.dtype)
 
 
 @register("clz")
