@@ -77,6 +77,10 @@ def _extreme(
     return widened(lambda x: _with_nan(reduce, x, axes), x)
 
 
+def _is_on_cpu(tensor: tf.Tensor) -> bool:
+    return tf.DeviceSpec.from_string(tensor.device).device_type == "CPU"
+
+
 def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
     """What JAX gives for the extreme of nothing: the other end of the dtype's range."""
     (aval,) = ctx.avals_out
@@ -91,9 +95,9 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
 
 
 def _with_nan(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    """`reduce(x, axes)`, NaN where there is one: TensorFlow's kernels keep it, its XLA does not."""
+    """`reduce(x, axes)`, NaN where there is one: only TensorFlow's kernels of a CPU keep it."""
     result = reduce(x, axes)
-    if tf.executing_eagerly() or not x.dtype.is_floating:
+    if not x.dtype.is_floating or (tf.executing_eagerly() and _is_on_cpu(result)):
         return result
     nan = tf.constant(math.nan, x.dtype)
     return tf.where(tf.reduce_any(tf.math.is_nan(x), axes), nan, result)
