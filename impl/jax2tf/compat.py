@@ -37,6 +37,7 @@ from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.framework import func_graph as _tf_func_graph
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
 from tensorflow.python.framework import ops as _tf_ops
+from tensorflow.python.ops import control_flow_ops as _tf_control_flow_ops
 from tensorflow.python.ops import control_flow_util as _tf_control_flow_util
 from tensorflow.python.saved_model import save_context as _tf_save_context
 from tensorflow.python.trackable import data_structures as _tf_data_structures
@@ -237,6 +238,34 @@ def in_compiled_function() -> bool:
     tf.function says so only through a control flow context of its graph.
     """
     return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
+
+
+class _XlaContext(_tf_control_flow_ops.XLAControlFlowContext):
+    """What says that a graph is for XLA; a tf.function called in it is traced anew for it."""
+
+    def RequiresUniqueFunctionRetracing(self) -> bool:
+        return True
+
+
+# TensorFlow knows these by their ids, in caches of tf.functions that live longer than a graph.
+_xla_contexts: list[_XlaContext] = []
+
+
+@contextlib.contextmanager
+def traced_anew_for_xla() -> Iterator[None]:
+    """A context in which the tf.functions that a graph for XLA calls are traced for it alone.
+
+    The gradient of tf.cond adds optional values to its branches unless their graph is inside of one
+    for XLA, which has no such values. A tf.function that was traced elsewhere is not, and the one
+    trace of it that TensorFlow keeps would get them.
+    """
+    context = _XlaContext()
+    _xla_contexts.append(context)
+    context.Enter()
+    try:
+        yield
+    finally:
+        context.Exit()
 
 
 def in_save_context() -> bool:

@@ -293,6 +293,43 @@ def test_threads_that_are_the_first_to_differentiate():
     assert_allclose(actual, np.full((10, 3), expected), rtol=1e-5)
 
 
+def _used_op_by_op(called):
+    jax.jvp(called, (0.3,), (1.0,))
+
+
+def _used_by_a_tape(called):
+    x = tf.constant(0.3)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = called.function(x)
+    tape.gradient(y, x)
+
+
+@pytest.mark.parametrize("use", [lambda called: None, _used_op_by_op, _used_by_a_tape])
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        jax.grad,
+        lambda f: jax.grad(jax.checkpoint(f)),
+        jax.jacfwd,
+        jax.hessian,
+        lambda f: jax.grad(jax.hessian(f)),
+        lambda f: lambda x: jax.vmap(jax.hessian(f))(jnp.stack([x, -x])),
+    ],
+)
+def test_a_branch_in_a_graph_of_its_own(derivative, use):
+    """TensorFlow makes of tf.cond's gradient what XLA does not compile, unless told in time."""
+    function = tf.function(
+        lambda x: tf.cond(x > 0, lambda: tf.sin(x) * x, lambda: x * 3), autograph=False
+    )
+    called = call_tf(function)
+    called.function = function
+    use(called)
+    expected = derivative(lambda x: jnp.where(x > 0, jnp.sin(x) * x, x * 3))(jnp.float32(0.3))
+    assert_allclose(jax.jit(derivative(called))(jnp.float32(0.3)), expected, rtol=1e-5)
+    assert_allclose(derivative(called)(jnp.float32(0.3)), expected, rtol=1e-5)
+
+
 def test_threads():
     """Eight threads call one and different functions, eagerly and compiled, and none waits long."""
     v = tf.Variable(2.0)

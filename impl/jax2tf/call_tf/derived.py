@@ -78,6 +78,8 @@ def _batched(base: Function, mapped: tuple[bool, ...], summed: tuple[int, ...]) 
 
 
 class _Derived(Function):
+    is_derived = True
+
     def __init__(self, base: Function, name: str):
         # A derivative computes the function again: its side effects are not asked for.
         options = Options(has_side_effects=False, compile=base.options.compile)

@@ -55,9 +55,11 @@ class Function(abc.ABC):
     Attributes:
       stand_ins: the variables whose values are arguments, by the argument's index. The function
         reads the variable itself; it has a derivative with respect to the argument.
+      is_derived: whether it is a derivative or a batch of another one.
     """
 
     stand_ins: Mapping[int, tf.Variable] = types.MappingProxyType({})
+    is_derived = False
 
     def __init__(self, name: str, options: Options, base: Function | None = None):
         self.name = name
@@ -287,7 +289,13 @@ def _trace(function: Function, specs: Sequence[tf.TensorSpec]) -> tuple[Any, Any
     def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
         return function.run(tensors)
 
-    traced = tf.function(run, autograph=False, jit_compile=True)
+    def run_anew(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        with compat.traced_anew_for_xla():
+            return function.run(tensors)
+
+    traced = tf.function(
+        run_anew if function.is_derived else run, autograph=False, jit_compile=True
+    )
     try:
         with compat.recorded_again():
             return traced, traced.get_concrete_function(*specs)
