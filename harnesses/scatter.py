@@ -1,6 +1,7 @@
 """Scatter: elements written, or combined with updates, at places known only at run time.
 
-The windows are those of the family indexing. Indices repeat: JAX combines such updates in order.
+The windows are those of the family indexing. Indices repeat: JAX combines such updates in order on
+a CPU, and in no defined order on a GPU.
 """
 
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from harnesses.harness import (
     define,
     edge_pairs,
     is_complex,
+    is_float,
 )
 from harnesses.indexing.windows import MODES, WINDOWS, Window
 
@@ -43,6 +45,15 @@ _SCATTERS: dict[str, Callable[..., jax.Array]] = {
 }
 # Sums and products of repeated indices are rounded step by step, here as in JAX.
 _EXACT = 0
+
+
+def _tags(name: str, dtype: np.dtype) -> tuple[str, ...]:
+    """ "ordered" where it matters which of the updates of one element comes first."""
+    if name in ("scatter-add", "scatter-sub", "scatter-mul"):
+        matters = is_float(dtype) or is_complex(dtype)
+    else:
+        matters = name == "scatter"
+    return ("ordered",) if matters else ()
 
 
 def _scatter(name: str, window: Window, **params: Any) -> Callable[..., jax.Array]:
@@ -77,6 +88,7 @@ for _shape_name, _window in WINDOWS.items():
                 dtype=_F32,
                 params={"mode": _mode},
                 ulps=_EXACT,
+                tags=_tags(_name, _F32),
             )
     for _name, _mode in {
         "scatter-sub": "fill",
@@ -92,6 +104,7 @@ for _shape_name, _window in WINDOWS.items():
             dtype=_F32,
             params={"mode": _mode},
             ulps=_EXACT,
+            tags=_tags(_name, _F32),
         )
 
 _ROWS, _ELEMENTS = WINDOWS["rows"], WINDOWS["elements"]
@@ -107,6 +120,7 @@ for _dtype in (*ALL, *INT4):
                 dtype=_dtype,
                 params={"mode": "fill"},
                 ulps=_EXACT if not is_complex(_dtype) else 4,
+                tags=_tags(_name, _dtype),
             )
     if _dtype != _F32:
         define(
@@ -116,6 +130,7 @@ for _dtype in (*ALL, *INT4):
             _args(WINDOWS["windows_2d"], _dtype),
             dtype=_dtype,
             params={"mode": "clip"},
+            tags=_tags("scatter", _dtype),
         )
 
 for _index_dtype in INTEGERS:
@@ -131,6 +146,7 @@ for _index_dtype in INTEGERS:
             dtype=_F32,
             params={"mode": _mode, "indices_dtype": _index_dtype.name},
             ulps=_EXACT,
+            tags=_tags("scatter-add", _F32),
         )
 for _name in _SCATTERS:
     _window = _ROWS._replace(indices=np.array([[0], [2], [4]]))
@@ -251,6 +267,7 @@ for _mode in ("clip", "drop", "fill", "promise_in_bounds"):
             dtype=_F32,
             params={"mode": _mode},
             ulps=_EXACT,
+            tags=() if _method in ("min", "max") else ("ordered",),
         )
 
 # Functions that write by index: name, case, function, arguments.

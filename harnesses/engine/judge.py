@@ -8,8 +8,8 @@ harness's setting of x64. An outcome is one of
     error      an exception; its phase is "trace" if JAX itself cannot run the harness, "lower" if
                the implementation raised while it built TensorFlow ops, "run" if the ops raised
 
-and, seen only from outside the process, crash and timeout; in the modes of
-`harnesses.engine.transformed` also "inapplicable".
+and, seen only from outside the process, crash and timeout; also "inapplicable", for a harness whose
+result JAX itself does not define on the device, and in the modes of `harnesses.engine.transformed`.
 """
 
 import contextlib
@@ -64,6 +64,11 @@ class Judge:
         return {**observed, "nodes": self._nodes, "seconds": seconds}
 
     def _observe(self, cell: Cell) -> Row:
+        if cell.device == "gpu" and "ordered" in cell.harness.tags:
+            return {
+                "outcome": INAPPLICABLE,
+                "message": "a GPU combines numbers in no defined order",
+            }
         args, expected = self._reference(cell)
         if isinstance(expected, Inapplicable):
             return {"outcome": INAPPLICABLE, "message": _shortened(str(expected))}

@@ -122,8 +122,9 @@ def define(
       scale: "element" measures in ULPs of each expected element; "array" in ULPs of the largest
         finite one, for contractions and for reductions in which terms cancel.
       x64: whether 64-bit dtypes are enabled. None: if an argument or `dtype` has 64 bits.
-      tags: "any_zero_sign" lets zeros of either sign agree; "not_grad", "not_jvp" ... mean that a
-        TensorFlow function is not asked about in that mode.
+      tags: "any_zero_sign" lets zeros of either sign agree; "ordered" means that the result depends
+        on the order in which XLA combines numbers, which a GPU leaves open; "not_grad", "not_jvp"
+        ... mean that a TensorFlow function is not asked about in that mode.
       check: `check(args, expected, actual)` returns the error in ULPs instead of the comparison of
         values; for results that are right in more than one way (Q and R, eigenvectors).
       jax_versions: a version specifier such as ">=0.12", for what other versions of JAX lack. State

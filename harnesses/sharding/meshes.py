@@ -17,16 +17,16 @@ MESHES: dict[str, dict[str, int]] = {
 
 
 def mesh_of(name: str) -> Mesh:
-    """The mesh of that name; one device along each axis where there are too few of them.
+    """The mesh of that name: of the CPU's devices where the machine has too few of another kind.
 
     Made where a harness runs: before, no device may have been chosen.
     """
     sizes = MESHES[name]
-    devices = jax.devices()
-    if len(devices) < math.prod(sizes.values()):
-        sizes = dict.fromkeys(sizes, 1)
-    kinds = (AxisType.Auto,) * len(sizes)
     count = math.prod(sizes.values())
+    devices = jax.devices()
+    if len(devices) < count:
+        devices = jax.devices("cpu")
+    kinds = (AxisType.Auto,) * len(sizes)
     return jax.make_mesh(tuple(sizes.values()), tuple(sizes), kinds, devices=devices[:count])
 
 

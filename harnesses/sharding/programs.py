@@ -87,14 +87,11 @@ define(
 )
 
 
-def _devices() -> int:
-    return mesh_of("8").size
-
-
 def _pmapped(fun: Any, **options: Any) -> Any:
     def on_devices(x: Any, *rest: Any) -> Any:
-        n = _devices()
-        return jax.pmap(fun, axis_name="i", **options)(x.reshape(n, -1, *x.shape[1:]), *rest)
+        devices = list(mesh_of("8").devices.flat)
+        mapped = jax.pmap(fun, axis_name="i", devices=devices, **options)
+        return mapped(x.reshape(len(devices), -1, *x.shape[1:]), *rest)
 
     return on_devices
 

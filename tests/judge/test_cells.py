@@ -1,5 +1,6 @@
 """Which cells a selection takes."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import harnesses
 from harnesses.engine import devices
 from harnesses.engine.cells import Selection
+from harnesses.engine.judge import Judge
 from harnesses.engine.results import row_of
 from harnesses.harness import all_harnesses
 
@@ -87,3 +89,29 @@ def test_a_device_that_is_missing():
     devices.prepare(("cpu",))
     with pytest.raises(devices.DeviceError, match="--device tpu: JAX finds none here: "):
         devices.prepare(("tpu",))
+
+
+@pytest.mark.parametrize("given", ["", "--xla_dump_to=here"])
+def test_a_gpu_computes_in_float32(given, monkeypatch):
+    monkeypatch.setattr(devices, "_require", lambda device: None)
+    monkeypatch.setenv("XLA_FLAGS", given)
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", "")
+    monkeypatch.delenv("NVIDIA_TF32_OVERRIDE")
+    devices.prepare(("cpu",))
+    assert os.environ["XLA_FLAGS"] == given
+    assert "NVIDIA_TF32_OVERRIDE" not in os.environ
+    for _ in range(2):
+        devices.prepare(("gpu",))
+        flags = os.environ["XLA_FLAGS"].split()
+        assert flags == [*given.split(), "--xla_gpu_enable_triton_gemm=false"]
+        assert os.environ["NVIDIA_TF32_OVERRIDE"] == "0"
+
+
+def test_a_gpu_is_not_asked_in_which_order_it_writes():
+    (cell,) = Selection(name=("scatter_rows_fill_int32",), device=("gpu",), side="jax").cells()
+    row = Judge(None).run(cell)
+    assert row["outcome"] == "inapplicable"
+    assert "no defined order" in row["message"]
+    assert "ordered" not in Selection(name=("scatter-max_rows_fill_int32",)).harnesses()[0].tags
+    assert "ordered" not in Selection(name=("scatter-add_rows_fill_int32",)).harnesses()[0].tags
+    assert "ordered" in Selection(name=("scatter-add_rows_fill_float32",)).harnesses()[0].tags
