@@ -72,7 +72,7 @@ def _platform_index(ctx: Context, *, platforms: Sequence[tuple[str, ...] | None]
 
 def _platform() -> str:
     """The platform that JAX runs on: "cpu", "cuda", "rocm" or "tpu"."""
-    device = jax.config.jax_default_device
+    device = getattr(jax.config, "jax_default_device", None)
     chosen = getattr(device, "platform", device)
     # A device of either GPU platform calls itself "gpu"; branches tell the two apart.
     return chosen if chosen in ("cpu", "tpu") else jax.export.default_export_platform()
