@@ -94,7 +94,7 @@ def _of_two(of_tf: Callable[..., Any], of_jax: Callable[..., Any]) -> Node:
 
 @tf.custom_gradient
 def _custom_in_tf(x: Any) -> Any:
-    return x * x, lambda upstream: upstream * 3 * x
+    return x * x, lambda upstream: tf.convert_to_tensor(upstream) * 3 * x
 
 
 @jax.custom_jvp
@@ -102,7 +102,10 @@ def _custom_in_jax(x: Any) -> Any:
     return x * x
 
 
-_custom_in_jax.defjvp(lambda primals, tangents: (primals[0] ** 2, 3 * primals[0] * tangents[0]))
+# TensorFlow's rule holds for the result too, when that is differentiated once more.
+_custom_in_jax.defjvp(
+    lambda primals, tangents: (_custom_in_jax(*primals), 3 * primals[0] * tangents[0])
+)
 
 
 def _loop_in_tf(x: Any) -> Any:
