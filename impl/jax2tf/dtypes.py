@@ -20,6 +20,11 @@ DIFFERENTIABLE = frozenset(
     {tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128}
 )
 
+# What holds the values of 4-bit integers, for which there are few kernels and which XLA packs two
+# in a byte. Not uint8 for uint4: TensorFlow 2.21 ends the process over a Cast from the one to the
+# other on a GPU.
+INT4_CARRIER = {tf.as_dtype("int4"): tf.int8, tf.as_dtype("uint4"): tf.int8}
+
 
 @functools.cache
 def to_tf(dtype: Any) -> tf.DType:

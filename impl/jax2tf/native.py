@@ -207,9 +207,10 @@ def _unpacked(dtype: Any) -> Any:
     return _PACKED.get(str(dtype), dtype)
 
 
-# XLA packs two of these in a byte, a tensor does not, and TensorFlow hands its bytes over as they
-# are.
-_PACKED = {"int4": np.dtype("int8"), "uint4": np.dtype("uint8")}
+# As `compiled.leave` hands them over.
+_PACKED = {
+    dtype.name: np.dtype(carrier.as_numpy_dtype) for dtype, carrier in dtypes.INT4_CARRIER.items()
+}
 
 
 def _as_dtype(value: Any, dtype: Any) -> Any:

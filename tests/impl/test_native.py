@@ -122,8 +122,9 @@ def test_x64():
 
 
 @pytest.mark.parametrize("mode", ["eager", "graph"])
-def test_integers_of_four_bits(mode):
-    x = np.arange(-8, 8).astype(jnp.int4)
+@pytest.mark.parametrize("dtype", ["int4", "uint4"])
+def test_integers_of_four_bits(dtype, mode):
+    x = np.arange(16).astype(dtype)
 
     def fun(x):
         return x[::-1], x + x

@@ -16,7 +16,7 @@ import tensorflow as tf
 from jax2tf import compat
 from jax2tf.call_tf import failures
 from jax2tf.call_tf.functions import Function, Options
-from jax2tf.dtypes import DIFFERENTIABLE
+from jax2tf.dtypes import DIFFERENTIABLE, INT4_CARRIER
 from jax2tf.errors import CallTfError
 
 
@@ -275,8 +275,7 @@ class Batched(_Derived):
 # TensorFlow has no kernels to stack these, and their values are among those of another dtype.
 _STACKED_AS = {
     tf.uint16: tf.int32,
-    tf.as_dtype("int4"): tf.int8,
-    tf.as_dtype("uint4"): tf.uint8,
+    **INT4_CARRIER,
     tf.as_dtype("float8_e4m3fn"): tf.bfloat16,
     tf.as_dtype("float8_e5m2"): tf.bfloat16,
 }

@@ -16,7 +16,8 @@ import tensorflow as tf
 
 from jax2tf import dtypes
 from jax2tf.compat import xla_ops
-from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER, carried, cast
+from jax2tf.dtypes import INT4_CARRIER
+from jax2tf.lowering.conversions import FLOAT8_CARRIER, carried, cast
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 

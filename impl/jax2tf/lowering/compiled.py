@@ -10,6 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from jax2tf.dtypes import INT4_CARRIER
+
 # Dtypes for which TensorFlow has kernels in compiled code alone. Without XLA ops (enable_xla=False)
 # they are compiled all the same: standard ops, and nothing runs them where XLA is not.
 COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"})
@@ -18,14 +20,14 @@ COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5
 # these unless they are compiled.
 COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {"float8_e4m3fn", "float8_e5m2"}
 
-# Dtypes that XLA packs two in a byte and a tensor does not. TensorFlow hands its bytes to compiled
-# code as they are, so what comes out is wrong; eight bits pass.
-_PACKED = {"int4": tf.int8, "uint4": tf.int8}
-
 
 def leave(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """The tensors as they can cross the border of compiled code, in either direction."""
-    return arrive(tensors, [_PACKED.get(x.dtype.name, x.dtype) for x in tensors])
+    """The tensors as they can cross the border of compiled code, in either direction.
+
+    XLA packs 4-bit integers two in a byte and a tensor does not. TensorFlow hands its bytes to
+    compiled code as they are, so what comes out is wrong; eight bits pass.
+    """
+    return arrive(tensors, [INT4_CARRIER.get(x.dtype, x.dtype) for x in tensors])
 
 
 def arrive(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf.compat import xla_ops
+from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.constants import scalar
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
@@ -31,10 +32,7 @@ FLOAT8_CARRIER = {
         "float8_e5m2fnuz",
     )
 }
-# Not uint8 for uint4: TensorFlow 2.21 ends the process over a Cast from the one to the other on a
-# GPU.
 _UINT4 = tf.as_dtype("uint4")
-INT4_CARRIER = {tf.as_dtype("int4"): tf.int8, _UINT4: tf.int8}
 
 
 def carried(
@@ -94,6 +92,7 @@ def _dtype_between(old: tf.DType, new: tf.DType) -> tf.DType | None:
     if new in INT4_CARRIER and old == tf.bool:
         return INT4_CARRIER[new]
     if new == _UINT4 and old == tf.uint8:
+        # The Cast that `INT4_CARRIER` avoids; a number here may have more than four bits.
         return tf.int32
     return None
 
@@ -196,7 +195,7 @@ def _bytes_to_int4(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     high = tf.bitwise.right_shift(x, tf.constant(4, tf.uint8))
     nibbles = tf.reshape(tf.stack([low, high], -1), ctx.shape(ctx.avals_out[0].shape))
     # Casting to int4 takes the low four bits.
-    return tf.cast(tf.cast(nibbles, tf.int8), dtype)
+    return cast(nibbles, dtype)
 
 
 @register("reduce_precision", op_sets=(XLA,))

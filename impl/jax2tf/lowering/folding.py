@@ -15,8 +15,9 @@ from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes
+from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.identity import Identity
-from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER, cast
+from jax2tf.lowering.conversions import FLOAT8_CARRIER, cast
 from jax2tf.lowering.rules import Context
 
 Tensors = Sequence[tf.Tensor]

@@ -17,8 +17,9 @@ from typing import Any
 import tensorflow as tf
 from jax import lax
 
+from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.arrays import stacked
-from jax2tf.lowering.conversions import FLOAT8_CARRIER, INT4_CARRIER
+from jax2tf.lowering.conversions import FLOAT8_CARRIER
 from jax2tf.lowering.rules import Context
 
 # Dtypes that most kernels lack, and a wider one through which their values pass unchanged.

@@ -18,7 +18,8 @@ from typing import Any
 import tensorflow as tf
 
 from jax2tf.compat import xla_ops
-from jax2tf.lowering.conversions import INT4_CARRIER, carried
+from jax2tf.dtypes import INT4_CARRIER
+from jax2tf.lowering.conversions import carried
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
 
