@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -77,8 +78,9 @@ def _extreme(
     return widened(lambda x: _with_nan(reduce, x, axes), x)
 
 
-def _is_on_cpu(tensor: tf.Tensor) -> bool:
-    return tf.DeviceSpec.from_string(tensor.device).device_type == "CPU"
+@functools.cache
+def _is_cpu(device: str) -> bool:
+    return tf.DeviceSpec.from_string(device).device_type == "CPU"
 
 
 def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
@@ -97,7 +99,7 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
 def _with_nan(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     """`reduce(x, axes)`, NaN where there is one: only TensorFlow's kernels of a CPU keep it."""
     result = reduce(x, axes)
-    if not x.dtype.is_floating or (tf.executing_eagerly() and _is_on_cpu(result)):
+    if not x.dtype.is_floating or (tf.executing_eagerly() and _is_cpu(result.device)):
         return result
     nan = tf.constant(math.nan, x.dtype)
     return tf.where(tf.reduce_any(tf.math.is_nan(x), axes), nan, result)
