@@ -1,6 +1,7 @@
 """What a graph is made of: the ops that a function was lowered to."""
 
 import collections
+from typing import Any
 
 import tensorflow as tf
 
@@ -16,9 +17,13 @@ class XlaOpError(AssertionError):
 
 def op_types(graph: tf.Graph) -> collections.Counter[str]:
     """How many nodes there are of each op, in a graph and its library, each function once."""
+    return collections.Counter(node.op for node in nodes(graph))
+
+
+def nodes(graph: tf.Graph) -> list[Any]:
+    """The NodeDefs of a graph and of its library, each function once."""
     definition = graph.as_graph_def()
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-    return collections.Counter(node.op for node in nodes)
+    return [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
 
 
 def budget(cell: Cell, graph: tf.Graph) -> int:

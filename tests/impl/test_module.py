@@ -13,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from harnesses.engine.graphs import nodes
 from jax2tf import large_constants
 
 LARGE = np.linspace(-1, 1, 300 * 100, dtype=np.float32).reshape(300, 100)
@@ -33,9 +34,7 @@ def model(params, x, *, shift=0.0):
 
 def constants(function):
     """The sizes in bytes of all constants of a concrete function and those it calls."""
-    graph = function.graph.as_graph_def()
-    nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
-    return [n.attr["value"].tensor.ByteSize() for n in nodes if n.op == "Const"]
+    return [n.attr["value"].tensor.ByteSize() for n in nodes(function.graph) if n.op == "Const"]
 
 
 def test_a_variable_for_each_leaf():

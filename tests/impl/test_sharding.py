@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from harnesses.engine.graphs import nodes
 from jax2tf import compat
 
 ON_DEVICES = Path(__file__).with_name("sharding_on_devices.py")
@@ -18,9 +19,7 @@ ON_DEVICES = Path(__file__).with_name("sharding_on_devices.py")
 
 def shardings_in(function) -> list[str]:
     """The shardings of a concrete function's XlaSharding ops, as "parts of devices"."""
-    graph = function.graph.as_graph_def()
-    nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
-    return [_text(node) for node in nodes if node.op == "XlaSharding"]
+    return [_text(node) for node in nodes(function.graph) if node.op == "XlaSharding"]
 
 
 def _text(node) -> str:

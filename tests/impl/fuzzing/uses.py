@@ -15,6 +15,7 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 import jax2tf
+from harnesses.engine.graphs import nodes
 from tests.impl.fuzzing.combinations import Program, programs
 from tests.impl.fuzzing.law import Called, inexact
 from tests.running import MODES, assert_near
@@ -211,12 +212,10 @@ def jacobian(called: Called, how: How) -> None:
 
 def _has_lists_of_lists(traced: Any) -> bool:
     """Whether pfor made lists of TensorFlow's loop into a list of them, which XLA has not."""
-    definition = traced.graph.as_graph_def()
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
     return any(
         node.op == "TensorListReserve"
         and node.attr["element_dtype"].type == tf.variant.as_datatype_enum
-        for node in nodes
+        for node in nodes(traced.graph)
     )
 
 
