@@ -162,3 +162,21 @@ class TestFailures:
         ) as error:
             jax.jit(jax.grad(call_tf(f)))(2.0)
         assert "\n" not in str(error.value)
+
+
+@each_stage
+@pytest.mark.parametrize("in_function", [False, True], ids=["plain", "in_function"])
+def test_a_batch_of_gradients_of_a_branch(stage, in_function):
+    """The cotangent, which is one for the whole batch, goes into each branch."""
+
+    def branch(x):
+        return tf.cond(tf.reduce_sum(x) > 0, lambda: tf.sin(x) * x, lambda: x * x)
+
+    f_tf = call_tf(tf.function(branch, autograph=False) if in_function else branch)
+    xs = jnp.stack([X, -X, X * X])
+    found = stage(jax.vmap(jax.grad(lambda x: jnp.sum(f_tf(x)))))(xs)
+
+    def same(x):
+        return jnp.sum(jnp.where(jnp.sum(x) > 0, jnp.sin(x) * x, x * x))
+
+    assert_allclose(found, jax.vmap(jax.grad(same))(xs), rtol=1e-6, atol=1e-6)

@@ -264,10 +264,12 @@ class Batched(_Derived):
         return function.get_concrete_function(*specs)
 
     def _merged(self, elements: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
-        """The arguments of one call: elements of the mapped ones, the others as they are."""
+        """The arguments of one call: elements of the mapped ones, the others for all elements."""
+        # tf.vectorized_map raises AssertionError where a branch takes a tensor from outside of the
+        # function that it maps, unless an op of that function stands between.
         rest = iter(elements)
         return [
-            next(rest) if is_mapped else tensor
+            next(rest) if is_mapped else tf.identity(tensor)
             for tensor, is_mapped in zip(tensors, self.mapped, strict=True)
         ]
 
