@@ -17,6 +17,7 @@ import jax
 import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
+from jax.interpreters import partial_eval
 
 from jax2tf import arguments, callables, compat, dims, dtypes
 from jax2tf.call_tf import variables
@@ -338,8 +339,20 @@ def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:
 
 def trace_of(traced: jax.stages.Traced) -> Trace:
     """The trace that JAX's own `traced` stands for."""
-    jaxpr = compat.without_references(traced.lojax.jaxpr)
+    jaxpr = _without_dead_code(compat.without_references(traced.lojax.jaxpr))
     return Trace(jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
+
+
+def _without_dead_code(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
+    """`jaxpr` without the equations that no result needs and that have no side effect.
+
+    Inner jaxprs lose theirs, too. All arguments stay.
+    """
+    is_kept = [False] * len(jaxpr.consts) + [True] * len(jaxpr.in_avals)
+    is_used = [True] * len(jaxpr.out_avals)
+    live, uses_const, _ = partial_eval.dce_jaxpr_consts(jaxpr.jaxpr, is_used, is_kept)
+    consts = [c for c, used in zip(jaxpr.consts, uses_const, strict=True) if used]
+    return jex_core.ClosedJaxpr(live, consts)
 
 
 def is_call_of_jitted(eqn: jex_core.JaxprEqn) -> bool:
