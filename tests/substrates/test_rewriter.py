@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import pathlib
 import subprocess
 import sys
@@ -277,3 +278,15 @@ def test_the_command_rewrites(package, tmp_path, capsys):
     assert main(given) == 0
     assert capsys.readouterr().out.strip() == str(out / "tiny")
     assert "from tiny.shapes import flat" in (out / "tiny" / "prices.py").read_text()
+
+
+@pytest.mark.parametrize("module", ["math", "math.bits", "arrays.gathering"])
+def test_the_own_modules_are_rewritten_however_deep(module):
+    numpy_side = importlib.import_module(f"tf_substrates.numpy.{module}")
+    jax_side = importlib.import_module(f"tf_substrates.jax.{module}")
+    assert jax_side.__file__ == numpy_side.__file__
+    if "." in module:
+        assert (numpy_side.JAX_MODE, numpy_side.xp.__name__) == (False, "numpy")
+        assert (jax_side.JAX_MODE, jax_side.xp.__name__) == (True, "jax.numpy")
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(f"tf_substrates.jax.{module}.nothing")

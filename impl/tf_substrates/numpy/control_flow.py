@@ -9,10 +9,9 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes, nest
-from tf_substrates.numpy.arrays import traced
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import export
-from tf_substrates.numpy.tensors import convert, wrap
+from tf_substrates.numpy.tensors import convert, traced, wrap
 
 JAX_MODE = False
 if JAX_MODE:

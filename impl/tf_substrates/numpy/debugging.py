@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.arrays import traced
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.shapes import TensorShape
-from tf_substrates.numpy.tensors import convert, has_dtype, operands, static_value, wrap
+from tf_substrates.numpy.tensors import convert, has_dtype, operands, static_value, traced, wrap
 
 
 def _message(message: Any, default: str) -> str:

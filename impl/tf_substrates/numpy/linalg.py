@@ -10,7 +10,7 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.math import FLOATS, NUMBERS
+from tf_substrates.numpy.math.dtype_groups import FLOATS, NUMBERS
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.reductions import axes_of
 from tf_substrates.numpy.shapes import broadcast_shapes

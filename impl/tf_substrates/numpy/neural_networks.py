@@ -10,7 +10,8 @@ import numpy as xp
 
 from tf_substrates.numpy import special
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.math import FLOATS, REAL_FLOATS, REALS, sigmoid, softplus, widened
+from tf_substrates.numpy.math.dtype_groups import FLOATS, REAL_FLOATS, REALS, widened
+from tf_substrates.numpy.math.elementwise import sigmoid, softplus
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.reductions import axes_of, logsumexp, one_axis
 from tf_substrates.numpy.shapes import broadcast_shapes

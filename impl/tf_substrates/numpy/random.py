@@ -15,10 +15,9 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.arrays import traced
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import op
-from tf_substrates.numpy.tensors import convert, static_shape, static_value
+from tf_substrates.numpy.tensors import convert, static_shape, static_value, traced
 
 JAX_MODE = False
 

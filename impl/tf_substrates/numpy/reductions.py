@@ -11,7 +11,14 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.math import BOOL, FLOATS, NUMBERS, REAL_FLOATS, REALS, like
+from tf_substrates.numpy.math.dtype_groups import (
+    BOOL,
+    FLOATS,
+    NUMBERS,
+    REAL_FLOATS,
+    REALS,
+    like,
+)
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.tensors import convert, has_dtype, operands, require, static_value
 

@@ -8,11 +8,10 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.arrays import traced
 from tf_substrates.numpy.errors import OutOfRangeError, invalid_argument
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.shapes import TensorShape
-from tf_substrates.numpy.tensors import convert, static_value, wrap
+from tf_substrates.numpy.tensors import convert, static_value, traced, wrap
 
 JAX_MODE = False
 if JAX_MODE:

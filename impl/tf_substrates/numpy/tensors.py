@@ -463,6 +463,11 @@ def require(op_name: str, array: Any, allowed: Iterable[str]) -> Any:
     return array
 
 
+def traced(value: Any) -> bool:
+    """Whether JAX is tracing a value, so that only its shape and dtype are known."""
+    return bool(JAX_MODE) and isinstance(value, jax.core.Tracer)
+
+
 def static_value(value: Any, what: str) -> np.ndarray:
     """A value that must be known while tracing (a shape, an axis) as a NumPy array.
 
@@ -471,7 +476,7 @@ def static_value(value: Any, what: str) -> np.ndarray:
     """
     if hasattr(value, "__tf_tensor__"):
         value = value.__tf_tensor__()
-    if JAX_MODE and any(isinstance(leaf, jax.core.Tracer) for leaf in _leaves(value)):
+    if any(map(traced, _leaves(value))):
         raise ValueError(
             f"{what} must be known when jax.jit traces the function, and depends on its"
             " arguments. Compute it from shapes, or pass it as a static argument"

@@ -9,11 +9,11 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.arrays import getitem, traced
+from tf_substrates.numpy.arrays.slicing import getitem
 from tf_substrates.numpy.errors import StatefulError
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.shapes import TensorShape
-from tf_substrates.numpy.tensors import OPERATORS, Reference, convert, wrap
+from tf_substrates.numpy.tensors import OPERATORS, Reference, convert, traced, wrap
 
 JAX_MODE = False
 

@@ -26,17 +26,25 @@ _FROM = pathlib.Path(__file__).parent.parent / "numpy"
 
 
 class OwnFinder(importlib.abc.MetaPathFinder):
-    """Finds `tf_substrates.jax.math` in `tf_substrates/numpy/math.py`."""
+    """Finds `tf_substrates.jax.math.bits` in `tf_substrates/numpy/math/bits.py`."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        parent, _, name = fullname.rpartition(".")
-        file = _FROM / f"{name}.py"
-        if parent != "tf_substrates.jax" or not file.is_file():
+        if not fullname.startswith("tf_substrates.jax."):
             return None
-        loader = RewritingLoader(fullname, str(file), SUBSTRATE, f"tf_substrates.numpy.{name}")
-        return importlib.util.spec_from_file_location(fullname, file, loader=loader)
+        original = fullname.replace("tf_substrates.jax.", "tf_substrates.numpy.", 1)
+        below = _FROM.joinpath(*original.split(".")[2:])
+        package = below / "__init__.py"
+        file = package if package.is_file() else below.with_suffix(".py")
+        if not file.is_file():
+            return None
+        return importlib.util.spec_from_file_location(
+            fullname,
+            file,
+            loader=RewritingLoader(fullname, str(file), SUBSTRATE, original),
+            submodule_search_locations=[str(below)] if file is package else None,
+        )
 
 
 def install() -> None:
