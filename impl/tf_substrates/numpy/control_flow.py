@@ -9,8 +9,10 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes, nest
+from tf_substrates.numpy.arrays.joining import stack
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import export
+from tf_substrates.numpy.recording import is_recording, traced_by
 from tf_substrates.numpy.tensors import convert, traced, wrap
 
 JAX_MODE = False
@@ -67,8 +69,11 @@ def while_loop(
         raise ValueError("'loop_vars' must be provided.")
     values = _converted(loop_vars)
     limit = None if maximum_iterations is None else convert(maximum_iterations, hint=np.int32)
-    if JAX_MODE:
+    if JAX_MODE and not is_recording():
         return _jax_while(cond, body, values, limit)
+    if traced(limit) or traced(convert(_call(cond, values))):
+        with traced_by("tf.while_loop", nest.flatten(values)):
+            return _jax_while(cond, body, values, limit)
     steps = 0
     while (limit is None or steps < limit) and bool(convert(_call(cond, values))):
         values = _next(body, values)
@@ -129,11 +134,11 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: Any = None)
             raise TypeError(f"'{which}' must be callable.")
     chosen = convert(pred, hint=np.bool_)
     if traced(chosen):
-        return _switch(chosen.reshape(()).astype(np.int32), [false_fn, true_fn])
+        return _switch("tf.cond", chosen.reshape(()).astype(np.int32), [false_fn, true_fn])
     return true_fn() if bool(chosen) else false_fn()
 
 
-def _switch(index: Any, functions: list) -> Any:
+def _switch(name: str, index: Any, functions: list) -> Any:
     """jax.lax.switch over functions whose results may be any structures, all alike."""
     structures: list = []
 
@@ -147,7 +152,8 @@ def _switch(index: Any, functions: list) -> Any:
 
         return call
 
-    leaves = jax.lax.switch(index, [branch(function) for function in functions])
+    with traced_by(name, []):
+        leaves = jax.lax.switch(index, [branch(function) for function in functions])
     for other in structures[1:]:
         nest.assert_same_structure(structures[0], other)
     return nest.pack_sequence_as(structures[0], leaves)
@@ -186,7 +192,7 @@ def case(
         default = functions[-1]
     held = xp.stack([xp.asarray(p).reshape(()) for p in predicates])
     index = xp.where(xp.any(held), xp.argmax(held), len(functions)).astype(np.int32)
-    return _switch(index, [*functions, default])
+    return _switch("tf.case", index, [*functions, default])
 
 
 @export("switch_case")
@@ -220,7 +226,8 @@ def switch_case(
     count = len(by_index)
     inside = (index >= 0) & (index < count)
     functions = [by_index[i] for i in range(count)]
-    return _switch(xp.where(inside, index, count).astype(np.int32), [*functions, last])
+    index = xp.where(inside, index, count).astype(np.int32)
+    return _switch("tf.switch_case", index, [*functions, last])
 
 
 # Over the first axis.
@@ -289,17 +296,17 @@ def map_fn(
                 )
         return arrays
 
-    if JAX_MODE:
+    if JAX_MODE and not is_recording():
         on_device = [xp.asarray(leaf) for leaf in leaves]
         _, made = jax.lax.scan(
             lambda _, row: (None, [xp.asarray(a) for a in call(row)]), None, on_device
         )
         return nest.pack_sequence_as(expected, made)
     if count == 0:
-        made = [np.zeros((0, *leaves[0].shape[1:]), d) for d in wanted]
+        made = [xp.zeros((0, *leaves[0].shape[1:]), d) for d in wanted]
         return _packed(expected, made)
     rows = [call([leaf[i] for leaf in leaves]) for i in range(count)]
-    return _packed(expected, [np.stack(column) for column in zip(*rows, strict=True)])
+    return _packed(expected, [stack(list(column)) for column in zip(*rows, strict=True)])
 
 
 @export("vectorized_map")
@@ -316,7 +323,7 @@ def vectorized_map(
         raise ValueError(
             f"vectorized_map: the first dimensions {[leaf.shape[0] for leaf in leaves]} differ"
         )
-    if JAX_MODE:
+    if JAX_MODE and not is_recording():
         structure: list = []
 
         def call(*row: Any) -> list:
@@ -329,13 +336,15 @@ def vectorized_map(
         made = jax.vmap(call)(*[xp.asarray(leaf) for leaf in leaves if leaf.shape[0] == count])
         return nest.pack_sequence_as(structure[0], made)
     if count == 0:
-        raise ValueError("vectorized_map of no rows: NumPy has nothing to find the shapes with")
+        raise ValueError(
+            "vectorized_map of no rows: NumPy, or a tape, has nothing to find the shapes with"
+        )
     results = [
         fn(_packed(elems, [leaf[i if leaf.shape[0] == count else 0] for leaf in leaves]))
         for i in range(count)
     ]
     flat = [[convert(leaf) for leaf in nest.flatten(result)] for result in results]
-    return _packed(results[0], [np.stack(column) for column in zip(*flat, strict=True)])
+    return _packed(results[0], [stack(list(column)) for column in zip(*flat, strict=True)])
 
 
 @export("scan")
@@ -405,7 +414,7 @@ def _fold(fn: Callable, elems: Any, initializer: Any, reverse: bool, keep: bool)
         ]
         return nest.pack_sequence_as(carry, new)
 
-    if JAX_MODE:
+    if JAX_MODE and not is_recording():
         states: Any
 
         def body(carry: list, row: list) -> tuple:
@@ -435,7 +444,7 @@ def _fold(fn: Callable, elems: Any, initializer: Any, reverse: bool, keep: bool)
         [convert(leaf) for leaf in nest.flatten(s)] for s in (history[::-1] if reverse else history)
     ]
     if not flat:
-        made = [np.zeros((0, *leaf.shape), leaf.dtype) for leaf in nest.flatten(state)]
+        made = [xp.zeros((0, *leaf.shape), leaf.dtype) for leaf in nest.flatten(state)]
     else:
-        made = [np.stack(column) for column in zip(*flat, strict=True)]
+        made = [stack(list(column)) for column in zip(*flat, strict=True)]
     return _packed(state, made)

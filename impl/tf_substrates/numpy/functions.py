@@ -9,6 +9,7 @@ from typing import Any
 
 from tf_substrates.numpy import nest
 from tf_substrates.numpy.namespaces import export, op
+from tf_substrates.numpy.recording import is_recording, recorded
 from tf_substrates.numpy.tensors import convert, wrap
 
 JAX_MODE = False
@@ -50,7 +51,8 @@ def function(
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return compiled(*args, **kwargs)
+        # A tape looks into it.
+        return func(*args, **kwargs) if is_recording() else compiled(*args, **kwargs)
 
     call.python_function = func  # type: ignore[attr-defined]
     return call
@@ -123,7 +125,7 @@ def custom_gradient(f: Any = None) -> Any:
             return f(*nest.pack_sequence_as(args, flat), **kwargs)[0]
         return _with_own_derivative(f, args, flat, kwargs)
 
-    return call
+    return recorded(call)
 
 
 def _with_own_derivative(f: Callable, args: Any, flat: list, kwargs: dict) -> Any:
@@ -174,4 +176,11 @@ def _with_own_derivative(f: Callable, args: Any, flat: list, kwargs: dict) -> An
 @export("recompute_grad")
 def recompute_grad(f: Callable) -> Callable:
     """`f`, whose intermediate results are computed again for its gradient."""
-    return jax.checkpoint(f) if JAX_MODE else f
+    if not JAX_MODE:
+        return f
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs) if is_recording() else jax.checkpoint(f)(*args, **kwargs)
+
+    return call

@@ -12,9 +12,26 @@ from typing import Any
 
 import numpy as np
 
+from tf_substrates.numpy.recording import recorded
+
 JAX_MODE = False
 if JAX_MODE:
     import jax
+
+# What TensorFlow has no derivative for, not even zeros.
+_WITHOUT_DERIVATIVE = frozenset(
+    {
+        "stop_gradient",
+        "zeros_like",
+        "ones_like",
+        "floor",
+        "math.ceil",
+        "round",
+        "math.rint",
+        "math.floordiv",
+        "truncatediv",
+    }
+)
 
 # The public name without its leading `tf.` ("math.exp") and what it stands for.
 EXPORTS: dict[str, Any] = {}
@@ -44,6 +61,7 @@ def op(*names: str, static: bool = False) -> Callable[[Callable], Callable]:
     def register(function: Callable) -> Callable:
         if JAX_MODE:
             wrapped = _static_by_numpy(function, names[0]) if static else _jax_out(function)
+            wrapped = recorded(wrapped, connects=names[0] not in _WITHOUT_DERIVATIVE)
         else:
             wrapped = _tensors_out(function)
         return export(*names)(wrapped)

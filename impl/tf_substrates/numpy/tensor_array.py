@@ -10,6 +10,7 @@ import numpy as xp
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import OutOfRangeError, invalid_argument
 from tf_substrates.numpy.namespaces import export
+from tf_substrates.numpy.recording import recorded
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import convert, static_value, traced, wrap
 
@@ -99,6 +100,7 @@ class TensorArray:
     def close(self, name: Any = None) -> None:
         """Nothing is held that would have to be given back."""
 
+    @recorded
     def write(self, index: Any, value: Any, name: Any = None) -> TensorArray:
         element = convert(value, self._dtype)
         if not self.element_shape.is_compatible_with(element.shape):
@@ -137,6 +139,7 @@ class TensorArray:
             )
         return self._data
 
+    @recorded
     def read(self, index: Any, name: Any = None) -> Any:
         data, at = self._filled(), convert(index)
         if not traced(at):
@@ -144,12 +147,15 @@ class TensorArray:
             at = int(at)
         return wrap(data[at])
 
+    @recorded
     def stack(self, name: Any = None) -> Any:
         return wrap(self._filled())
 
+    @recorded
     def gather(self, indices: Any, name: Any = None) -> Any:
         return wrap(xp.take(self._filled(), convert(indices), 0))
 
+    @recorded
     def concat(self, name: Any = None) -> Any:
         data = self._filled()
         if len(data.shape) < 2:
@@ -158,6 +164,7 @@ class TensorArray:
             )
         return wrap(data.reshape((-1, *data.shape[2:])))
 
+    @recorded
     def unstack(self, value: Any, name: Any = None) -> TensorArray:
         return self._with(xp.asarray(convert(value, self._dtype)))
 
@@ -169,6 +176,7 @@ class TensorArray:
             result = result.write(i, row)
         return result
 
+    @recorded
     def split(self, value: Any, lengths: Any, name: Any = None) -> TensorArray:
         sizes = static_value(lengths, "The lengths of TensorArray.split")
         if len(set(sizes.tolist())) > 1:

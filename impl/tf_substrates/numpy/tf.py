@@ -16,6 +16,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     dtypes,
     errors,
     functions,
+    gradient_tape,
     linalg,
     math,
     modules,

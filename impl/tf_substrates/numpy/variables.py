@@ -12,6 +12,7 @@ from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.arrays.slicing import getitem
 from tf_substrates.numpy.errors import StatefulError
 from tf_substrates.numpy.namespaces import export
+from tf_substrates.numpy.recording import accessed
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import OPERATORS, Reference, convert, traced, wrap
 
@@ -98,6 +99,8 @@ class Variable:
         return self
 
     def value(self) -> Any:
+        if JAX_MODE:
+            accessed(self, self._value)
         return wrap(self._value)
 
     def read_value(self) -> Any:

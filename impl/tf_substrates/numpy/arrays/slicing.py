@@ -9,6 +9,7 @@ import numpy as np
 from tf_substrates.numpy.arrays.choosing import boolean_mask
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import op
+from tf_substrates.numpy.recording import recorded
 from tf_substrates.numpy.tensors import OPERATORS, convert, has_dtype, static_shape, traced, wrap
 
 JAX_MODE = False
@@ -68,6 +69,7 @@ def strided_slice(
     return convert(getitem(wrap(convert(input_)), tuple(key)))
 
 
+@recorded
 def getitem(x: Any, key: Any) -> Any:
     """Python's slicing of a tensor, or a boolean mask of it.
 

@@ -13,6 +13,7 @@ from tf_substrates.numpy.math.dtype_groups import BOOL, FLOATS, INTEGERS, SIGNED
 from tf_substrates.numpy.math.elementwise import tf_abs
 from tf_substrates.numpy.math.logic import logical_and, logical_or, logical_xor
 from tf_substrates.numpy.math.registering import binary
+from tf_substrates.numpy.recording import recorded
 from tf_substrates.numpy.shapes import broadcast_shapes
 from tf_substrates.numpy.tensors import OPERATORS, convert, has_dtype, operands, require, wrap
 
@@ -27,7 +28,7 @@ def _boolean_or_bitwise(logical: Callable, bitwise: Callable, op_name: str) -> C
 
 
 def _wrapped(function: Callable) -> Callable:
-    return lambda *args: wrap(function(*args))
+    return recorded(lambda *args: wrap(function(*args)))
 
 
 def _equals(x: Any, y: Any, differ: bool) -> Any:

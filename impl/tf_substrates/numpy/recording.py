@@ -1,0 +1,288 @@
+"""What gradient tapes see: calls of TensorFlow's functions, and the operators of arrays.
+
+On JAX a tensor is a jax.Array, and no public part of JAX tells what was computed with an array that
+is there already. So the layer that every function of this package goes through (`recorded`) hands a
+call to the tapes that are recording, and while one is, the operators of arrays and tracers are
+handed on too. A call is recorded as the function, its arguments and its results, if one of its
+arguments is watched or was computed from what is.
+
+Without a recording tape a call costs one look-up more, and operators are JAX's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import operator
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+JAX_MODE = False
+if JAX_MODE:
+    import jax
+
+
+class _State(threading.local):
+    """The recording tapes of a thread, and what suspends them.
+
+    Attributes:
+      logs: those of the tapes that record, the outermost first.
+      depth: how many recorded calls are under way; what they call is a part of them.
+    """
+
+    def __init__(self) -> None:
+        self.logs: list[Log] = []
+        self.depth = 0
+
+
+_STATE = _State()
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A recorded call: `function` of `inputs` in their structure gave the flat `outputs`."""
+
+    function: Callable
+    structure: Any
+    inputs: list
+    outputs: list
+
+    def again(self, values: dict[int, Any]) -> list:
+        """The flat results where `values` has other values for some inputs, by their identity."""
+        leaves = [values.get(id(leaf), leaf) for leaf in self.inputs]
+        args, kwargs = jax.tree_util.tree_unflatten(self.structure, leaves)
+        return jax.tree_util.tree_leaves(self.function(*args, **kwargs))
+
+
+class Log:
+    """What one tape has recorded. Arrays are known by identity, and kept alive for that."""
+
+    def __init__(self, watches_variables: bool):
+        self.watches_variables = watches_variables
+        self.staged = staged()
+        # The function (tf.cond ...) whose branches JAX traces, and the tape cannot look into.
+        self.traced_by = ""
+        self.calls: list[Call] = []
+        self.tracked: dict[int, Any] = {}
+        # By identity: a variable and the values it was read as.
+        self.variables: dict[int, tuple[Any, list]] = {}
+
+    def track(self, array: Any) -> None:
+        if is_differentiable(array):
+            self.tracked[id(array)] = array
+
+    def track_variable(self, variable: Any, value: Any) -> None:
+        _, values = self.variables.setdefault(id(variable), (variable, []))
+        if not any(known is value for known in values):
+            values.append(value)
+        self.track(value)
+
+    def tracks(self, leaves: list) -> bool:
+        return any(id(leaf) in self.tracked for leaf in leaves)
+
+
+def is_differentiable(value: Any) -> bool:
+    """Whether a value is a tensor of floats or complex numbers."""
+    return isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.numpy.inexact)
+
+
+def staged() -> bool:
+    """Whether jax.jit, or what compiles as it does, traces the code that calls this."""
+    return isinstance(jax.numpy.add(0.0, 0.0), jax.core.Tracer)
+
+
+def is_recording() -> bool:
+    """Whether a tape records what the caller computes."""
+    return bool(_STATE.logs) and _STATE.depth == 0
+
+
+def recorded(function: Callable, connects: bool = True) -> Callable:
+    """The function, whose calls recording tapes see.
+
+    Args:
+      function: of tensors, in structures of any kind.
+      connects: whether TensorFlow has a derivative for it, which may be zero.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not _STATE.logs or _STATE.depth:
+            return function(*args, **kwargs)
+        return _recorded_call(function, args, kwargs, connects)
+
+    return call
+
+
+def _recorded_call(function: Callable, args: tuple, kwargs: dict, connects: bool) -> Any:
+    leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
+    leaves = [leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else leaf for leaf in leaves]
+    logs = [log for log in _STATE.logs if log.tracks(leaves)]
+    for log in logs:
+        if log.traced_by:
+            raise _unseen(log.traced_by)
+    args, kwargs = jax.tree_util.tree_unflatten(structure, leaves)
+    _STATE.depth += 1
+    try:
+        result = function(*args, **kwargs)
+        if not logs:
+            return result
+        outputs, shape_of_result = jax.tree_util.tree_flatten(result)
+        outputs = [_distinct(output, leaves) for output in outputs]
+    finally:
+        _STATE.depth -= 1
+    if connects:
+        call = Call(function, structure, leaves, outputs)
+        for log in logs:
+            _add(log, call)
+    return jax.tree_util.tree_unflatten(shape_of_result, outputs)
+
+
+def _unseen(name: str) -> Exception:
+    return NotImplementedError(
+        f"tf.GradientTape: {name} uses a watched tensor, and JAX traces what decides which way it"
+        " goes, which the tape cannot see. What to do: call it outside jax.jit, or take jax.grad of"
+        " a function in place of the tape."
+    )
+
+
+def _distinct(output: Any, inputs: list) -> Any:
+    """The output, as another array than every input: tapes know arrays by identity."""
+    if is_differentiable(output) and any(output is leaf for leaf in inputs):
+        return jax.numpy.array(output)
+    return output
+
+
+def _add(log: Log, call: Call) -> None:
+    if any(isinstance(output, jax.core.Tracer) for output in call.outputs) and (
+        staged() and not log.staged
+    ):
+        raise NotImplementedError(
+            "tf.GradientTape: JAX compiles (jax.jit) code that uses a watched tensor, and the tape"
+            " was opened outside of what is compiled. What to do: open the tape inside the compiled"
+            " function and return its gradients, or take jax.grad of the function."
+        )
+    log.calls.append(call)
+    for output in call.outputs:
+        log.track(output)
+
+
+def accessed(variable: Any, value: Any) -> None:
+    """Tells recording tapes that a variable was read."""
+    if is_recording() and variable.trainable:
+        for log in _STATE.logs:
+            if log.watches_variables:
+                log.track_variable(variable, value)
+
+
+@contextlib.contextmanager
+def traced_by(name: str, operands: list) -> Iterator[None]:
+    """While JAX traces the functions given to tf.cond and its like.
+
+    Raises:
+      NotImplementedError: an operand is watched, or what is computed meanwhile uses what is.
+    """
+    logs = [log for log in _STATE.logs if _STATE.depth == 0 and not log.traced_by]
+    if any(log.tracks(operands) for log in logs):
+        raise _unseen(name)
+    for log in logs:
+        log.traced_by = name
+    try:
+        yield
+    finally:
+        for log in logs:
+            log.traced_by = ""
+
+
+def start(log: Log) -> None:
+    _STATE.logs.append(log)
+    _OPERATORS.acquire()
+
+
+def stop(log: Log) -> None:
+    _STATE.logs = [known for known in _STATE.logs if known is not log]
+    _OPERATORS.release()
+
+
+# The operators of arrays that have derivatives. (tf.math.floordiv has none in TensorFlow.)
+_OPERATOR_FUNCTIONS: dict[str, Callable] = {
+    "__add__": operator.add,
+    "__sub__": operator.sub,
+    "__mul__": operator.mul,
+    "__truediv__": operator.truediv,
+    "__mod__": operator.mod,
+    "__pow__": operator.pow,
+    "__matmul__": operator.matmul,
+    "__radd__": lambda x, other: other + x,
+    "__rsub__": lambda x, other: other - x,
+    "__rmul__": lambda x, other: other * x,
+    "__rtruediv__": lambda x, other: other / x,
+    "__rmod__": lambda x, other: other % x,
+    "__rpow__": lambda x, other: other**x,
+    "__rmatmul__": lambda x, other: other @ x,
+    "__neg__": operator.neg,
+    "__pos__": operator.pos,
+    "__abs__": operator.abs,
+    "__getitem__": operator.getitem,
+}
+
+
+class _Operators:
+    """Puts recording operators on JAX's classes of arrays while a tape of any thread records."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.users = 0
+        self.own: list[tuple[type, str, Any]] = []
+
+    def acquire(self) -> None:
+        with self.lock:
+            self.users += 1
+            if self.users == 1:
+                self._replace()
+
+    def release(self) -> None:
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                for owner, name, original in self.own:
+                    setattr(owner, name, original)
+                self.own = []
+
+    def _replace(self) -> None:
+        for owner in (type(jax.numpy.zeros(())), jax.core.Tracer):
+            for name, function in _OPERATOR_FUNCTIONS.items():
+                original = getattr(owner, name)
+                self.own.append((owner, name, original))
+                setattr(owner, name, _recording_operator(original, function))
+            self.own.append((owner, "__iter__", owner.__iter__))
+            setattr(owner, "__iter__", _recording_iteration(owner.__iter__))  # noqa: B010
+
+
+_OPERATORS = _Operators()
+
+
+def _recording_operator(original: Callable, function: Callable) -> Callable:
+    @functools.wraps(original)
+    def call(x: Any, *others: Any) -> Any:
+        if not _STATE.logs or _STATE.depth or not _tracked((x, *others)):
+            return original(x, *others)
+        return _recorded_call(function, (x, *others), {}, connects=True)
+
+    return call
+
+
+def _tracked(operands: tuple) -> bool:
+    leaves = [leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else leaf for leaf in operands]
+    return any(log.tracks(leaves) for log in _STATE.logs)
+
+
+def _recording_iteration(original: Callable) -> Callable:
+    @functools.wraps(original)
+    def rows(x: Any) -> Any:
+        if is_recording() and _tracked((x,)) and len(x.shape) > 0:
+            return (x[i] for i in range(x.shape[0]))
+        return original(x)
+
+    return rows
