@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.substrates.comparing import SUBSTRATES, Case, assert_as_tensorflow, over
+from tests.substrates.comparing import SUBSTRATES, Case, assert_as_tensorflow, over, tf_of
 
 NAN, INF = np.nan, np.inf
 EVERYWHERE = [-INF, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.5, 2.5, 30.0, INF, NAN]
@@ -367,3 +367,15 @@ def test_conversions(case, substrate):
 @over([Case(c.name, c.program, c.rtol, c.atol, ("numpy",)) for c in OPERATORS])
 def test_operators(case, substrate):
     assert_as_tensorflow(case, substrate)
+
+
+def test_numpy_writes_into_arrays_by_way_of_its_own_functions():
+    tf = tf_of("numpy")
+    x, mask = tf.constant([1.0, NAN]), tf.constant([True, False])
+    assert np.isclose(x, x, equal_nan=True).all()
+    written = np.zeros(2, np.float32)
+    np.add(x, 1, out=written, where=mask)
+    np.testing.assert_array_equal(written, [2, 0])
+    into = tf.constant([0.0, 0.0])
+    np.add([1.0, 2.0], 1, out=into)
+    np.testing.assert_array_equal(into, [2, 3])

@@ -125,7 +125,11 @@ else:
                 x, y = inputs
                 # A NumPy scalar on the left asks its ufunc, not our reflected operator.
                 return OPERATORS[name](x, y) if is_tensor(x) else _reflected(name)(y, x)
-            return getattr(ufunc, method)(*map(_unwrap, inputs), **kwargs)
+            plain = {
+                key: tuple(map(_unwrap, value)) if key == "out" else _unwrap(value)
+                for key, value in kwargs.items()
+            }
+            return getattr(ufunc, method)(*map(_unwrap, inputs), **plain)
 
         def numpy(self) -> Any:
             array = self.view(np.ndarray)
