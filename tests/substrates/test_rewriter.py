@@ -246,7 +246,7 @@ from tensorflow.math import exp, sobol_sample
 
 
 def f(x):
-  return tf.exp(x).numpy() + tf2.math.sobol_sample(1, 2) + tfl.LinearOperator(x) + np.tf.what
+  return tf.exp(x).numpy() + tf2.math.sobol_sample(1) + tfl.LinearOperatorToeplitz(x) + np.tf.what
 
 
 tf.nowhere.else_
@@ -261,7 +261,7 @@ def test_check_names_what_is_missing_by_file_and_line(tmp_path, capsys):
     assert lines == [
         f"{file}:4: tf.keras",
         f"{file}:5: tf.math.sobol_sample",
-        f"{file}:9: tf.linalg.LinearOperator",
+        f"{file}:9: tf.linalg.LinearOperatorToeplitz",
         f"{file}:9: tf.math.sobol_sample",
         f"{file}:12: tf.nowhere",
     ]

@@ -18,6 +18,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     functions,
     gradient_tape,
     linalg,
+    linear_operators,
     math,
     modules,
     namespaces,
