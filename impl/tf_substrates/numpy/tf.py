@@ -27,6 +27,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     random,
     reductions,
     shapes,
+    signal,
     tensor_array,
     tensors,
     variables,
