@@ -55,6 +55,11 @@ FUNCTIONS = {
     "float16": (lambda tf, x: x * x, X.astype(np.float16)),
     "two operands": (lambda tf, x, y: tf.linalg.matmul(x, y) @ x, MATRIX, MATRIX + 1),
     "matrices": (lambda tf, a: tf.linalg.inv(a), MATRIX),
+    "cholesky": (lambda tf, a: tf.linalg.cholesky(a), MATRIX),
+    "cholesky of complex": (
+        lambda tf, a: tf.linalg.cholesky(a),
+        MATRIX + np.array([[0, 0.5j], [-0.5j, 0]]),
+    ),
     "a list of operands": (lambda tf, x, y: tf.stack([x, y * 2, x]), X, X),
     "slices": (lambda tf, x: x[1:] * x[0] + x[tf.constant(2)], X),
     "rows": (lambda tf, x: sum(row * i for i, row in enumerate(x)), X),
