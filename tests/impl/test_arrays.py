@@ -175,3 +175,13 @@ def test_pad_of_a_symbolic_dimension(case, enable_xla, size):
     )
     x = np.arange(4 * size, dtype=np.float32).reshape(size, 4)
     np.testing.assert_array_equal(function(x), jax.jit(padded)(x))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("strides", [None, (1, 2) + (1,) * 7, (2,) + (1,) * 7 + (2,)])
+def test_a_slice_of_more_axes_than_tensorflow_slices(mode, strides):
+    """One axis is sliced after the other."""
+    x = np.arange(4 * 5 * 6, dtype=np.float32).reshape(4, 5, *[1] * 6, 6)
+    start, limit = (1, 0, *[0] * 6, 2), (3, 4, *[1] * 6, 5)
+    converted = MODES[mode](jax2tf.convert(lambda x: lax.slice(x, start, limit, strides)))
+    np.testing.assert_array_equal(converted(x), lax.slice(x, start, limit, strides), strict=True)

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from harnesses.engine.cells import Selection
 from harnesses.engine.compare import compare
 from harnesses.harness import CALL_TF
-from jax2tf import ConversionError, call_tf, convert
+from jax2tf import CallTfError, ConversionError, call_tf, convert
 from limitations.ledger import load
 
 _LIMITED = {primitive for entry in load() for primitive in entry.primitive}
@@ -158,3 +158,26 @@ def test_typed_keys_inside_of_a_traced_call():
     for fun in (captured, lambda x: passed(key, x)):
         x = np.float32(2)
         assert_allclose(jax.jit(call_tf(fun))(x), draw(key, x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("open_axis", [0, 1])
+def test_a_result_of_another_size_than_was_stated(open_axis):
+    """Only the run can tell, where the size is a dimension variable."""
+
+    def wrong(x):
+        stated = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        shorter = (slice(None),) * open_axis + (slice(1, None),)
+        return call_tf(lambda t: t[shorter], output_shape_dtype=stated)(x)
+
+    converted = convert(wrong, polymorphic_shapes=["b, 3", "3, b"][open_axis])
+    message = f"dimension {open_axis} of a result is not b"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        converted(tf.ones([3, 3]))
+
+
+def test_more_dimension_variables_than_formulas_are_tried_for():
+    many = convert(call_tf(lambda x: x + 1), polymorphic_shapes="a, b, c, d, e")
+    with pytest.raises(CallTfError, match=r"\(a, b, c, d, e\).*State output_shape_dtype"):
+        many(np.ones([1, 2, 3, 4, 5], np.float32))
+    four = convert(call_tf(lambda x: x + 1), polymorphic_shapes="a, b, c, d, _")
+    assert_allclose(four(np.ones([1, 2, 3, 4, 5], np.float32)), np.full([1, 2, 3, 4, 5], 2))

@@ -174,11 +174,29 @@ class TestStatic:
         jitted = jax.jit(lambda x, mode: power(x, 2, mode), static_argnums=-1)
         np.testing.assert_allclose(jax2tf.convert(jitted)(X, "down"), X / 2)
 
+    def test_counted_from_the_end_of_any_number(self):
+        jitted = jax.jit(lambda x, *rest: x + len(range(rest[-1])) + rest[0], static_argnums=-1)
+        for args in ((2, 3), (2, 1, 3)):
+            np.testing.assert_array_equal(jax2tf.convert(jitted)(X, *args), jitted(X, *args))
+
     def test_of_a_bound_method_and_of_a_partial(self):
         method = WithIdentity([W]).jitted
         np.testing.assert_allclose(jax2tf.convert(method)(X, 2), X * W**2, rtol=1e-6)
         jitted = functools.partial(jax.jit(power, static_argnames=("n", "mode")), mode="down")
         np.testing.assert_allclose(jax2tf.convert(jitted)(X, 2), X / 2)
+
+    @pytest.mark.parametrize(
+        ("argnums", "static"), [((0, 2), "n"), ((0, -1), "last"), ((0, -2), "n"), ((0, 3), "last")]
+    )
+    def test_of_a_bound_method_are_counted_with_what_it_is_bound_to(self, argnums, static):
+        class Steps:
+            @functools.partial(jax.jit, static_argnums=argnums)
+            def call(self, x, n, last):
+                # range takes a Python value alone.
+                return x + len(range({"n": n, "last": last}[static])) + n * last
+
+        expected = Steps().call(X, 2, 3)
+        np.testing.assert_array_equal(jax2tf.convert(Steps().call)(X, 2, 3), expected)
 
     def test_each_value_is_traced_once(self):
         traced = []

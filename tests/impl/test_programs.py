@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from harnesses.engine.graphs import op_types
+from harnesses.engine.graphs import nodes, op_types
 from reports.programs import Program, decoder_layer, decoder_layer_args, programs
 
 DECODER_LAYER = Program(
@@ -88,14 +88,35 @@ def test_a_network_has_no_op_more_without_xla_ops(name):
 
 
 def test_a_layer_that_is_called_twelve_times_is_lowered_once():
-    def nodes(name):
+    def count_nodes(name):
         program = PROGRAMS[name]
         args = jax.tree.map(tf.constant, program.make_args())
         converted = tf.function(jax2tf.convert(program.fun), autograph=False)
-        graph = converted.get_concrete_function(*args).graph.as_graph_def()
-        return len(graph.node) + sum(len(f.node_def) for f in graph.library.function)
+        return len(nodes(converted.get_concrete_function(*args).graph))
 
-    assert nodes("transformer") < nodes("transformer, no inner jit") / 2
+    assert count_nodes("transformer") < count_nodes("transformer, no inner jit") / 2
+
+
+def test_a_function_inside_a_shared_one_is_shared():
+    @jax.jit
+    def inner(x):
+        return jnp.sin(jnp.cos(jnp.tanh(jnp.exp(-x))))
+
+    @jax.jit
+    def outer(x):
+        return inner(jnp.log(jnp.abs(inner(x)) + 3)) + 1
+
+    function = tf.function(jax2tf.convert(lambda x: outer(outer(x))), autograph=False)
+    graph = function.get_concrete_function(tf.TensorSpec([3])).graph
+    assert op_types(graph)["Tanh"] == 1
+
+
+def test_a_small_constant_stands_once_in_a_graph():
+    function = tf.function(
+        jax2tf.convert(lambda x: (x * 2, jnp.sin(x) * 2, x + 2)), autograph=False
+    )
+    graph = function.get_concrete_function(tf.TensorSpec([3])).graph
+    assert op_types(graph)["Const"] == 1
 
 
 def test_a_program_is_saved_and_loaded(tmp_path):

@@ -135,3 +135,15 @@ def test_the_implementation_knows_nothing_of_its_judge():
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 assert node.module.split(".")[0] not in ("harnesses", "limitations", "reports")
+
+
+def test_the_place_of_a_refusal_is_the_first_that_is_known():
+    error = jax2tf.UnsupportedPrimitiveError("sin", "there is no sine", "leave it out", source="")
+    assert "It comes from" not in str(error)
+    error.locate("")
+    assert "It comes from" not in str(error)
+    error.locate("model.py:3")
+    error.locate("train.py:7")
+    error.locate("")
+    assert "It comes from model.py:3. What to do: leave it out." in str(error)
+    assert error.source == "model.py:3"

@@ -35,3 +35,21 @@ def test_as_many_as_a_symbolic_size(name, mode, lowering):
         x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
         for a, e in zip(function(tf.constant(x)), jax.jit(fun)(x), strict=True):
             np.testing.assert_array_equal(a, e, strict=True)
+
+
+# Where the key of a number is the same, NaN stands above infinity and 0 above -0.
+TIES = {
+    "nan_and_infinity": [np.inf, np.nan, -np.inf, 1.0],
+    "zeros": [-0.0, 0.0, -1.0, -0.0],
+}
+
+
+@each_lowering
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize("values", TIES.values(), ids=TIES)
+def test_a_cut_among_what_compares_equal(values, k, lowering):
+    x = np.array(values, np.float32)
+    converted = jax2tf.convert(lambda x: lax.top_k(x, k), enable_xla=LOWERINGS[lowering])
+    for actual, expected in zip(converted(x), jax.jit(lambda x: lax.top_k(x, k))(x), strict=True):
+        np.testing.assert_array_equal(actual, expected, strict=True)
+        np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
