@@ -25,6 +25,7 @@ def _ops(fun, *, enable_xla=True):
     [
         (lambda x: lax.reduce_sum(x, axes=(0, 1)), "Sum"),
         (lambda x: lax.reduce_prod(x, axes=(1,)), "Prod"),
+        (lambda x: lax.reduce(x, 1.0, lambda a, b: a * b + a, (1,)), "XlaVariadicReduceV2"),
         (lambda x: lax.cumsum(x, 1), "Cumsum"),
         (lambda x: lax.cumprod(x, 1, reverse=True), "Cumprod"),
         (lambda x: lax.cummax(x, 1), "XlaReduceWindow"),
