@@ -105,3 +105,34 @@ def test_the_switch_for_associative_scans():
     for fun in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp):
         result = jax2tf.convert(lambda x, fun=fun: fun(x, 1))(X)
         np.testing.assert_allclose(result, fun(X, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("scan", [lax.cummax, lax.cummin, lax.cumlogsumexp, lax.cumprod])
+def test_a_scan_along_an_open_axis(scan, reverse, axis):
+    def fun(x):
+        return scan(x, axis, reverse=reverse)
+
+    spec = ", ".join("n" if i == axis else "_" for i in range(3))
+    converted = tf.function(
+        jax2tf.convert(fun, polymorphic_shapes=spec, enable_xla=False), autograph=False
+    )
+    for size in (1, 2, 7, 12):
+        shape = [2, 3, 2]
+        shape[axis] = size
+        x = np.random.default_rng(size).normal(size=shape).astype(np.float32)
+        np.testing.assert_allclose(converted(x), fun(x), rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1), (0, 2)])
+def test_a_reduction_by_the_users_function_over_open_axes(axes):
+    def total(x):
+        return lax.reduce(x, np.float32(0), lambda a, b: a * b + a + b, axes)
+
+    converted = tf.function(
+        jax2tf.convert(total, polymorphic_shapes="n, m, _", enable_xla=False), autograph=False
+    )
+    for shape in ((1, 1, 3), (7, 5, 3)):
+        x = np.random.default_rng(0).uniform(-0.5, 0.5, shape).astype(np.float32)
+        np.testing.assert_allclose(converted(x), total(x), rtol=1e-5)
