@@ -26,15 +26,18 @@ from jax2tf.errors import (
 from jax2tf.lowering.sharding import split_to_logical_devices
 from jax2tf.module import Module
 from jax2tf.shape_evaluation import eval_polymorphic_shape
+from jax2tf.targets import TARGETS, Target
 from jax2tf.versions import __version__
 
 __all__ = [
+    "TARGETS",
     "CallTfError",
     "ConversionError",
     "DisabledSafetyCheck",
     "Module",
     "NotDifferentiableError",
     "PolyShape",
+    "Target",
     "UnsupportedDtypeError",
     "UnsupportedPrimitiveError",
     "__version__",

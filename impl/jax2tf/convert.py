@@ -10,13 +10,14 @@ from typing import Any
 import jax
 import tensorflow as tf
 
-from jax2tf import dims, dtypes, gradients, native
+from jax2tf import dims, dtypes, gradients, native, targets
 from jax2tf.arguments import Argument
 from jax2tf.callables import Function
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.large_constants import LargeConstants, Policy
-from jax2tf.lowering import Lowering, compiled, rules, sharding
+from jax2tf.lowering import Lowering, compiled, sharding
 from jax2tf.primitives import CALLBACKS, CALLBACKS_WITH_VALUES
+from jax2tf.targets import TARGETS, XLA, Target
 from jax2tf.trace import Trace, Tracer
 
 
@@ -29,6 +30,8 @@ def convert(
     with_gradient: bool = True,
     saved_gradient_order: int = 1,
     enable_xla: bool = True,
+    target: str | Target | None = None,
+    assume_finite: bool = False,
     large_constants: Policy = "embed",
     debug_callbacks: bool = True,
     native_serialization: bool | None = None,
@@ -73,6 +76,12 @@ def convert(
         function, a derivative above that order raises tf.errors.InvalidArgumentError where it is
         computed, and is NaN in what XLA compiles. tape.jacobian vectorises the highest order alone.
       enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
+      target: what will read the graph: "xla" (the default), "tensorflow" (standard ops alone, as
+        with enable_xla=False), "litert", "onnx", "openvino", "tfjs", "coreml", or a jax2tf.Target.
+        An engine gets its own ops for what JAX writes as many: softmax, gelu, mean and others.
+        Where it runs in TensorFlow, such a graph may differ from JAX where a number is NaN.
+      assume_finite: whether what guards NaN and infinity is left out, for smaller graphs. Where one
+        of them arrives all the same, the results are undefined.
       large_constants: what becomes of captured arrays of more than 64 kB: "embed" has every graph
         hold them, "refuse" raises a ConversionError, a function from the array to a tf.Variable
         has the graphs read that; to save them, keep the variable on the module that is saved.
@@ -91,8 +100,9 @@ def convert(
 
     Raises:
       TypeError: `fun_jax` is not callable.
-      ValueError: native serialization with enable_xla=False, or an option of it beside
-        native_serialization=False.
+      ValueError: native serialization with enable_xla=False or with a target that has no XLA ops,
+        or an option of it beside native_serialization=False; a target that is not known, or one
+        with XLA ops beside enable_xla=False.
 
     The result raises, when called: TypeError for an argument that is no array, ValueError for one
     whose shape is unknown or contradicts polymorphic_shapes (tf.errors.InvalidArgumentError where
@@ -103,9 +113,10 @@ def convert(
         raise TypeError(
             f"jax2tf.convert: fun_jax should be a function, got {type(fun_jax).__name__}"
         )
+    lowered_for = targets.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
     options = _native_options(
         native_serialization,
-        enable_xla,
+        lowered_for,
         native_serialization_platforms,
         native_serialization_disabled_checks,
     )
@@ -117,7 +128,6 @@ def convert(
         LargeConstants(large_constants),
         debug_callbacks,
     )
-    op_set = rules.XLA if enable_xla else rules.NO_XLA
     name = function.name
 
     def lower(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -128,16 +138,16 @@ def convert(
             raise
 
     def lower_somehow(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        if options is None and enable_xla and sharding.is_partitioned(trace):
+        if options is None and lowered_for.enable_xla and sharding.is_partitioned(trace):
             sharding.refuse_eager(f"jax2tf.convert({name})")
         if options is not None:
             native_here = partial(_lower_native, trace, options)
             return _checked(trace, tensors, name, polymorphic_checks, native_here)
-        lower_here = partial(_lower, trace, op_set, name, polymorphic_checks)
+        lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks)
         on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
-        if enable_xla and function.is_jitted and not on_host & trace.primitives():
+        if lowered_for.enable_xla and function.is_jitted and not on_host & trace.primitives():
             compile_here = partial(_compiled, trace, lower_here)
-            return list(trace.cached(("compiled", op_set), compile_here)(*tensors))
+            return list(trace.cached(("compiled", lowered_for), compile_here)(*tensors))
         return lower_here(tensors)
 
     @tf.autograph.experimental.do_not_convert
@@ -145,7 +155,13 @@ def convert(
         trace, leaves = tracer.trace(args, kwargs, Argument)
         tensors = [leaf.tensor() for leaf in leaves]
         results = gradients.differentiable(
-            trace, lower, tensors, with_gradient, name, saved_gradient_order, enable_xla
+            trace,
+            lower,
+            tensors,
+            with_gradient,
+            name,
+            saved_gradient_order,
+            lowered_for.enable_xla,
         )
         return trace.results(results)
 
@@ -177,10 +193,10 @@ def _without_defaults(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _lower(
-    trace: Trace, op_set: str, name: str, with_checks: bool, tensors: Sequence[tf.Tensor]
+    trace: Trace, target: Target, name: str, with_checks: bool, tensors: Sequence[tf.Tensor]
 ) -> list[tf.Tensor]:
     def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
-        return Lowering(trace, op_set, values).run(trace.jaxpr, tensors)
+        return Lowering(trace, target, values).run(trace.jaxpr, tensors)
 
     return _checked(trace, tensors, name, with_checks, lower)
 
@@ -188,7 +204,7 @@ def _lower(
 def _lower_native(
     trace: Trace, options: native.Options, tensors: Sequence[tf.Tensor], values: dims.Values
 ) -> list[tf.Tensor]:
-    return native.call(trace, options, Lowering(trace, rules.XLA, values), tensors)
+    return native.call(trace, options, Lowering(trace, TARGETS[XLA], values), tensors)
 
 
 def _checked(
@@ -248,7 +264,7 @@ def _compiled(
 
 def _native_options(
     wanted: bool | None,
-    enable_xla: bool,
+    target: Target,
     platforms: Sequence[str] | None,
     disabled_checks: Sequence[Any],
 ) -> native.Options | None:
@@ -261,9 +277,10 @@ def _native_options(
         )
     if not (wanted or has_options):
         return None
-    if not enable_xla:
+    if not target.enable_xla:
         raise ValueError(
             "jax2tf.convert: native serialization (native_serialization=True, or an option of it) "
-            "needs XLA, and enable_xla=False forbids it; leave one of them out"
+            f"needs XLA, and enable_xla=False, or the target {target.name!r}, forbids it; leave "
+            "one of them out"
         )
     return native.Options(None if platforms is None else tuple(platforms), tuple(disabled_checks))

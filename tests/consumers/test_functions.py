@@ -11,6 +11,7 @@ import tensorflow as tf
 import jax2tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
+from tests.consumers.engines import target_of
 from tests.running import assert_near
 
 FUNCTIONS = {
@@ -64,7 +65,7 @@ def test_sums_with_any_batch(name, engine):
 def a_function_has_any_batch(function, engine):
     converted = jax2tf.convert(
         function,
-        enable_xla=False,
+        target=target_of(engine),
         polymorphic_shapes="b, ...",
         polymorphic_checks=False,
         with_gradient=False,

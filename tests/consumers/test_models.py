@@ -12,6 +12,7 @@ import tensorflow as tf
 import jax2tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
+from tests.consumers.engines import target_of
 from tests.consumers.models import MODELS
 from tests.running import assert_near
 
@@ -31,7 +32,7 @@ def _run(engine, converted, args, batch):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_with_a_known_batch(name, engine):
     function, inputs = MODELS[name]
-    converted = jax2tf.convert(function, enable_xla=False)
+    converted = jax2tf.convert(function, target=target_of(engine))
     run = _run(engine, converted, inputs(2), 2)
     assert_near(run(*inputs(2)), jax.jit(function)(*inputs(2)), ulps=64)
 
@@ -41,7 +42,7 @@ def test_a_model_with_a_known_batch(name, engine):
 def test_a_model_with_any_batch(name, engine):
     function, inputs = MODELS[name]
     shapes = ["b, ..." if np.ndim(leaf) else "" for leaf in inputs(1)]
-    converted = jax2tf.convert(function, enable_xla=False, polymorphic_shapes=shapes)
+    converted = jax2tf.convert(function, target=target_of(engine), polymorphic_shapes=shapes)
     run = _run(engine, converted, inputs(1), None)
     for batch in (1, 3):
         assert_near(run(*inputs(batch)), jax.jit(function)(*inputs(batch)), ulps=64)

@@ -15,7 +15,7 @@ import jax2tf
 from harnesses.engine.cells import Selection
 from harnesses.engine.graphs import XlaOpError
 from harnesses.engine.judge import Judge
-from jax2tf import compat
+from jax2tf import compat, targets
 from jax2tf.lowering import rules
 
 SOURCES = sorted(pathlib.Path(jax2tf.__file__).parent.rglob("*.py"))
@@ -36,20 +36,20 @@ class TestRegistry:
 
         with pytest.raises(ValueError, match=r"'sin' has two rules.*first.*second"):
 
-            @rules.register(lax.sin_p, op_sets=(rules.XLA,))
+            @rules.register(lax.sin_p, op_sets=(targets.XLA,))
             def second(ctx, x):
                 return x
 
     def test_an_op_set_may_have_a_rule_of_its_own(self):
-        for op_set in rules.OP_SETS:
+        for op_set in targets.OP_SETS:
             rules.register("sin", op_sets=(op_set,))(lambda ctx, x: x)
-        assert rules.find(lax.sin_p, rules.XLA) is not rules.find(lax.sin_p, rules.NO_XLA)
-        assert rules.primitives(rules.XLA) == {"sin"}
+        assert rules.find(lax.sin_p, targets.XLA) is not rules.find(lax.sin_p, targets.NO_XLA)
+        assert rules.primitives(targets.XLA) == {"sin"}
 
     def test_a_name_stands_for_the_primitive_of_jax_alone(self):
         rules.register("sin")(lambda ctx, x: x)
-        assert rules.find(lax.sin_p, rules.XLA) is not None
-        assert rules.find(jex_core.Primitive("sin"), rules.XLA) is None
+        assert rules.find(lax.sin_p, targets.XLA) is not None
+        assert rules.find(jex_core.Primitive("sin"), targets.XLA) is None
 
     def test_an_unknown_name(self):
         with pytest.raises(ValueError, match="has no primitive 'sinus'"):
@@ -58,7 +58,7 @@ class TestRegistry:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jax, "__version_info__", (0, 13, 0))
             rules.register("sinus")(lambda ctx, x: x)
-        assert not rules.primitives(rules.XLA)
+        assert not rules.primitives(targets.XLA)
 
     def test_an_unknown_op_set(self):
         with pytest.raises(ValueError, match="unknown op set 'tflite'; there are xla, no_xla"):
@@ -69,7 +69,7 @@ class TestRegistry:
         def rule(ctx, x, *, axis):
             return x
 
-        found = rules.find(lax.sin_p, rules.XLA)
+        found = rules.find(lax.sin_p, targets.XLA)
         (eqn,) = jax.make_jaxpr(jnp.sin)(1.0).eqns
         eqn = eqn.replace(params={"axis": 1, "sharding": 3, "unset": None})
         assert rules.select_params(found, eqn) == {"axis": 1}
@@ -79,7 +79,7 @@ class TestRegistry:
 
 
 def test_what_is_lowered_with_xla_is_lowered_without():
-    assert rules.primitives(rules.XLA) == rules.primitives(rules.NO_XLA)
+    assert rules.primitives(targets.XLA) == rules.primitives(targets.NO_XLA)
 
 
 @pytest.fixture

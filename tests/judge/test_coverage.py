@@ -9,6 +9,7 @@ import pytest
 from jax.extend import core as jex_core
 
 from harnesses.harness import all_harnesses
+from jax2tf import targets
 from jax2tf.lowering import mesh_programs, rules
 from limitations.check import check_coverage, names_of_jax
 from limitations.ledger import load, load_uncovered
@@ -66,13 +67,13 @@ def test_what_public_functions_reach_has_a_harness():
     assert {name: by for name, by in _reached().items() if name not in covered} == {}
 
 
-@pytest.mark.parametrize("op_set", rules.OP_SETS)
+@pytest.mark.parametrize("op_set", targets.OP_SETS)
 def test_primitives_have_a_rule_or_a_limitation(op_set):
     limited = {
         primitive
         for limitation in load()
         for primitive in limitation.primitive
-        if limitation.expect == "error" and op_set in (limitation.lowerings or rules.OP_SETS)
+        if limitation.expect == "error" and op_set in (limitation.lowerings or targets.OP_SETS)
     }
     primitives = {name for name in names_of_jax() if not name.startswith("jax.")} | set(_reached())
     inside = {primitive.name for primitive in mesh_programs.ELIMINATED}

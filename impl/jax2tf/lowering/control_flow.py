@@ -16,7 +16,8 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
 from jax2tf.identity import Identity
-from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.lowering.rules import Context, register
+from jax2tf.targets import NO_XLA, XLA
 from jax2tf.trace import inner_jaxprs
 
 Tensors = list[tf.Tensor]

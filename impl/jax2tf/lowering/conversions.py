@@ -18,7 +18,8 @@ import tensorflow as tf
 from jax2tf.compat import xla_ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.constants import scalar
-from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.lowering.rules import Context, register
+from jax2tf.targets import NO_XLA, XLA
 
 # Dtypes that hold every value of a narrow one, and have kernels. Not float16 for float8: there
 # float8_e5m2's smallest numbers are subnormal, which processors may flush to zero.

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from jax2tf.lowering.elementwise import WITH_XLA_ALONE
-from jax2tf.lowering.rules import NO_XLA, register_table
+from jax2tf.lowering.rules import register_table
+from jax2tf.targets import NO_XLA
 
 # log(1 + x) = x - x**2 / 2 + x**3 * P(x) from sqrt(1/2) - 1 to sqrt(2) - 1 (Moshier, Cephes, logf).
 _LOG1P = (

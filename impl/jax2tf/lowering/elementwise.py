@@ -18,8 +18,9 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf.lowering import complex_math, conversions
-from jax2tf.lowering.rules import XLA, Context, register, register_table
+from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.lowering.selection import select
+from jax2tf.targets import XLA
 
 raw = tf.raw_ops
 
@@ -330,12 +331,25 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
 
     TensorFlow's XLA keeps a NaN of the first operand alone, and that only while the second is none.
     """
-    if not x.dtype.is_floating or _free_of_nan(y):
+    if not x.dtype.is_floating:
+        return op(x=x, y=y)
+    # The maximum of nothing, with which jnp.max begins.
+    neutral = -math.inf if op is raw.Maximum else math.inf
+    for one, other in ((x, y), (y, x)):
+        if not one.shape.rank and _is_all(one, neutral):
+            return other
+    if ctx.assume_finite or _free_of_nan(y):
         return op(x=x, y=y)
     if _free_of_nan(x):
         return op(x=y, y=x)
     beats = raw.GreaterEqual if op is raw.Maximum else raw.LessEqual
     return select(ctx, tf.math.is_nan(x) | beats(x=x, y=y), x, y)
+
+
+def _is_all(x: tf.Tensor, number: float) -> bool:
+    """Whether a graph holds a constant for x, all of whose elements are that number."""
+    value = known_value(x)
+    return value is not None and bool(value.size) and bool((value == number).all())
 
 
 def _free_of_nan(x: tf.Tensor) -> bool:

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from jax2tf.lowering.elementwise import in_kernel_dtype
-from jax2tf.lowering.rules import NO_XLA, register_table
+from jax2tf.lowering.rules import register_table
 from jax2tf.lowering.special import IN_FLOAT32, erf, erfc
+from jax2tf.targets import NO_XLA
 
 raw = tf.raw_ops
 

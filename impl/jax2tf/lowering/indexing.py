@@ -17,8 +17,9 @@ from jax import lax
 from jax2tf.compat import xla_data, xla_ops
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
-from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
+from jax2tf.targets import NO_XLA, XLA
 
 
 @register("dynamic_slice")

@@ -19,7 +19,8 @@ from jax2tf.lowering.elementwise import (
     in_kernel_dtype,
     known_value,
 )
-from jax2tf.lowering.rules import NO_XLA, XLA, Context, register, register_table
+from jax2tf.lowering.rules import Context, register, register_table
+from jax2tf.targets import NO_XLA, XLA
 
 raw = tf.raw_ops
 

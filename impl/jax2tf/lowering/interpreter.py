@@ -23,6 +23,8 @@ from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, plan_of
 from jax2tf.lowering.rules import Context
+from jax2tf.lowering.taken import Taken
+from jax2tf.targets import Target
 from jax2tf.trace import Trace, count_equations
 
 # Constants of at most so many elements are written into the graph wherever they are used.
@@ -33,13 +35,14 @@ SHARED_FUNCTION_MIN_EQUATIONS = 4
 
 
 class Lowering:
-    """One run of a trace's jaxpr over tensors: the op set, the shared functions, the constants."""
+    """One run of a trace's jaxpr over tensors: the target, the shared functions, the constants."""
 
-    def __init__(self, trace: Trace, op_set: str, dim_values: dims.Values | None = None):
+    def __init__(self, trace: Trace, target: Target, dim_values: dims.Values | None = None):
         self.trace = trace
-        self.op_set = op_set
+        self.target = target
         self.dim_values = dim_values or {}
         eager = tf.executing_eagerly()
+        self._taken = Taken(target)
         self._constant_bytes = 0
         self._root_graph = None if eager else tf.compat.v1.get_default_graph()
         self._graph_constants: weakref.WeakKeyDictionary[Any, dict[Any, tf.Tensor]] = (
@@ -54,7 +57,7 @@ class Lowering:
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], args: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
         """As `run`, for a jaxpr whose constants are tensors already."""
-        plan = plan_of(jaxpr, self.op_set)
+        plan = plan_of(jaxpr, self.target)
         slots: list[Any] = [None] * plan.size
         slots[: plan.n_inputs] = [*consts, *args]
         if tf.executing_eagerly():
@@ -72,7 +75,7 @@ class Lowering:
 
         One inside an XLA op's computation has none: it can see no size.
         """
-        return Lowering(self.trace, self.op_set, sizes)
+        return Lowering(self.trace, self.target, sizes)
 
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
@@ -121,13 +124,13 @@ class Lowering:
         def with_dims(*inner: tf.Tensor) -> Any:
             n = len(inner) - len(unknown)
             values = {**sizes, **dict(zip(unknown, inner[n:], strict=True))}
-            return body(Lowering(self.trace, self.op_set, values), *inner[:n])
+            return body(Lowering(self.trace, self.target, values), *inner[:n])
 
         function = self.trace.cached(
             (
                 "function",
                 key,
-                self.op_set,
+                self.target,
                 signature,
                 tuple(sizes.items()),
                 tuple(unknown),
@@ -205,7 +208,9 @@ class Lowering:
         graph: Any = self._root_graph if in_root else tf.compat.v1.get_default_graph()
         pool = self._graph_constants.setdefault(graph, {})
         if key not in pool:
-            with graph.as_default(), tf.name_scope(_scope_in(graph, scope)):
+            if "constants_by_name" in self.target.quirks:
+                scope = _scope_in(graph, scope)
+            with graph.as_default(), tf.name_scope(scope):
                 pool[key] = make()
         return pool[key]
 
@@ -221,6 +226,7 @@ class Lowering:
             slots[slot] = None
         try:
             results = self._results(step, operands)
+            self._taken.require(step.eqn, operands, results)
             for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
                 slots[slot] = self._checked(result, out.aval)
         except Exception as error:
@@ -296,10 +302,7 @@ def _concrete_function(
 
 
 def _scope_in(graph: Any, scope: str) -> str:
-    """The name of a scope; in a graph inside another, one that the other has not.
-
-    tf2onnx takes a constant of a loop's body for one outside of it that has the same name.
-    """
+    """The name of a scope; in a graph inside another, one that the other has not."""
     outer = getattr(graph, "outer_graph", None)
     if outer is None or not outer.building_function:
         return scope

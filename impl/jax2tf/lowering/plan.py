@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -20,8 +20,9 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
-from jax2tf.lowering import compiled, foreign, keys, masks, refusals, rules
+from jax2tf.lowering import compiled, foreign, idioms, keys, masks, refusals, rules
 from jax2tf.primitives import CALLBACKS
+from jax2tf.targets import XLA, Target
 from jax2tf.trace import inner_jaxprs
 
 
@@ -60,7 +61,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A jaxpr for one op set, ready to run: `n_inputs` first slots hold constants and arguments."""
+    """A jaxpr for one target, ready to run: `n_inputs` first slots hold constants and arguments."""
 
     n_inputs: int
     size: int
@@ -68,24 +69,22 @@ class Plan:
     outputs: list[int | Constant]
 
 
-_PLANS: dict[str, weakref.WeakKeyDictionary[jex_core.Jaxpr, Plan]] = {
-    op_set: weakref.WeakKeyDictionary() for op_set in rules.OP_SETS
-}
+_PLANS: weakref.WeakKeyDictionary[jex_core.Jaxpr, dict[Target, Plan]] = weakref.WeakKeyDictionary()
 
 
-def plan_of(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
-    """The plan of a jaxpr, made once.
+def plan_of(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
+    """The plan of a jaxpr, made once for each target.
 
     Raises:
-      UnsupportedPrimitiveError: if a primitive has no rule in the op set.
+      UnsupportedPrimitiveError: if a primitive has no rule in the target's op set.
     """
-    plan = _PLANS[op_set].get(jaxpr)
-    if plan is None:
-        plan = _PLANS[op_set][jaxpr] = _make_plan(jaxpr, op_set)
-    return plan
+    plans = _PLANS.setdefault(jaxpr, {})
+    if target not in plans:
+        plans[target] = _make_plan(jaxpr, target)
+    return plans[target]
 
 
-def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
+def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     slots: dict[jex_core.Var, int] = {}
 
     def slot(var: jex_core.Var) -> int:
@@ -100,26 +99,20 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
     inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
     converted = masks.conversions(jaxpr)
     masked = masks.products(jaxpr, converted)
-    operands = [masked.get(eqn, eqn.invars) for eqn in jaxpr.eqns]
-    last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
+    places = idioms.found(jaxpr, target)
+    replaced = {**masked, **{eqn: place.operands for eqn, place in places.items()}}
     kept = set(_variables(jaxpr.outvars))
-    unread = converted.keys() - last_use.keys() - kept
+    equations = _read_equations(jaxpr, replaced, kept)
+    operands = [replaced.get(eqn, eqn.invars) for eqn in equations]
+    last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
     steps = []
-    for i, eqn in enumerate(jaxpr.eqns):
-        if not unread.isdisjoint(eqn.outvars):
-            continue
-        rule = rules.find(eqn.primitive, op_set) or foreign.rule(eqn)
-        if rule is None:
-            raise _no_rule(eqn, op_set)
-        if not rule.takes_keys and keys.has_keys(eqn):
-            rule = keys.ON_DATA
-        if eqn in masked:
-            rule = masks.RULE
+    for i, eqn in enumerate(equations):
+        rule, params = _rule_and_params(eqn, target, places, masked)
         steps.append(
             Step(
                 eqn=eqn,
-                rule=rule.function,
-                params={} if eqn in masked else rules.select_params(rule, eqn),
+                rule=rule,
+                params=params,
                 inputs=[ref(v) for v in operands[i]],
                 outputs=[slot(v) for v in eqn.outvars],
                 last_uses=[
@@ -128,11 +121,45 @@ def _make_plan(jaxpr: jex_core.Jaxpr, op_set: str) -> Plan:
                     if last_use[v] == i and v not in kept
                 ],
                 scope=_scope(eqn),
-                multiple_results=eqn.primitive.multiple_results,
+                multiple_results=eqn.primitive.multiple_results and eqn not in places,
                 compiled=_needs_compiler(eqn),
             )
         )
     return Plan(len(inputs), len(slots), steps, [ref(v) for v in jaxpr.outvars])
+
+
+def _read_equations(
+    jaxpr: jex_core.Jaxpr, replaced: Mapping[jex_core.JaxprEqn, Any], kept: set[jex_core.Var]
+) -> list[jex_core.JaxprEqn]:
+    """The equations without those that nothing reads once others have the operands `replaced`."""
+    if not replaced:
+        return jaxpr.eqns
+    read = set(kept)
+    equations = []
+    for eqn in reversed(jaxpr.eqns):
+        if not eqn.effects and read.isdisjoint(eqn.outvars):
+            continue
+        read.update(_variables(replaced.get(eqn, eqn.invars)))
+        equations.append(eqn)
+    return equations[::-1]
+
+
+def _rule_and_params(
+    eqn: jex_core.JaxprEqn,
+    target: Target,
+    places: Mapping[jex_core.JaxprEqn, idioms.Place],
+    masked: masks.Products,
+) -> tuple[Callable[..., Any], dict[str, Any]]:
+    if eqn in places:
+        return places[eqn].rule, places[eqn].params
+    if eqn in masked:
+        return masks.RULE.function, {}
+    rule = rules.find(eqn.primitive, target.op_set) or foreign.rule(eqn)
+    if rule is None:
+        raise _no_rule(eqn, target)
+    if not rule.takes_keys and keys.has_keys(eqn):
+        rule = keys.ON_DATA
+    return rule.function, rules.select_params(rule, eqn)
 
 
 def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
@@ -159,12 +186,12 @@ def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
 _CONTROL_FLOW = frozenset({lax.cond_p, lax.while_p, lax.scan_p})
 
 
-def _no_rule(eqn: jex_core.JaxprEqn, op_set: str) -> UnsupportedPrimitiveError:
+def _no_rule(eqn: jex_core.JaxprEqn, target: Target) -> UnsupportedPrimitiveError:
     name = eqn.primitive.name
-    if op_set == rules.NO_XLA and rules.find(eqn.primitive, rules.XLA):
+    if not target.enable_xla and rules.find(eqn.primitive, XLA):
         reason = "it is lowered with XLA ops only"
         remedy = "convert with enable_xla=True, or write that part with other functions"
-    elif name in rules.primitives(op_set):
+    elif name in rules.primitives(target.op_set):
         reason = (
             "it is no primitive of JAX's, although it has the name of one, and it has no "
             "implementation in JAX functions (Primitive.def_impl) to be lowered instead"

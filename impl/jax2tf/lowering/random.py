@@ -19,7 +19,8 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.compat import xla_ops
-from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.lowering.rules import Context, register
+from jax2tf.targets import NO_XLA, XLA
 
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
 # (SC 2011): the rotations of Threefry-2x32 in turns of four rounds, and the key schedule's parity.

@@ -18,8 +18,9 @@ from jax2tf.compat import xla_ops
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.folding import CARRIER, carried, halved, on_arrays, scanned
-from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import named
+from jax2tf.targets import NO_XLA, XLA
 from jax2tf.trace import inner_jaxprs
 
 Reducer = Callable[..., tf.Tensor]
@@ -75,7 +76,7 @@ def _extreme(
         return _identity(ctx, x.dtype, -1 if reduce is tf.reduce_max else 1)
     if x.dtype.is_complex:
         return _lexicographic(reduce, x, axes)
-    return widened(lambda x: _with_nan(reduce, x, axes), x)
+    return widened(lambda x: _with_nan(ctx, reduce, x, axes), x)
 
 
 @functools.cache
@@ -96,10 +97,12 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
     return tf.cast(tf.fill(ctx.shape(aval.shape), end), dtype)
 
 
-def _with_nan(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     """`reduce(x, axes)`, NaN where there is one: only TensorFlow's kernels of a CPU keep it."""
     result = reduce(x, axes)
-    if not x.dtype.is_floating or (tf.executing_eagerly() and _is_cpu(result.device)):
+    if not x.dtype.is_floating or ctx.assume_finite:
+        return result
+    if tf.executing_eagerly() and _is_cpu(result.device):
         return result
     nan = tf.constant(math.nan, x.dtype)
     return tf.where(tf.reduce_any(tf.math.is_nan(x), axes), nan, result)
@@ -130,7 +133,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
     x = tf.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype))
     index = arg(x, axis, output_type=dtype)
-    if x.dtype.is_floating:
+    if x.dtype.is_floating and not ctx.assume_finite:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
         nan = tf.math.is_nan(x)
         # Other readers of graphs have no ArgMax of bools.

@@ -30,10 +30,7 @@ from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity
 from jax2tf.lowering import refusals
 from jax2tf.primitives import named
-
-XLA = "xla"
-NO_XLA = "no_xla"
-OP_SETS = (XLA, NO_XLA)
+from jax2tf.targets import OP_SETS
 
 # Params that never change the values of a result on one device: a rule may name them, and need not.
 IGNORED_PARAMS = frozenset(
@@ -99,7 +96,20 @@ class Context:
     @property
     def enable_xla(self) -> bool:
         """Whether XLA ops may be used."""
-        return self._lowering.op_set == XLA
+        return self._lowering.target.enable_xla
+
+    def has_quirk(self, name: str) -> bool:
+        """Whether what the graph is for has that quirk (jax2tf.targets.QUIRKS)."""
+        return name in self._lowering.target.quirks
+
+    def has_idiom(self, name: str) -> bool:
+        """Whether what the graph is for has an op for that idiom."""
+        return self._lowering.target.has_idiom(name)
+
+    @property
+    def assume_finite(self) -> bool:
+        """Whether what guards NaN and infinity is left out."""
+        return self._lowering.target.assume_finite
 
     @property
     def debug_callbacks(self) -> bool:
@@ -188,7 +198,7 @@ class Context:
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The value under `key`, made once for the trace that this equation belongs to."""
-        return self._lowering.trace.cached((self._lowering.op_set, key), make)
+        return self._lowering.trace.cached((self._lowering.target, key), make)
 
     def traced(
         self, what: Hashable, make: Callable[[], jex_core.ClosedJaxpr]

@@ -17,8 +17,7 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
 
     Of floats tf2onnx makes condition * x + (1 - condition) * y, which is NaN where the side that
     was not chosen is not finite, and loses the sign of zeros. It chooses where one side is a
-    constant that is not finite, or where the condition is an IsNan: in graphs without XLA ops it
-    gets one or the other.
+    constant that is not finite, or where the condition is an IsNan: it gets one or the other.
     """
     if tf.executing_eagerly():
         return raw.SelectV2(condition=condition, t=x, e=y)
@@ -26,7 +25,7 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     y = _unrepeated(y)
     if condition.shape.rank or y.shape.rank:
         x = _unrepeated(x)
-    if not ctx.enable_xla and _may_be_multiplied(condition, x, y):
+    if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
         nan, zero = tf.constant(math.nan, x.dtype), tf.constant(0, x.dtype)
         condition = raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=zero))
     return raw.SelectV2(condition=condition, t=x, e=y)

@@ -21,7 +21,8 @@ from jax2tf.compat import xla_ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.conversions import carried
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
-from jax2tf.lowering.rules import NO_XLA, XLA, Context, register
+from jax2tf.lowering.rules import Context, register
+from jax2tf.targets import NO_XLA, XLA
 
 # Dtypes that XlaVariadicSort or TopKV2 lack on some path, and a wider one in the same order.
 _STORAGE = {**KERNEL_DTYPES, "bool": tf.int32, "uint16": tf.int32}
@@ -173,6 +174,9 @@ def _extremes(
     """The `k` largest or smallest along `axis`, and their indices."""
     k = ctx.dim(k)
     stored = _to_last(tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype)), axis)
+    if largest and ctx.assume_finite and stored.dtype in (tf.float32, tf.int32):
+        values, indices = tf.math.top_k(stored, k)
+        return [_from_last(tf.cast(values, x.dtype), axis), _from_last(indices, axis)]
     if stored.dtype == tf.float32 and not ctx.enable_xla:
         order = _order_without_bits(stored, k, largest)
         return [_from_last(_take(stored, order), axis), _from_last(order, axis)]

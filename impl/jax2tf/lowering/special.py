@@ -16,7 +16,8 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf.lowering.elementwise import FLOAT8, Function, in_kernel_dtype
-from jax2tf.lowering.rules import XLA, register_table
+from jax2tf.lowering.rules import register_table
+from jax2tf.targets import XLA
 
 raw = tf.raw_ops
 

@@ -14,7 +14,8 @@ from jax2tf.lowering.elementwise import (
     binary,
     in_kernel_dtype,
 )
-from jax2tf.lowering.rules import NO_XLA, XLA, register_table
+from jax2tf.lowering.rules import register_table
+from jax2tf.targets import NO_XLA, XLA
 
 raw = tf.raw_ops
 

@@ -1,0 +1,215 @@
+"""The idioms: what functions of JAX look like, and the ops that engines have for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax import lax
+
+from jax2tf.compat import xla_ops
+from jax2tf.lowering.idioms.matching import Match
+from jax2tf.lowering.rules import Context
+
+_FLOAT32 = ("float32",)
+_FLOATS = ("bfloat16", "float16", "float32", "float64")
+_INDEX = jax.ShapeDtypeStruct((), np.int32)
+_EXAMPLE = jax.ShapeDtypeStruct((2, 3), np.float32)
+
+
+def _nothing(found: Match) -> dict[str, Any]:
+    del found
+    return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Idiom:
+    """Something that JAX computes by several primitives, and an engine by one op.
+
+    Attributes:
+      name: what a target switches it on and off by. Several idioms may share a name: one thing
+        written in several ways.
+      function: the pattern: `function(*arrays, **numbers, **options)` in JAX. What it is lowered
+        to is looked for.
+      rule: makes the op: `rule(ctx, *tensors, **numbers, **options)`.
+      numbers: the names of its scalars, which have to be literals.
+      options: gives from what was found, by primitives alone, the keywords with which the pattern
+        is traced again: axes and the like.
+      dtypes: those of the first array for which the engines have the op.
+      min_rank: the least number of dimensions that the first array must have.
+      examples: arrays for which the pattern is traced to know its primitives.
+      if_finite: whether it leaves out what guards NaN and infinity: any target that assumes finite
+        numbers has it.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    rule: Callable[..., Any]
+    numbers: tuple[str, ...] = ()
+    options: Callable[[Match], dict[str, Any]] = _nothing
+    dtypes: Sequence[str] = _FLOAT32
+    min_rank: int = 0
+    examples: Sequence[Any] = (_EXAMPLE,)
+    if_finite: bool = False
+
+
+def _of_operand(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[..., tf.Tensor]:
+    def rule(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+        del ctx
+        return function(x)
+
+    return rule
+
+
+def _first(ctx: Context, *tensors: tf.Tensor) -> tf.Tensor:
+    del ctx
+    return tensors[0]
+
+
+def _leaky_relu(ctx: Context, x: tf.Tensor, negative_slope: np.ndarray) -> tf.Tensor:
+    return tf.nn.leaky_relu(x, float(negative_slope))
+
+
+def _hard_swish(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    # In the order in which LiteRT's converter looks for it.
+    return x * (tf.nn.relu6(x + 3.0) / 6.0)
+
+
+def _softmax_by_hand(x: jax.Array) -> jax.Array:
+    powers = jnp.exp(x - jnp.max(x, -1, keepdims=True))
+    return powers / jnp.sum(powers, -1, keepdims=True)
+
+
+def _gelu_by_erf(x: jax.Array) -> jax.Array:
+    return x * 0.5 * (1.0 + lax.erf(x / math.sqrt(2.0)))
+
+
+def _gelu_by_erf_of_product(x: jax.Array) -> jax.Array:
+    return 0.5 * x * (1.0 + lax.erf(x * math.sqrt(0.5)))
+
+
+def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    # What converters look for: Erf where the engine has it, and what TensorFlow makes in LiteRT's.
+    if ctx.has_idiom("erf"):
+        return 0.5 * x * (1.0 + tf.math.erf(x * math.sqrt(0.5)))
+    return tf.nn.gelu(x)
+
+
+def _axes_of_sum(found: Match) -> dict[str, Any]:
+    return {"axis": found.params(lax.reduce_sum_p)["axes"]}
+
+
+def _mean(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
+    return tf.raw_ops.Mean(input=x, axis=ctx.vector(axis), keep_dims=keepdims)
+
+
+def _variance(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
+    mean = _mean(ctx, x, axis, True)
+    return _mean(ctx, tf.math.squared_difference(x, mean), axis, keepdims)
+
+
+def _classes(found: Match) -> dict[str, Any]:
+    shape = found.params(lax.iota_p)["shape"]
+    return {
+        "num_classes": shape[-1],
+        "dtype": found.params(lax.convert_element_type_p)["new_dtype"],
+    }
+
+
+def _one_hot(ctx: Context, x: tf.Tensor, num_classes: Any, dtype: Any) -> tf.Tensor:
+    return tf.one_hot(x, ctx.dim(num_classes), dtype=tf.as_dtype(dtype))
+
+
+def _by_axis(name: str, function: Callable[..., Any], rule: Callable[..., Any]) -> list[Idiom]:
+    """An idiom that reduces, with and without dimensions of size 1 in place of the reduced."""
+    return [
+        Idiom(
+            name,
+            partial(function, axis=-1, keepdims=keepdims),
+            partial(rule, keepdims=keepdims),
+            options=_axes_of_sum,
+        )
+        for keepdims in (False, True)
+    ]
+
+
+def _cube(rank: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((2,) * rank, np.float32)
+
+
+def _update_of_slice(operand: jax.Array, update: jax.Array, *starts: jax.Array) -> jax.Array:
+    # Not lax.dynamic_update_slice, which takes a negative start for one from the end.
+    return lax.dynamic_update_slice_p.bind(operand, update, *starts)
+
+
+def _dynamic_update_slice(
+    ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
+) -> tf.Tensor:
+    del ctx
+    # LiteRT's op keeps the slice inside of the operand, as JAX does.
+    return xla_ops.xla_dynamic_update_slice(operand, update, tf.stack(starts))
+
+
+IDIOMS: tuple[Idiom, ...] = (
+    Idiom("relu", jax.nn.relu, _of_operand(tf.nn.relu)),
+    Idiom("relu6", jax.nn.relu6, _of_operand(tf.nn.relu6)),
+    Idiom("relu6", lambda x: jnp.clip(x, 0.0, 6.0), _of_operand(tf.nn.relu6)),
+    Idiom("leaky_relu", jax.nn.leaky_relu, _leaky_relu, numbers=("negative_slope",)),
+    Idiom("elu", jax.nn.elu, _of_operand(tf.nn.elu)),
+    Idiom("hard_swish", jax.nn.hard_swish, _hard_swish),
+    Idiom(
+        "gelu",
+        partial(jax.nn.gelu, approximate=True),
+        _of_operand(partial(tf.nn.gelu, approximate=True)),
+    ),
+    Idiom("gelu", partial(jax.nn.gelu, approximate=False), _gelu),
+    Idiom("gelu", _gelu_by_erf, _gelu),
+    Idiom("gelu", _gelu_by_erf_of_product, _gelu),
+    Idiom("softmax", jax.nn.softmax, _of_operand(tf.nn.softmax), min_rank=1),
+    Idiom("softmax", _softmax_by_hand, _of_operand(tf.nn.softmax), min_rank=1),
+    Idiom("log_softmax", jax.nn.log_softmax, _of_operand(tf.nn.log_softmax), min_rank=1),
+    *_by_axis("mean", jnp.mean, _mean),
+    *_by_axis("variance", jnp.var, _variance),
+    Idiom("erf", lax.erf, _of_operand(tf.math.erf)),
+    Idiom(
+        "one_hot",
+        partial(jax.nn.one_hot, num_classes=3),
+        _one_hot,
+        options=_classes,
+        dtypes=("int32", "int64"),
+        examples=(jax.ShapeDtypeStruct((2,), np.int32),),
+    ),
+    *(
+        Idiom(
+            "dynamic_update_slice",
+            _update_of_slice,
+            _dynamic_update_slice,
+            dtypes=("float32", "int32", "int64", "int8", "bool"),
+            examples=(*[_cube(rank)] * 2, *[_INDEX] * rank),
+        )
+        for rank in range(1, 6)
+    ),
+    # The shift of logsumexp, and the case of equal infinities in logaddexp.
+    Idiom(
+        "finite",
+        lambda x: jnp.where(jnp.isfinite(x), x, jnp.zeros_like(x)),
+        _first,
+        dtypes=_FLOATS,
+        if_finite=True,
+    ),
+    Idiom(
+        "finite",
+        lambda x, difference, of_equals: jnp.where(difference != difference, of_equals, x),
+        _first,
+        dtypes=_FLOATS,
+        examples=(_EXAMPLE, _EXAMPLE, _EXAMPLE),
+        if_finite=True,
+    ),
+)

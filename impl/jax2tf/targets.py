@@ -1,0 +1,147 @@
+"""Targets: what reads the graphs that `convert` makes, and which ops it takes, as data."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
+
+# The two sets of rules: with TensorFlow's XLA ops, and with its standard ops alone.
+OpSet: TypeAlias = Literal["xla", "no_xla"]
+XLA: OpSet = "xla"
+NO_XLA: OpSet = "no_xla"
+OP_SETS: tuple[OpSet, ...] = (XLA, NO_XLA)
+
+
+# What an engine gets wrong, and a graph for it has to avoid.
+QUIRKS: Mapping[str, str] = {
+    "choice_by_product": (
+        "tf2onnx 1.16 makes condition * x + (1 - condition) * y of a SelectV2 of floats, which is "
+        "NaN where the side that was not chosen is not finite, and loses the sign of zeros"
+    ),
+    "constants_by_name": (
+        "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What reads a graph, and which ops it takes.
+
+    >>> tiny = Target("tiny", ops={"AddV2": ("float32",), "Mul": ("float32", "int32")})
+    >>> sorted(TARGETS["litert"].idioms - TARGETS["litert"].without_idioms("gelu", "mean").idioms)
+    ['gelu', 'mean']
+
+    Attributes:
+      name: what messages call it.
+      op_set: the rules that lower for it: "xla", or "no_xla" for TensorFlow's standard ops alone.
+      idioms: the names of the idioms (jax2tf.lowering.idioms) that it has ops for. The op of an
+        engine may differ from JAX in the last bits, and TensorFlow's own kernel of it from the
+        engine's where a number is NaN: see docs/guides/engines.md.
+      finite_idioms: those whose ops lose a NaN or an infinity in the engine: they are used where
+        `assume_finite` is set.
+      ops: the ops of TensorFlow that it takes, by type, each with the dtypes of its first input
+        (of its first output, for an op without inputs). None where every op is taken.
+      quirks: the ids, among QUIRKS, of what the engine gets wrong.
+      assume_finite: whether what guards NaN and infinity is left out.
+    """
+
+    name: str
+    op_set: OpSet = NO_XLA
+    idioms: frozenset[str] = frozenset()
+    finite_idioms: frozenset[str] = frozenset()
+    ops: Mapping[str, Sequence[str]] | None = dataclasses.field(default=None, hash=False)
+    quirks: frozenset[str] = frozenset()
+    assume_finite: bool = False
+
+    def __post_init__(self) -> None:
+        if self.op_set not in OP_SETS:
+            raise ValueError(
+                f"jax2tf.Target({self.name!r}): op_set should be one of {', '.join(OP_SETS)}, got "
+                f"{self.op_set!r}"
+            )
+        unknown = self.quirks - QUIRKS.keys()
+        if unknown:
+            raise ValueError(
+                f"jax2tf.Target({self.name!r}): quirks should be among {', '.join(QUIRKS)}, got "
+                f"{', '.join(sorted(unknown))}"
+            )
+
+    @property
+    def enable_xla(self) -> bool:
+        """Whether XLA ops may be used."""
+        return self.op_set == XLA
+
+    def without_idioms(self, *names: str) -> Target:
+        """The target with these idioms switched off, or all of them where none is named.
+
+        Raises:
+          ValueError: the target has no idiom of that name.
+        """
+        has = self.idioms | self.finite_idioms
+        left_out = frozenset(names) if names else has
+        unknown = left_out - has
+        if unknown:
+            raise ValueError(
+                f"jax2tf.Target({self.name!r}): it has no idiom {', '.join(sorted(unknown))}; it "
+                f"has {', '.join(sorted(has))}"
+            )
+        return dataclasses.replace(
+            self, idioms=self.idioms - left_out, finite_idioms=self.finite_idioms - left_out
+        )
+
+    def has_idiom(self, name: str) -> bool:
+        """Whether the idiom of that name is used, given whether numbers are finite."""
+        return name in self.idioms or (self.assume_finite and name in self.finite_idioms)
+
+
+_ALL_QUIRKS = frozenset(QUIRKS)
+_ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
+_SOFTMAX = frozenset({"softmax", "log_softmax"})
+_IDIOMS = _ACTIVATIONS | _SOFTMAX | {"mean", "variance", "one_hot"}
+
+TARGETS: Mapping[str, Target] = {
+    target.name: target
+    for target in (
+        Target("xla", XLA),
+        # What every engine takes.
+        Target("tensorflow", quirks=_ALL_QUIRKS),
+        Target("litert", idioms=_IDIOMS | {"dynamic_update_slice"}),
+        # ONNX counts negative classes from the end.
+        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | {"erf"}, quirks=_ALL_QUIRKS),
+        # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
+        Target("openvino", idioms=_IDIOMS - _SOFTMAX, finite_idioms=_SOFTMAX | {"erf"}),
+        Target("tfjs", idioms=_IDIOMS | {"erf"}),
+        Target("coreml"),
+    )
+}
+
+
+def chosen(target: str | Target | None, *, enable_xla: bool, assume_finite: bool) -> Target:
+    """The target that the options of `convert` ask for.
+
+    Raises:
+      TypeError: `target` is neither a name nor a Target.
+      ValueError: there is no target of that name; or enable_xla=False beside one with XLA ops.
+    """
+    if target is None:
+        target = TARGETS["xla" if enable_xla else "tensorflow"]
+    elif isinstance(target, str):
+        if target not in TARGETS:
+            raise ValueError(
+                f"jax2tf.convert: target should be one of {', '.join(TARGETS)}, or a "
+                f"jax2tf.Target; got {target!r}"
+            )
+        target = TARGETS[target]
+    elif not isinstance(target, Target):
+        raise TypeError(
+            "jax2tf.convert: target should be the name of a target or a jax2tf.Target, got "
+            f"{type(target).__name__}"
+        )
+    if target.enable_xla and not enable_xla:
+        raise ValueError(
+            f"jax2tf.convert: enable_xla=False forbids XLA ops, and the target {target.name!r} has "
+            "them; leave one of the two out"
+        )
+    return dataclasses.replace(target, assume_finite=target.assume_finite or assume_finite)

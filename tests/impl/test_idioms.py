@@ -1,0 +1,216 @@
+"""What JAX's own functions look like is found in a program, and becomes one op of an engine."""
+
+from __future__ import annotations
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from harnesses.engine.graphs import op_types
+from jax2tf.lowering import idioms
+from tests.running import assert_near
+
+# An engine that has them all.
+EVERY = jax2tf.Target("every", idioms=idioms.NAMES - {"dynamic_update_slice"})
+RNG = np.random.default_rng(0)
+X = (RNG.normal(size=(3, 4)) * 3).astype(np.float32)
+
+
+def _softmax_by_hand(x):
+    e = jnp.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+# Each idiom in the ways in which users write it, and the op that tells that it was found.
+FOUND = {
+    "relu": (jax.nn.relu, "Relu"),
+    "relu as a maximum": (lambda x: jnp.maximum(0, x), "Relu"),
+    "relu6": (jax.nn.relu6, "Relu6"),
+    "relu6 as a clip": (lambda x: jnp.clip(x, 0, 6), "Relu6"),
+    "leaky_relu": (lambda x: jax.nn.leaky_relu(x, 0.3), "LeakyRelu"),
+    "elu": (jax.nn.elu, "Elu"),
+    "hard_swish": (jax.nn.hard_swish, "Relu6"),
+    "gelu": (jax.nn.gelu, "Tanh"),
+    "gelu, exact": (lambda x: jax.nn.gelu(x, approximate=False), "Erf"),
+    "gelu by hand": (lambda x: x * 0.5 * (1 + jax.lax.erf(x / math.sqrt(2))), "Erf"),
+    "softmax": (jax.nn.softmax, "Softmax"),
+    "softmax by hand": (_softmax_by_hand, "Softmax"),
+    "softmax, jitted": (jax.jit(lambda x: jax.nn.softmax(x, axis=-1)), "Softmax"),
+    "log_softmax": (jax.nn.log_softmax, "LogSoftmax"),
+    "mean": (lambda x: jnp.mean(x, 0), "Mean"),
+    "mean, dimensions kept": (lambda x: x.mean((0, 1), keepdims=True), "Mean"),
+    "variance": (lambda x: x.var(-1, keepdims=True), "SquaredDifference"),
+    "one_hot": (lambda x: jax.nn.one_hot(jnp.argmax(x, -1), 5), "OneHot"),
+    "erf": (jax.lax.erf, "Erf"),
+}
+
+
+def _graph(fun, *args, **options):
+    options.setdefault("target", EVERY)
+    specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
+    converted = jax2tf.convert(fun, with_gradient=False, **options)
+    return tf.function(converted, autograph=False).get_concrete_function(*specs)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_it_is_found(name):
+    fun, op = FOUND[name]
+    graph = _graph(fun, X)
+    assert_near(graph(tf.constant(X)), jax.jit(fun)(X))
+    assert op_types(graph.graph)[op] == 1
+    without = _graph(fun, X, target=EVERY.without_idioms())
+    assert without.graph.as_graph_def().node[0].op == "Placeholder"
+    assert sum(op_types(graph.graph).values()) < sum(op_types(without.graph).values()) or (
+        name in ("gelu", "hard_swish")  # as many nodes, in the order that converters look for
+    )
+
+
+# One_hot gives floats of another shape than it takes.
+@pytest.mark.parametrize("name", [name for name in FOUND if name != "one_hot"])
+def test_it_is_found_in_each_of_two_layers(name):
+    fun, op = FOUND[name]
+    inner = jax.jit(lambda x: jnp.tanh(fun(x) * 0.5) + jnp.zeros_like(x))
+    graph = _graph(lambda x: inner(inner(x)), X)
+    assert_near(graph(tf.constant(X)), jax.jit(lambda x: inner(inner(x)))(X))
+    # One function that is called twice.
+    assert op_types(graph.graph)[op] - (op == "Tanh") == 1
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_it_is_found_in_a_loop(name):
+    fun, op = FOUND[name]
+
+    def loop(x):
+        return jax.lax.scan(lambda c, row: (c + 1, fun(row + c)), jnp.zeros(()), x[None])[1]
+
+    graph = _graph(loop, X)
+    assert_near(graph(tf.constant(X)), jax.jit(loop)(X))
+    assert op_types(graph.graph)[op] == 1
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_any_batch(name):
+    fun, op = FOUND[name]
+    converted = jax2tf.convert(fun, target=EVERY, polymorphic_shapes="b, _", with_gradient=False)
+    function = tf.function(converted, autograph=False)
+    graph = function.get_concrete_function(tf.TensorSpec([None, 4], tf.float32))
+    assert op_types(graph.graph)[op] == 1
+    for batch in (1, 3):
+        assert_near(graph(tf.constant(X[:batch])), jax.jit(fun)(X[:batch]))
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_no_elements(name):
+    fun, _ = FOUND[name]
+    none = X[:, :, None][..., :0]
+    if name in ("softmax", "softmax by hand", "softmax, jitted", "log_softmax", "one_hot"):
+        none = X[:0]
+    expected = jax.jit(fun)(none)
+    assert_near(_graph(fun, none)(tf.constant(none)), expected)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_gradients_are_those_of_jax(name):
+    fun, _ = FOUND[name]
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.function(jax2tf.convert(fun, target=EVERY), autograph=False)(x)
+    if name == "one_hot":
+        assert not np.any(tape.gradient(y, x, unconnected_gradients="zero"))
+        return
+    assert_near(tape.gradient(y, x), jax.grad(lambda x: fun(x).sum())(X), least=1)
+
+
+class TestWhatIsAnotherThing:
+    def _is_not_found(self, fun, op, *args, ulps=16):
+        args = args or (X,)
+        graph = _graph(fun, *args)
+        assert op_types(graph.graph)[op] == 0
+        assert_near(graph(*map(tf.constant, args)), jax.jit(fun)(*args), ulps=ulps)
+
+    def test_another_function_of_the_name(self):
+        @jax.jit
+        def softmax(x):
+            e = jnp.exp(x - x.min(-1, keepdims=True))
+            return e / e.sum(-1, keepdims=True)
+
+        self._is_not_found(softmax, "Softmax")
+
+    def test_another_axis(self):
+        self._is_not_found(lambda x: jax.nn.softmax(x, axis=0), "Softmax")
+
+    def test_two_operands_where_there_is_one(self):
+        def mixed(x, y):
+            e = jnp.exp(x - y.max(-1, keepdims=True))
+            return e / e.sum(-1, keepdims=True)
+
+        self._is_not_found(mixed, "Softmax", X, X[::-1].copy())
+
+    @pytest.mark.parametrize(
+        ("fun", "op"),
+        [
+            (lambda x: jnp.maximum(x, 1e-3), "Relu"),
+            (lambda x: jnp.clip(x, 0, 5), "Relu6"),
+            (lambda x: jax.nn.elu(x, alpha=0.5), "Elu"),
+            (lambda x: jnp.where(x > 0, x, 0.1 * x), "LeakyRelu"),
+            (lambda x: x.sum(-1) / 3, "Mean"),
+            (lambda x: x.var(-1, ddof=1), "SquaredDifference"),
+        ],
+        ids=["relu", "relu6", "elu", "leaky_relu", "mean", "variance"],
+    )
+    def test_another_number(self, fun, op):
+        self._is_not_found(fun, op)
+
+    def test_a_slope_that_is_an_argument(self):
+        slope = np.float32(0.2)
+        self._is_not_found(lambda x, a: jax.nn.leaky_relu(x, a), "LeakyRelu", X, slope)
+
+    def test_a_dtype_of_which_engines_have_no_op(self):
+        self._is_not_found(jax.nn.softmax, "Softmax", X.astype(np.float16))
+
+    def test_a_part_of_it_is_read(self):
+        """The op would be computed beside what others read."""
+
+        def both(x):
+            e = jnp.exp(x - x.max(-1, keepdims=True))
+            return e / e.sum(-1, keepdims=True), e
+
+        self._is_not_found(both, "Softmax")
+
+    def test_a_side_effect_within(self):
+        seen = []
+
+        def told(x):
+            e = jnp.exp(x - x.max(-1, keepdims=True))
+            jax.debug.callback(seen.append, e[0, 0])
+            return e / e.sum(-1, keepdims=True)
+
+        self._is_not_found(told, "Softmax")
+        assert len(seen) == 2  # in TensorFlow and in JAX
+
+
+def test_slices_are_updated_in_one_op():
+    def update(cache, row, i):
+        return jax.lax.dynamic_update_slice(cache, row[None], (i, jnp.int32(0)))
+
+    cache, row = np.zeros((5, 4), np.float32), X[0]
+    for start in (0, 3, 7, -1):
+        args = cache, row, np.int32(start)
+        graph = _graph(update, *args, target="litert")
+        assert op_types(graph.graph)["XlaDynamicUpdateSlice"] == 1
+        assert_near(graph(*map(tf.constant, args)), jax.jit(update)(*args))
+
+
+def test_every_idiom_has_a_target_and_a_test():
+    of_targets = {
+        name for target in jax2tf.TARGETS.values() for name in target.idioms | target.finite_idioms
+    }
+    assert of_targets == idioms.NAMES - {"finite"}
+    tested = {name.split(",")[0].split(" ")[0] for name in FOUND}
+    assert tested == of_targets - {"dynamic_update_slice"}

@@ -1,0 +1,187 @@
+"""Targets: what an engine takes, and graphs that keep to it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from harnesses.engine.graphs import op_types
+from tests.running import assert_near
+
+X = np.linspace(-2.0, 2.0, 12, dtype=np.float32).reshape(3, 4)
+
+# An engine made from scratch: a small network runs in it.
+TINY = jax2tf.Target(
+    "tiny",
+    ops={
+        **dict.fromkeys(["AddV2", "Sub", "Mul", "Maximum", "Mean"], ("float32", "int32")),
+        **dict.fromkeys(["MatMul", "Relu", "Tanh", "Sigmoid", "Rsqrt"], ("float32",)),
+        **dict.fromkeys(["Reshape", "Transpose", "Pad", "ConcatV2"], ("float32",)),
+        "SquaredDifference": ("float32",),
+        "BiasAdd": ("float32",),
+        "Softmax": ("float32",),
+        "StridedSlice": ("float32", "int32"),
+        "Shape": ("float32",),
+        "Neg": ("float32",),
+        "RealDiv": ("float32",),
+    },
+    idioms=frozenset({"relu", "softmax", "mean", "variance"}),
+)
+
+
+def _graph(fun, *args, **options):
+    specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
+    converted = jax2tf.convert(fun, with_gradient=False, **options)
+    return tf.function(converted, autograph=False).get_concrete_function(*specs)
+
+
+def _network(x):
+    hidden = jax.nn.relu(x @ np.full((4, 8), 0.1, np.float32))
+    normal = (hidden - hidden.mean(-1, keepdims=True)) * jax.lax.rsqrt(
+        hidden.var(-1, keepdims=True) + 1e-5
+    )
+    return jax.nn.softmax(jnp.tanh(normal))
+
+
+class TestAnEngineOfOnesOwn:
+    def test_what_it_takes_runs(self):
+        graph = _graph(_network, X, target=TINY)
+        assert_near(graph(tf.constant(X)), jax.jit(_network)(X))
+        assert op_types(graph.graph).keys() - {"Const", "Placeholder", "Identity"} <= (
+            TINY.ops.keys()
+        )
+
+    def test_what_it_does_not_take_is_refused_by_name(self):
+        with pytest.raises(jax2tf.UnsupportedPrimitiveError) as caught:
+            _graph(lambda x: jnp.sin(x), X, target=TINY)
+        said = str(caught.value)
+        for part in ("primitive 'sin'", "op Sin of float32", "'tiny' takes no Sin", __file__):
+            assert part in said
+
+    def test_a_dtype_that_it_does_not_take(self):
+        with pytest.raises(
+            jax2tf.UnsupportedPrimitiveError, match="takes Tanh of float32 alone"
+        ) as caught:
+            _graph(jnp.tanh, X.astype(np.float16), target=TINY)
+        assert "Tanh of float16" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        "within",
+        [
+            jax.jit(lambda x: (jnp.sin(x), x)),
+            lambda x: jax.lax.fori_loop(0, 3, lambda i, y: y * 2, x),
+            lambda x: jax.lax.cond(x[0, 0] > 0, jnp.tanh, jnp.negative, x),
+        ],
+        ids=["jit", "loop", "cond"],
+    )
+    def test_what_is_further_in_is_refused_too(self, within):
+        with pytest.raises(jax2tf.UnsupportedPrimitiveError, match="the target 'tiny' takes no"):
+            _graph(within, X, target=TINY)
+
+    def test_a_polymorphic_batch(self):
+        converted = jax2tf.convert(
+            _network, target=TINY, polymorphic_shapes="b, _", with_gradient=False
+        )
+        function = tf.function(converted, autograph=False)
+        graph = function.get_concrete_function(tf.TensorSpec([None, 4], tf.float32))
+        for batch in (1, 3):
+            assert_near(graph(tf.constant(X[:batch])), jax.jit(_network)(X[:batch]))
+
+
+class TestTheChoice:
+    @pytest.mark.parametrize("name", jax2tf.TARGETS)
+    def test_every_target_runs_in_tensorflow(self, name):
+        for fun in (_network, jnp.sort, lambda x: jax.lax.top_k(x, 2)):
+            assert_near(_graph(fun, X, target=name)(tf.constant(X)), jax.jit(fun)(X))
+
+    def test_tensorflow_is_what_enable_xla_false_gives(self):
+        graphs = [
+            op_types(_graph(_network, X, **options).graph)
+            for options in ({"target": "tensorflow"}, {"enable_xla": False})
+        ]
+        assert graphs[0] == graphs[1]
+
+    def test_engines_have_no_xla_ops(self):
+        for name in jax2tf.TARGETS.keys() - {"xla", "litert"}:
+            ops = op_types(_graph(lambda x: jnp.sort(x).at[0].add(1.0), X, target=name).graph)
+            assert not [op for op in ops if op.startswith("Xla")], name
+
+    def test_a_jitted_function_for_an_engine_is_not_compiled(self):
+        graph = _graph(jax.jit(_network), X, target="litert").graph
+        assert not any(f.attr["_XlaMustCompile"].b for f in graph.as_graph_def().library.function)
+
+    @pytest.mark.parametrize(
+        ("options", "error", "parts"),
+        [
+            ({"target": "tflite"}, ValueError, ("litert", "openvino", "'tflite'")),
+            ({"target": 3}, TypeError, ("name of a target", "int")),
+            ({"target": "xla", "enable_xla": False}, ValueError, ("enable_xla=False", "'xla'")),
+            (
+                {"target": "onnx", "native_serialization": True},
+                ValueError,
+                ("native serialization", "'onnx'"),
+            ),
+        ],
+    )
+    def test_what_cannot_be(self, options, error, parts):
+        with pytest.raises(error) as caught:
+            jax2tf.convert(jnp.sin, **options)
+        for part in ("jax2tf.convert", *parts):
+            assert part in str(caught.value)
+
+    def test_targets_that_cannot_be(self):
+        with pytest.raises(ValueError, match="op_set should be one of xla, no_xla, got 'some'"):
+            jax2tf.Target("mine", op_set="some")
+        with pytest.raises(ValueError, match=r"quirks should be among .*, got slow"):
+            jax2tf.Target("mine", quirks=frozenset({"slow"}))
+        with pytest.raises(ValueError, match=r"has no idiom fft; it has .*softmax"):
+            jax2tf.TARGETS["onnx"].without_idioms("fft")
+
+    def test_one_function_for_two_targets(self):
+        """Plans and shared functions of one target are not those of another."""
+        shared = jax.jit(lambda x: jax.nn.softmax(x) * 2 + jnp.tanh(x) - 1)
+
+        def twice(x):
+            return shared(shared(x))
+
+        counts = [
+            op_types(_graph(twice, X, target=name).graph)["Softmax"] for name in ("onnx", "xla")
+        ]
+        assert counts == [1, 0]
+
+
+class TestAssumeFinite:
+    @pytest.mark.parametrize(
+        ("fun", "ops"),
+        [
+            (lambda x: jax.lax.top_k(x, 2), {"TopKV2"}),
+            (lambda x: jnp.argmax(x, -1), {"ArgMax"}),
+            (lambda x: jnp.max(x, -1), {"Max"}),
+            (lambda x: jnp.maximum(x, x[:, ::-1]), {"Maximum", "ReverseV2"}),
+            (
+                lambda x: jax.nn.logsumexp(x, -1),
+                {"Abs", "AddV2", "Exp", "Log", "Max", "Reshape", "Sub", "Sum"},
+            ),
+        ],
+        ids=["top_k", "argmax", "max", "maximum", "logsumexp"],
+    )
+    def test_guards_are_left_out(self, fun, ops):
+        guarded, bare = (
+            _graph(fun, X, target="litert", assume_finite=flag) for flag in (False, True)
+        )
+        assert_near(bare(tf.constant(X)), jax.jit(fun)(X))
+        around = {"Const", "Placeholder", "Identity"}
+        found = op_types(bare.graph).keys() - around
+        assert found <= ops | {"BroadcastTo", "ExpandDims"}
+        assert len(op_types(guarded.graph).keys() - around) > len(found)
+
+    def test_it_is_part_of_a_target(self):
+        finite = dataclasses.replace(jax2tf.TARGETS["openvino"], assume_finite=True)
+        ops = [op_types(_graph(jax.nn.softmax, X, target=t).graph) for t in ("openvino", finite)]
+        assert [counts["Softmax"] for counts in ops] == [0, 1]
