@@ -7,6 +7,8 @@
 - shape_polymorphism.md: the same for batches of unknown size.
 - consumers.md: what the engines that read TensorFlow graphs make of it.
 
+The limitations are written as data into the implementation, too, for who asks it to explain.
+
 They are the same on every version of Python, JAX and TensorFlow: a limitation that holds for some
 versions alone stands in them with that condition. On which versions the whole matrix was run, and
 how it went, is kept in proved.json beside them, and rewritten from the results of a full run.
@@ -41,10 +43,11 @@ from harnesses.harness import (
     all_harnesses,
 )
 from limitations.ledger import Limitation, load, load_uncovered
-from reports import proofs, rendering, results
+from reports import explained, proofs, rendering, results
 from reports.benchmarks import benchmark_files, memory_files
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
+from reports.explained import explained_files
 from reports.results import Row
 
 COVERAGE = "jax_primitives_coverage.md"
@@ -78,6 +81,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="results of full runs, for the versions; default: all of this checkout",
     )
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the tables' folder")
+    parser.add_argument(
+        "--data", type=Path, default=explained.FOLDER, help="the folder of what the wheel carries"
+    )
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
@@ -94,10 +100,14 @@ def main(options: argparse.Namespace, console: Console) -> int:
     memory = rendering.read_data("memory", options.into)
     if memory:
         texts |= memory_files(memory)
+    data = explained_files(ledger, _View(harnesses).matched)
+    written = [(texts, options.into), (data, options.data)]
     if options.check:
-        return _check(rendering.stale(texts, options.into), console)
-    for path in rendering.write(texts, options.into):
-        console.print(f"wrote {path}", soft_wrap=True)
+        stale = [path for files, folder in written for path in rendering.stale(files, folder)]
+        return _check(stale, console)
+    for files, folder in written:
+        for path in rendering.write(files, folder):
+            console.print(f"wrote {path}", soft_wrap=True)
     return 0
 
 
@@ -249,9 +259,13 @@ class _View:
         ]
         return sorted(rows, key=lambda row: row.primitive)
 
-    def _row(self, primitive: str, limitation: Limitation) -> LimitationRow:
+    def matched(self, primitive: str, limitation: Limitation) -> list[Harness]:
+        """The harnesses of a primitive that a limitation speaks of, whatever the versions."""
         anywhere = _anywhere(limitation)
-        matched = [harness for harness, row in self._of[primitive] if anywhere.matches(row)]
+        return [harness for harness, row in self._of[primitive] if anywhere.matches(row)]
+
+    def _row(self, primitive: str, limitation: Limitation) -> LimitationRow:
+        matched = self.matched(primitive, limitation)
         return LimitationRow(
             primitive=primitive,
             expect=limitation.expect,

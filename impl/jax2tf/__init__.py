@@ -23,6 +23,7 @@ from jax2tf.errors import (
     UnsupportedDtypeError,
     UnsupportedPrimitiveError,
 )
+from jax2tf.explain import explain
 from jax2tf.lowering.sharding import split_to_logical_devices
 from jax2tf.module import Module
 from jax2tf.shape_evaluation import eval_polymorphic_shape
@@ -45,6 +46,7 @@ __all__ = [
     "convert",
     "dtype_of_val",
     "eval_polymorphic_shape",
+    "explain",
     "install",
     "split_to_logical_devices",
     "uninstall",

@@ -142,7 +142,7 @@ def convert(
             sharding.refuse_eager(f"jax2tf.convert({name})")
         if options is not None:
             native_here = partial(_lower_native, trace, options)
-            return _checked(trace, tensors, name, polymorphic_checks, native_here)
+            return checked(trace, tensors, name, polymorphic_checks, native_here)
         lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks)
         on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
         if lowered_for.enable_xla and function.is_jitted and not on_host & trace.primitives():
@@ -198,7 +198,7 @@ def _lower(
     def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
         return Lowering(trace, target, values).run(trace.jaxpr, tensors)
 
-    return _checked(trace, tensors, name, with_checks, lower)
+    return checked(trace, tensors, name, with_checks, lower)
 
 
 def _lower_native(
@@ -207,7 +207,7 @@ def _lower_native(
     return native.call(trace, options, Lowering(trace, TARGETS[XLA], values), tensors)
 
 
-def _checked(
+def checked(
     trace: Trace,
     tensors: Sequence[tf.Tensor],
     name: str,

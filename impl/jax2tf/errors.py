@@ -13,6 +13,7 @@ class UnsupportedPrimitiveError(ConversionError, NotImplementedError):
     Attributes:
       primitive: the primitive's name.
       reason: what is missing, and where.
+      remedy: what to do instead.
       source: the line of the user's that it comes from, or the function; empty until it is known.
     """
 
@@ -20,7 +21,7 @@ class UnsupportedPrimitiveError(ConversionError, NotImplementedError):
         self.primitive = primitive
         self.reason = reason
         self.source = source
-        self._remedy = remedy
+        self.remedy = remedy
         self._params = params
         super().__init__(self._message())
 
@@ -37,7 +38,7 @@ class UnsupportedPrimitiveError(ConversionError, NotImplementedError):
         comes_from = f"It comes from {self.source}. " if self.source else ""
         return (
             f"jax2tf.convert: cannot lower primitive '{self.primitive}'{with_params}: "
-            f"{self.reason}. {comes_from}What to do: {self._remedy}."
+            f"{self.reason}. {comes_from}What to do: {self.remedy}."
         )
 
 

@@ -54,7 +54,7 @@ def eval_polymorphic_shape(
     tracer = Tracer(Function(fun_jax), polymorphic_shapes, polymorphic_constraints)
 
     def shapes_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        trace, _ = tracer.trace(args, kwargs, _leaf)
+        trace, _ = tracer.trace(args, kwargs, described)
         avals = trace.jaxpr.out_avals
         structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
         texts = [f"({', '.join(map(str, aval.shape))})" for aval in avals]
@@ -74,7 +74,8 @@ class _Described:
     weak_type: bool = False
 
 
-def _leaf(path: tuple[Any, ...], value: Any, function: Function) -> Any:
+def described(path: tuple[Any, ...], value: Any, function: Function) -> Any:
+    """The argument that a jax.ShapeDtypeStruct, a tf.TensorSpec or an array describes."""
     if not isinstance(value, tf.TensorSpec | jax.ShapeDtypeStruct):
         return arguments.Argument(path, value, function)
     dtype = value.dtype.as_numpy_dtype if isinstance(value, tf.TensorSpec) else value.dtype

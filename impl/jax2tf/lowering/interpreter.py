@@ -21,9 +21,9 @@ from jax2tf import compat, dims, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
-from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, plan_of
+from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf.lowering.rules import Context
-from jax2tf.lowering.taken import Taken
+from jax2tf.lowering.taken import NewOps, Observer, require_taken
 from jax2tf.targets import Target
 from jax2tf.trace import Trace, count_equations
 
@@ -37,12 +37,19 @@ SHARED_FUNCTION_MIN_EQUATIONS = 4
 class Lowering:
     """One run of a trace's jaxpr over tensors: the target, the shared functions, the constants."""
 
-    def __init__(self, trace: Trace, target: Target, dim_values: dims.Values | None = None):
+    def __init__(
+        self,
+        trace: Trace,
+        target: Target,
+        dim_values: dims.Values | None = None,
+        observer: Observer | None = None,
+    ):
         self.trace = trace
+        self._observer = observer
         self.target = target
         self.dim_values = dim_values or {}
         eager = tf.executing_eagerly()
-        self._taken = Taken(target)
+        self._new_ops = NewOps()
         self._constant_bytes = 0
         self._root_graph = None if eager else tf.compat.v1.get_default_graph()
         self._graph_constants: weakref.WeakKeyDictionary[Any, dict[Any, tf.Tensor]] = (
@@ -58,6 +65,8 @@ class Lowering:
     ) -> list[tf.Tensor]:
         """As `run`, for a jaxpr whose constants are tensors already."""
         plan = plan_of(jaxpr, self.target)
+        if plan.refused is not None and self._observer is None:
+            raise no_rule(plan.refused, self.target)
         slots: list[Any] = [None] * plan.size
         slots[: plan.n_inputs] = [*consts, *args]
         if tf.executing_eagerly():
@@ -75,7 +84,7 @@ class Lowering:
 
         One inside an XLA op's computation has none: it can see no size.
         """
-        return Lowering(self.trace, self.target, sizes)
+        return Lowering(self.trace, self.target, sizes, self._observer)
 
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
@@ -124,7 +133,7 @@ class Lowering:
         def with_dims(*inner: tf.Tensor) -> Any:
             n = len(inner) - len(unknown)
             values = {**sizes, **dict(zip(unknown, inner[n:], strict=True))}
-            return body(Lowering(self.trace, self.target, values), *inner[:n])
+            return body(self.with_sizes(values), *inner[:n])
 
         function = self.trace.cached(
             (
@@ -225,8 +234,7 @@ class Lowering:
         for slot in step.last_uses:
             slots[slot] = None
         try:
-            results = self._results(step, operands)
-            self._taken.require(step.eqn, operands, results)
+            results = self._observed(step, operands)
             for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
                 slots[slot] = self._checked(result, out.aval)
         except Exception as error:
@@ -238,6 +246,29 @@ class Lowering:
                 note = f"jax2tf.convert: while lowering primitive '{step.eqn.primitive.name}'"
                 error.add_note(f"{note} from {source}" if source else note)
             raise
+
+    def _observed(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
+        """The results of a step, held against what the target takes. Eager mode makes no graph."""
+        if tf.executing_eagerly():
+            return self._results(step, operands)
+        if self._observer is None:
+            results = self._results(step, operands)
+            if self.target.ops is not None:
+                require_taken(step.eqn, self._new_ops.behind(operands, results), self.target)
+            return results
+        with self._observer.within(step.eqn):
+            try:
+                results = self._results(step, operands)
+                ops = self._new_ops.behind(operands, results)
+                require_taken(step.eqn, ops, self.target)
+            except UnsupportedPrimitiveError as error:
+                self._observer.refused(step.eqn, error)
+                return [self._zeros(v.aval) for v in step.eqn.outvars]
+            self._observer.made(step.eqn, ops)
+        return results
+
+    def _zeros(self, aval: Any) -> tf.Tensor:
+        return tf.zeros(self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
 
     def _results(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
         if step.compiled:

@@ -7,6 +7,7 @@ read, and what its ops are called.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,23 +62,29 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A jaxpr for one target, ready to run: `n_inputs` first slots hold constants and arguments."""
+    """A jaxpr for one target, ready to run.
+
+    Attributes:
+      n_inputs: how many of the first slots hold constants and arguments.
+      size: how many slots there are.
+      steps: the equations to run.
+      outputs: slot numbers or constants.
+      refused: the first equation whose primitive has no rule; its step raises, and so do those of
+        others.
+    """
 
     n_inputs: int
     size: int
     steps: list[Step]
     outputs: list[int | Constant]
+    refused: jex_core.JaxprEqn | None
 
 
 _PLANS: weakref.WeakKeyDictionary[jex_core.Jaxpr, dict[Target, Plan]] = weakref.WeakKeyDictionary()
 
 
 def plan_of(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
-    """The plan of a jaxpr, made once for each target.
-
-    Raises:
-      UnsupportedPrimitiveError: if a primitive has no rule in the target's op set.
-    """
+    """The plan of a jaxpr, made once for each target."""
     plans = _PLANS.setdefault(jaxpr, {})
     if target not in plans:
         plans[target] = _make_plan(jaxpr, target)
@@ -105,9 +112,12 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     equations = _read_equations(jaxpr, replaced, kept)
     operands = [replaced.get(eqn, eqn.invars) for eqn in equations]
     last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
-    steps = []
+    steps, refused = [], None
     for i, eqn in enumerate(equations):
-        rule, params = _rule_and_params(eqn, target, places, masked)
+        found = _rule_and_params(eqn, target, places, masked)
+        if found is None:
+            refused = refused or eqn
+        rule, params = found or (functools.partial(_refuse, eqn, target), {})
         steps.append(
             Step(
                 eqn=eqn,
@@ -125,7 +135,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
                 compiled=_needs_compiler(eqn),
             )
         )
-    return Plan(len(inputs), len(slots), steps, [ref(v) for v in jaxpr.outvars])
+    return Plan(len(inputs), len(slots), steps, [ref(v) for v in jaxpr.outvars], refused)
 
 
 def _read_equations(
@@ -149,14 +159,14 @@ def _rule_and_params(
     target: Target,
     places: Mapping[jex_core.JaxprEqn, idioms.Place],
     masked: masks.Products,
-) -> tuple[Callable[..., Any], dict[str, Any]]:
+) -> tuple[Callable[..., Any], dict[str, Any]] | None:
     if eqn in places:
         return places[eqn].rule, places[eqn].params
     if eqn in masked:
         return masks.RULE.function, {}
     rule = rules.find(eqn.primitive, target.op_set) or foreign.rule(eqn)
     if rule is None:
-        raise _no_rule(eqn, target)
+        return None
     if not rule.takes_keys and keys.has_keys(eqn):
         rule = keys.ON_DATA
     return rule.function, rules.select_params(rule, eqn)
@@ -186,7 +196,13 @@ def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
 _CONTROL_FLOW = frozenset({lax.cond_p, lax.while_p, lax.scan_p})
 
 
-def _no_rule(eqn: jex_core.JaxprEqn, target: Target) -> UnsupportedPrimitiveError:
+def _refuse(eqn: jex_core.JaxprEqn, target: Target, *operands: Any) -> Any:
+    del operands
+    raise no_rule(eqn, target)
+
+
+def no_rule(eqn: jex_core.JaxprEqn, target: Target) -> UnsupportedPrimitiveError:
+    """The exception for a primitive that has no rule in the target's op set."""
     name = eqn.primitive.name
     if not target.enable_xla and rules.find(eqn.primitive, XLA):
         reason = "it is lowered with XLA ops only"

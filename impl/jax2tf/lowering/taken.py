@@ -1,18 +1,20 @@
-"""Whether a target takes the ops that the rules made for it."""
+"""The ops that a graph gets for each equation, and whether a target takes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
 import tensorflow as tf
 from jax.extend import core as jex_core
 
+from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.lowering import refusals
 from jax2tf.targets import Target
 
 # What holds a graph together and computes nothing.
-_ALWAYS = frozenset(
+STRUCTURAL = frozenset(
     {
         "Const",
         "Identity",
@@ -26,47 +28,56 @@ _ALWAYS = frozenset(
 )
 
 
-class Taken:
-    """Holds the ops of a graph against what a target takes, each op once."""
+class Observer(Protocol):
+    """Sees what each equation is lowered to, and goes on where one cannot be lowered."""
 
-    def __init__(self, target: Target):
-        self._target = target
+    def within(self, eqn: jex_core.JaxprEqn) -> AbstractContextManager[None]:
+        """Around the lowering of an equation, and of the equations of what it calls."""
+
+    def made(self, eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation]) -> None:
+        """These ops are new in the graph."""
+
+    def refused(self, eqn: jex_core.JaxprEqn, error: UnsupportedPrimitiveError) -> None:
+        """There is no lowering; zeros stand for the results."""
+
+
+class NewOps:
+    """Finds the ops of a graph that no equation before had made."""
+
+    def __init__(self) -> None:
         self._seen: set[tf.Operation] = set()
 
-    def require(
-        self, eqn: jex_core.JaxprEqn, operands: Sequence[Any], results: Sequence[Any]
-    ) -> None:
-        """Refuses an equation whose results are computed by an op that the target does not take.
-
-        Eager mode makes no graph, and is not held to it.
-
-        Raises:
-          UnsupportedPrimitiveError: naming the op, its dtype and the target.
-        """
-        if self._target.ops is None or tf.executing_eagerly():
-            return
+    def behind(self, operands: Sequence[Any], results: Sequence[Any]) -> list[tf.Operation]:
+        """The ops that compute `results` from `operands`, each once, roughly as they run."""
         given = {x.op for x in operands if tf.is_tensor(x)}
         pending = [x.op for x in results if tf.is_tensor(x)]
+        found = []
         while pending:
             op = pending.pop()
             if op in self._seen or op in given:
                 continue
             self._seen.add(op)
-            self._require(eqn, op)
+            found.append(op)
             pending += [x.op for x in op.inputs]
+        return found[::-1]
 
-    def _require(self, eqn: jex_core.JaxprEqn, op: tf.Operation) -> None:
-        assert self._target.ops is not None
-        if op.type in _ALWAYS:
-            return
+
+def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: Target) -> None:
+    """Refuses an equation that was lowered to an op which the target does not take.
+
+    Raises:
+      UnsupportedPrimitiveError: naming the op, its dtype and the target.
+    """
+    for op in ops:
+        if target.ops is None or op.type in STRUCTURAL:
+            continue
         dtype = (*op.inputs, *op.outputs)[0].dtype.name
-        taken = self._target.ops.get(op.type, ())
+        taken = target.ops.get(op.type, ())
         if dtype in taken:
-            return
+            continue
         takes = f"takes {op.type} of {', '.join(taken)} alone" if taken else f"takes no {op.type}"
         raise refusals.unsupported(
             eqn,
-            f"it is lowered to the op {op.type} of {dtype}, and the target {self._target.name!r} "
-            f"{takes}",
+            f"it is lowered to the op {op.type} of {dtype}, and the target {target.name!r} {takes}",
             "write that part with other functions, or convert for another target",
         )
