@@ -99,6 +99,7 @@ class Target:
 _ALL_QUIRKS = frozenset(QUIRKS)
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
+_NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
 _IDIOMS = _ACTIVATIONS | _SOFTMAX | {"mean", "variance", "one_hot"}
 
 TARGETS: Mapping[str, Target] = {
@@ -109,9 +110,9 @@ TARGETS: Mapping[str, Target] = {
         Target("tensorflow", quirks=_ALL_QUIRKS),
         Target("litert", idioms=_IDIOMS | {"dynamic_update_slice"}),
         # ONNX counts negative classes from the end.
-        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | {"erf"}, quirks=_ALL_QUIRKS),
+        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"}, quirks=_ALL_QUIRKS),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
-        Target("openvino", idioms=_IDIOMS - _SOFTMAX, finite_idioms=_SOFTMAX | {"erf"}),
+        Target("openvino", idioms=(_IDIOMS - _SOFTMAX) | _NORMS, finite_idioms=_SOFTMAX | {"erf"}),
         Target("tfjs", idioms=_IDIOMS | {"erf"}),
         Target("coreml"),
     )

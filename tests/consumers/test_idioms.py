@@ -14,6 +14,8 @@ from harnesses.engine.consumers.graph import graph_of
 
 ENGINES = [engine for engine in consumers.NEEDS if engine != "savedmodel"]
 
+SCALE, BIAS = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
+
 # The largest error, relative to numbers of at least 1. Engines compute gelu and elu by formulas
 # that are exact to the last bits of 1, and not of the result.
 IDIOMS = {
@@ -28,6 +30,12 @@ IDIOMS = {
     "log_softmax": (jax.nn.log_softmax, 5e-7),
     "mean": (lambda x: jnp.mean(x, -1), 2e-7),
     "variance": (lambda x: jnp.var(x, -1), 2e-7),
+    "layer_norm": (
+        lambda x: (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5),
+        1e-6,
+    ),
+    "bias": (lambda x: x * SCALE + BIAS, 2e-7),
+    "batch_norm": (lambda x: (x - BIAS) * SCALE + 0.5 * BIAS, 1e-6),
     "one_hot": (lambda x: jax.nn.one_hot(jnp.clip(x[:, 1], -2, 5).astype(int), 4), 0),
     "erf": (jax.lax.erf, 3e-7),
 }

@@ -26,6 +26,32 @@ def _softmax_by_hand(x):
     return e / e.sum(-1, keepdims=True)
 
 
+def _layer_norm(x):
+    return (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+def _layer_norm_by_root(x):
+    return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + 1e-5)
+
+
+def _flax_layer_norm(scale, expanded):
+    """As flax.linen.LayerNorm and flax.nnx.LayerNorm compute it."""
+
+    def function(x):
+        mean, mean_of_squares = x.mean(-1), jax.lax.square(x).mean(-1)
+        variance = jnp.maximum(0.0, mean_of_squares - jax.lax.square(mean))
+        centered = x - expanded(mean)
+        factor = jax.lax.rsqrt(expanded(variance) + 1e-6)
+        if scale is not None:
+            factor = factor * scale.reshape((1,) * (x.ndim - 1) + (-1,))
+        return centered * factor
+
+    return function
+
+
+SCALE = jnp.array([0.5, -1.0, 2.0, 3.0], jnp.float32)
+
+
 # Each idiom in the ways in which users write it, and the op that tells that it was found.
 FOUND = {
     "relu": (jax.nn.relu, "Relu"),
@@ -45,6 +71,14 @@ FOUND = {
     "mean": (lambda x: jnp.mean(x, 0), "Mean"),
     "mean, dimensions kept": (lambda x: x.mean((0, 1), keepdims=True), "Mean"),
     "variance": (lambda x: x.var(-1, keepdims=True), "SquaredDifference"),
+    "layer_norm": (_layer_norm, "Pow"),
+    "layer_norm by a root": (_layer_norm_by_root, "Pow"),
+    "layer_norm of flax.linen": (
+        _flax_layer_norm(SCALE, lambda x: jnp.expand_dims(x, -1)),
+        "Pow",
+    ),
+    "layer_norm of flax.nnx": (_flax_layer_norm(SCALE, lambda x: x.reshape(*x.shape, 1)), "Pow"),
+    "layer_norm without scale": (_flax_layer_norm(None, lambda x: x[..., None]), "Pow"),
     "one_hot": (lambda x: jax.nn.one_hot(jnp.argmax(x, -1), 5), "OneHot"),
     "erf": (jax.lax.erf, "Erf"),
 }
@@ -66,7 +100,8 @@ def test_it_is_found(name):
     without = _graph(fun, X, target=EVERY.without_idioms())
     assert without.graph.as_graph_def().node[0].op == "Placeholder"
     assert sum(op_types(graph.graph).values()) < sum(op_types(without.graph).values()) or (
-        name in ("gelu", "hard_swish")  # as many nodes, in the order that converters look for
+        # As many nodes, in the order that converters look for.
+        name in ("gelu", "hard_swish")
     )
 
 
@@ -108,7 +143,7 @@ def test_any_batch(name):
 def test_no_elements(name):
     fun, _ = FOUND[name]
     none = X[:, :, None][..., :0]
-    if name in ("softmax", "softmax by hand", "softmax, jitted", "log_softmax", "one_hot"):
+    if "softmax" in name or "one_hot" in name or "flax" in name:
         none = X[:0]
     expected = jax.jit(fun)(none)
     assert_near(_graph(fun, none)(tf.constant(none)), expected)
@@ -207,10 +242,64 @@ def test_slices_are_updated_in_one_op():
         assert_near(graph(*map(tf.constant, args)), jax.jit(update)(*args))
 
 
+class TestParametersOfChannels:
+    mean, scale, offset = (RNG.normal(size=4).astype(np.float32) for _ in range(3))
+
+    def _counts(self, fun, *args):
+        graphs = [_graph(fun, *args, target=t) for t in (EVERY, EVERY.without_idioms())]
+        for graph in graphs:
+            assert_near(graph(*map(tf.constant, args)), jax.jit(fun)(*args), least=1)
+        return [op_types(graph.graph) for graph in graphs]
+
+    @pytest.mark.parametrize("combine", [jnp.add, jnp.multiply])
+    @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4)])
+    def test_a_vector_keeps_its_rank(self, combine, shape):
+        x = np.resize(X, shape)
+        for fun in (
+            combine,
+            lambda x, v: combine(v, x),
+            lambda x, v: combine(x, v.reshape((1,) * (x.ndim - 1) + (-1,))),
+        ):
+            found, without = self._counts(fun, x, self.offset)
+            assert not found.keys() & {"Reshape", "BroadcastTo", "ExpandDims"}
+            assert sum(found.values()) < sum(without.values())
+
+    def test_a_column_is_none(self):
+        column = RNG.normal(size=(3, 1)).astype(np.float32)
+        found, without = self._counts(lambda x: x + column, X)
+        assert found == without
+
+    @pytest.mark.parametrize("shape", [(3, 4), (2, 3, 3, 4)])
+    def test_batch_norm_is_a_product_and_a_sum(self, shape):
+        x = np.resize(X, shape)
+
+        def batch_norm(x, mean, scale, offset):
+            return (x - mean) * scale + offset
+
+        args = (self.mean, self.scale, self.offset)
+        parameters = [p.reshape((1,) * (len(shape) - 1) + (4,)) for p in args]
+        graph = _graph(batch_norm, x, *parameters)
+        ops = [
+            op for op in graph.graph.get_operations() if x.shape in [o.shape for o in op.outputs]
+        ]
+        assert [op.type for op in ops if op.type not in ("Placeholder", "Identity")] == [
+            "Mul",
+            "AddV2",
+        ]
+        expected = jax.jit(batch_norm)(x, *parameters)
+        assert_near(graph(*map(tf.constant, (x, *parameters))), expected, least=1)
+
+    def test_statistics_of_each_row_are_none(self):
+        """They would have to be computed for each row twice."""
+        rows = [RNG.normal(size=(3, 1)).astype(np.float32) for _ in range(3)]
+        found, without = self._counts(lambda x, m, s, b: (x - m) * s + b, X, *rows)
+        assert found == without
+
+
 def test_every_idiom_has_a_target_and_a_test():
     of_targets = {
         name for target in jax2tf.TARGETS.values() for name in target.idioms | target.finite_idioms
     }
     assert of_targets == idioms.NAMES - {"finite"}
     tested = {name.split(",")[0].split(" ")[0] for name in FOUND}
-    assert tested == of_targets - {"dynamic_update_slice"}
+    assert tested == of_targets - {"dynamic_update_slice", "bias", "batch_norm"}

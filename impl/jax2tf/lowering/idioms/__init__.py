@@ -116,11 +116,14 @@ def _skeleton(idiom: Idiom) -> Pattern:
 
 def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Any], dict[str, Any]] | None:
     """The match of an idiom, with its operands and its keyword arguments."""
-    roughly = matching.match(_skeleton(idiom), path)
+    skeleton = _skeleton(idiom)
+    roughly = matching.match(skeleton, path)
     if roughly is None:
         return None
-    avals: list[Any] = [atom.aval for atom in roughly.operands.values()]
+    avals: list[Any] = [roughly.operands[var].aval for var in skeleton.operands]
     if avals[0].dtype.name not in idiom.dtypes or len(avals[0].shape) < idiom.min_rank:
+        return None
+    if not idiom.accepts(*avals):
         return None
     options = idiom.options(roughly)
     specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]

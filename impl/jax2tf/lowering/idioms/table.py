@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -21,7 +22,20 @@ from jax2tf.lowering.rules import Context
 _FLOAT32 = ("float32",)
 _FLOATS = ("bfloat16", "float16", "float32", "float64")
 _INDEX = jax.ShapeDtypeStruct((), np.int32)
+_VECTOR = jax.ShapeDtypeStruct((3,), np.float32)
+_ROW = jax.ShapeDtypeStruct((1, 3), np.float32)
 _EXAMPLE = jax.ShapeDtypeStruct((2, 3), np.float32)
+
+
+def _anything(*avals: Any) -> bool:
+    return True
+
+
+def _are_of_channels(x: Any, *parameters: Any) -> bool:
+    """Whether the parameters have the last dimension of x alone."""
+    rank = len(x.shape)
+    alone = (1,) * (rank - 1) + tuple(x.shape[-1:])
+    return rank > 1 and all(tuple(p.shape) == alone for p in parameters)
 
 
 def _nothing(found: Match) -> dict[str, Any]:
@@ -44,6 +58,7 @@ class Idiom:
         is traced again: axes and the like.
       dtypes: those of the first array for which the engines have the op.
       min_rank: the least number of dimensions that the first array must have.
+      accepts: whether it is used for arrays of these avals.
       examples: arrays for which the pattern is traced to know its primitives.
       if_finite: whether it leaves out what guards NaN and infinity: any target that assumes finite
         numbers has it.
@@ -56,6 +71,7 @@ class Idiom:
     options: Callable[[Match], dict[str, Any]] = _nothing
     dtypes: Sequence[str] = _FLOAT32
     min_rank: int = 0
+    accepts: Callable[..., bool] = _anything
     examples: Sequence[Any] = (_EXAMPLE,)
     if_finite: bool = False
 
@@ -113,6 +129,70 @@ def _mean(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf
 def _variance(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
     mean = _mean(ctx, x, axis, True)
     return _mean(ctx, tf.math.squared_difference(x, mean), axis, keepdims)
+
+
+def _standardized(x: jax.Array, *, epsilon: Any) -> jax.Array:
+    return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + epsilon)
+
+
+def _standardized_by_root(x: jax.Array, *, epsilon: Any) -> jax.Array:
+    return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + epsilon)
+
+
+def _flax_layer_norm(
+    x: jax.Array, *scale: jax.Array, epsilon: Any, expanded: Callable[[jax.Array], jax.Array]
+) -> jax.Array:
+    """As flax.linen and flax.nnx write it, with the scale if there is one."""
+    mean = x.mean(-1)
+    variance = jnp.maximum(0.0, lax.square(x).mean(-1) - lax.square(mean))
+    factor = lax.rsqrt(expanded(variance) + epsilon)
+    return (x - expanded(mean)) * (factor * scale[0] if scale else factor)
+
+
+def _reshaped(x: jax.Array) -> jax.Array:
+    return x.reshape(*x.shape, 1)
+
+
+def _layer_norm(ctx: Context, x: tf.Tensor, *scale: tf.Tensor, epsilon: np.ndarray) -> tf.Tensor:
+    # In the form that ONNX Runtime and OpenVINO fuse: a power, and a quotient by a root.
+    last = ctx.vector([x.shape.rank - 1])
+    centered = x - tf.raw_ops.Mean(input=x, axis=last, keep_dims=True)
+    variance = tf.raw_ops.Mean(input=tf.pow(centered, 2.0), axis=last, keep_dims=True)
+    standardized = centered / tf.sqrt(variance + epsilon)
+    return standardized * tf.reshape(scale[0], [-1]) if scale else standardized
+
+
+def _with_rank(parameter: jax.Array, x: jax.Array) -> jax.Array:
+    return parameter.reshape((1,) * (x.ndim - 1) + parameter.shape)
+
+
+def _is_of_last_axis(x: Any, parameter: Any) -> bool:
+    return len(x.shape) > 1 and tuple(parameter.shape) == tuple(x.shape[-1:])
+
+
+def _of_last_axis(combine: Callable[[Any, Any], Any]) -> list[Idiom]:
+    """A sum or product with a vector, which TensorFlow repeats by itself.
+
+    JAX gives the vector the rank of the other operand first; engines know a bias by its rank.
+    """
+
+    def rule(ctx: Context, x: tf.Tensor, parameter: tf.Tensor) -> tf.Tensor:
+        del ctx
+        return combine(x, parameter)
+
+    forms = (combine, lambda x, parameter: combine(x, _with_rank(parameter, x)))
+    return [
+        Idiom("bias", form, rule, accepts=_is_of_last_axis, examples=(_EXAMPLE, _VECTOR))
+        for form in forms
+    ]
+
+
+def _batch_norm(
+    ctx: Context, x: tf.Tensor, mean: tf.Tensor, scale: tf.Tensor, offset: tf.Tensor
+) -> tf.Tensor:
+    # As a product and a sum it becomes weights and bias of the convolution before it.
+    del ctx
+    return x * scale + (offset - mean * scale)
 
 
 def _classes(found: Match) -> dict[str, Any]:
@@ -177,6 +257,32 @@ IDIOMS: tuple[Idiom, ...] = (
     Idiom("log_softmax", jax.nn.log_softmax, _of_operand(tf.nn.log_softmax), min_rank=1),
     *_by_axis("mean", jnp.mean, _mean),
     *_by_axis("variance", jnp.var, _variance),
+    *(
+        Idiom("layer_norm", function, _layer_norm, numbers=("epsilon",), min_rank=1)
+        for function in (_standardized, _standardized_by_root)
+    ),
+    *(
+        Idiom(
+            "layer_norm",
+            partial(_flax_layer_norm, expanded=expanded),
+            _layer_norm,
+            numbers=("epsilon",),
+            min_rank=1,
+            accepts=_are_of_channels if len(examples) > 1 else _anything,
+            examples=examples,
+        )
+        for expanded in (partial(jnp.expand_dims, axis=-1), _reshaped)
+        for examples in ((_EXAMPLE, _ROW), (_EXAMPLE,))
+    ),
+    Idiom(
+        "batch_norm",
+        lambda x, mean, scale, offset: (x - mean) * scale + offset,
+        _batch_norm,
+        examples=(_EXAMPLE, _ROW, _ROW, _ROW),
+        accepts=_are_of_channels,
+    ),
+    *_of_last_axis(operator.add),
+    *_of_last_axis(operator.mul),
     Idiom("erf", lax.erf, _of_operand(tf.math.erf)),
     Idiom(
         "one_hot",
