@@ -107,3 +107,24 @@ def test_real_eigenvalues_have_real_vectors(lowering):
     is_real = values.imag == 0
     assert 0 < is_real.sum() < is_real.size
     assert not vectors.imag.swapaxes(-1, -2)[is_real].any()
+
+
+@each_lowering
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0)])
+def test_eig_of_matrices_of_no_size(shape, lowering):
+    a = np.zeros(shape, np.float32)
+    actual = jax2tf.convert(lax.linalg.eig, enable_xla=LOWERINGS[lowering])(a)
+    for given, expected in zip(actual, lax.linalg.eig(a), strict=True):
+        np.testing.assert_array_equal(np.asarray(given), expected, strict=True)
+
+
+@each_lowering
+@pytest.mark.parametrize("diagonal", [(1, 0), (0, 1), (3, 0)])
+def test_schur_of_a_pair_that_hardly_couples(diagonal, lowering):
+    # One of the two eigenvectors that a formula gives is the difference of numbers nearly equal.
+    a = np.diag(np.float32(diagonal))
+    a[0, 1] = a[1, 0] = 1e-3
+    triangle, vectors = map(
+        np.asarray, jax2tf.convert(lax.linalg.schur, enable_xla=LOWERINGS[lowering])(a)
+    )
+    np.testing.assert_allclose(vectors @ triangle @ vectors.T, a, atol=1e-6)

@@ -197,6 +197,7 @@ CONVOLUTIONS = {
     "same": {"padding": "SAME"},
     "valid": {"padding": "VALID"},
     "numbers": {"padding": [(1, 0), (0, 2)]},
+    "negative numbers": {"strides": (1, 1), "padding": [(-1, 0), (0, -1)]},
     "stride 1": {"strides": (1, 1), "padding": "VALID"},
     "feature groups": {"padding": "SAME", "groups": 3},
     "feature groups, valid": {"padding": "VALID", "groups": 3},
