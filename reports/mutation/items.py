@@ -13,6 +13,7 @@ import argparse
 import ast
 import collections
 import json
+import re
 import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Sequence
@@ -38,6 +39,8 @@ _LOWERINGS = ("xla", "no_xla")
 _RECORDED_MODE = "graph"
 # How many of the items that reach a line are chosen for what else they reach.
 _VARIED = 20
+# Seconds that an item takes beside what was recorded.
+_SETUP = 0.1
 # What a recorded cell is run as too, against a mutant that it does not catch.
 _OTHER_MODES = ("eager", "compiled")
 # Which part is taken: of the harnesses of a primitive that has many, of TensorFlow's functions.
@@ -92,7 +95,8 @@ class Reach:
     def reaching(self, mutant: Mutant, *, file: str | None, near: bool = False) -> list[Item]:
         """The items that reach the mutant's line, or, unless only those near, its function, module.
 
-        They are the tests of a file, or cells: the first ones differ in what else they reach.
+        Of what a module names, where it is used is reached, in any module: no item runs the line
+        itself. They are the tests of a file, or cells: the first ones reach most in least time.
         """
         for place in _NEAR if near else _NEAR + _FAR:
             if found := self._at(place, mutant, file):
@@ -106,7 +110,7 @@ class Reach:
     def _at(
         self, place: Callable[[Mutant, Line], bool], mutant: Mutant, file: str | None
     ) -> list[Item]:
-        lines = [line for line in self._by_line if line[0] == mutant.module and place(mutant, line)]
+        lines = [line for line in self._by_line if place(mutant, line)]
         found = {item.name: item for line in lines for item in self._by_line[line]}
         return [item for item in found.values() if item.file == file]
 
@@ -124,23 +128,24 @@ class Reach:
 
 
 def _at_line(mutant: Mutant, line: Line) -> bool:
-    return line[1:] == (mutant.function, mutant.before)
+    return line == (mutant.module, mutant.function, mutant.before)
 
 
 def _where_decorated(mutant: Mutant, line: Line) -> bool:
-    return mutant.before.startswith("@") and line[1] == mutant.function
+    return mutant.before.startswith("@") and line[:2] == (mutant.module, mutant.function)
 
 
 def _where_named(mutant: Mutant, line: Line) -> bool:
-    return any(name in line[2] for name in _named(mutant))
+    pattern = _named(mutant)
+    return pattern is not None and bool(pattern.search(line[2]))
 
 
 def _in_function(mutant: Mutant, line: Line) -> bool:
-    return bool(mutant.function) and line[1] == mutant.function
+    return bool(mutant.function) and line[:2] == (mutant.module, mutant.function)
 
 
 def _in_module(mutant: Mutant, line: Line) -> bool:
-    return True
+    return line[0] == mutant.module
 
 
 _NEAR = (_at_line, _where_decorated, _where_named)
@@ -148,8 +153,10 @@ _FAR = (_in_function, _in_module)
 
 
 @cache
-def _named(mutant: Mutant) -> list[str]:
-    return [] if mutant.function else assigned_at(source_of(mutant.module), mutant.line)
+def _named(mutant: Mutant) -> re.Pattern[str] | None:
+    """The names that a statement of the module's level assigns, as words."""
+    names = [] if mutant.function else assigned_at(source_of(mutant.module), mutant.line)
+    return re.compile(rf"\b({'|'.join(map(re.escape, names))})\b") if names else None
 
 
 def assigned_at(source: str, line: int) -> list[str]:
@@ -163,7 +170,7 @@ def assigned_at(source: str, line: int) -> list[str]:
 
 
 def _varied(found: Iterable[Item], module: str) -> list[Item]:
-    """First those that reach other lines of the module than those before them do, then the rest."""
+    """First those that, for their time, reach most lines of the module that none before reaches."""
     rest = sorted(found, key=_width)
     lines = {item: {line for line in item.lines if line[0] == module} for item in rest}
     chosen: list[Item] = []
@@ -171,7 +178,7 @@ def _varied(found: Iterable[Item], module: str) -> list[Item]:
     while rest and len(chosen) < _VARIED:
         if not any(lines[item] - reached for item in rest):
             reached = set()
-        best = max(rest, key=lambda item: len(lines[item] - reached))
+        best = max(rest, key=lambda item: len(lines[item] - reached) / (item.seconds + _SETUP))
         reached |= lines[best]
         chosen.append(best)
         rest.remove(best)

@@ -104,6 +104,13 @@ class TestConstraint:
 
         assert shardings_in(graph_of(f, X)) == [f"{ROWS}, open [1]"]
 
+    @pytest.mark.parametrize(("devices", "found"), [(8, [f"{WHOLE}, open [1]"]), (1, [])])
+    def test_whole_dimensions_beside_open_ones(self, devices, found):
+        mesh = jax.sharding.Mesh(np.array(jax.devices()[:devices]), "data")
+        sharding = NamedSharding(mesh, P(None, P.UNCONSTRAINED))
+        graph = graph_of(lambda x: lax.with_sharding_constraint(x, sharding) + 1, X)
+        assert shardings_in(graph) == found
+
     def test_whole_on_every_device_where_others_are_in_parts(self, on):
         def f(x):
             rows = lax.with_sharding_constraint(x, on("data", None))

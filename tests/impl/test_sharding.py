@@ -25,16 +25,19 @@ def shardings_in(function) -> list[str]:
 def _text(node) -> str:
     assert node.attr["_XlaSharding"].s == node.attr["sharding"].s
     sharding = compat.xla_data.OpSharding.FromString(node.attr["sharding"].s)
-    if sharding.type == sharding.REPLICATED:
-        return "replicated"
+    text = "replicated" if sharding.type == sharding.REPLICATED else _parts(sharding)
+    if node.attr["unspecified_dims"].list.i:
+        text += f", open {list(node.attr['unspecified_dims'].list.i)}"
+    return text
+
+
+def _parts(sharding) -> str:
     numbers = sharding.iota_reshape_dims or [len(sharding.tile_assignment_devices)]
     text = f"{_joined(sharding.tile_assignment_dimensions)} of {_joined(numbers)}"
     if len(sharding.iota_transpose_perm) > 1:
         text += f" transposed {_joined(sharding.iota_transpose_perm)}"
     if sharding.replicate_on_last_tile_dim:
         text += ", last replicated"
-    if node.attr["unspecified_dims"].list.i:
-        text += f", open {list(node.attr['unspecified_dims'].list.i)}"
     return text
 
 

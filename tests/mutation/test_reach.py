@@ -5,7 +5,7 @@ import json
 import pytest
 
 from reports.mutation.items import Reach
-from reports.mutation.mutants import Mutant
+from reports.mutation.mutants import Mutant, source_of
 
 FAULT = Mutant("a.py", "f", "AddNot", 1, "if x:", 0, 0)
 
@@ -52,17 +52,31 @@ def test_the_nearest_are_chosen_and_of_one_kind(reach):
     assert names(found.of_module(FAULT)) == ["cell in_function", "cell in_module"]
 
 
-def test_the_first_differ_in_what_else_they_reach(reach):
+def test_the_first_reach_most_in_least_time(reach):
     found = reach(
         [
-            ("cell quickest", 1, [AT_LINE]),
-            ("cell like_the_long_one", 2, [AT_LINE, IN_FUNCTION]),
-            ("cell long", 3, [AT_LINE, IN_FUNCTION, ["b.py", "f", "if x:"]]),
+            ("cell little", 1, [AT_LINE]),
+            ("cell much", 1, [AT_LINE, IN_FUNCTION]),
+            ("cell long", 9, [AT_LINE, IN_FUNCTION, ["b.py", "f", "if x:"]]),
             ("cell other", 4, [AT_LINE, ELSEWHERE]),
         ]
     )
-    order = ["like_the_long_one", "other", "long", "quickest"]
+    order = ["much", "other", "little", "long"]
     assert names(found.reaching(FAULT, file=None)) == [f"cell {name}" for name in order]
+
+
+def test_what_a_module_names_is_reached_where_it_is_used(reach):
+    source = source_of("primitives.py").splitlines()
+    line, before = next((i, t) for i, t in enumerate(source, 1) if t.startswith("CALLBACKS = "))
+    fault = Mutant("primitives.py", "", "ReplaceBinaryOperator_BitOr_BitAnd", line, before, 0, 0)
+    found = reach(
+        [
+            ("cell of_the_module", 1, [["primitives.py", "named", "return found"]]),
+            ("cell of_a_longer_name", 1, [["b.py", "f", "if x in DEBUG_CALLBACKS:"]]),
+            ("cell of_its_use", 1, [["b.py", "f", "if x in CALLBACKS:"]]),
+        ]
+    )
+    assert names(found.reaching(fault, file=None)) == ["cell of_its_use"]
 
 
 def test_what_was_recorded_last_counts(reach):
