@@ -66,7 +66,8 @@ def test_the_function_is_one_op():
 @pytest.mark.parametrize("mode", MODES)
 def test_extremes_keep_nan_and_the_sign_of_zero(mode):
     def fun(x, y):
-        return jnp.maximum(x, y), jnp.minimum(x, y), x.max(), jax.lax.clamp(y, x, y), jnp.clip(x, 0)
+        clamped = jax.lax.clamp(y, x, y), jax.lax.clamp(-0.5, x, 0.5), jnp.clip(x, 0)
+        return jnp.maximum(x, y), jnp.minimum(x, y), x.max(), *clamped
 
     x = np.array([0.0, -0.0, np.nan, 1.0, np.inf], np.float32)
     y = np.array([-0.0, 0.0, 1.0, np.nan, -np.nan], np.float32)

@@ -111,6 +111,20 @@ def test_a_function_inside_a_shared_one_is_shared():
     assert op_types(graph)["Tanh"] == 1
 
 
+def test_autograph_reads_none_of_it(capsys):
+    @jax.jit
+    def inner(x):
+        return jnp.sin(jnp.cos(jnp.tanh(jnp.exp(-x))))
+
+    function = tf.function(jax2tf.convert(lambda x: inner(inner(x))), autograph=False)
+    tf.autograph.set_verbosity(3, alsologtostdout=True)
+    try:
+        function.get_concrete_function(tf.TensorSpec([3]))
+    finally:
+        tf.autograph.set_verbosity(0)
+    assert capsys.readouterr().out == ""
+
+
 def test_a_small_constant_stands_once_in_a_graph():
     function = tf.function(
         jax2tf.convert(lambda x: (x * 2, jnp.sin(x) * 2, x + 2)), autograph=False

@@ -11,11 +11,11 @@ import jax2tf
 X = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
 
 
-def _ops(fun, *, enable_xla=True):
+def _ops(fun, *, shape=X.shape, enable_xla=True):
     converted = tf.function(
         jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False), autograph=False
     )
-    graph = converted.get_concrete_function(tf.TensorSpec(X.shape, tf.float32)).graph
+    graph = converted.get_concrete_function(tf.TensorSpec(shape, tf.float32)).graph
     plumbing = ("Const", "Placeholder", "Identity", "PreventGradient")
     return [op.type for op in graph.get_operations() if op.type not in plumbing]
 
@@ -47,6 +47,30 @@ def test_one_primitive_is_one_op(fun, op):
 )
 def test_without_xla_no_op_is_xlas(fun):
     assert not [op for op in _ops(fun, enable_xla=False) if op.startswith("Xla")]
+
+
+_TURNED = ["Transpose", "MaxPool", "Transpose"]
+
+
+@pytest.mark.parametrize(
+    ("axes", "ops"),
+    [
+        # The op pools the two axes in the middle, and is quick if the last one has the channels.
+        ((1, 2), ["MaxPool"]),
+        ((2, 3), _TURNED),
+        ((0, 2), _TURNED),
+        ((0, 1), ["Reshape", "MaxPool", "Reshape"]),
+    ],
+)
+def test_pooling_leaves_the_channels_last(axes, ops):
+    def pool(x):
+        window = [2 if axis in axes else 1 for axis in range(4)]
+        return lax.reduce_window(x, -np.inf, lax.max, window, window, "VALID")
+
+    x = np.random.default_rng(0).normal(size=(4, 5, 6, 7)).astype(np.float32)
+    assert _ops(pool, shape=x.shape, enable_xla=False) == ops
+    actual = jax2tf.convert(pool, enable_xla=False)(x)
+    np.testing.assert_array_equal(actual, pool(x), strict=True)
 
 
 def _affine(a, b):

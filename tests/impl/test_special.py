@@ -96,6 +96,13 @@ def test_zeta_is_jaxs_where_it_is_not_the_function_too(jit_compile):
     np.testing.assert_allclose(zeta(*args), expected, rtol=1e-6)
 
 
+def test_zeta_where_each_term_of_its_formula_counts():
+    with jax.enable_x64(True):
+        args = np.array([2.0, 3, 4, 6]), np.array([-8.7, -9.2, -8.7, -9.5])
+        zeta = tf.function(jax2tf.convert(lax.zeta), autograph=False)
+        np.testing.assert_allclose(zeta(*args), lax.zeta(*args), rtol=1e-12)
+
+
 def test_second_derivative_of_lgamma_is_a_zeta_function():
     trigamma = jax2tf.convert(jax.grad(jax.grad(lax.lgamma)))
     np.testing.assert_allclose(trigamma(np.float32(1)), math.pi**2 / 6, rtol=1e-6)

@@ -29,9 +29,9 @@ def _jit(
 
 @register("closed_call", "eval_jaxpr", takes_keys=True)
 def _closed_call(
-    ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr, **_: Any
+    ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: Any
 ) -> list[tf.Tensor]:
-    return _call_either(ctx, call_jaxpr, args)
+    return ctx.call(call_jaxpr, *args)
 
 
 @register("custom_jvp_call", "custom_vjp_call", takes_keys=True)
@@ -46,24 +46,17 @@ def _custom_derivative_call(
 def _composite(
     ctx: Context,
     *args: tf.Tensor,
-    call_jaxpr: jex_core.Jaxpr | None = None,
+    call_jaxpr: jex_core.ClosedJaxpr | None = None,
     jaxpr: jex_core.ClosedJaxpr | None = None,
     **_: Any,
 ) -> list[tf.Tensor]:
-    # What it means; a name, a version and attributes are for compilers that know it.
-    return _call_either(ctx, call_jaxpr or jaxpr, args)  # the second until JAX 0.11
+    meaning = call_jaxpr or jaxpr  # the second until JAX 0.11
+    assert meaning is not None
+    # A name, a version and attributes are for compilers that know it.
+    return ctx.call(meaning, *args)
 
 
 @register("dce_sink")
 def _dce_sink(ctx: Context, x: tf.Tensor, **_: Any) -> list[tf.Tensor]:
     # It keeps JAX from dropping what computes x, which TensorFlow may drop again.
     return []
-
-
-def _call_either(
-    ctx: Context, jaxpr: jex_core.ClosedJaxpr | jex_core.Jaxpr | None, args: tuple[tf.Tensor, ...]
-) -> list[tf.Tensor]:
-    if isinstance(jaxpr, jex_core.ClosedJaxpr):
-        return ctx.call(jaxpr, *args)
-    assert jaxpr is not None
-    return ctx.inline_open(jaxpr, (), *args)
