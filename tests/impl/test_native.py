@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from jax import export
+from jax.extend.mlir import ir
+from jax.interpreters import mlir
 
 import jax2tf
-from jax2tf import compat
+from jax2tf import compat, native_extremes
 from tests.running import MODES, first_and_second
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, np.nan, -2.0]], np.float32)
@@ -76,6 +78,22 @@ def test_extremes_keep_nan_and_the_sign_of_zero(mode):
         for a, e in zip(actual, jax.jit(fun)(x, y), strict=True):
             np.testing.assert_array_equal(np.signbit(a) & (a == 0), np.signbit(e) & (e == 0))
             np.testing.assert_array_equal(a, e)
+
+
+@pytest.mark.parametrize("shape", ["2x3xf32", "?x3xf32"])
+def test_a_clamp_to_scalars_is_spelt_out(shape):
+    # StableHLO has it, and who serializes a function without JAX's rules may write it.
+    x = f"tensor<{shape}>"
+    text = f"""
+    func.func @main(%low: tensor<f32>, %x: {x}, %high: tensor<f32>) -> {x} {{
+      %0 = stablehlo.clamp %low, %x, %high : (tensor<f32>, {x}, tensor<f32>) -> {x}
+      return %0 : {x}
+    }}"""
+    with mlir.make_ir_context():
+        module = ir.Module.parse(text)
+        native_extremes.spell_out(module)
+        assert module.operation.verify()
+        assert "stablehlo.clamp" not in str(module)
 
 
 def test_one_graph_serves_every_batch():
