@@ -3,6 +3,7 @@
 import argparse
 import collections
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def show(options: argparse.Namespace, argv: list[str]) -> int:
 
 
 def run(options: argparse.Namespace, argv: list[str]) -> int:
-    """Runs the chosen cells through pytest; the exit status is 0 if nothing is red."""
+    """Runs the chosen cells through pytest; the exit status is 0 if all ran and nothing is red."""
     import pytest
 
     from harnesses.engine.progress import ProgressBar
@@ -52,6 +53,8 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
     root = str(_MATRIX.parent.parent)
     # Workers are new processes: they find the implementation where this one does.
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, sys.path)])
+    # What a scheduler or `timeout` sends ends the run as Ctrl-C does, with the counts.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     bar = ProgressBar(Console())
     status = pytest.main(
         [

@@ -4,7 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from harnesses.engine import results
+from harnesses.engine import journal
+from harnesses.engine.journal import ResultsError
 from harnesses.harness import CALL_TF, CONVERT, all_harnesses
 from limitations.check import check
 from limitations.ledger import FOLDER, LedgerError, load, load_uncovered
@@ -22,10 +23,10 @@ def main(argv: list[str]) -> int:
         command.add_argument("--direction", default=CONVERT, choices=(CONVERT, CALL_TF))
         command.set_defaults(command=function)
     options = parser.parse_args(argv)
-    options.results = options.results or [results.FOLDER / "cpu.jsonl"]
+    options.results = options.results or [journal.FOLDER / "cpu.jsonl"]
     try:
         return options.command(options)
-    except LedgerError as error:
+    except (LedgerError, ResultsError) as error:
         print(error, file=sys.stderr)
         return 1
 
@@ -37,7 +38,7 @@ def check_(options: argparse.Namespace) -> int:
     uncovered = load_uncovered(options.ledger)
     found = 0
     for path in options.results:
-        for finding in check(results.read(path), limitations, harnesses, uncovered):
+        for finding in check(journal.read(path), limitations, harnesses, uncovered):
             print(finding)
             found += 1
     print(f"{len(limitations)} limitations, {found} findings", file=sys.stderr)
@@ -46,7 +47,7 @@ def check_(options: argparse.Namespace) -> int:
 
 def update_(options: argparse.Namespace) -> int:
     """Rewrites the entries that the results contradict, and adds those that they call for."""
-    rows = [row for path in options.results for row in results.read(path)]
+    rows = [row for path in options.results for row in journal.read(path)]
     limitations = load(options.ledger, options.direction)
     staying, new = update(rows, limitations, all_harnesses(direction=options.direction))
     for path in write(options.ledger, staying, new, options.direction):

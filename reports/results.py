@@ -9,13 +9,15 @@ the ledger says about that (limitation, verdict), and on what (jax, tensorflow, 
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Row = dict[str, Any]
+from harnesses.engine import journal
+from harnesses.engine.journal import FOLDER as RESULTS
+from harnesses.engine.journal import ResultsError, Row
 
-RESULTS = Path(__file__).parent / "results"
+__all__ = ["RESULTS", "Cell", "ResultsError", "Row", "default_files", "latest_files", "read"]
+
 OUTCOMES = ("pass", "mismatch", "error", "crash", "timeout", "inapplicable")
 # JAX's own column has this for a lowering and a mode.
 JAX_SIDE = "jax"
@@ -49,19 +51,7 @@ def read(path: Path) -> dict[Cell, Row]:
     Raises:
       ResultsError: if there is no such file, if it holds no row, or if a line is not a row.
     """
-    if not path.exists():
-        raise ResultsError(f"{path} does not exist. Make it with: python -m harnesses run")
-    rows: dict[Cell, Row] = {}
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
-        try:
-            row = json.loads(line)
-            rows[Cell(*(row[field] for field in Cell._fields))] = row
-        except (ValueError, KeyError, TypeError) as problem:
-            raise ResultsError(f"{path}:{number} is not a row of results: {problem!r}") from None
+    rows = journal.read(path)
     if not rows:
         raise ResultsError(f"{path} holds no row: the run that wrote it executed no cell")
-    return rows
-
-
-class ResultsError(Exception):
-    """A results file cannot be used; the message says which and why."""
+    return {Cell(*(row[field] for field in Cell._fields)): row for row in rows}

@@ -7,6 +7,7 @@ A cell is limited when the ledger declares it, red when the ledger and what was 
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,9 +17,12 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from harnesses.engine import journal
 from reports import results
 from reports.results import OUTCOMES, Row
 
+# The lowering of cells of the other direction.
+CALL_TF = "call_tf"
 DEFAULT_GROUPINGS = ("family", "device,lowering,mode")
 
 
@@ -43,17 +47,38 @@ def main(options: argparse.Namespace, console: Console) -> int:
         raise results.ResultsError(
             f"there are no results in {results.RESULTS}. Make them with: python -m harnesses run"
         )
-    rows = [row for file in files for row in results.read(file).values()]
+    of_files = {file: list(results.read(file).values()) for file in files}
+    rows = [row for rows in of_files.values() for row in rows]
     # A line that a narrow terminal wraps can be read, a column that is left out cannot.
     console.width = max(console.width, 120)
     for grouping in options.by or DEFAULT_GROUPINGS:
         console.print(summary_table(rows, grouping.split(",")))
     versions = sorted({version_line(row) for row in rows})
     console.print("\n".join(versions))
-    red = Tally(rows).red
-    if red:
-        console.print(f"{red} red cells: python -m limitations check lists them", style="red")
+    for file, members in of_files.items():
+        for line in problems(file, members):
+            console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
     return 0
+
+
+def problems(file: Path, rows: list[Row]) -> list[str]:
+    """What is wrong with a run, each with the command that says more or mends it."""
+    request = journal.request_of(file) or {"cells": len(rows), "asked": {"ledger": None}}
+    lines = []
+    red, missing = Tally(rows).red, request["cells"] - len(rows)
+    if red:
+        words = ["python -m limitations check", "--results", shlex.quote(str(file))]
+        if request["asked"]["ledger"]:
+            words += ["--ledger", shlex.quote(request["asked"]["ledger"])]
+        if rows[0]["lowering"] == CALL_TF:
+            words += ["--direction", CALL_TF]
+        lines.append(f"{red} red cells: {' '.join(words)} lists them")
+    if missing:
+        lines.append(
+            f"{missing} of {request['cells']} cells did not run; "
+            f"go on with: {request['command']} --resume"
+        )
+    return lines
 
 
 @dataclass

@@ -40,16 +40,6 @@ class Cell:
     def __str__(self) -> str:
         return f"{self.harness.name}-{self.device}-{self.lowering}-{self.mode}"
 
-    @property
-    def command(self) -> str:
-        """The command line that runs this cell alone."""
-        command = f"python -m harnesses run --name {self.harness.name} --device {self.device}"
-        if self.lowering == CALL_TF:
-            return f"{command} --direction call_tf --mode {self.mode} -n 0"
-        if self.mode == JAX_SIDE:
-            return f"{command} --side jax -n 0"
-        return f"{command} --mode {self.mode} --lowering {self.lowering} -n 0"
-
 
 def modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
     """The modes of a harness: those of derivatives only where it has some (tags "not_grad" ...)."""

@@ -1,32 +1,51 @@
 """A run of the matrix: its cells, the rows that came of them, and the proof of the ledger.
 
-Every process of a run has a `Matrix`: workers run cells, the controller gathers their rows.
+Every process of a run has a `Matrix`: workers run cells and put their rows into the run's file, the
+controller begins and finishes it.
 """
 
 import collections
 import contextlib
 import functools
+import json
+import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
-from harnesses.engine import consumers, results, retirement
+from harnesses.engine import consumers, journal, request, results, retirement
 from harnesses.engine.adapter import DEFAULT_LOWERINGS, check_exists
 from harnesses.engine.cells import CONSUMER_MODES, JAX_SIDE, TRANSFORMED_MODES, Cell
+from harnesses.engine.journal import Journal, Row
 from harnesses.engine.judge import INAPPLICABLE, Judge
-from harnesses.engine.options import selection
-from harnesses.engine.results import Row
+from harnesses.engine.options import cell_command, run_command, selection
 from harnesses.engine.retirement import Retirement
 from harnesses.engine.watchdog import Watchdog
 from harnesses.harness import CALL_TF, Harness, all_harnesses
 from limitations import ledger
-from limitations.check import CELL_KINDS, Finding, LedgerIndex, check, check_cell
+from limitations.check import (
+    CELL_KINDS,
+    Finding,
+    LedgerIndex,
+    cell_name,
+    check,
+    check_cell,
+)
+
+# In the scratch folder: the names of the cells that an earlier part of the run has done.
+_DONE = "done.json"
 
 
 class Matrix:
-    """The run that `options` ask for, seen from the process named `worker`."""
+    """The run that `options` ask for, seen from the process named `worker`.
 
-    def __init__(self, options: Any, worker: str, scratch: str | None):
+    A worker is given the run's `scratch` folder and the path of its `file`.
+    """
+
+    def __init__(
+        self, options: Any, worker: str, scratch: str | None = None, file: str | None = None
+    ):
         self.selection = selection(options)
         self.impl = None if options.side == JAX_SIDE else options.impl
         if self.impl is not None:
@@ -35,22 +54,65 @@ class Matrix:
         self.rows: list[Row] = []
         self.findings: list[Finding] = []
         self.seconds = 0.0  # of processor time, in all processes
+        self._asked: int | None = None
+        self._options = options
         self._scratch = scratch
         self._worker = worker
         self._closing = contextlib.ExitStack()
         self._timeout = options.cell_timeout
         self._memory = options.worker_memory
-        self._results = None if options.results is None else Path(options.results)
         direction = self.selection.direction
         self._limitations = ledger.load(options.ledger and Path(options.ledger), direction)
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))
         self._index = LedgerIndex(self._limitations)
         self._transforming: dict[type[Judge], Judge] = {}
+        self._earlier = 0  # cells that an earlier part of the run has done
+        if file is None and options.resume:
+            file = str(request.stopped_run(options, journal.FOLDER / journal.RUNS))
+            self._journal = Journal(Path(file))
+            self._take_up()
+        elif file is None:
+            self._journal = Journal(self._new_file())
+        else:
+            self._journal = Journal(Path(file))
+
+    @property
+    def file(self) -> Path:
+        """The file of the run, which holds the rows of the cells that have ended."""
+        return self._journal.path
 
     @functools.cached_property
     def cells(self) -> dict[str, Cell]:
-        """The cells of the selection by name."""
-        return {str(cell): cell for cell in self.selection.cells()}
+        """The cells that are left to run, by name: those of the selection, but what is done."""
+        note = self.scratch / _DONE
+        done = set(json.loads(note.read_text())) if note.exists() else set()
+        cells = {str(cell): cell for cell in self.selection.cells()}
+        return {name: cell for name, cell in cells.items() if name not in done}
+
+    @property
+    def asked(self) -> int:
+        """How many cells the run was asked for, in all of its parts."""
+        return len(self.cells) if self._asked is None else self._asked
+
+    @property
+    def missing(self) -> int:
+        """How many cells did not run, once the run is finished."""
+        return self.asked - len(self.rows)
+
+    def begin(self, cells: int) -> None:
+        """Opens the file of the run, which takes so many cells; called once, by the controller."""
+        if self._asked is None:
+            self._asked = cells
+            self._journal.create(request.request(self._options, cells))
+
+    def command(self, cell: Cell, workers: int = 0) -> str:
+        """The command line that repeats a cell of this run."""
+        return cell_command(cell, self._options, workers)
+
+    @property
+    def resume_command(self) -> str:
+        """The command line that goes on with this run."""
+        return f"{run_command(self._options)} --resume"
 
     def run(self, cell: Cell) -> tuple[Row, str | None]:
         """Runs a cell under the watchdog; returns its row, and what is wrong if it is red."""
@@ -74,8 +136,10 @@ class Matrix:
         return self._judged(cell, ended)
 
     def finish(self) -> list[Finding]:
-        """Writes all rows and checks them against the ledger; returns the findings."""
-        results.write(self._results or self._default_results(), self.rows)
+        """Checks the rows in the run's file against the ledger; returns the findings."""
+        self.rows = journal.read(self.file) if self.file.exists() else []
+        if self.rows and self._options.results is None:
+            journal.point(self._latest(), self.file)
         self.findings = check(self.rows, self._limitations, self._database, self._uncovered)
         return self.findings
 
@@ -83,17 +147,24 @@ class Matrix:
         """Findings that no failing cell has told already."""
         return [finding for finding in self.findings if finding.kind not in CELL_KINDS]
 
+    def remarks(self) -> list[str]:
+        """Of a run that stopped: where its rows are, and how to go on."""
+        if not self.missing:
+            return []
+        return [f"the rows are in {self.file}; go on with: {self.resume_command}"]
+
     def summary(self) -> str:
-        """One line: outcomes, declared cells, findings, and what a cell cost."""
+        """One line: cells that ran and did not, outcomes, findings, and what a cell cost."""
         outcomes = collections.Counter(row["outcome"] for row in self.rows)
         declared = sum(row["limitation"] is not None for row in self.rows)
         red = sum(row["verdict"] == "red" for row in self.rows)
         counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())
-        count = max(1, len(self.rows))
+        ran = f"{len(self.rows)} ran ({counts})" if counts else "0 ran"
         return (
-            f"{len(self.rows)} cells ({counts}); {declared} declared ({declared / count:.1%}), "
-            f"{red} red, {len(self.findings)} findings; {self.seconds:.1f} s of processor time, "
-            f"{self.seconds / count:.4f} s a cell"
+            f"{self.asked} cells asked for, {ran}, {red} red, {self.missing} did not run; "
+            f"{declared} declared ({declared / max(1, len(self.rows)):.1%}), "
+            f"{len(self.findings)} findings; {self.seconds:.1f} s of processor time, "
+            f"{self.seconds / max(1, len(self.rows) - self._earlier):.4f} s a cell"
         )
 
     @functools.cached_property
@@ -105,6 +176,7 @@ class Matrix:
 
     def close(self) -> None:
         """Lets go of files."""
+        self._journal.close()
         self._closing.close()
 
     @property
@@ -156,18 +228,42 @@ class Matrix:
         row["verdict"] = "ok" if problem is None else "red"
         if matching and problem is None and row["outcome"] != INAPPLICABLE:
             row["limitation"] = matching[0].where
+        self._journal.append(row)
         return row, None if problem is None else problem.message
 
-    def _default_results(self) -> Path:
+    def _take_up(self) -> None:
+        """Goes on with the run of the journal; workers find there what is done already."""
+        before = self._journal.reopen()
+        asked = journal.request_of(self.file)
+        assert asked is not None, "a run without its request is not taken up"
+        self._asked, self._earlier = asked["cells"], len(before)
+        (self.scratch / _DONE).write_text(json.dumps([cell_name(row) for row in before]))
+
+    def _new_file(self) -> Path:
+        """The file of a new run."""
+        if self._options.results is not None:
+            path = Path(self._options.results)
+            journal.check_free(path)
+            return path
+        started = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+        name = f"{started}-{self._place()}-{os.getpid()}.jsonl"
+        return journal.FOLDER / journal.RUNS / name
+
+    def _latest(self) -> Path:
+        """The link to the latest run of this kind; a part does not take the place of a whole."""
+        every_cell = self._earlier + len(self.cells) == self.asked == len(self.rows)
+        whole = self.selection.is_full and every_cell
+        folder = journal.FOLDER if whole else journal.FOLDER / "parts"
+        return folder / f"{self._place()}.jsonl"
+
+    def _place(self) -> str:
+        """Which results these are: the device, and the side, direction or lowerings if unusual."""
         name = self.selection.device[0] + ("-jax" if self.impl is None else "")
         if self.selection.direction == CALL_TF:
             name += f"-{CALL_TF}"
         if set(self.selection.lowering) - set(DEFAULT_LOWERINGS):
             name = "-".join((name, *self.selection.lowering))
-        # A part of the matrix does not replace the rows of the whole.
-        whole = self.selection.is_full and len(self.rows) == len(self.cells)
-        folder = results.FOLDER if whole else results.FOLDER / "parts"
-        return folder / f"{name}.jsonl"
+        return name
 
 
 def _holds_text(path: Path) -> bool:

@@ -1,6 +1,8 @@
 """The options of a run, the same for pytest and for `python -m harnesses`."""
 
-from collections.abc import Callable
+import os
+import shlex
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
@@ -11,37 +13,115 @@ from harnesses.engine.cells import (
     GRADIENT,
     JAX_SIDE,
     MODE_NAMES,
+    Cell,
     Selection,
 )
 from harnesses.harness import CALL_TF, CONVERT
 
 _FILTERS = ("family", "primitive", "dtype", "name", "device", "lowering", "mode")
 
+_MODES = (*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES)
+
+
+def _filter(text: str, **kwargs: Any) -> dict[str, Any]:
+    return {"action": "append", "default": [], "help": f"{text}; may be repeated", **kwargs}
+
+
+def _shard(text: str) -> str:
+    index, _, count = text.partition("/")
+    if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
+        raise ValueError(f"{text!r} is no shard: I/N, with I from 1 to N")
+    return text
+
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "family": _filter("family, such as linalg"),
+    "primitive": _filter("primitive"),
+    "dtype": _filter("dtype, such as bfloat16"),
+    "name": _filter("name of a harness, or a glob of names"),
+    "device": _filter("device (default: cpu)", choices=DEVICES),
+    "mode": _filter("mode (default: eager, graph, compiled)", choices=_MODES),
+    "lowering": _filter("lowering (default: xla)", choices=tuple(LOWERINGS)),
+    "side": {
+        "default": "tensorflow",
+        "choices": ("tensorflow", JAX_SIDE),
+        "help": "jax: JAX alone",
+    },
+    "direction": {
+        "default": CONVERT,
+        "choices": (CONVERT, CALL_TF),
+        "help": "call_tf: TensorFlow inside JAX",
+    },
+    "sample": {"type": int, "metavar": "N", "help": "N of the harnesses, the same ones every time"},
+    "shard": {"type": _shard, "metavar": "I/N", "help": "part I of N of the harnesses, from 1/N"},
+    "impl": {
+        "default": DEFAULT_IMPLEMENTATION,
+        "metavar": "MODULE",
+        "help": "module that is judged",
+    },
+    "ledger": {"metavar": "FOLDER", "help": "its limitations (default: those of jax2tf)"},
+    "results": {
+        "metavar": "FILE",
+        "help": "where rows go (default: a new file in reports/results/runs)",
+    },
+    "resume": {
+        "action": "store_true",
+        "default": False,
+        "help": "goes on with the run of these options that stopped",
+    },
+    "cell-timeout": {
+        "type": float,
+        "default": 120,
+        "metavar": "SECONDS",
+        "help": "ends a cell that hangs",
+    },
+    "worker-memory": {
+        "type": float,
+        "default": 3,
+        "metavar": "GIB",
+        "help": "replaces a larger worker",
+    },
+}
+# Those that change what comes of a cell, beside what the cell is.
+_OF_EVERY_CELL = ("impl", "ledger", "cell-timeout")
+
+# What JAX, XLA and TensorFlow read that may change a result.
+_ENVIRONMENT = ("XLA_FLAGS", "TF_XLA_FLAGS", "TF_ENABLE_ONEDNN_OPTS", "NVIDIA_TF32_OVERRIDE")
+_ENVIRONMENT_PREFIX = "JAX_"
+
 
 def add_options(add: Callable[..., Any]) -> None:
     """Declares the options through `add`: of an argparse parser or of a pytest option group."""
+    for name, kwargs in _OPTIONS.items():
+        add(f"--{name}", **kwargs)
 
-    def add_filter(option: str, text: str, **kwargs: Any) -> None:
-        add(option, action="append", default=[], help=f"{text}; may be repeated", **kwargs)
 
-    add_filter("--family", "family, such as linalg")
-    add_filter("--primitive", "primitive")
-    add_filter("--dtype", "dtype, such as bfloat16")
-    add_filter("--name", "name of a harness, or a glob of names")
-    add_filter("--device", "device (default: cpu)", choices=DEVICES)
-    add_filter("--lowering", "lowering (default: xla)", choices=tuple(LOWERINGS))
-    modes = (*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES)
-    add_filter("--mode", "mode (default: eager, graph, compiled)", choices=modes)
-    add("--side", default="tensorflow", choices=("tensorflow", JAX_SIDE), help="jax: JAX alone")
-    directions = (CONVERT, CALL_TF)
-    add("--direction", default=CONVERT, choices=directions, help="call_tf: TensorFlow inside JAX")
-    add("--sample", type=int, metavar="N", help="N of the harnesses, the same ones every time")
-    add("--shard", type=_shard, metavar="I/N", help="part I of N of the harnesses, from 1/N")
-    add("--impl", default=DEFAULT_IMPLEMENTATION, metavar="MODULE", help="module that is judged")
-    add("--ledger", metavar="FOLDER", help="its limitations (default: those of jax2tf)")
-    add("--results", metavar="FILE", help="where rows go (default: reports/results/DEVICE*.jsonl)")
-    add("--cell-timeout", type=float, default=120, metavar="SECONDS", help="ends a cell that hangs")
-    add("--worker-memory", type=float, default=3, metavar="GIB", help="replaces a larger worker")
+def environment() -> dict[str, str]:
+    """Those variables of this process's environment that may change a result."""
+    return {
+        name: value
+        for name, value in sorted(os.environ.items())
+        if name in _ENVIRONMENT or name.startswith(_ENVIRONMENT_PREFIX)
+    }
+
+
+def run_command(options: Any) -> str:
+    """The command line that asks for the same run again."""
+    names = [name for name in _OPTIONS if name != "resume"]
+    return _command([word for name in names for word in _words(options, name)])
+
+
+def cell_command(cell: Cell, options: Any, workers: int = 0) -> str:
+    """The command line that runs one cell of the run alone, under the same circumstances."""
+    words = ["--name", cell.harness.name, "--device", cell.device]
+    if cell.lowering == CALL_TF:
+        words += ["--direction", CALL_TF, "--mode", cell.mode]
+    elif cell.mode == JAX_SIDE:
+        words += ["--side", JAX_SIDE]
+    else:
+        words += ["--mode", cell.mode, "--lowering", cell.lowering]
+    words += [word for name in _OF_EVERY_CELL for word in _words(options, name)]
+    return _command([*words, "-n", str(workers)])
 
 
 def selection(options: Any) -> Selection:
@@ -52,8 +132,19 @@ def selection(options: Any) -> Selection:
     return Selection(**chosen, **others)
 
 
-def _shard(text: str) -> str:
-    index, _, count = text.partition("/")
-    if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
-        raise ValueError(f"{text!r} is no shard: I/N, with I from 1 to N")
-    return text
+def _command(words: Sequence[str]) -> str:
+    variables = [f"{name}={shlex.quote(value)}" for name, value in environment().items()]
+    return " ".join([*variables, "python -m harnesses run", *map(shlex.quote, words)])
+
+
+def _words(options: Any, name: str) -> list[str]:
+    """An option as a command line says it; none where it has its default."""
+    value = getattr(options, name.replace("-", "_"))
+    if value == _OPTIONS[name].get("default"):
+        return []
+    values = value if isinstance(value, list) else [value]
+    return [
+        word
+        for each in values
+        for word in (f"--{name}", f"{each:g}" if isinstance(each, float) else str(each))
+    ]

@@ -1,14 +1,15 @@
-"""The engine: pytest hooks that run cells as test items and gather their rows.
+"""The engine: pytest hooks that run cells as test items.
 
 `tests/conftest.py` takes these hooks, so `pytest tests/test_matrix.py` and `python -m harnesses
-run` (which calls pytest) are the same run. With `-n` pytest-xdist spreads the cells over worker
+run` (which calls pytest) are the same run. Each process puts the row of a cell into the run's file
+as soon as it has it. With `-n` pytest-xdist spreads the cells over worker
 processes; a worker that dies, or that the watchdog ends, costs the one cell that it was running,
 and one that has grown too large is replaced at the cost of none.
 """
 
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -17,9 +18,9 @@ from harnesses.engine import devices
 from harnesses.engine.adapter import ImplementationError
 from harnesses.engine.cells import Cell
 from harnesses.engine.consumers import EngineError
+from harnesses.engine.journal import ResultsError, Row
 from harnesses.engine.matrix import Matrix
-from harnesses.engine.options import add_options
-from harnesses.engine.results import Row
+from harnesses.engine.options import add_options, selection
 from limitations.ledger import LedgerError
 
 MATRIX = pytest.StashKey[Matrix]()
@@ -27,6 +28,8 @@ _ROW = "row"
 # Of messages that TensorFlow fills with stacks and graphs; the row holds more.
 _SHOWN = 400
 _TEST = "test_matrix.py::test_cell["
+# Of a run that cannot be begun as it was asked for.
+_REFUSALS = (LedgerError, ImplementationError, EngineError, ResultsError, devices.DeviceError)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,11 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", None)
-    name, scratch = (worker["workerid"], worker["scratch"]) if worker else ("main", None)
+    place = (worker["workerid"], worker["scratch"], worker["file"]) if worker else ("main",)
     try:
-        config.stash[MATRIX] = Matrix(config.option, name, scratch)
-        devices.prepare(config.stash[MATRIX].selection.device)
-    except (LedgerError, ImplementationError, EngineError, devices.DeviceError) as error:
+        devices.prepare(selection(config.option).device)
+        config.stash[MATRIX] = Matrix(config.option, *place)
+    except _REFUSALS as error:
         raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(Gatherer(config.stash[MATRIX]))
     _choose_distribution(config.option)
@@ -65,16 +68,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def run_cell(config: pytest.Config, cell: Cell, record: Callable[[str, Row], None]) -> None:
     """The body of a test item: runs the cell, records its row, and fails if it is red."""
-    row, problem = config.stash[MATRIX].run(cell)
+    matrix = config.stash[MATRIX]
+    row, problem = matrix.run(cell)
     record(_ROW, row)
     if problem is not None:
-        pytest.fail(describe(cell, problem), pytrace=False)
+        pytest.fail(describe(cell, problem, matrix.command(cell)), pytrace=False)
 
 
-def describe(cell: Cell, problem: str) -> str:
+def describe(cell: Cell, problem: str, command: str) -> str:
     """Why a cell is red, and the line that repeats it."""
     shown = textwrap.shorten(problem, _SHOWN, placeholder=" ...")
-    return f"{cell}: {shown}\n    {cell.command}"
+    return f"{cell}: {shown}\n    {command}"
 
 
 def rows_of(report: pytest.TestReport) -> list[Row]:
@@ -86,47 +90,54 @@ def rows_of(report: pytest.TestReport) -> list[Row]:
 
 
 class Gatherer:
-    """Collects rows out of reports: in the controller of a run with workers, those of all of them.
-
-    When all have come it writes and checks them.
-    """
+    """Begins the run when its cells are collected, and finishes it when they have ended."""
 
     def __init__(self, matrix: Matrix):
         self.matrix = matrix
         self.asked = False
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self.asked = any(_TEST in item.nodeid for item in session.items)
+        if not (session.config.option.collectonly or hasattr(session.config, "workerinput")):
+            self._begin(item.nodeid for item in session.items)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.matrix.rows += rows_of(report)
-
-    @pytest.hookimpl(tryfirst=True)
+    # Last: the workers have ended by then, also where the run was interrupted.
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         worker_output = getattr(session.config, "workeroutput", None)
         if worker_output is not None:
             worker_output["seconds"] = time.process_time()
         elif self.asked:
             self.matrix.seconds += time.process_time()
-            if self.matrix.finish():
+            findings = self.matrix.finish()
+            if session.exitstatus == pytest.ExitCode.OK and (findings or self.matrix.missing):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _begin(self, ids: Iterable[str]) -> None:
+        """Begins the run if some of the collected items are cells."""
+        names = [_cell_name(nodeid) for nodeid in ids if _TEST in nodeid]
+        if names:
+            self.asked = True
+            self.matrix.begin(sum(name in self.matrix.cells for name in names))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.asked:
             terminalreporter.section("matrix")
             for finding in self.matrix.findings:
                 terminalreporter.line(str(finding), red=True)
+            for line in self.matrix.remarks():
+                terminalreporter.line(line)
             terminalreporter.line(self.matrix.summary())
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """xdist, before a worker starts."""
         node.workerinput["scratch"] = str(self.matrix.scratch)
+        node.workerinput["file"] = str(self.matrix.file)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: Any, ids: list[str]) -> None:
         """xdist, when a worker has collected; the controller itself collects nothing."""
-        self.asked = any(_TEST in nodeid for nodeid in ids)
+        self._begin(ids)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: Any, sched: Any) -> None:
@@ -135,7 +146,7 @@ class Gatherer:
             report.outcome = "rerun"
             sched.mark_test_pending(crashitem)
             return
-        cell = self.matrix.cells.get(crashitem.partition(_TEST)[2].removesuffix("]"))
+        cell = self.matrix.cells.get(_cell_name(crashitem))
         if cell is None:
             return
         row, problem = self.matrix.lost(cell, report.node.gateway.id)
@@ -143,9 +154,15 @@ class Gatherer:
         if problem is None:
             report.outcome, report.when = "passed", "call"
         else:
-            report.longrepr = describe(cell, problem)
+            # In a worker of its own: it would take the controller along.
+            report.longrepr = describe(cell, problem, self.matrix.command(cell, workers=1))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
         """xdist, when a worker ends; one that died tells no time."""
         self.matrix.seconds += getattr(node, "workeroutput", {}).get("seconds", 0.0)
+
+
+def _cell_name(nodeid: str) -> str:
+    """The name of the cell that a test item runs."""
+    return nodeid.partition(_TEST)[2].removesuffix("]")

@@ -1,6 +1,7 @@
 """What a run shows: a progress bar, each failure with the line that repeats it, and the summary."""
 
 import collections
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -59,13 +60,16 @@ class ProgressBar:
     def pytest_internalerror(self, excrepr: Any) -> None:
         self._print_red(str(excrepr))
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self) -> None:
+    # A wrapper: the run is finished by the last of what it is around.
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionfinish(self) -> Iterator[None]:
+        yield
         self._bar.stop()
         if self.matrix is not None:
             for finding in self.matrix.findings_beyond_cells():
                 self._print_red(str(finding))
-            self.console.print(self.matrix.summary(), markup=False, highlight=False, soft_wrap=True)
+            for line in (*self.matrix.remarks(), self.matrix.summary()):
+                self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
     def _print_red(self, text: str) -> None:
         self.console.print(text, style="red", markup=False, highlight=False, soft_wrap=True)

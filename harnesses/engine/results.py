@@ -1,12 +1,11 @@
 """Results: one row a cell, as JSON lines that pandas reads (`pandas.read_json(..., lines=True)`).
 
 A row is a dict with the keys of `COLUMNS`. An infinite error is written `Infinity`.
+`harnesses.engine.journal` writes and reads them.
 """
 
-import json
-import os
+import functools
 import platform
-from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,8 @@ from typing import Any
 import jax
 
 from harnesses.engine.cells import Cell
+from harnesses.engine.journal import Row
 
-Row = dict[str, Any]
-
-FOLDER = Path(__file__).parents[2] / "reports" / "results"
 # Between the `key=value`s of the column params; values hold commas.
 PARAMS_SEPARATOR = "; "
 
@@ -77,6 +74,7 @@ def processor() -> str:
     return " ".join(feature for feature in PROCESSOR_FEATURES if feature in flags)
 
 
+@functools.cache  # asking costs a second
 def tensorflow_version() -> str:
     """TensorFlow's version, without importing it, whichever distribution brought it."""
     providers = metadata.packages_distributions().get("tensorflow", ["tensorflow"])
@@ -104,19 +102,3 @@ def row_of(cell: Cell, run: Row, **observed: Any) -> Row:
         | observed
         | run
     )
-
-
-def write(path: Path, rows: Iterable[Row]) -> None:
-    """Writes the rows beside `path` and renames, so that a reader never sees half of them."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.{os.getpid()}")
-    with beside.open("w", encoding="utf-8") as file:
-        for row in rows:
-            file.write(json.dumps(row) + "\n")
-    beside.replace(path)
-
-
-def read(path: Path) -> list[Row]:
-    """The rows that `write` wrote."""
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file]

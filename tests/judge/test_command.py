@@ -2,13 +2,14 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from harnesses.engine.results import read
+from harnesses.engine.journal import read
 
 _ROOT = Path(__file__).parents[2]
 
@@ -55,9 +56,45 @@ def test_lost_worker_costs_one_cell(harnesses, fake, outcome, message):
     assert (lost["outcome"], lost["message"], lost["verdict"]) == (outcome, message, "red")
     assert {row["outcome"] for row in rows.values()} == {"pass"}
     assert set(rows) == {"remat2_float16", "remat2_float32", "remat2_float64"}
-    command = "--name remat2_bfloat16 --device cpu --mode eager --lowering xla -n 0"
+    command = (
+        "python -m harnesses run --name remat2_bfloat16 --device cpu --mode eager --lowering xla "
+        f"--impl tests.judge.fakes.{fake} --ledger "
+    )
     assert f"{outcome}: {message}; no limitation declares it" in process.stdout
-    assert f"python -m harnesses run {command}" in process.stdout
+    assert command in process.stdout
+    # Not in the run's own process, which would end without a row.
+    assert "--cell-timeout 5 -n 1\n" in process.stdout
+    assert "4 cells asked for, 4 ran (3 pass, 1 " in process.stdout.splitlines()[-1]
+
+
+_BEFORE_IT_STOPS = {"jit_float32": "pass"}
+_THREE = ("--name=jit_float32", "--name=remat2_bfloat16", "--name=remat2_float16", "--mode=eager")
+
+
+@pytest.mark.parametrize("way", ["interrupt", "terminate"])
+def test_run_that_is_ended_counts_what_did_not_run(harnesses, monkeypatch, way):
+    monkeypatch.setenv("STOP_THE_RUN", way)
+    process, rows = harnesses("run", "--impl=tests.judge.fakes.stopping", *_THREE, "-n0")
+    assert process.returncode != 0
+    assert {name: row["outcome"] for name, row in rows.items()} == _BEFORE_IT_STOPS
+    *_, remark, last = process.stdout.splitlines()
+    assert "go on with: " in remark
+    assert remark.endswith("rows.jsonl --resume")
+    assert last.startswith("3 cells asked for, 1 ran (1 pass), 0 red, 2 did not run; ")
+
+
+def test_run_that_is_killed_goes_on_where_it_stopped(harnesses, monkeypatch):
+    arguments = ("run", "--impl=tests.judge.fakes.stopping", *_THREE, "-n1")
+    monkeypatch.setenv("STOP_THE_RUN", "kill parent")
+    process, rows = harnesses(*arguments)
+    assert process.returncode == -signal.SIGKILL
+    assert {name: row["outcome"] for name, row in rows.items()} == _BEFORE_IT_STOPS
+    monkeypatch.delenv("STOP_THE_RUN")
+    process, after = harnesses(*arguments, "--resume")
+    assert process.returncode == 0, process.stdout + process.stderr
+    last = process.stdout.splitlines()[-1]
+    assert last.startswith("3 cells asked for, 3 ran (3 pass), 0 red, 0 did not run; ")
+    assert after["jit_float32"] == rows["jit_float32"]  # with its seconds: it did not run again
 
 
 def test_worker_that_has_grown_is_replaced_at_the_cost_of_no_cell(harnesses):
@@ -68,7 +105,7 @@ def test_worker_that_has_grown_is_replaced_at_the_cost_of_no_cell(harnesses):
     assert process.returncode == 0, process.stdout
     assert set(rows) == {f"remat2_{dtype}" for dtype in dtypes}
     assert {row["outcome"] for row in rows.values()} == {"pass"}
-    summary = re.search(r"4 cells \(4 pass\);.* ([\d.]+) s of processor time", process.stdout)
+    summary = re.search(r"4 ran \(4 pass\).* ([\d.]+) s of processor time", process.stdout)
     assert summary
     assert float(summary[1]) > 4 * 1.0  # four processes imported JAX and TensorFlow
 

@@ -4,14 +4,12 @@ import re
 
 import pytest
 
-from harnesses.engine.results import FOLDER, read
+from harnesses.engine import journal
 
 
 def _run_one(matrix, *, mode="eager"):
     (cell,) = (cell for cell in matrix.cells.values() if cell.mode == mode)
-    row, problem = matrix.run(cell)
-    matrix.rows.append(row)
-    return row, problem
+    return matrix.run(cell)
 
 
 def _entry(**fields):
@@ -93,7 +91,7 @@ def test_declared_failure_is_ok(matrix):
     assert problem is None
     assert (row["outcome"], row["verdict"], row["limitation"]) == ("error", "ok", "calls#1")
     assert run.finish() == []
-    assert read(run._results) == [row]
+    assert journal.read(run.file) == [row]
 
 
 def test_exception_in_the_wrong_phase(matrix):
@@ -119,20 +117,6 @@ def test_declared_failure_that_passes(matrix):
     ]
 
 
-@pytest.mark.parametrize(
-    ("lowerings", "name"),
-    [
-        ((), "cpu"),
-        (("xla",), "cpu"),
-        (("no_xla",), "cpu-no_xla"),
-        (("xla", "no_xla"), "cpu-xla-no_xla"),
-    ],
-)
-def test_results_of_other_lowerings_stand_beside(matrix, lowerings, name):
-    run = matrix("right", "--name=jit_float32", *(f"--lowering={each}" for each in lowerings))
-    assert run._default_results() == FOLDER / "parts" / f"{name}.jsonl"
-
-
 def test_run_without_cells(matrix):
     run = matrix("right", "--name=no_such_harness")
     assert not run.cells
@@ -141,11 +125,12 @@ def test_run_without_cells(matrix):
     ]
 
 
-def test_summary_prints_the_cost_of_a_cell(matrix):
+def test_summary_counts_cells_that_did_not_run_and_what_one_costs(matrix):
     run = matrix("right", "--name=jit_float32")
     _run_one(run)
+    run.finish()
     run.seconds = 0.25
     assert run.summary() == (
-        "1 cells (1 pass); 0 declared (0.0%), 0 red, 0 findings; 0.2 s of processor time, "
-        "0.2500 s a cell"
+        "3 cells asked for, 1 ran (1 pass), 0 red, 2 did not run; 0 declared (0.0%), 0 findings; "
+        "0.2 s of processor time, 0.2500 s a cell"
     )

@@ -1,8 +1,10 @@
 """Counts of a run."""
 
 import io
+import json
 import re
 
+import pytest
 from rich.console import Console
 
 from reports import results
@@ -69,7 +71,32 @@ def test_versions_and_red_cells_are_named(reports, write_results):
     path = write_results("cpu.jsonl", ROWS)
     _, printed = reports("summary", "--results", path)
     assert "jax2tf on cpu: JAX 0.12.0, TensorFlow 2.21.0, Python 3.12.3" in printed
-    assert "2 red cells: python -m limitations check lists them" in printed
+    assert f"2 red cells: python -m limitations check --results {path} lists them" in printed
+
+
+@pytest.mark.parametrize(
+    ("changes", "ledger", "words"),
+    [
+        ({"lowering": "call_tf"}, None, "--direction call_tf"),
+        ({}, "my ledger", "--ledger 'my ledger'"),
+    ],
+)
+def test_the_command_for_red_cells_is_of_that_run(reports, write_results, changes, ledger, words):
+    path = write_results("cpu.jsonl", [row(**changes) | {"verdict": "red"}])
+    _ask(path, cells=1, ledger=ledger)
+    _, printed = reports("summary", "--results", path)
+    assert (
+        f"1 red cells: python -m limitations check --results {path} {words} lists them" in printed
+    )
+
+
+def test_cells_that_did_not_run_are_counted(reports, write_results):
+    path = write_results("cpu.jsonl", [row()])
+    _ask(path, cells=3)
+    _, printed = reports("summary", "--results", path)
+    assert "2 of 3 cells did not run; go on with: python -m harnesses run --resume" in printed
+    _ask(path, cells=1)
+    assert "did not run" not in reports("summary", "--results", path)[1]
 
 
 def test_jax_alone_is_named(reports, write_results):
@@ -99,3 +126,9 @@ def test_a_narrow_terminal_shows_every_column(write_results):
     main(["summary", "--results", str(path)], Console(file=printed, width=80))
     assert "s a cell" in printed.getvalue()
     assert "…" not in printed.getvalue()
+
+
+def _ask(path, cells, ledger=None):
+    """Writes what the run of a results file was asked for."""
+    request = {"command": "python -m harnesses run", "cells": cells, "asked": {"ledger": ledger}}
+    path.with_suffix(".run.json").write_text(json.dumps(request))

@@ -1,0 +1,120 @@
+"""What a run is asked for, and of what code: what has to be the same where another goes on with it.
+
+{"command": "python -m harnesses run --family special", "cells": 3120, "asked": {...},
+ "versions": {"jax": "0.12.0", ...}, "code": {"the judge": "1f2e...", ...}}
+"""
+
+import dataclasses
+import hashlib
+import importlib.util
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from harnesses.engine import results
+from harnesses.engine.cells import JAX_SIDE
+from harnesses.engine.journal import Request, ResultsError, request_of, stopped
+from harnesses.engine.options import environment, run_command, selection
+
+_ROOT = Path(__file__).parents[2]
+
+
+def request(options: Any, cells: int) -> Request:
+    """The request of a run with these options, which make so many cells."""
+    impl = None if options.side == JAX_SIDE else options.impl
+    ledger = Path(options.ledger) if options.ledger else _ROOT / "limitations"
+    return {
+        "command": run_command(options),
+        "cells": cells,
+        "asked": _asked(options),
+        "versions": results.versions(impl),
+        "code": {
+            "the judge": _digest(
+                [*(_ROOT / "harnesses").rglob("*.py"), *(_ROOT / "limitations").glob("*.py")]
+            ),
+            "the ledger": _digest(ledger.glob("*.toml")),
+            "the implementation": _digest(_files_of(impl)) if impl else "",
+        },
+    }
+
+
+def stopped_run(options: Any, folder: Path) -> Path:
+    """The file of the run that these options ask to go on with.
+
+    Raises:
+      ResultsError: if there is none, or if it is another selection, other code or other versions.
+    """
+    if options.results is not None:
+        path = Path(options.results)
+        before = request_of(path)
+        if before is None:
+            raise ResultsError(
+                f"--resume: {path} has no {path.stem}.run.json beside it, which says what its run "
+                "was asked for. Begin a new run without --resume"
+            )
+    else:
+        path, before = _newest(options, folder)
+    _check_same(path, before, request(options, before["cells"]))
+    return path
+
+
+def _newest(options: Any, folder: Path) -> tuple[Path, Request]:
+    runs = list(stopped(folder))
+    if not runs:
+        raise ResultsError(f"--resume: no run that stopped stands in {folder}")
+    asked = _asked(options)
+    for path, before in runs:
+        if before["asked"] == asked:
+            return path, before
+    raise ResultsError(
+        "--resume: no run that stopped was asked for these cells. "
+        f"The newest that stopped goes on with: {runs[0][1]['command']} --resume"
+    )
+
+
+def _asked(options: Any) -> dict[str, Any]:
+    """What decides which cells run and what comes of them, as it is read back from a file."""
+    asked = {
+        **dataclasses.asdict(selection(options)),
+        "impl": options.impl,
+        "ledger": options.ledger,
+        "cell_timeout": options.cell_timeout,
+        "environment": environment(),
+    }
+    return json.loads(json.dumps(asked))
+
+
+def _check_same(path: Path, before: Request, now: Request) -> None:
+    """Raises ResultsError if rows of the two requests do not belong into one file."""
+    differing = [
+        f"{key} was {before[part].get(key)!r} and is {now[part].get(key)!r}"
+        for part in ("asked", "versions")
+        for key in before[part] | now[part]
+        if before[part].get(key) != now[part].get(key)
+    ]
+    differing += [
+        f"{what} has changed" for what in now["code"] if before["code"][what] != now["code"][what]
+    ]
+    if differing:
+        raise ResultsError(
+            f"--resume: {path} is of another run: {'; '.join(differing)}. "
+            "Begin a new run without --resume"
+        )
+
+
+def _files_of(module: str) -> Iterable[Path]:
+    """The source of the package (or module) that the implementation is a part of."""
+    spec = importlib.util.find_spec(module.partition(".")[0])
+    assert spec is not None, "check_exists has found it"
+    for folder in spec.submodule_search_locations or ():
+        yield from Path(folder).rglob("*.py")
+    if not spec.submodule_search_locations and spec.has_location and spec.origin:
+        yield Path(spec.origin)
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(files):
+        digest.update(f"{file.name}\0".encode() + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
