@@ -1,4 +1,4 @@
-"""`python -m harnesses list | show | run`: look at the database, run its cells."""
+"""`python -m harnesses list | show | gaps | run`: look at the database, run its cells."""
 
 import argparse
 import collections
@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from harnesses.engine.options import add_options, selection
-from harnesses.harness import Arg, Harness
+from harnesses.harness import Arg, Harness, all_harnesses
+from limitations.ledger import load_gap_reasons
 
 _MATRIX = Path(__file__).parent.parent / "tests" / "test_matrix.py"
 
@@ -40,6 +41,30 @@ def show(options: argparse.Namespace, argv: list[str]) -> int:
     for harness in chosen:
         _show(harness, Console())
     return 0 if chosen else 1
+
+
+def gaps(options: argparse.Namespace, argv: list[str]) -> int:
+    """Prints what JAX accepts and neither a harness asks about nor a reason leaves out."""
+    from harnesses.engine.gaps import find
+
+    chosen = selection(options)
+    primitives = {harness.primitive for harness in chosen.harnesses()}
+    reasons = load_gap_reasons(options.ledger and Path(options.ledger))
+    counts = dict.fromkeys(reasons, 0)
+    left = 0
+    for gap in find(harness for harness in all_harnesses() if harness.primitive in primitives):
+        reason = next((r for r in reasons if r.explains(gap.primitive, gap.what)), None)
+        if reason is None:
+            print(gap, flush=True)
+            left += 1
+        else:
+            counts[reason] += 1
+    needless = [r for r in reasons if not counts[r]] if chosen.is_full else []
+    for reason in needless:
+        print(f"a reason in gaps.toml is of no gap: {reason.reason}")
+    explained = f"{sum(counts.values())} more with a reason in gaps.toml"
+    print(f"{len(primitives)} primitives: {left} gaps, {explained}", file=sys.stderr)
+    return 1 if left or needless or not primitives else 0
 
 
 def run(options: argparse.Namespace, argv: list[str]) -> int:
@@ -74,7 +99,7 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m harnesses", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for function in (list_, show, run):
+    for function in (list_, show, gaps, run):
         command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
         add_options(command.add_argument)
         command.set_defaults(command=function)

@@ -31,6 +31,9 @@ from harnesses.harness import CALL_TF, CONVERT
 FOLDER = Path(__file__).parent
 # Primitives of JAX that no harness asks about, with the reason; no file of limitations.
 UNCOVERED = "uncovered"
+GAPS = "gaps"
+# What they speak of is the database, and no implementation.
+_OF_THE_DATABASE = frozenset({UNCOVERED, GAPS})
 
 EXPECTATIONS = ("error", "mismatch", "crash", "timeout")
 PHASES = ("trace", "lower", "run")
@@ -156,7 +159,7 @@ def load(
 
 def files(folder: Path, direction: str) -> list[Path]:
     """The files of a direction's limitations."""
-    names = sorted(path for path in folder.glob("*.toml") if path.stem != UNCOVERED)
+    names = sorted(path for path in folder.glob("*.toml") if path.stem not in _OF_THE_DATABASE)
     return [path for path in names if (path.stem == CALL_TF) == (direction == CALL_TF)]
 
 
@@ -184,6 +187,39 @@ def load_uncovered(folder: Path | None = None) -> dict[str, str]:
                 raise refuse(key, "is missing or empty")
         reasons |= dict.fromkeys(names, entry["reason"])
     return reasons
+
+
+@dataclass(frozen=True)
+class GapReason:
+    """Why some gaps of the database stay: those whose primitive and words match a glob of each."""
+
+    primitives: tuple[str, ...]
+    gaps: tuple[str, ...]
+    reason: str
+
+    def explains(self, primitive: str, gap: str) -> bool:
+        """Whether it speaks of that gap of that primitive."""
+        return _matches_glob(primitive, self.primitives) and _matches_glob(gap, self.gaps)
+
+
+def load_gap_reasons(folder: Path | None = None) -> list[GapReason]:
+    """The reasons for what `python -m harnesses gaps` may leave out, from `gaps.toml`.
+
+    Raises:
+      LedgerError: for an entry that lacks a key.
+    """
+    path = (folder or FOLDER) / f"{GAPS}.toml"
+    reasons = []
+    for number, entry in enumerate(_read(path, "gap") if path.exists() else [], start=1):
+        for key in ("primitives", "gaps", "reason"):
+            if not entry.get(key):
+                raise _Refusal(path, number)(key, "is missing or empty")
+        reasons.append(GapReason(tuple(entry["primitives"]), tuple(entry["gaps"]), entry["reason"]))
+    return reasons
+
+
+def _matches_glob(text: str, globs: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(text, glob) for glob in globs)
 
 
 def _read(path: Path, table: str) -> list[dict[str, Any]]:

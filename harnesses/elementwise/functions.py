@@ -90,7 +90,8 @@ binary("ne", lax.ne, COMPARABLE + COMPLEX)
 for name in ("ge", "gt", "le", "lt"):
     binary(name, getattr(lax, name), COMPARABLE)
 for name in ("eq_to", "le_to", "lt_to"):
-    binary(name, getattr(primitives, f"{name}_p").bind, COMPARABLE)
+    others = COMPLEX if name == "eq_to" else ()
+    binary(name, getattr(primitives, f"{name}_p").bind, (*COMPARABLE, *others))
 for name in ("and", "or", "xor"):
     binary(name, getattr(lax, f"bitwise_{name}"), WHOLE + BOOL)
 for name in ("shift_left", "shift_right_arithmetic", "shift_right_logical"):

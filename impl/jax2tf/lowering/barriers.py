@@ -31,8 +31,12 @@ def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     if tf.executing_eagerly() or not ctx.enable_xla or not operands:
         return list(operands)
     if compat.in_compiled_function():
-        held = compat.xla_ops.xla_optimization_barrier(input=compiled.leave(operands))
-        return compiled.arrive(_selected(held), [x.dtype for x in operands])
+        dtypes = [x.dtype for x in operands]
+        # Neither that op nor a select takes the float8 of compiled code; bfloat16 has their values.
+        wide = [tf.bfloat16 if d.name in compiled.COMPILED_DTYPES else d for d in dtypes]
+        carried = compiled.leave(compiled.arrive(operands, wide))
+        held = compat.xla_ops.xla_optimization_barrier(input=carried)
+        return compiled.arrive(_selected(held), dtypes)
     # What a loop's body reads from outside is there before the body begins.
     here = tf.compat.v1.get_default_graph()
     with tf.control_dependencies([x for x in operands if x.graph is here]):
