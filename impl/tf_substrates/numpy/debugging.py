@@ -13,7 +13,7 @@ import numpy as np
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.namespaces import export
+from tf_substrates.numpy.namespaces import export, named
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import convert, has_dtype, operands, static_value, traced, wrap
 
@@ -32,8 +32,11 @@ def _compare(kind: str, holds: Callable, sign: str) -> None:
         _check_pair(holds, sign, x, y, message)
 
     function = none_equal if kind == "none_equal" else call
-    function.__name__ = function.__qualname__ = f"assert_{kind}"
-    function.__doc__ = f"Asserts `x {sign} y` elementwise; tf.errors.InvalidArgumentError if not."
+    named(
+        function,
+        f"assert_{kind}",
+        f"Asserts `x {sign} y` elementwise; tf.errors.InvalidArgumentError if not.",
+    )
     names = [f"debugging.assert_{kind}"]
     if kind in ("equal", "greater", "less"):
         names.append(f"assert_{kind}")
@@ -80,8 +83,11 @@ def _sign_of(kind: str, holds: Callable, sign: str) -> None:
                 + f"\nx (shape={array.shape} dtype={array.dtype.name}) = {array}"
             )
 
-    call.__name__ = call.__qualname__ = f"assert_{kind}"
-    call.__doc__ = f"Asserts `x {sign} 0` elementwise; tf.errors.InvalidArgumentError if not."
+    named(
+        call,
+        f"assert_{kind}",
+        f"Asserts `x {sign} 0` elementwise; tf.errors.InvalidArgumentError if not.",
+    )
     export(f"debugging.assert_{kind}")(call)
 
 

@@ -50,6 +50,13 @@ def export(*names: str) -> Callable[[Any], Any]:
     return register
 
 
+def named(function: Callable, name: str, documentation: str) -> Callable:
+    """A function that a table makes, with a name and documentation of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = documentation
+    return function
+
+
 def op(*names: str, static: bool = False) -> Callable[[Callable], Callable]:
     """Registers a function that computes with plain arrays and returns them.
 

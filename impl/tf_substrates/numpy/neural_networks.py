@@ -12,7 +12,7 @@ from tf_substrates.numpy import special
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.math.dtype_groups import FLOATS, REAL_FLOATS, REALS, widened
 from tf_substrates.numpy.math.elementwise import sigmoid, softplus
-from tf_substrates.numpy.namespaces import op
+from tf_substrates.numpy.namespaces import named, op
 from tf_substrates.numpy.reductions import axes_of, logsumexp, one_axis
 from tf_substrates.numpy.shapes import broadcast_shapes
 from tf_substrates.numpy.tensors import convert, operands, require
@@ -56,8 +56,7 @@ def _activation(name_of: str, function: Callable, allowed: tuple, op_name: str) 
     def call(features: Any, name: Any = None) -> Any:
         return function(require(op_name, convert(features), allowed))
 
-    call.__name__ = call.__qualname__ = name_of
-    call.__doc__ = f"tf.nn.{name_of}: elementwise, of {', '.join(allowed)}."
+    named(call, name_of, f"tf.nn.{name_of}: elementwise, of {', '.join(allowed)}.")
     op(f"nn.{name_of}")(call)
 
 

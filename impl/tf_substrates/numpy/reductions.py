@@ -19,7 +19,7 @@ from tf_substrates.numpy.math.dtype_groups import (
     REALS,
     like,
 )
-from tf_substrates.numpy.namespaces import op
+from tf_substrates.numpy.namespaces import named, op
 from tf_substrates.numpy.tensors import convert, has_dtype, operands, require, static_value
 
 JAX_MODE = False
@@ -143,8 +143,11 @@ def _reduction(names: str, function: Callable, allowed: tuple, op_name: str) -> 
         require(op_name, x, allowed)
         return function(x, axes_of(axis, len(x.shape), op_name), bool(keepdims))
 
-    call.__name__ = call.__qualname__ = first.rpartition(".")[2]
-    call.__doc__ = f"tf.{first}: over `axis`, or all of it, of {', '.join(allowed)}."
+    named(
+        call,
+        first.rpartition(".")[2],
+        f"tf.{first}: over `axis`, or all of it, of {', '.join(allowed)}.",
+    )
     op(first, *others, static=first not in ("reduce_logsumexp",))(call)
 
 
@@ -209,8 +212,7 @@ def _arg(function: Callable, op_name: str) -> Callable:
             x = xp.where(xp.isnan(x), worst, x)
         return function(x, axis=axis).astype(dtypes.numpy_dtype(output_type))
 
-    call.__name__ = call.__qualname__ = op_name.lower()
-    call.__doc__ = f"The index of the first {op_name[3:].lower()}imum along an axis."
+    named(call, op_name.lower(), f"The index of the first {op_name[3:].lower()}imum along an axis.")
     return call
 
 
@@ -332,8 +334,11 @@ def _unsorted_segment(kind: str) -> None:
             )
         return _segment[kind](data, ids, int(static_value(num_segments, "num_segments")))
 
-    call.__name__ = call.__qualname__ = f"unsorted_segment_{kind}"
-    call.__doc__ = f"The {kind} of the rows of each segment; negative segments are left out."
+    named(
+        call,
+        f"unsorted_segment_{kind}",
+        f"The {kind} of the rows of each segment; negative segments are left out.",
+    )
     op(f"math.unsorted_segment_{kind}")(call)
 
 
@@ -381,8 +386,11 @@ def _sorted_segment(kind: str) -> None:
             result = xp.where(there, result, np.asarray(0, data.dtype))
         return result
 
-    call.__name__ = call.__qualname__ = f"segment_{kind}"
-    call.__doc__ = f"The {kind} of the rows of each segment; the segments are sorted and known."
+    named(
+        call,
+        f"segment_{kind}",
+        f"The {kind} of the rows of each segment; the segments are sorted and known.",
+    )
     op(f"math.segment_{kind}")(call)
 
 

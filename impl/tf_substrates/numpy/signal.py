@@ -11,7 +11,7 @@ import numpy as xp
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.math.dtype_groups import COMPLEX
-from tf_substrates.numpy.namespaces import op
+from tf_substrates.numpy.namespaces import named, op
 from tf_substrates.numpy.reductions import one_axis
 from tf_substrates.numpy.tensors import convert, require, static_shape, static_value
 
@@ -30,8 +30,7 @@ def _complex_transform(name: str, transform: Callable, rank: int) -> None:
             )
         return transform(x, axes=tuple(range(-rank, 0))).astype(x.dtype) if x.size else x
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"The transform of complex tensors over the last {rank} axes."
+    named(call, name, f"The transform of complex tensors over the last {rank} axes.")
     op(f"signal.{name}")(call)
 
 
@@ -47,8 +46,7 @@ def _real_transform(name: str, rank: int) -> None:
             return xp.zeros((*x.shape[:-rank], *lengths[:-1], half), wide)
         return xp.fft.rfftn(x, s=lengths, axes=tuple(range(-rank, 0))).astype(wide)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"The first half of the transform of real tensors over the last {rank} axes."
+    named(call, name, f"The first half of the transform of real tensors over the last {rank} axes.")
     op(f"signal.{name}")(call)
 
 
@@ -63,8 +61,9 @@ def _inverse_real_transform(name: str, rank: int) -> None:
             return xp.zeros((*x.shape[:-rank], *lengths), narrow)
         return xp.fft.irfftn(x, s=lengths, axes=tuple(range(-rank, 0))).astype(narrow)
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"The real tensor of which the last {rank} axes have this half of a transform."
+    named(
+        call, name, f"The real tensor of which the last {rank} axes have this half of a transform."
+    )
     op(f"signal.{name}")(call)
 
 
@@ -210,8 +209,11 @@ def _cosine_window(name: str, a: float, b: float) -> None:
         angle = angle / np.asarray(period, here)
         return np.asarray(a, here) - np.asarray(b, here) * np.cos(angle)
 
-    call.__name__ = call.__qualname__ = f"{name}_window"
-    call.__doc__ = f"{a} - {b} cos, over one period, whose start is also its end if not periodic."
+    named(
+        call,
+        f"{name}_window",
+        f"{a} - {b} cos, over one period, whose start is also its end if not periodic.",
+    )
     op(f"signal.{name}_window")(call)
 
 

@@ -9,7 +9,7 @@ import numpy as xp
 
 from tf_substrates.numpy.arrays.gathering import inside_nd
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.namespaces import op
+from tf_substrates.numpy.namespaces import named, op
 from tf_substrates.numpy.tensors import convert, listed, operands, static_shape, static_value
 
 JAX_MODE = False
@@ -70,8 +70,11 @@ def _tensor_scatter_nd(kind: str, how: str) -> None:
     ) -> Any:
         return _tensor_scatter(tensor, indices, updates, how, f"TensorScatter{kind.title()}")
 
-    call.__name__ = call.__qualname__ = f"tensor_scatter_nd_{kind}"
-    call.__doc__ = f"The tensor with its elements at the indices {how}ed with the updates."
+    named(
+        call,
+        f"tensor_scatter_nd_{kind}",
+        f"The tensor with its elements at the indices {how}ed with the updates.",
+    )
     op(call.__name__)(call)
 
 

@@ -27,6 +27,27 @@ from tf_substrates.numpy.tensors import convert_to_tensor, static_shape, static_
 class _Diagonal(LinearOperator):
     """What operators have in common of which the dense matrix is zero beside its diagonal."""
 
+    def _hinted(
+        self,
+        dtype: Any,
+        is_non_singular: Any,
+        is_self_adjoint: Any,
+        is_positive_definite: Any,
+        name: Any,
+    ) -> None:
+        """The hints of a diagonal, which is square, and self-adjoint where it is real."""
+        is_complex = dtypes.as_dtype(dtype).is_complex
+        if not is_complex and is_self_adjoint is False:
+            raise ValueError("A real diagonal operator is always self adjoint.")
+        super().__init__(
+            dtype,
+            is_non_singular=is_non_singular,
+            is_self_adjoint=is_self_adjoint if is_complex else True,
+            is_positive_definite=is_positive_definite,
+            is_square=True,
+            name=name,
+        )
+
     def _factor(self) -> Any:
         """The diagonal, or a part that broadcasts to it."""
         return self._diag_part()
@@ -95,19 +116,9 @@ class LinearOperatorDiag(_Diagonal):
         name: Any = "LinearOperatorDiag",
     ):
         self._diag = checked(diag, "diag", 1)
-        is_complex = dtypes.as_dtype(self._diag.dtype).is_complex
-        if not is_complex and is_self_adjoint is False:
-            raise ValueError("A real diagonal operator is always self adjoint.")
         if is_square is False:
             raise ValueError("Only square diagonal operators currently supported.")
-        super().__init__(
-            self._diag.dtype,
-            is_non_singular=is_non_singular,
-            is_self_adjoint=is_self_adjoint if is_complex else True,
-            is_positive_definite=is_positive_definite,
-            is_square=True,
-            name=name,
-        )
+        self._hinted(self._diag.dtype, is_non_singular, is_self_adjoint, is_positive_definite, name)
 
     @property
     def diag(self) -> Any:
@@ -218,19 +229,11 @@ class LinearOperatorScaledIdentity(_Diagonal):
         name: Any = "LinearOperatorScaledIdentity",
     ):
         self._multiplier = checked(multiplier, "multiplier", 0, (*DTYPES, "int32", "int64"))
-        is_complex = dtypes.as_dtype(self._multiplier.dtype).is_complex
-        if not is_complex and is_self_adjoint is False:
-            raise ValueError("A real diagonal operator is always self adjoint.")
         if not is_square:
             raise ValueError("A ScaledIdentity operator is always square.")
         self._num_rows = _rows(num_rows)
-        super().__init__(
-            self._multiplier.dtype,
-            is_non_singular=is_non_singular,
-            is_self_adjoint=is_self_adjoint if is_complex else True,
-            is_positive_definite=is_positive_definite,
-            is_square=True,
-            name=name,
+        self._hinted(
+            self._multiplier.dtype, is_non_singular, is_self_adjoint, is_positive_definite, name
         )
 
     @property

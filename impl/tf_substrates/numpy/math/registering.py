@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 from typing import Any
 
-from tf_substrates.numpy.namespaces import op
+from tf_substrates.numpy.namespaces import named, op
 from tf_substrates.numpy.shapes import broadcast_shapes
 from tf_substrates.numpy.tensors import OPERATORS, convert, operands, require
 
@@ -27,8 +27,7 @@ def _unary(
     def call(x: Any, name: Any = None) -> Any:
         return function(require(op_name, convert(x), allowed))
 
-    call.__name__ = call.__qualname__ = first.rpartition(".")[2]
-    call.__doc__ = f"tf.{first}: elementwise, of {', '.join(allowed)}."
+    named(call, first.rpartition(".")[2], f"tf.{first}: elementwise, of {', '.join(allowed)}.")
     op(*names, static=first in static)(call)
 
 
@@ -46,8 +45,11 @@ def _binary(
     def call(x: Any, y: Any, name: Any = None) -> Any:
         return binary(op_name, function, allowed, x, y)
 
-    call.__name__ = call.__qualname__ = first.rpartition(".")[2]
-    call.__doc__ = f"tf.{first}: elementwise with broadcasting, of {', '.join(allowed)}."
+    named(
+        call,
+        first.rpartition(".")[2],
+        f"tf.{first}: elementwise with broadcasting, of {', '.join(allowed)}.",
+    )
     called = op(*names, static=first not in never_static)(call)
     OPERATORS[call.__name__] = called
 
