@@ -1,4 +1,5 @@
 """python -m tf_substrates rewrite PACKAGE --substrate jax --out FOLDER
+python -m tf_substrates rewrite --out FOLDER
 python -m tf_substrates check PACKAGE
 """
 
@@ -6,36 +7,45 @@ from __future__ import annotations
 
 import argparse
 import collections
+import pathlib
 import sys
 
+from tf_substrates.rewriter import project
 from tf_substrates.rewriter.check import check
 from tf_substrates.rewriter.packages import rewrite
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; 1 if `check` finds something, 2 if there is no such package."""
+    """Runs a command; 1 if `check` finds something, 2 if what is given cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m tf_substrates", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     of_rewrite = commands.add_parser("rewrite", help="write a package on a substrate into a folder")
-    of_rewrite.add_argument("package", help="an installed package, or the path of its folder")
-    of_rewrite.add_argument("--substrate", choices=["numpy", "jax"], required=True)
+    of_rewrite.add_argument(
+        "package",
+        nargs="?",
+        help="an installed package, or the path of its folder; those of [tool.tf_substrates] in"
+        " --project if not given",
+    )
+    of_rewrite.add_argument(
+        "--substrate", choices=["numpy", "jax"], help="needed with PACKAGE; else the table's"
+    )
     of_rewrite.add_argument("--out", required=True, help="the folder to write into")
     of_rewrite.add_argument(
         "--name", default="", help="its new name; PACKAGE_SUBSTRATE if not given"
     )
     of_rewrite.add_argument("--omit", nargs="*", default=[], help="modules to leave out")
+    of_rewrite.add_argument("--project", default="pyproject.toml", help="the file of the table")
     of_check = commands.add_parser("check", help="list what a package uses that is not here")
     of_check.add_argument("package", help="an installed package, or the path of its folder or file")
     of_check.add_argument("--substrate", choices=["numpy", "jax"], default="numpy")
     options = parser.parse_args(arguments)
     try:
         if options.command == "rewrite":
-            print(
-                rewrite(options.package, options.substrate, options.out, options.omit, options.name)
-            )
+            for written in _rewritten(options, of_rewrite):
+                print(written)
             return 0
         found = check(options.package, options.substrate)
-    except (ModuleNotFoundError, SyntaxError) as error:
+    except (FileNotFoundError, ModuleNotFoundError, SyntaxError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     for missing in found:
@@ -44,6 +54,21 @@ def main(arguments: list[str] | None = None) -> int:
         names = collections.Counter(missing.name for missing in found)
         print(f"{len(names)} names are missing, in {len(found)} places")
     return 1 if found else 0
+
+
+def _rewritten(options: argparse.Namespace, parser: argparse.ArgumentParser) -> list[pathlib.Path]:
+    """What `rewrite` writes: the package that is given, or those of the project's table."""
+    if options.package is not None:
+        if options.substrate is None:
+            parser.error("rewrite PACKAGE needs --substrate numpy or --substrate jax")
+        return [
+            rewrite(options.package, options.substrate, options.out, options.omit, options.name)
+        ]
+    if options.name or options.omit:
+        parser.error("--name and --omit go with PACKAGE; the project's table has `omit`")
+    found = project.read(options.project)
+    substrates = found.substrates if options.substrate is None else (options.substrate,)
+    return [path for name in substrates for path in found.rewrite(name, options.out)]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,15 @@ import pytest
 from tests.substrates.comparing import Case, assert_as_tensorflow, over, tf_of
 
 
+def shaped_in_a_loop(tf):
+    rows = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    return tf.while_loop(
+        lambda i, *_: i < 2,
+        lambda i, ta, unused: (i + 1, ta.write(i, rows[i] * 2.0), unused),
+        (0, tf.TensorArray(tf.float32, size=2), tf.TensorArray(tf.float32, size=1)),
+    )[1].stack()
+
+
 def array_in_a_loop(tf):
     ta = tf.TensorArray(tf.float32, size=3, element_shape=[])
     _, ta = tf.while_loop(
@@ -40,6 +49,7 @@ CASES = [
     Case("while_loop of nothing", lambda tf: tf.while_loop(lambda: True, lambda: [], [])),
     Case("while_loop without a function", lambda tf: tf.while_loop(1, lambda i: i, [0])),
     Case("while_loop with a TensorArray", array_in_a_loop),
+    Case("while_loop that shapes a TensorArray", shaped_in_a_loop),
     Case(
         "cond",
         lambda tf: [

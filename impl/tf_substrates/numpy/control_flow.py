@@ -105,7 +105,7 @@ def _jax_while(cond: Callable, body: Callable, values: Any, limit: Any) -> Any:
     def holds(leaves: list) -> Any:
         return xp.asarray(convert(_call(cond, nest.pack_sequence_as(values, leaves)))).reshape(())
 
-    start = _arrays(values)
+    start = _with_element_shapes(step, _arrays(values))
     if limit is None:
         leaves = jax.lax.while_loop(holds, step, start)
     elif traced(limit):
@@ -120,6 +120,16 @@ def _jax_while(cond: Callable, body: Callable, values: Any, limit: Any) -> Any:
 
         leaves, _ = jax.lax.scan(bounded, start, None, length=int(limit))
     return nest.pack_sequence_as(values, leaves)
+
+
+def _with_element_shapes(step: Callable, start: list) -> list:
+    """Carried TensorArrays, those of no known element shape with the shape that a step gives."""
+    if not any(hasattr(leaf, "_as_carry") and leaf._data is None for leaf in start):
+        return start
+    return [
+        leaf._with_elements_of(new) if hasattr(leaf, "_as_carry") else leaf
+        for leaf, new in zip(start, jax.eval_shape(step, start), strict=True)
+    ]
 
 
 @export("cond")

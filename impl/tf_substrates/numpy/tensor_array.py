@@ -70,6 +70,12 @@ class TensorArray:
         new._size = self._size if data is None else data.shape[0]
         return new
 
+    def _with_elements_of(self, other: TensorArray) -> TensorArray:
+        """The array, of zeros in another one's shape if nothing is written to it."""
+        if self._data is not None or other._data is None:
+            return self
+        return self._with(xp.zeros(other._data.shape, other._data.dtype))
+
     @property
     def dtype(self) -> dtypes.DType:
         return self._dtype

@@ -4,6 +4,7 @@
 - `rules`: which statements and strings are replaced, by what.
 - `hook`: rewrites while importing, with a cache of bytecode.
 - `packages`: rewrites a package into a folder.
+- `project`: the table of a project's pyproject.toml.
 - `check`: what of TensorFlow a package uses that is not there.
 """
 

@@ -68,7 +68,12 @@ def source_of(package: str) -> pathlib.Path:
 
 
 def rewrite(
-    package: str, substrate: str, out: str | os.PathLike, omit: Iterable[str] = (), name: str = ""
+    package: str,
+    substrate: str,
+    out: str | os.PathLike,
+    omit: Iterable[str] = (),
+    name: str = "",
+    others: Iterable[str] = (),
 ) -> pathlib.Path:
     """Writes a package on a substrate into a folder, and returns where.
 
@@ -81,6 +86,8 @@ def rewrite(
       out: the folder in which the package's own folder is made; an older one there is replaced.
       omit: modules to leave out.
       name: what the package is called there; `PACKAGE_SUBSTRATE` if not given.
+      others: packages that are rewritten beside it: `import other` becomes that of
+        `other_SUBSTRATE`.
 
     Raises:
       SyntaxError: a file of the package is not Python of this version. Nothing is written.
@@ -90,7 +97,8 @@ def rewrite(
     source = given if given.is_dir() else source_of(package)
     original = source.stem if source.is_file() else source.name
     target = pathlib.Path(out) / (name or f"{original}_{substrate}")
-    place = Substrate(substrate, modules={original: target.name}, omitted=frozenset(omit))
+    modules = {other: f"{other}_{substrate}" for other in others} | {original: target.name}
+    place = Substrate(substrate, modules=modules, omitted=frozenset(omit))
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = pathlib.Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
