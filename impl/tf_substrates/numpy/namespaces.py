@@ -50,6 +50,17 @@ def export(*names: str) -> Callable[[Any], Any]:
     return register
 
 
+# What is imported when it is asked for: the module beside this one, and its name there.
+LAZY: dict[str, tuple[str, str]] = {}
+
+
+def export_lazily(name: str, module: str, symbol: str) -> None:
+    """Registers a symbol of a module that is imported when the symbol is asked for."""
+    if name in EXPORTS or name in LAZY:
+        raise ValueError(f"tf.{name} is registered twice")
+    LAZY[name] = module, symbol
+
+
 def named(function: Callable, name: str, documentation: str) -> Callable:
     """A function that a table makes, with a name and documentation of its own."""
     function.__name__ = function.__qualname__ = name
@@ -166,6 +177,11 @@ class Namespace(types.ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        path = f"{public_name(self.__name__)}.{name}".removeprefix("tf.")
+        if path in LAZY:
+            module, symbol = LAZY[path]
+            setattr(self, name, getattr(importlib.import_module(f"{__package__}.{module}"), symbol))
+            return getattr(self, name)
         raise AttributeError(missing(public_name(self.__name__), name, list(vars(self))))
 
 

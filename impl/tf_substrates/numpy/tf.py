@@ -24,15 +24,18 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     namespaces,
     nest,
     neural_networks,
+    private_names,
     random,
     reductions,
     shapes,
     signal,
     tensor_array,
     tensors,
+    testing,
     variables,
 )
 from tf_substrates.numpy.namespaces import EXPORTS, Namespace
+from tf_substrates.tensorflow_names import VERSION
 
 
 def _build(root: Any) -> None:
@@ -66,4 +69,6 @@ for _name in ("__spec__", "__file__", "__loader__", "__package__"):
     setattr(_tf, _name, globals()[_name])
 _tf.__path__ = []
 EXPORTS["newaxis"] = None
+# Of the TensorFlow that this is the API of; libraries refuse one that is too old for them.
+EXPORTS["__version__"] = EXPORTS["version.VERSION"] = f"{VERSION}.0"
 _build(_tf)

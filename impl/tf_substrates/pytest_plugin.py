@@ -1,0 +1,193 @@
+"""A plugin of pytest: `pytest --substrate numpy --substrate jax` runs test files on substrates.
+
+The test files and the packages of `[tool.tf_substrates]` in the root folder's pyproject.toml are
+rewritten while they are imported. A test file stands once for each substrate:
+`tests/test_a.py[jax]::ATest::test_b`. A disabled test is run, and red if it passes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pathlib
+import sys
+from collections.abc import Generator, Iterable
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tf_substrates.rewriter import project
+from tf_substrates.rewriter.packages import install
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("tf_substrates").addoption(
+        "--substrate",
+        action="append",
+        choices=list(project.SUBSTRATES),
+        default=[],
+        help="run a library's tests on this substrate in place of TensorFlow; may be repeated",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--substrate"):
+        config.pluginmanager.register(_OnSubstrates(config), "tf_substrates.running")
+
+
+class _OnSubstrates:
+    """The hooks of a run with `--substrate`."""
+
+    def __init__(self, config: pytest.Config):
+        self.config = config
+        self.substrates = list(dict.fromkeys(config.getoption("--substrate")))
+        try:
+            self.project = project.read(config.rootpath / "pyproject.toml")
+        except (FileNotFoundError, ValueError) as error:
+            raise pytest.UsageError(f"--substrate: {error}") from None
+        for package in self.project.packages:
+            _put_on_path(self.project.source(package).parent)
+        self.packages = list(self.project.packages)
+        if "jax" in self.substrates:
+            import jax
+
+            # TensorFlow's tests use its 64-bit types, which JAX has when asked.
+            jax.config.update("jax_enable_x64", True)
+
+    def load(self, file: pathlib.Path, substrate: str) -> ModuleType:
+        """A test file as a module on a substrate."""
+        folder, names = _names_beside(file)
+        _put_on_path(folder)
+        self.packages += [name for name in names if name not in self.packages]
+        install(substrate, self.packages, self.project.omit.get(substrate, ()))
+        dotted = ".".join(file.relative_to(folder).with_suffix("").parts)
+        module = importlib.import_module(f"tf_substrates.on_{substrate}.{dotted}")
+        if pathlib.Path(str(module.__file__)) != file:
+            raise pytest.Collector.CollectError(
+                f"{file} and {module.__file__} have one name. What to do: give one of them another"
+                " name, or their folders an __init__.py."
+            )
+        return module
+
+    def disabled(self, nodeid: str, substrate: str) -> project.Disabled | None:
+        """What the project says of a test, by its name without the substrate."""
+        for entry in self.project.disabled:
+            if substrate in entry.substrates and (
+                nodeid == entry.test or nodeid.startswith((entry.test + "::", entry.test + "["))
+            ):
+                return entry
+        return None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(
+        self, parent: pytest.Collector
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        collectors = yield
+        return [made for collector in collectors for made in self._on_each(parent, collector)]
+
+    def _on_each(
+        self, parent: pytest.Collector, collector: pytest.Collector
+    ) -> list[pytest.Collector]:
+        if not isinstance(collector, pytest.Module):
+            return [collector]
+        return [
+            _Module.from_parent(
+                parent,
+                path=collector.path,
+                name=f"{collector.name}[{substrate}]",
+                nodeid=f"{collector.nodeid}[{substrate}]",
+                run=self,
+                substrate=substrate,
+                file_id=collector.nodeid,
+            )
+            for substrate in self.substrates
+        ]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        found = set()
+        files = set()
+        for item in items:
+            module = item.getparent(_Module)
+            if module is not None:
+                files.add((module.file_id, module.substrate))
+                entry = self.disabled(module.plain_id(item), module.substrate)
+                if entry is not None:
+                    found.add((entry, module.substrate))
+                    item.add_marker(pytest.mark.xfail(reason=entry.reason, strict=True))
+        if not any("::" in argument for argument in self.config.args):
+            self._refuse_unknown(files, found)
+
+    def _refuse_unknown(self, files: set, found: set) -> None:
+        for entry in self.project.disabled:
+            for substrate in entry.substrates:
+                collected = (entry.test.partition("::")[0], substrate) in files
+                if collected and (entry, substrate) not in found:
+                    raise pytest.UsageError(
+                        f"[tool.tf_substrates] disables {entry.test!r} on {substrate}, and there is"
+                        " no such test. What to do: take the entry out, or correct its name."
+                    )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        reports = [
+            report for report in terminalreporter.stats.get("xfailed", []) if report.wasxfail
+        ]
+        if reports:
+            terminalreporter.section("disabled on a substrate")
+        for report in reports:
+            terminalreporter.line(f"{report.nodeid}: {report.wasxfail}")
+
+
+class _Module(pytest.Module):
+    """A test file on one substrate."""
+
+    def __init__(self, *, run: _OnSubstrates, substrate: str, file_id: str, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.run = run
+        self.substrate = substrate
+        self.file_id = file_id
+
+    def plain_id(self, node: pytest.Item) -> str:
+        """A test's name without the substrate."""
+        return self.file_id + node.nodeid[len(self.nodeid) :]
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        whole_file = self.run.disabled(self.file_id, self.substrate) is not None
+        try:
+            self.obj = self.run.load(self.path, self.substrate)
+        except Exception as error:
+            # Reported as the failure of a test, so that an entry for the whole file can expect it.
+            if whole_file:
+                return [_Import.from_parent(self, name="import", error=error)]
+            raise
+        marks = getattr(self.obj, "pytestmark", [])
+        for mark in marks if isinstance(marks, list) else [marks]:
+            self.add_marker(mark)
+        return super().collect()
+
+
+class _Import(pytest.Item):
+    """The import of a test file that fails."""
+
+    def __init__(self, *, error: Exception, **kwargs: Any):
+        super().__init__(**kwargs)
+        self.error = error
+
+    def runtest(self) -> None:
+        raise self.error
+
+
+def _names_beside(file: pathlib.Path) -> tuple[pathlib.Path, list[str]]:
+    """The folder from which a test file is imported, and the top-level names that go with it."""
+    folder = file.parent
+    if not (folder / "__init__.py").is_file():
+        beside = sorted(folder.glob("*.py"))
+        return folder, [f.stem for f in beside if f.stem.isidentifier() and f.stem != "conftest"]
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return folder.parent, [folder.name]
+
+
+def _put_on_path(folder: pathlib.Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
