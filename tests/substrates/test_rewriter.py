@@ -68,6 +68,43 @@ REWRITES = [
     ),
 ]
 
+IMPORT = "from tf_substrates.jax.members import as_tensorflow as _as_tensorflow"
+# Attributes of shapes, dtypes and tensors. {i} is the import, {t} the function.
+MEMBERS = [
+    ("y = x.shape.rank", "{i}; y = {t}(x.shape).rank"),
+    ("y = f(x).shape.as_list()[0]", "{i}; y = {t}(f(x).shape).as_list()[0]"),
+    ("'doc'\ny = d.as_numpy_dtype(1)", "'doc'\n{i}; y = {t}(d).as_numpy_dtype(1)"),
+    (
+        "y = a.shape.concatenate(b.shape.dims).rank(c.numpy())",
+        "{i}; y = {t}(a.shape).concatenate({t}(b.shape).dims).rank({t}(c).numpy())",
+    ),
+    ("y = x.get_shape().as_list()", "{i}; y = {t}({t}(x).get_shape()).as_list()"),
+    ("y = x.dtype.max", "{i}; y = {t}(x.dtype).max"),
+    ("y = x.max", "y = x.max"),
+    ("y = tree.rank", "y = tree.rank"),
+    ("x.shape.rank = 1", "x.shape.rank = 1"),
+    ("import jax.numpy\ny = jax.numpy.ref", "{i}; import jax.numpy\ny = {t}(jax.numpy).ref"),
+    ("y = self.numpy()", "y = self.numpy()"),
+    ("def f(x):\n  return x.numpy()\n", "def f(x):\n  return {t}(x).numpy()\n{i}\n"),
+    ("'doc'\ndef f(x): return x.numpy()", "'doc'; {i}\ndef f(x): return {t}(x).numpy()"),
+    (
+        "import tensorflow as tf\ny = f'{x.shape.rank:2} of {x}'",
+        "{i}; import tf_substrates.jax.tf as tf\ny = f'{{t}(x.shape).rank:2} of {x}'",
+    ),
+    (
+        "y = (x\n  .shape\n  .rank)",
+        "{i}; y = ({t}(x\n  .shape)\n  .rank)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("source", "expected"), MEMBERS, ids=[s for s, _ in MEMBERS])
+def test_attributes_are_read_of_what_has_them(source, expected):
+    edits = edits_of(source, JAX, "lib")
+    expected = expected.replace("{i}", IMPORT).replace("{t}", "_as_tensorflow")
+    assert as_text(source, edits) == expected
+    assert ast.dump(as_tree(source, edits)) == ast.dump(ast.parse(expected))
+
 
 @pytest.mark.parametrize(("source", "expected"), REWRITES, ids=[s for s, _ in REWRITES])
 def test_what_is_replaced(source, expected):

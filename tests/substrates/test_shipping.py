@@ -31,8 +31,9 @@ FILES = {
         from tiny_prices.options import Model, black_scholes
         from tiny_prices import greeks
         from tiny_prices.plots import plot
+        from tiny_shapes import largest
 
-        __all__ = ["Model", "black_scholes", "greeks", "plot"]
+        __all__ = ["Model", "black_scholes", "greeks", "largest", "plot"]
         """,
     "src/tiny_prices/options.py": """
         import tensorflow.compat.v2 as tf
@@ -86,7 +87,13 @@ FILES = {
 
 
         def as_batch(x):
-          return tf.reshape(x, tf.concat([[-1], tf.shape(x)[1:]], axis=0))
+          if x.shape.rank > 1:
+            raise ValueError(f"of rank {x.shape.rank}, at most 1 is expected")
+          return tf.reshape(x, [-1] + x.shape.as_list()[1:])
+
+
+        def largest(x):
+          return x.dtype.as_numpy_dtype(tf.reduce_max(x).numpy())
         """,
 }
 
@@ -108,6 +115,11 @@ print(lib.__all__)
 strikes = [90.0, 100.0, 110.0]
 prices = lib.Model(0.2).price(strikes)
 print(prices.dtype, *("%.12f" % p for p in prices))
+try:
+    lib.black_scholes(0.2, [[90.0]], 1.0, 100.0)
+except ValueError as error:
+    found = lib.largest(prices)
+    print(error, type(found).__name__, round(found, 9))
 """
 
 ON_JAX = """
@@ -123,6 +135,7 @@ print("%.12f" % lib.greeks.delta(tf.constant(100.0, tf.float64)))
 """
 
 PRICES = "13.589108116055 7.965567455406 4.292010941410"
+RANK = "of rank 2, at most 1 is expected float64 13.589108116"
 DELTA = "0.539827837277"
 
 
@@ -161,8 +174,8 @@ def test_a_rewritten_library_runs_without_tensorflow(library, tmp_path, monkeypa
     monkeypatch.setenv("JAX_ENABLE_X64", "1")
     done = run(["-c", program], cwd=out)
     assert done.stderr == ""
-    names = ["Model", "black_scholes"] + (["greeks"] if substrate == "jax" else [])
-    expected = [str(names), f"float64 {PRICES}"]
+    names = ["Model", "black_scholes", *(["greeks"] if substrate == "jax" else []), "largest"]
+    expected = [str(names), f"float64 {PRICES}", RANK]
     assert done.stdout.splitlines() == expected + ([DELTA, DELTA] if substrate == "jax" else [])
 
 
@@ -171,7 +184,7 @@ def test_the_numbers_are_tensorflows(library, monkeypatch):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
     program = PROGRAM.replace("tiny_prices_{0}", "tiny_prices") + ON_TENSORFLOW
     done = run(["-c", program], cwd=library / "src", check=True)
-    assert done.stdout.splitlines()[1:] == [f"<dtype: 'float64'> {PRICES}", DELTA]
+    assert done.stdout.splitlines()[1:] == [f"<dtype: 'float64'> {PRICES}", RANK, DELTA]
 
 
 def test_the_table(library):

@@ -21,6 +21,7 @@ SUBSTRATE = Substrate(
         ("scipy.special", "special"): "jax.scipy.special",
         ("scipy.linalg", "sla"): "jax.scipy.linalg",
     },
+    members=False,
 )
 _FROM = pathlib.Path(__file__).parent.parent / "numpy"
 

@@ -11,7 +11,7 @@ import ast
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from tf_substrates.rewriter.edits import Edit
+from tf_substrates.rewriter.edits import Edit, Import, Wrap
 
 # The modules that are TensorFlow's API, by whatever version they are asked for.
 TENSORFLOW = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow")
@@ -28,12 +28,15 @@ class Substrate:
       exact: the same for one module and nothing below it, by the name that it is bound to:
         {("numpy", "xp"): "jax.numpy"} replaces `import numpy as xp` alone.
       omitted: modules that the substrate leaves out, as the package names them.
+      members: whether attributes that TensorFlow's shapes, dtypes and tensors have are read of
+        what has them.
     """
 
     name: str
     modules: Mapping[str, str]
     exact: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
     omitted: frozenset[str] = frozenset()
+    members: bool = True
 
     def __post_init__(self) -> None:
         if self.name not in ("numpy", "jax"):
@@ -46,6 +49,7 @@ class Substrate:
             sorted(self.modules.items()),
             sorted(self.exact.items()),
             sorted(self.omitted),
+            self.members,
         )
 
     def of(self, module: str) -> str | None:
@@ -67,8 +71,8 @@ class Substrate:
 
 def edits_of(
     source: str, substrate: Substrate, package: str = "", filename: str = ""
-) -> list[Edit]:
-    """The edits that bring a file to a substrate, in the order of the file.
+) -> list[Edit | Wrap | Import]:
+    """The edits that bring a file to a substrate.
 
     Args:
       source: the file's text.
@@ -76,8 +80,12 @@ def edits_of(
       filename: for the message of a SyntaxError.
     """
     tree = ast.parse(source, filename or "<unknown>")
-    found = list(_walk(tree, substrate, package))
-    return sorted(found, key=lambda edit: (edit.node.lineno, edit.node.col_offset))
+    found: list[Edit | Wrap | Import] = list(_walk(tree, substrate, package))
+    wraps = list(_members(tree)) if substrate.members else []
+    if wraps:
+        where = f"tf_substrates.{substrate.name}.members"
+        found += [*wraps, Import(f"from {where} import as_tensorflow as {_AS_TENSORFLOW}")]
+    return found
 
 
 def _walk(tree: ast.Module, substrate: Substrate, package: str) -> Iterator[Edit]:
@@ -99,6 +107,89 @@ def _walk(tree: ast.Module, substrate: Substrate, package: str) -> Iterator[Edit
             yield Edit(node, text)
     if dropped:
         yield from _without_names(tree, dropped)
+
+
+# What TensorFlow's shapes, dtypes and tensors have, and what stands for them here does not.
+_MEMBERS = frozenset(
+    {
+        "as_list",
+        "is_fully_defined",
+        "num_elements",
+        "concatenate",
+        "merge_with",
+        "with_rank",
+        "with_rank_at_least",
+        "assert_has_rank",
+        "assert_is_compatible_with",
+        "assert_is_fully_defined",
+        "is_compatible_with",
+        "as_numpy_dtype",
+        "base_dtype",
+        "real_dtype",
+        "is_bool",
+        "is_complex",
+        "is_floating",
+        "is_integer",
+        "is_numeric",
+        "is_unsigned",
+        "numpy",
+        "get_shape",
+        "set_shape",
+        "ref",
+    }
+)
+# Names that other things have as well: of `x.shape` and of a name that says it is one.
+_OF_SHAPES = frozenset({"rank", "ndims", "dims"})
+_OF_DTYPES = frozenset({"limits", "max", "min", "size"})
+_AS_TENSORFLOW = "_as_tensorflow"
+
+
+def _members(tree: ast.Module) -> Iterator[Edit | Wrap]:
+    """Wraps around what TensorFlow's attributes are read of, but for modules and `self`."""
+    modules = {
+        alias.asname or alias.name.partition(".")[0]
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    inside_texts: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inner = [n for n in ast.walk(node) if _is_member(n, modules)]
+            inside_texts.update(map(id, inner))
+            inside_texts.update(id(n) for n in ast.walk(node) if n is not node)
+            if inner and id(node) not in inside_texts:
+                # Before Python 3.12 what is inside has no positions: the whole text is replaced.
+                yield Edit(node, ast.unparse(_Wrapping(modules).visit(node)))
+        elif _is_member(node, modules) and id(node) not in inside_texts:
+            assert isinstance(node, ast.Attribute)
+            yield Wrap(node.value, _AS_TENSORFLOW)
+
+
+class _Wrapping(ast.NodeTransformer):
+    def __init__(self, modules: set[str]):
+        self.modules = modules
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        is_member = _is_member(node, self.modules)
+        self.generic_visit(node)
+        if is_member:
+            node.value = ast.Call(ast.Name(_AS_TENSORFLOW, ast.Load()), [node.value], [])
+        return node
+
+
+def _is_member(node: ast.AST, modules: set[str]) -> bool:
+    if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return False
+    of = node.value
+    if isinstance(of, ast.Name) and (of.id in modules or of.id in ("self", "cls")):
+        return False
+    name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
+    if node.attr in _OF_SHAPES:
+        return name.endswith("shape")
+    if node.attr in _OF_DTYPES:
+        return name.endswith("dtype")
+    return node.attr in _MEMBERS
 
 
 def _docstrings(tree: ast.Module) -> set[int]:

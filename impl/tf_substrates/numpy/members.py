@@ -1,0 +1,60 @@
+"""What attributes of tensors are by TensorFlow's names, for rewritten packages.
+
+A tensor's shape is a tuple here, its dtype NumPy's, and on JAX the tensor an array of JAX's. Where
+a package reads `x.shape.rank`, `x.dtype.as_numpy_dtype` or `x.numpy()`, the rewriter puts
+`as_tensorflow` around what the attribute is read of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tf_substrates.numpy import dtypes
+from tf_substrates.numpy.shapes import TensorShape
+from tf_substrates.numpy.tensors import Reference, is_tensor, traced
+
+JAX_MODE = False
+
+
+def as_tensorflow(value: Any) -> Any:
+    """A tuple as tf.TensorShape, a dtype of NumPy's as tf.DType, an array of JAX's as a view.
+
+    Everything else, which has its own attributes, is given back.
+    """
+    if type(value) is tuple:
+        return TensorShape(value)
+    if isinstance(value, np.dtype):
+        return dtypes.as_dtype(value)
+    if JAX_MODE and (is_tensor(value) or isinstance(value, np.ndarray)):
+        return _View(value)
+    return value
+
+
+class _View:
+    """The methods of tf.Tensor that an array of JAX's lacks."""
+
+    def __init__(self, array: Any):
+        self._array = array
+
+    def numpy(self) -> Any:
+        if traced(self._array):
+            raise NotImplementedError(
+                "Tensor.numpy: the value is being traced by JAX, and known only when the compiled"
+                " function runs. What to do: compute with the tensor, or call the function without"
+                " jax.jit."
+            )
+        return np.array(self._array)[()]
+
+    def get_shape(self) -> TensorShape:
+        return TensorShape(self._array.shape)
+
+    def set_shape(self, shape: Any) -> None:
+        if not TensorShape(shape).is_compatible_with(self._array.shape):
+            raise ValueError(
+                f"Tensor's shape {self._array.shape} is not compatible with supplied shape {shape}"
+            )
+
+    def ref(self) -> Reference:
+        return Reference(self._array)
