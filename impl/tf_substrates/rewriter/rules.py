@@ -164,6 +164,12 @@ def _members(tree: ast.Module) -> Iterator[Edit | Wrap]:
         elif _is_member(node, modules) and id(node) not in inside_texts:
             assert isinstance(node, ast.Attribute)
             yield Wrap(node.value, _AS_TENSORFLOW)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            # tf.TensorShape takes a list beside it, a tuple does not.
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                named = isinstance(side, ast.Name) and isinstance(other, ast.List)
+                if (named or _is_shape(side)) and id(side) not in inside_texts:
+                    yield Wrap(side, _AS_TENSORFLOW)
 
 
 class _Wrapping(ast.NodeTransformer):
@@ -176,6 +182,13 @@ class _Wrapping(ast.NodeTransformer):
         if is_member:
             node.value = ast.Call(ast.Name(_AS_TENSORFLOW, ast.Load()), [node.value], [])
         return node
+
+
+def _is_shape(node: ast.expr) -> bool:
+    """`x.shape`, or `x.shape[1:]`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Slice) and _is_shape(node.value)
+    return isinstance(node, ast.Attribute) and node.attr == "shape"
 
 
 def _is_member(node: ast.AST, modules: set[str]) -> bool:
