@@ -54,6 +54,32 @@ OPERATORS = {
         @ tf.linalg.LinearOperatorLowerTriangular(tf.constant(MATRIX))
     ),
 }
+OPERATORS |= {
+    "Kronecker": lambda tf: tf.linalg.LinearOperatorKronecker(
+        [
+            tf.linalg.LinearOperatorFullMatrix(tf.constant(BATCH, tf.complex128) + 1j),
+            tf.linalg.LinearOperatorFullMatrix(tf.constant(COMPLEX[:2, :2])),
+        ]
+    ),
+    "block diagonal": lambda tf: tf.linalg.LinearOperatorBlockDiag(
+        [
+            tf.linalg.LinearOperatorLowerTriangular(tf.constant(BATCH)),
+            tf.linalg.LinearOperatorFullMatrix(tf.constant(MATRIX[:2, :2])),
+        ]
+    ),
+    "low-rank update": lambda tf: tf.linalg.LinearOperatorLowRankUpdate(
+        tf.linalg.LinearOperatorFullMatrix(tf.constant(BATCH)),
+        u=tf.constant(MATRIX[:, :2]),
+        diag_update=tf.constant([2.0, -1.0], tf.float64),
+        v=tf.constant(MATRIX[:, 1:]),
+    ),
+    "definite low-rank update": lambda tf: tf.linalg.LinearOperatorLowRankUpdate(
+        tf.linalg.LinearOperatorDiag(
+            tf.constant([1.0, 2.0, 3.0], tf.float64), is_positive_definite=True
+        ),
+        u=tf.constant(MATRIX[:, :1]),
+    ),
+}
 
 
 def operand(tf, operator, columns=2, rows=-1):

@@ -4,12 +4,14 @@
 - `dense`: full and lower triangular matrices.
 - `diagonal`: diagonals, identities and their multiples.
 - `composed`: adjoints, inverses and products of other operators.
+- `blocks`: Kronecker products, block diagonals, low-rank updates.
 """
 
 from __future__ import annotations
 
 from tf_substrates.numpy.linear_operators import (  # noqa: F401
     base,
+    blocks,
     composed,
     dense,
     diagonal,

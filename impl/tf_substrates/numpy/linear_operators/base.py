@@ -20,6 +20,7 @@ if JAX_MODE:
     import jax
 
 # What tables register.
+add = EXPORTS["add"]
 log, reciprocal, sqrt = EXPORTS["math.log"], EXPORTS["math.reciprocal"], EXPORTS["sqrt"]
 reduce_sum, reduce_prod = EXPORTS["reduce_sum"], EXPORTS["reduce_prod"]
 reduce_min, reduce_max = EXPORTS["reduce_min"], EXPORTS["reduce_max"]
@@ -336,7 +337,7 @@ class LinearOperator(Module):
         return linalg.svd(self.to_dense(), compute_uv=False)
 
     def add_to_tensor(self, x: Any, name: Any = "add_to_tensor") -> Any:
-        return self.to_dense() + self._operand(x)
+        return add(self.to_dense(), self._operand(x))
 
     # Assertions about values that are known.
 
