@@ -58,6 +58,45 @@ CASES = (
     ]
 )
 
+LOGITS = np.array([[0.5, -1.0, 2.0, 0.0], [1.0, 1.0, -3.0, -np.inf], [0.0, 0.0, 0.0, 5.0]])
+
+
+def with_state(sampler, *arguments, **kwargs):
+    """Three calls of one generator and one of another, from a seed of the whole."""
+
+    def program(tf):
+        tf.random.set_seed(5)
+        draw = getattr(tf.random, sampler)
+        first = [draw([n], *arguments, seed=11, **kwargs) for n in (3, 3, 5)]
+        return first, draw([2], *arguments, **kwargs), draw([2], *arguments, **kwargs)
+
+    return program
+
+
+CASES += [
+    Case(
+        f"truncated normal {d}",
+        lambda tf, d=d: tf.random.stateless_truncated_normal([301], [3, 7], 1.0, 2.0, d),
+        rtol={"float16": 4e-3}.get(d, 1e-5),
+        atol={"float16": 4e-3}.get(d, 1e-5),
+    )
+    for d in ("float16", "float32", "float64")
+]
+CASES += [
+    Case("categorical", lambda tf: tf.random.stateless_categorical(LOGITS, 7, [3, 7])),
+    Case(
+        "categorical int32",
+        lambda tf: tf.random.stateless_categorical(LOGITS.astype(np.float32), 4, [3, 7], tf.int32),
+    ),
+    Case("categorical of a vector", lambda tf: tf.random.stateless_categorical([1.0], 4, [3, 7])),
+    Case("categorical of none", lambda tf: tf.random.stateless_categorical([[]], 4, [3, 7])),
+    Case("uniform with a state", with_state("uniform")),
+    Case("integers with a state", with_state("uniform", 0, 100, dtype="int32")),
+    Case("integers without a limit", with_state("uniform", dtype="int32")),
+    Case("normal with a state", with_state("normal"), rtol=1e-5, atol=1e-6),
+    Case("doubles with a state", with_state("normal", dtype="float64")),
+    Case("truncated with a state", with_state("truncated_normal"), rtol=1e-5, atol=1e-6),
+]
 
 # On JAX the ten rounds are compiled anew for each number of samples: one case of each kind.
 ON_JAX = {
@@ -75,6 +114,10 @@ ON_JAX = {
     "fold_in",
     "normal float32 [3, 7]",
     "normal float64 [3, 7]",
+    "truncated normal float64",
+    "categorical",
+    "categorical of a vector",
+    "uniform with a state",
 }
 assert {case.name for case in CASES} >= ON_JAX
 CASES = [
@@ -96,6 +139,27 @@ def test_samples_under_jit_are_the_same_without_64_bits():
     assert compiled.dtype == np.float32
     plain = tf_of("numpy").random.stateless_normal([4], seed)
     np.testing.assert_allclose(compiled, np.asarray(plain), rtol=1e-6)
+
+
+def test_what_has_a_state_needs_a_seed_under_jit():
+    tf = tf_of("jax")
+    with pytest.raises(ValueError, match=r"tf.random.normal: it has no seed, and inside jax.jit"):
+        jax.jit(lambda: tf.random.normal([2]))()
+    tf.random.set_seed(3)
+    expected = np.asarray(tf.random.normal([2], seed=4))
+    tf.random.set_seed(3)
+    draw = jax.jit(lambda: tf.random.normal([2], seed=4))
+    np.testing.assert_array_equal(draw(), draw())
+    np.testing.assert_allclose(draw(), expected, rtol=1e-6)
+    drawn = [tf_of("numpy").random.uniform([2]) for _ in range(2)]
+    assert not np.array_equal(*drawn)
+
+
+def test_classes_without_64_bits():
+    seed, logits = [3, 7], LOGITS.astype(np.float32)
+    found = tf_of("jax").random.stateless_categorical(logits, 20, seed)
+    expected = tf_of("numpy").random.stateless_categorical(logits, 20, seed)
+    np.testing.assert_array_equal(found, np.asarray(expected))
 
 
 def test_another_algorithm_is_refused():

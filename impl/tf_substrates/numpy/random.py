@@ -8,7 +8,10 @@ and on both substrates.
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +19,7 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.namespaces import op
+from tf_substrates.numpy.namespaces import export, named, op
 from tf_substrates.numpy.tensors import convert, static_shape, static_value, traced
 
 JAX_MODE = False
@@ -70,11 +73,19 @@ def _words(seed: Any) -> tuple:
 
 def bits(seed: Any, count: int) -> Any:
     """`count` words of 32 bits of a seed, as TensorFlow's CPU kernels take them."""
-    mixed = philox(_words(seed), _SCRAMBLE)
-    blocks = -(-count // 4)
-    zero = xp.zeros((blocks,), np.uint32)
-    counter = (xp.arange(blocks, dtype=np.uint32), zero, zero + mixed[2], zero + mixed[3])
-    return xp.stack(philox(counter, (mixed[0], mixed[1])), -1).reshape(-1)[:count]
+    blocks = xp.arange(-(-count // 4), dtype=np.uint32)
+    return _of_blocks(seed, blocks)[:count]
+
+
+def _of_blocks(seed: Any, blocks: Any) -> Any:
+    """The words of some blocks of four, of which the numbers are given."""
+    if isinstance(seed, _Stream):
+        words, blocks = (*_pair(seed.seed), *_pair(seed.seed2)), blocks + np.uint32(seed.first)
+    else:
+        words = philox(_words(seed), _SCRAMBLE)
+    zero = xp.zeros_like(blocks)
+    counter = (blocks, zero, zero + words[2], zero + words[3])
+    return xp.stack(philox(counter, (words[0], words[1])), -1).reshape(-1)
 
 
 def _algorithm(alg: Any) -> None:
@@ -107,10 +118,35 @@ def _normal(seed: Any, shape: tuple, dtype: np.dtype) -> Any:
     count = math.prod(shape)
     wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
     pairs = -(-count // 2)
-    unit = _unit(bits(seed, pairs * 2 * (2 if wide == np.float64 else 1)), wide)
+    words = bits(seed, pairs * 2 * (2 if wide == np.float64 else 1))
+    return _box_muller(words, wide)[:count].reshape(shape).astype(dtype)
+
+
+def _box_muller(words: Any, wide: np.dtype) -> Any:
+    unit = _unit(words, wide)
     radius = xp.sqrt(np.asarray(-2, wide) * xp.log(xp.maximum(unit[0::2], np.asarray(1e-7, wide))))
     angle = np.asarray(2 * np.pi, wide) * unit[1::2]
-    samples = xp.stack([xp.sin(angle) * radius, xp.cos(angle) * radius], -1).reshape(-1)
+    return xp.stack([xp.sin(angle) * radius, xp.cos(angle) * radius], -1).reshape(-1)
+
+
+# TensorFlow reserves this many draws for each sample that takes an open number of them. Of a
+# group's first candidates all but one in 10^40 have enough within two standard deviations.
+_RESERVED, _CANDIDATES = 256, 64
+
+
+def _truncated_normal(seed: Any, shape: tuple, dtype: np.dtype) -> Any:
+    """Normal samples of which those beyond two standard deviations are drawn again."""
+    count = math.prod(shape)
+    wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+    size = 2 if wide == np.float64 else 4
+    groups = -(-count // size)
+    words = _CANDIDATES * wide.itemsize // 4
+    first = np.arange(groups, dtype=np.uint32)[:, None] * np.uint32(_RESERVED * size // 4)
+    blocks = first + np.arange(words // 4, dtype=np.uint32)
+    normal = _box_muller(_of_blocks(seed, xp.asarray(blocks.reshape(-1))), wide)
+    normal = normal.reshape(groups, -1)
+    order = xp.argsort(xp.abs(normal) >= 2, axis=1, stable=True)[:, :size]
+    samples = xp.take_along_axis(normal, order, axis=1).reshape(-1)
     return samples[:count].reshape(shape).astype(dtype)
 
 
@@ -189,6 +225,58 @@ def stateless_normal(
     return samples * convert(stddev, dtype=wanted) + convert(mean, dtype=wanted)
 
 
+@op("random.stateless_truncated_normal")
+def stateless_truncated_normal(
+    shape: Any,
+    seed: Any,
+    mean: Any = 0.0,
+    stddev: Any = 1.0,
+    dtype: Any = dtypes.float32,
+    name: Any = None,
+    alg: Any = "auto_select",
+) -> Any:
+    """Normal samples within two standard deviations, TensorFlow's own."""
+    _algorithm(alg)
+    wanted = _floating(dtype, "tf.random.stateless_truncated_normal")
+    samples = _truncated_normal(seed, static_shape(shape), wanted)
+    return samples * convert(stddev, dtype=wanted) + convert(mean, dtype=wanted)
+
+
+@op("random.stateless_categorical")
+def stateless_categorical(
+    logits: Any, num_samples: Any, seed: Any, dtype: Any = dtypes.int64, name: Any = None
+) -> Any:
+    """Classes drawn with probabilities `softmax(logits)`, TensorFlow's own.
+
+    Args:
+      logits: `[batch, classes]`.
+      num_samples: how many of each row.
+
+    Returns:
+      `[batch, num_samples]` of int32 or int64.
+
+    Raises:
+      tf.errors.InvalidArgumentError: `logits` is no matrix, or there are no classes.
+    """
+    x = convert(logits)
+    if len(x.shape) != 2:
+        raise invalid_argument(f"logits should be a matrix, got shape {list(x.shape)}")
+    wanted, count = dtypes.numpy_dtype(dtype), int(static_value(num_samples, "num_samples"))
+    rows, classes = x.shape
+    if classes == 0:
+        raise invalid_argument(f"num_classes should be positive, got {classes}")
+    wide = dtypes.numpy_dtype(dtypes.float64)
+    words = bits(seed, rows * count * 2)
+    if wide == np.float64:
+        unit = _unit(words, wide)
+    else:  # the leading 20 bits of the same number
+        unit = (words[0::2] & 0xFFFFF).astype(wide) * np.float32(2.0**-20)
+    x = x.astype(wide)
+    weights = xp.cumsum(xp.exp(x - xp.max(x, axis=1, keepdims=True)), axis=1)
+    wanted_sums = unit.reshape(rows, count) * weights[:, -1:]
+    return xp.sum(weights[:, None, :] <= wanted_sums[:, :, None], axis=-1).astype(wanted)
+
+
 @op("random.split")
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
     """`num` new seeds of one, the same as TensorFlow's."""
@@ -205,3 +293,112 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
     number = convert(data)
     first = convert(stateless_uniform([1], seed, None, None, number.dtype))
     return xp.concatenate([first, number.reshape(1)])
+
+
+# Samplers with a state: TensorFlow's generators of eager mode, one for each kind, dtype and seeds.
+
+# The seed of operations where only they have one.
+_DEFAULT_SEED = 87654321
+
+
+@dataclasses.dataclass(frozen=True)
+class _Stream:
+    """Where a generator is: its seeds, and the number of its next block of four words."""
+
+    seed: int
+    seed2: int
+    first: int
+
+
+class _Generators:
+    """What tf.random.set_seed sets, and what has been drawn since."""
+
+    def __init__(self) -> None:
+        self.reset(None)
+
+    def reset(self, seed: int | None) -> None:
+        self.seed = seed
+        self.seeds = random.Random(seed)
+        self.drawn: dict[tuple, int] = {}
+
+    def next(self, kind: str, dtype: Any, seed: int | None, count: int) -> _Stream:
+        """The generator of an operation; it goes on behind what this call may take.
+
+        Raises:
+          ValueError: JAX is tracing, and the operation has no seed.
+        """
+        if seed is None and JAX_MODE and traced(xp.zeros(())):
+            raise ValueError(
+                f"tf.random.{kind}: it has no seed, and inside jax.jit there is no state to draw"
+                " one from. What to do: pass `seed`, which gives the same samples in every call, or"
+                f" use tf.random.stateless_{kind} with a seed that is an argument."
+            )
+        if seed is not None:
+            pair = (_DEFAULT_SEED if self.seed is None else self.seed, int(seed))
+        else:
+            own = self.seeds.randint(0, 2**31 - 1)
+            pair = (self.seeds.randint(1, 2**31 - 1) if self.seed is None else self.seed, own)
+        key = (kind, dtypes.as_dtype(dtype).name, *pair)
+        first = self.drawn.get(key, 0)
+        if not (JAX_MODE and traced(xp.zeros(()))):
+            self.drawn[key] = first + count * _RESERVED
+        return _Stream(*pair, first)
+
+
+_GENERATORS = _Generators()
+
+
+def _pair(seed: int) -> tuple:
+    """The two words of a 64-bit seed, the low one first."""
+    return _u32(seed & 0xFFFFFFFF), _u32(seed >> 32 & 0xFFFFFFFF)
+
+
+@export("random.set_seed")
+def set_seed(seed: int) -> None:
+    """Sets the seed of what draws samples with a state, and begins anew."""
+    _GENERATORS.reset(seed)
+
+
+@op("random.uniform")
+def uniform(
+    shape: Any,
+    minval: Any = 0,
+    maxval: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: Any = None,
+    name: Any = None,
+) -> Any:
+    """Uniform samples; with `seed` or tf.random.set_seed TensorFlow's own, call after call.
+
+    Raises:
+      ValueError: an integer dtype without `maxval`, or inside jax.jit no seed.
+    """
+    if maxval is None and not dtypes.as_dtype(dtype).is_floating:
+        raise ValueError(f"Must specify maxval for integer dtype {dtypes.as_dtype(dtype)!r}")
+    stream = _GENERATORS.next("uniform", dtype, seed, math.prod(static_shape(shape)))
+    return stateless_uniform(shape, stream, minval, maxval, dtype)
+
+
+def _normal_with_state(kind: str, stateless: Callable) -> None:
+    def call(
+        shape: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        seed: Any = None,
+        name: Any = None,
+    ) -> Any:
+        stream = _GENERATORS.next(kind, dtype, seed, math.prod(static_shape(shape)))
+        return stateless(shape, stream, mean, stddev, dtype)
+
+    named(
+        call,
+        kind,
+        f"tf.random.stateless_{kind}, with the seeds of `seed` and tf.random.set_seed. With these,"
+        " TensorFlow's own samples, call after call.",
+    )
+    op(f"random.{kind}")(call)
+
+
+_normal_with_state("normal", stateless_normal)
+_normal_with_state("truncated_normal", stateless_truncated_normal)
