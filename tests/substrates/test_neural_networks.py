@@ -125,6 +125,33 @@ CASES = [
 ]
 
 
+BIASED = np.arange(24.0, dtype=np.float32).reshape(2, 3, 4)
+CASES += [
+    Case(f"bias_add {name}", lambda tf, a=arguments: tf.nn.bias_add(*a))
+    for name, arguments in {
+        "last": (BIASED, [1.0, 2.0, 3.0, 4.0]),
+        "second": (BIASED, [1.0, 2.0, 3.0], "NCW"),
+        "named last": (BIASED, [1.0, 2.0, 3.0, 4.0], "NWC"),
+        "integers": (BIASED.astype(np.int32), [1, 2, 3, 4]),
+        "of another size": (BIASED, [1.0, 2.0]),
+        "of a vector": (BIASED[0, 0], [1.0, 2.0, 3.0, 4.0]),
+        "of a matrix": (BIASED, [[1.0, 2.0, 3.0, 4.0]]),
+        "of an unknown format": (BIASED, [1.0, 2.0, 3.0, 4.0], "WC"),
+        "of another dtype": (BIASED, np.array([1.0, 2.0, 3.0, 4.0])),
+    }.items()
+]
+CASES += [
+    Case(
+        "names of TensorFlow 1",
+        lambda tf: (
+            tf.compat.v1.floor_div([7, -7], [2, 2]),
+            tf.compat.v1.debugging.is_strictly_increasing([1, 2, 2]),
+            tf.compat.v1.debugging.is_non_decreasing([1, 2, 2]),
+        ),
+    )
+]
+
+
 @over(CASES)
 def test_neural_networks(case, substrate):
     assert_as_tensorflow(case, substrate)

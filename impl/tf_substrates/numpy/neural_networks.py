@@ -10,7 +10,7 @@ import numpy as xp
 
 from tf_substrates.numpy import special
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.math.dtype_groups import FLOATS, REAL_FLOATS, REALS, widened
+from tf_substrates.numpy.math.dtype_groups import FLOATS, NUMBERS, REAL_FLOATS, REALS, widened
 from tf_substrates.numpy.math.elementwise import sigmoid, softplus
 from tf_substrates.numpy.namespaces import named, op
 from tf_substrates.numpy.reductions import axes_of, logsumexp, one_axis
@@ -265,3 +265,29 @@ def lbeta(x: Any, name: Any = None) -> Any:
     array = require("Lgamma", convert(x), REAL_FLOATS)
     parts = xp.sum(widened(special.gammaln, array), axis=-1)
     return parts - widened(special.gammaln, xp.sum(array, axis=-1))
+
+
+@op("nn.bias_add")
+def bias_add(value: Any, bias: Any, data_format: Any = None, name: Any = None) -> Any:
+    """A vector added along the last axis, or along the second if `data_format` begins with "NC".
+
+    Raises:
+      ValueError: there is no such data format.
+      tf.errors.InvalidArgumentError: the sizes or the numbers of axes do not go together.
+    """
+    if data_format is not None and not data_format.startswith("N"):
+        raise ValueError(f"`data_format` must be of the form `N...C` or `NC...`: {data_format!r}")
+    x, vector = operands("BiasAdd", value, bias)
+    require("BiasAdd", x, NUMBERS)
+    if len(x.shape) < 2 or len(vector.shape) != 1:
+        raise invalid_argument(
+            f"Must provide a value of at least two axes and a vector: {list(x.shape)},"
+            f" {list(vector.shape)} [Op:BiasAdd]"
+        )
+    axis = 1 if data_format is not None and data_format.startswith("NC") else len(x.shape) - 1
+    if x.shape[axis] != vector.shape[0]:
+        raise invalid_argument(
+            f"Must provide as many biases as the last dimension of the input tensor:"
+            f" {list(vector.shape)} vs. {x.shape[axis]} in {list(x.shape)} [Op:BiasAdd]"
+        )
+    return x + vector.reshape([-1 if i == axis else 1 for i in range(len(x.shape))])

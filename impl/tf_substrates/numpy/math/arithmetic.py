@@ -101,7 +101,7 @@ _BINARY: list[Row] = [
     ("multiply math.multiply", xp.multiply, NUMBERS, "Mul"),
     ("maximum math.maximum", xp.maximum, REALS, "Maximum"),
     ("minimum math.minimum", xp.minimum, REALS, "Minimum"),
-    ("math.floordiv", floor_divide, _WRAPPING, "FloorDiv"),
+    ("math.floordiv compat.v1.floor_div", floor_divide, _WRAPPING, "FloorDiv"),
     ("math.floormod math.mod", floor_mod, _WRAPPING, "FloorMod"),
     ("truncatediv", truncate_divide, NUMBERS, "TruncateDiv"),
     ("truncatemod", truncate_mod, _WRAPPING, "TruncateMod"),

@@ -61,13 +61,13 @@ def logical_not(x: Any, name: Any = None) -> Any:
     return xp.logical_not(_booleans("LogicalNot", x))
 
 
-@export("math.is_non_decreasing")
+@export("math.is_non_decreasing", "compat.v1.debugging.is_non_decreasing")
 def is_non_decreasing(x: Any, name: Any = None) -> Any:
     """Whether no element of x, flattened, is less than the one before it."""
     return _increasing(x, xp.less_equal)
 
 
-@export("math.is_strictly_increasing")
+@export("math.is_strictly_increasing", "compat.v1.debugging.is_strictly_increasing")
 def is_strictly_increasing(x: Any, name: Any = None) -> Any:
     """Whether every element of x, flattened, is more than the one before it."""
     return _increasing(x, xp.less)
