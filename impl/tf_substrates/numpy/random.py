@@ -208,38 +208,33 @@ def stateless_uniform(
     return (low + (unsigned.reshape(dims) % reach).astype(wanted)).astype(wanted)
 
 
-@op("random.stateless_normal")
-def stateless_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    name: Any = None,
-    alg: Any = "auto_select",
-) -> Any:
-    """Normal samples, TensorFlow's own to some units in the last place."""
-    _algorithm(alg)
-    wanted = _floating(dtype, "tf.random.stateless_normal")
-    samples = _normal(seed, static_shape(shape), wanted)
-    return samples * convert(stddev, dtype=wanted) + convert(mean, dtype=wanted)
+def _stateless(kind: str, sampler: Callable, documentation: str) -> Callable:
+    def call(
+        shape: Any,
+        seed: Any,
+        mean: Any = 0.0,
+        stddev: Any = 1.0,
+        dtype: Any = dtypes.float32,
+        name: Any = None,
+        alg: Any = "auto_select",
+    ) -> Any:
+        _algorithm(alg)
+        wanted = _floating(dtype, f"tf.random.stateless_{kind}")
+        samples = sampler(seed, static_shape(shape), wanted)
+        return samples * convert(stddev, dtype=wanted) + convert(mean, dtype=wanted)
+
+    named(call, f"stateless_{kind}", documentation)
+    return op(f"random.stateless_{kind}")(call)
 
 
-@op("random.stateless_truncated_normal")
-def stateless_truncated_normal(
-    shape: Any,
-    seed: Any,
-    mean: Any = 0.0,
-    stddev: Any = 1.0,
-    dtype: Any = dtypes.float32,
-    name: Any = None,
-    alg: Any = "auto_select",
-) -> Any:
-    """Normal samples within two standard deviations, TensorFlow's own."""
-    _algorithm(alg)
-    wanted = _floating(dtype, "tf.random.stateless_truncated_normal")
-    samples = _truncated_normal(seed, static_shape(shape), wanted)
-    return samples * convert(stddev, dtype=wanted) + convert(mean, dtype=wanted)
+stateless_normal = _stateless(
+    "normal", _normal, "Normal samples, TensorFlow's own to some units in the last place."
+)
+stateless_truncated_normal = _stateless(
+    "truncated_normal",
+    _truncated_normal,
+    "Normal samples within two standard deviations, TensorFlow's own.",
+)
 
 
 @op("random.stateless_categorical")

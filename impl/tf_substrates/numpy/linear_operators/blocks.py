@@ -10,6 +10,7 @@ from typing import Any
 from tf_substrates.numpy import linalg
 from tf_substrates.numpy.arrays import creation, joining, shaping
 from tf_substrates.numpy.linear_operators.base import LinearOperator, log, reduce_sum
+from tf_substrates.numpy.linear_operators.composed import of_one_dtype
 from tf_substrates.numpy.linear_operators.dense import LinearOperatorFullMatrix, checked
 from tf_substrates.numpy.linear_operators.diagonal import LinearOperatorDiag
 from tf_substrates.numpy.math import conversions
@@ -33,15 +34,7 @@ class _OfSeveral(LinearOperator):
         is_square: Any = None,
         name: Any = None,
     ):
-        self._operators = list(operators)
-        if not self._operators:
-            raise ValueError(f"Expected a list of >=1 operators. Found: {operators}")
-        for other in self._operators[1:]:
-            if other.dtype != self._operators[0].dtype:
-                raise TypeError(
-                    "Expected all operators to have the same dtype. Found:"
-                    f" {[o.dtype.name for o in self._operators]}"
-                )
+        self._operators = of_one_dtype(operators)
         super().__init__(
             self._operators[0].dtype,
             is_non_singular=self._hint("is_non_singular", is_non_singular),

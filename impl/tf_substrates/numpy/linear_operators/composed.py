@@ -19,6 +19,18 @@ def _agreed(given: Any, known: Any, what: str) -> Any:
     return known if given is None else given
 
 
+def of_one_dtype(operators: Any) -> list[LinearOperator]:
+    """The operators that another one is made of, one at least."""
+    found = list(operators)
+    if not found:
+        raise ValueError(f"Expected a non-empty list of operators. Found: {operators}")
+    if any(other.dtype != found[0].dtype for other in found):
+        raise TypeError(
+            f"Expected all operators to have the same dtype. Found: {[o.dtype.name for o in found]}"
+        )
+    return found
+
+
 @export("linalg.LinearOperatorAdjoint")
 class LinearOperatorAdjoint(LinearOperator):
     """The conjugate transpose of an operator."""
@@ -137,16 +149,8 @@ class LinearOperatorComposition(LinearOperator):
         is_square: Any = None,
         name: Any = None,
     ):
-        self._operators = list(operators)
-        if not self._operators:
-            raise ValueError(f"Expected a non-empty list of operators. Found: {operators}")
+        self._operators = of_one_dtype(operators)
         first = self._operators[0]
-        for other in self._operators[1:]:
-            if other.dtype != first.dtype:
-                raise TypeError(
-                    "Expected all operators to have the same dtype. Found:"
-                    f" {[o.dtype.name for o in self._operators]}"
-                )
         if is_non_singular is None and all(o._is_non_singular for o in self._operators):
             is_non_singular = True
         super().__init__(
