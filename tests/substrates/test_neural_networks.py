@@ -147,6 +147,8 @@ CASES += [
             tf.compat.v1.floor_div([7, -7], [2, 2]),
             tf.compat.v1.debugging.is_strictly_increasing([1, 2, 2]),
             tf.compat.v1.debugging.is_non_decreasing([1, 2, 2]),
+            tf.compat.v2.debugging.assert_positive([1]) is None,
+            tf.compat.v1.debugging.is_numeric_tensor(tf.constant(1)),
         ),
     )
 ]

@@ -47,7 +47,17 @@ def _build(root: Any) -> None:
         alias = _namespace(root, ["compat", version])
         for name, symbol in vars(root).items():
             if name != "compat" and not name.startswith("_"):
-                vars(alias).setdefault(name, symbol)
+                _add(alias, name, symbol)
+
+
+def _add(owner: Any, name: str, symbol: Any) -> None:
+    """A symbol beside those that a version has of its own, in the modules below it too."""
+    if name in vars(owner) and isinstance(symbol, Namespace):
+        for inner, below in list(vars(symbol).items()):
+            if not inner.startswith("_"):
+                _add(vars(owner)[name], inner, below)
+    else:
+        vars(owner).setdefault(name, symbol)
 
 
 def _namespace(root: Any, path: list[str]) -> Any:
