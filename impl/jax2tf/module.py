@@ -75,10 +75,7 @@ class Module(tf.Module):
         self._constants: list[tf.Variable] = []
         # Whether a layer of Keras has the parameters among its weights.
         self.is_seen_by: Callable[[Any], bool] = lambda layer: False
-        options.setdefault("large_constants", self._hold)
-        self._converted = convert(
-            fun_jax, polymorphic_shapes=dims.OfInputs(polymorphic_shapes), **options
-        )
+        self._converted = self._convert(fun_jax, polymorphic_shapes, options)
 
     @tf.autograph.experimental.do_not_convert
     def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
@@ -91,6 +88,32 @@ class Module(tf.Module):
         if layer is not None and self.trainable_variables and not self.is_seen_by(layer):
             self._refuse(layer)
         return self._converted(self._with_statics(), *inputs, **kwargs)
+
+    def function(
+        self, fun_jax: Callable[..., Any], *, polymorphic_shapes: Any = None, **options: Any
+    ) -> Callable[..., Any]:
+        """Another function of the same parameters, as the module itself calls its own.
+
+        >>> module = Module(lambda p, x: x @ p, tf.eye(2))
+        >>> module.norm = module.function(lambda p: (p * p).sum())
+        >>> float(module.norm())
+        2.0
+
+        Args:
+          fun_jax: `fun_jax(params, *inputs, **kwargs)`, as `convert` takes it.
+          polymorphic_shapes: as for the module.
+          **options: the other options of `convert`.
+
+        Returns:
+          A function of the inputs, which uses the module's variables.
+        """
+        converted = self._convert(fun_jax, polymorphic_shapes, options)
+
+        @tf.autograph.experimental.do_not_convert
+        def with_parameters(*inputs: Any, **kwargs: Any) -> Any:
+            return converted(self._with_statics(), *inputs, **kwargs)
+
+        return with_parameters
 
     def keras_layer(self, **options: Any) -> Any:
         """The module as a layer of Keras 3 on TensorFlow, which Keras trains and saves.
@@ -108,6 +131,12 @@ class Module(tf.Module):
           ValueError: Keras runs on another backend than TensorFlow.
         """
         return keras_layer.layer_of(self, **options)
+
+    def _convert(
+        self, fun_jax: Callable[..., Any], shapes: Any, options: dict[str, Any]
+    ) -> Callable[..., Any]:
+        options.setdefault("large_constants", self._hold)
+        return convert(fun_jax, polymorphic_shapes=dims.OfInputs(shapes), **options)
 
     def _refuse(self, layer: Any) -> None:
         names = ", ".join(path for path, v in self.parameters.items() if v.trainable)
@@ -141,7 +170,9 @@ def _variable(leaf: Any, name: str, trainable: bool) -> tf.Variable:
         leaf = compat.data_of_keys(leaf)
     dtype = dtypes.dtype_of_val(leaf)
     trainable = trainable and (dtype.is_floating or dtype.is_complex)
-    return tf.Variable(np.asarray(leaf), trainable=trainable, name=_of_scope(name), dtype=dtype)
+    # A tensor's memory becomes the variable's; numpy's is copied.
+    value = leaf if isinstance(leaf, tf.Tensor) and leaf.dtype == dtype else np.asarray(leaf)
+    return tf.Variable(value, trainable=trainable, name=_of_scope(name), dtype=dtype)
 
 
 def _of_scope(name: str) -> str:

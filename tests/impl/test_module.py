@@ -268,3 +268,23 @@ class TestLargeConstants:
     def test_no_such_policy(self):
         with pytest.raises(ValueError, match="large_constants should be 'embed', 'refuse' or"):
             jax2tf.convert(jnp.sin, large_constants="drop")
+
+
+def test_another_function_of_the_same_parameters():
+    module = jax2tf.Module(model, PARAMS)
+    scaled = module.function(
+        lambda params, y, *, by: y * params.layers[1] * by, polymorphic_shapes={"y": "b"}
+    )
+    graph = tf.function(scaled, autograph=False)
+    function = graph.get_concrete_function(tf.TensorSpec([None]), by=tf.TensorSpec([]))
+    module.parameters["layers/1"].assign(3.0)
+    np.testing.assert_array_equal(function(tf.ones([2]), by=tf.constant(2.0)), [6, 6])
+    assert len(module.variables) == 4
+
+
+def test_a_tensor_gives_the_variable_its_memory():
+    tensor = tf.experimental.dlpack.from_dlpack(jnp.ones([300, 100]).__dlpack__())
+    module = jax2tf.Module(lambda p: p.sum(), tensor)
+    (variable,) = module.variables
+    variable.assign_add(tf.ones([300, 100]))
+    assert float(module()) == 60_000
