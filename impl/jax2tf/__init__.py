@@ -19,11 +19,15 @@ from jax2tf.dtypes import dtype_of_val
 from jax2tf.errors import (
     CallTfError,
     ConversionError,
+    ExportError,
+    MissingPackageError,
     NotDifferentiableError,
     UnsupportedDtypeError,
     UnsupportedPrimitiveError,
+    VerificationError,
 )
 from jax2tf.explain import explain
+from jax2tf.export import ExportResult, export
 from jax2tf.lowering.sharding import split_to_logical_devices
 from jax2tf.module import Module
 from jax2tf.shape_evaluation import eval_polymorphic_shape
@@ -35,18 +39,23 @@ __all__ = [
     "CallTfError",
     "ConversionError",
     "DisabledSafetyCheck",
+    "ExportError",
+    "ExportResult",
+    "MissingPackageError",
     "Module",
     "NotDifferentiableError",
     "PolyShape",
     "Target",
     "UnsupportedDtypeError",
     "UnsupportedPrimitiveError",
+    "VerificationError",
     "__version__",
     "call_tf",
     "convert",
     "dtype_of_val",
     "eval_polymorphic_shape",
     "explain",
+    "export",
     "install",
     "split_to_logical_devices",
     "uninstall",

@@ -1,4 +1,4 @@
-"""The exceptions of this package. All of them are raised before anything runs."""
+"""The exceptions of this package. All but VerificationError are raised before anything runs."""
 
 from __future__ import annotations
 
@@ -48,6 +48,39 @@ class UnsupportedDtypeError(ConversionError, TypeError):
 
 class NotDifferentiableError(ConversionError, ValueError):
     """A function that TensorFlow asked the gradient of, and JAX has none for."""
+
+
+class ExportError(ConversionError):
+    """A function that jax2tf.export cannot write as asked. Nothing is left at the path."""
+
+
+class VerificationError(ExportError):
+    """What jax2tf.export wrote gives other results than JAX, or does not run. Nothing is left.
+
+    Attributes:
+      signature: the signature that was run.
+      output: the name of the output that is wrong; None where nothing ran.
+      deviation: how far it is from JAX, in the measure that the message names; None as above.
+      tolerance: what was allowed of that.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        signature: str,
+        output: str | None = None,
+        deviation: float | None = None,
+        tolerance: float | None = None,
+    ):
+        self.signature = signature
+        self.output = output
+        self.deviation = deviation
+        self.tolerance = tolerance
+        super().__init__(message)
+
+
+class MissingPackageError(ExportError, ImportError):
+    """A package that jax2tf.export needs for what was asked, and that is not installed."""
 
 
 class CallTfError(ValueError):

@@ -25,6 +25,8 @@ _OTHERS = {
     "onnxruntime": ("1.31", "ONNX, the engine"),
     "openvino": ("2026.4", "OpenVINO"),
     "tensorflowjs": ("4.22", "TensorFlow.js, the converter"),
+    "safetensors": ("0.8", "checkpoints of jax2tf.export"),
+    "orbax-checkpoint": ("0.12", "checkpoints of jax2tf.export"),
 }
 
 

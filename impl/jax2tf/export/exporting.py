@@ -1,0 +1,205 @@
+"""`export`: a JAX function as a file or folder of an engine, written and tried in one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import export as jax_export
+
+from jax2tf import versions
+from jax2tf.callables import Function
+from jax2tf.export import checkpoints, formats, onnx, placing, progress
+from jax2tf.export.formats import Format
+from jax2tf.export.job import Job
+from jax2tf.export.result import ExportResult
+from jax2tf.export.signatures import Signature, given, refuse_several, signatures_of
+from jax2tf.export.verification import Judge, Trial, dtypes_of, random_inputs, trials_of
+
+
+def export(
+    fun: Any,
+    params: Any,
+    specs: Any,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    polymorphic_constraints: Sequence[str] | jax_export.SymbolicScope = (),
+    verify: Any = True,
+    tolerance: float | None = None,
+    overwrite: bool = False,
+    progress: bool = True,
+    **options: Any,
+) -> ExportResult:
+    """Writes a JAX function as a file or folder of an engine, and runs it there to see it is right.
+
+    >>> import tempfile, jax.numpy as jnp
+    >>> folder = tempfile.mkdtemp()
+    >>> def model(params, x):
+    ...     return {"y": jnp.tanh(x @ params["w"])}
+    >>> result = export(model, {"w": jnp.ones([4, 3])}, "b, 4", f"{folder}/model.tflite")
+    >>> result.format, result.signatures
+    ('litert', {'serving_default': {'x': 'float32[b, 4]'}})
+    >>> result.differences["serving_default"]["y"] < 1e-6
+    True
+
+    It is written beside `path` and renamed when it is right: what stands at the path is whole.
+
+    Args:
+      fun: `fun(params, *inputs)`, as `convert` takes it; or a dict of several signatures that share
+        the parameters, {name: (function, specs)}, for SavedModels and LiteRT.
+      params: a pytree of arrays; the path of a checkpoint (an Orbax folder, .safetensors or .npz),
+        in which a "/" in a name makes a dict in a dict; or None for functions of inputs alone.
+      specs: one spec for one input, a tuple or list with a pytree of specs for each, or a dict of
+        these by the name of the parameter. A spec is an array, a jax.ShapeDtypeStruct, a
+        tf.TensorSpec, or a text such as "b, 224, 224, 3" (float32) or "b, 10:int32". Names stand
+        for dimensions that are open, as in `convert`; a None of a tf.TensorSpec is open by itself.
+        None where `fun` is a dict.
+      path: what to write. Its suffix says the format: none for a SavedModel (a folder), .tflite,
+        .onnx, .xml (OpenVINO; a .bin comes with it), .tfjs (a folder).
+      format: "savedmodel", "litert", "onnx", "openvino" or "tfjs", whatever the suffix.
+      polymorphic_constraints: what may be assumed of open dimensions, as `convert` takes it.
+      verify: whether to run what was written, with random inputs (normal numbers, integers from 0
+        to 3) for two sizes of the open dimensions; or a list of inputs to run instead, each given
+        as the specs are; for several signatures a dict of lists. With quantize="int8" the first two
+        representative inputs are run.
+      tolerance: how far an output may be from JAX's: the largest difference in units of JAX's
+        largest element, for integers the share of elements that differ. In files of 8-bit numbers
+        the root mean square of the difference in units of that of JAX's result. The default is
+        1e-4 for float32, 1e-9 for float64, 0.01 for float16, 0.05 for bfloat16, by the least exact
+        of parameters, inputs and outputs; 0 for integers; 0.01 for float16 weights, 0.1 for 8-bit
+        weights, 0.2 for 8-bit weights and activations.
+      overwrite: whether to replace what stands at the path.
+      progress: whether to tell on stderr of steps that take long.
+      **options: those of the format. SavedModel: trainable (as in `Module`), with_gradient,
+        saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
+        "int8"), representative_data (inputs for "int8", each given as the specs are; for several
+        signatures a dict of lists), integer_io (inputs and outputs of int8 too). ONNX: opset (18).
+        OpenVINO: compress_to_fp16. TensorFlow.js: quantize ("float16", "uint16", "uint8").
+
+    Returns:
+      What was written: format, signatures, size, number of ops, largest difference by output.
+
+    Raises:
+      TypeError: the format has no such option, or something is no function or no spec.
+      ValueError: a spec, an option or the suffix cannot be read.
+      FileExistsError: the path exists, and `overwrite` is False.
+      jax2tf.MissingPackageError: the engine, or the library of the checkpoint, is not installed.
+      jax2tf.ConversionError: something of the function has no lowering.
+      jax2tf.ExportError: the format cannot hold it, or the engine's converter refuses it.
+      jax2tf.VerificationError: what was written does not run, or gives other results than JAX.
+    """
+    target = Path(path)
+    options = {name: value for name, value in options.items() if value is not None}
+    chosen = formats.format_of(path, format)
+    formats.check_options(chosen, options)
+    placing.refuse_existing(chosen.files(target), overwrite)
+    formats.check_packages(chosen, with_running=verify is not False)
+    step = _steps(target, progress)
+    if isinstance(params, str | os.PathLike):
+        with step("reading the checkpoint"):
+            params = checkpoints.load(params)
+    signatures = signatures_of(fun, params, specs)
+    _refuse_what_does_not_fit(chosen, signatures, params)
+    if "representative_data" in options:
+        data = given(signatures, options["representative_data"], "representative_data")
+        options = {**options, "representative_data": data}
+    with step("running JAX"):
+        trials = _trials(signatures, params, polymorphic_constraints, verify, options)
+    judge = Judge(chosen.name, chosen.engine.precision(options), dtypes_of(params), tolerance)
+    with placing.beside(target) as folder:
+        job = Job(
+            signatures=signatures,
+            params=params,
+            constraints=polymorphic_constraints,
+            convert=chosen.convert,
+            options=options,
+            metadata=_metadata(signatures),
+            scratch=folder,
+            target=folder / "written" / target.name,
+        )
+        job.target.parent.mkdir()
+        # What was read from a checkpoint goes before the engine reads what was written.
+        del params
+        with step(f"converting to {chosen.name}"):
+            ops = chosen.engine.write(job)
+        job.params = None
+        differences: Mapping[str, Mapping[str, float]] = {}
+        if trials:
+            with step(f"running in {chosen.name}"):
+                differences = judge.differences(chosen.engine.load(job.target, job), trials)
+        written = chosen.files(job.target)
+        size = sum(map(_size, written))
+        placing.put(written, chosen.files(target), overwrite)
+    return ExportResult(
+        target,
+        chosen.name,
+        {s.name: {i.name: str(i).partition(": ")[2] for i in s.inputs} for s in signatures},
+        size,
+        ops,
+        differences,
+        tuple(f"{trial.signature.name}: {trial.title}" for trial in trials),
+    )
+
+
+def _steps(target: Path, shown: bool) -> progress.Step:
+    return progress.steps(f"jax2tf.export {target.name}", shown)
+
+
+def _refuse_what_does_not_fit(chosen: Format, signatures: Sequence[Signature], params: Any) -> None:
+    if not chosen.has_several:
+        refuse_several(signatures, chosen.name)
+    if chosen.engine is onnx:
+        onnx.refuse_large(sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(params)))
+
+
+def _trials(
+    signatures: Sequence[Signature],
+    params: Any,
+    constraints: Any,
+    verify: Any,
+    options: Mapping[str, Any],
+) -> list[Trial]:
+    """What JAX gives for the inputs with which the file is tried."""
+    if verify is False:
+        return []
+    if verify is not True:
+        inputs = {
+            n: _titled("given input", i) for n, i in given(signatures, verify, "verify").items()
+        }
+    elif "representative_data" in options:
+        samples = options["representative_data"]
+        inputs = {n: _titled("representative input", s[:2]) for n, s in samples.items()}
+    else:
+        inputs = {s.name: random_inputs(s, constraints) for s in signatures}
+    return [trial for s in signatures for trial in trials_of(s, params, inputs[s.name])]
+
+
+def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, list[np.ndarray]]]:
+    return [(f"{title} {i}", sample) for i, sample in enumerate(samples)]
+
+
+def _metadata(signatures: Sequence[Signature]) -> dict[str, str]:
+    """What a file says of where it comes from."""
+    return {
+        "jax2tf": versions.__version__,
+        "jax": jax.__version__,
+        "tensorflow": tf.__version__,
+        "source": ", ".join(map(_source, signatures)),
+    }
+
+
+def _source(signature: Signature) -> str:
+    fun = signature.function
+    module = getattr(fun, "__module__", None) or type(fun).__module__
+    return f"{module}:{getattr(fun, '__qualname__', Function(fun).name)}"
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,0 +1,148 @@
+"""The formats that an export is written in: by which suffix each is chosen, and what it needs."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from jax2tf.export import litert, onnx, openvino, packages, savedmodel, tfjs
+from jax2tf.export.job import Job
+from jax2tf.export.measures import Precision
+
+Arrays = Mapping[str, np.ndarray]
+# Runs a signature on arrays by name.
+Run = Callable[[str, Arrays], Arrays]
+
+
+class Engine(Protocol):
+    """What a module of a format has."""
+
+    # Options of the format, each with the values that it takes; None where any may come.
+    OPTIONS: Mapping[str, Sequence[Any] | None]
+
+    def write(self, job: Job) -> int:
+        """Writes the file or folder `job.target`; returns the number of ops."""
+
+    def load(self, target: Path, job: Job) -> Run:
+        """What runs the signatures of what was written, in the format's engine."""
+
+    def precision(self, options: Mapping[str, Any]) -> Precision:
+        """How exact the results are that the options allow for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Format:
+    """A format.
+
+    Attributes:
+      name: what it is called.
+      suffix: of a path in this format.
+      engine: writes and runs it.
+      convert: options of `convert`.
+      to_write: modules that writing needs.
+      to_run: modules that running needs.
+      has_several: whether it holds several signatures.
+      beside: suffixes of the files that belong to the one at the path.
+    """
+
+    name: str
+    suffix: str
+    engine: Any
+    convert: Mapping[str, Any]
+    to_write: Sequence[str] = ()
+    to_run: Sequence[str] = ()
+    has_several: bool = False
+    beside: Sequence[str] = ()
+
+    def files(self, target: Path) -> list[Path]:
+        """All that is written for a target, the target last."""
+        return [*(target.with_suffix(suffix) for suffix in self.beside), target]
+
+
+# Engines have standard ops alone, no Assert, and differentiate nothing.
+_FOR_ENGINES = {"enable_xla": False, "polymorphic_checks": False, "with_gradient": False}
+
+FORMATS: Mapping[str, Format] = {
+    entry.name: entry
+    for entry in (
+        Format("savedmodel", "", savedmodel, {}, has_several=True),
+        Format("litert", ".tflite", litert, _FOR_ENGINES, has_several=True),
+        Format("onnx", ".onnx", onnx, _FOR_ENGINES, ("tf2onnx", "onnx"), ("onnxruntime",)),
+        Format(
+            *("openvino", ".xml", openvino, _FOR_ENGINES, ("openvino",), ("openvino",)),
+            beside=(".bin",),
+        ),
+        Format("tfjs", ".tfjs", tfjs, _FOR_ENGINES, ("tensorflowjs",)),
+    )
+}
+
+
+def format_of(path: str | os.PathLike[str], name: str | None) -> Format:
+    """The format that the caller names, or the one of the path's suffix.
+
+    Raises:
+      ValueError: there is none of that name or suffix.
+    """
+    if name is not None:
+        if name not in FORMATS:
+            raise ValueError(
+                f"jax2tf.export: format should be one of {', '.join(FORMATS)}, got {name!r}"
+            )
+        return FORMATS[name]
+    suffix = Path(path).suffix
+    for entry in FORMATS.values():
+        if suffix == entry.suffix:
+            return entry
+    known = ", ".join(f"{entry.suffix or '(none)'}: {entry.name}" for entry in FORMATS.values())
+    raise ValueError(
+        f"jax2tf.export: no format has the suffix {suffix!r} of {os.fspath(path)!r} ({known}). "
+        "What to do: give one of these, or the format by name, such as format='savedmodel'"
+    )
+
+
+def check_options(chosen: Format, options: Mapping[str, Any]) -> None:
+    """Refuses options that the format does not have.
+
+    Raises:
+      TypeError: it has no option of that name.
+      ValueError: the option has no such value.
+    """
+    known = chosen.engine.OPTIONS
+    for name, value in options.items():
+        if name not in known:
+            others = [f.name for f in FORMATS.values() if name in f.engine.OPTIONS]
+            of_others = f"; it is one of {', '.join(others)}" if others else ""
+            raise TypeError(
+                f"jax2tf.export: the format {chosen.name!r} has no option {name!r}{of_others}. Its "
+                f"options are {', '.join(known)}"
+            )
+        values = known[name]
+        if values is not None and value not in values:
+            raise ValueError(
+                f"jax2tf.export: the option {name!r} of the format {chosen.name!r} should be one "
+                f"of {', '.join(map(repr, values))}, got {value!r}"
+            )
+    if chosen.engine is litert:
+        litert.check_options(options)
+
+
+def check_packages(chosen: Format, with_running: bool) -> None:
+    """Refuses to begin without what the format needs.
+
+    Raises:
+      MissingPackageError: it is not installed.
+    """
+    packages.require(chosen.to_write, f"the format {chosen.name!r}")
+    if with_running:
+        packages.require(
+            chosen.to_run,
+            f"trying what was written as {chosen.name!r}",
+            "pass verify=False to leave it untried",
+        )
+        if chosen.engine is tfjs:
+            tfjs.require_node()

@@ -1,0 +1,107 @@
+"""How far results are from JAX's, and how far they may be."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+
+class Precision(enum.Enum):
+    """How exact a file is meant to be, by the options that it was written with."""
+
+    FULL = "full"
+    FLOAT16_WEIGHTS = "float16 weights"
+    INTEGER_WEIGHTS = "8-bit weights"
+    INTEGER = "8-bit weights and activations"
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether numbers have 8 bits."""
+        return self in (Precision.INTEGER_WEIGHTS, Precision.INTEGER)
+
+
+# What a function of many layers may gather, in units of the largest element of an output. An engine
+# adds in another order than XLA and has its own exp and tanh.
+_BY_BITS = {64: 1e-9, 32: 1e-4}
+_OF_FLOAT16 = 1e-2
+_OF_BFLOAT16 = 5e-2
+_OF_FLOAT8 = 0.3
+# Root mean square of the difference in units of that of the result.
+_OF_QUANTISED = {Precision.INTEGER_WEIGHTS: 0.1, Precision.INTEGER: 0.2}
+
+
+def tolerance_of(precision: Precision, dtypes: Iterable[Any], output: Any) -> float:
+    """The default tolerance of an output.
+
+    Args:
+      precision: how exact the file is meant to be.
+      dtypes: those of parameters, inputs and outputs: the least exact of them counts.
+      output: the dtype of the output. Integers and booleans should be equal, but for a file that is
+        less exact than the function.
+    """
+    if precision is Precision.FULL and not jnp.issubdtype(output, jnp.inexact):
+        return 0.0
+    if precision.is_quantised:
+        return _OF_QUANTISED[precision]
+    inexact = [np.dtype(d) for d in dtypes if jnp.issubdtype(d, jnp.inexact)]
+    least = max(map(_of_dtype, inexact), default=0.0)
+    return max(least, _OF_FLOAT16) if precision is Precision.FLOAT16_WEIGHTS else least
+
+
+def _of_dtype(dtype: np.dtype) -> float:
+    bits = jnp.finfo(dtype).bits
+    if bits < 16:
+        return _OF_FLOAT8
+    if bits == 16:
+        return _OF_FLOAT16 if dtype == np.float16 else _OF_BFLOAT16
+    return _BY_BITS[bits]
+
+
+def largest_difference(actual: np.ndarray, expected: np.ndarray) -> float:
+    """The largest absolute difference; infinite where NaN or an infinity stands in one alone."""
+    a, e = _wide(actual), _wide(expected)
+    if not jnp.issubdtype(expected.dtype, jnp.inexact):
+        # A float64 may not tell large integers from each other; those that differ do so by 1.
+        differs = bool(np.any(np.asarray(actual != expected)))
+        return max(1.0, float(np.abs(a - e).max())) if differs else 0.0
+    finite = np.isfinite(a) & np.isfinite(e)
+    same = np.array_equal(a[~finite], e[~finite], equal_nan=True)
+    return float(np.abs(a[finite] - e[finite]).max(initial=0.0)) if same else float("inf")
+
+
+def deviation(actual: np.ndarray, expected: np.ndarray, precision: Precision) -> float:
+    """How far a result is from JAX's: what is held against the tolerance.
+
+    Floating-point numbers: the largest difference, in units of JAX's largest finite element; where
+    numbers have 8 bits, the root mean square of the difference in units of that of JAX's result.
+    Integers and booleans: the share of the elements that differ.
+    """
+    difference = largest_difference(actual, expected)
+    if difference == 0 or difference == float("inf"):
+        return difference
+    if not jnp.issubdtype(expected.dtype, jnp.inexact):
+        return float(np.mean(np.asarray(actual != expected)))
+    a, e = _wide(actual), _wide(expected)
+    finite = np.isfinite(e)
+    if not precision.is_quantised:
+        return difference / (float(np.abs(e[finite]).max(initial=0.0)) or 1.0)
+    size = float(np.sqrt(np.mean(np.abs(e[finite]) ** 2)))
+    return float(np.sqrt(np.mean(np.abs(a[finite] - e[finite]) ** 2))) / (size or 1.0)
+
+
+def measured(dtype: Any, precision: Precision) -> str:
+    """The measure of `deviation`, in words."""
+    if not jnp.issubdtype(dtype, jnp.inexact):
+        return "share of elements that differ"
+    if precision.is_quantised:
+        return "root mean square of the difference, relative to that of JAX's result"
+    return "largest difference, relative to JAX's largest element"
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    is_complex = jnp.issubdtype(array.dtype, jnp.complexfloating)
+    return array.astype(np.complex128 if is_complex else np.float64)

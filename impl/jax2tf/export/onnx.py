@@ -1,0 +1,93 @@
+"""ONNX, by tf2onnx, run by ONNX Runtime on the CPU."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jax2tf.errors import ExportError
+from jax2tf.export import packages
+from jax2tf.export.job import Job, converting
+from jax2tf.export.measures import Precision
+from jax2tf.export.signatures import Signature
+
+OPTIONS = {"opset": range(7, 19)}
+
+# The newest that tf2onnx writes.
+_OPSET = 18
+
+
+def write(job: Job) -> int:
+    """Writes the file `job.target`; returns the number of ops."""
+    tf2onnx = packages.imported("tf2onnx", "the format 'onnx'")
+    onnx = packages.imported("onnx", "the format 'onnx'")
+    # It tells of what it cannot convert; the error that comes of it says so too.
+    logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
+    (function,) = job.program().functions.values()
+    with converting("tf2onnx"):
+        model, _ = tf2onnx.convert.from_function(
+            function,
+            input_signature=function.input_signature,
+            opset=job.options.get("opset", _OPSET),
+        )
+        # It leaves an op that it does not know in the graph as it is.
+        onnx.checker.check_model(model)
+    _rename_inputs(model.graph, job.signatures[0])
+    onnx.helper.set_model_props(model, dict(job.metadata))
+    job.target.write_bytes(model.SerializeToString())
+    return sum(node.op_type != "Constant" for node in _nodes(model.graph))
+
+
+def _rename_inputs(graph: Any, signature: Signature) -> None:
+    """Gives inputs the names of the signature: TensorFlow's graph has them in lower case."""
+    names = {spec.name.lower(): spec.name for spec in signature.inputs}
+    renamed = {value.name: names[value.name.lower()] for value in graph.input}
+    for node in _nodes(graph):
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+    for value in graph.input:
+        value.name = renamed[value.name]
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in [attribute.g, *attribute.graphs]:
+                yield from _nodes(inner)
+
+
+def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:
+    """What runs the function of the file."""
+    onnxruntime = packages.imported("onnxruntime", "trying what was written as 'onnx'")
+    session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
+    # An input that nothing depends on may be gone.
+    taken = [node.name for node in session.get_inputs()]
+    names = [node.name for node in session.get_outputs()]
+
+    def run(signature: str, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        results = session.run(names, {name: arrays[name] for name in taken})
+        return dict(zip(names, results, strict=True))
+
+    return run
+
+
+def precision(options: Mapping[str, Any]) -> Precision:
+    """ONNX Runtime computes in the dtypes of the graph."""
+    return Precision.FULL
+
+
+def refuse_large(size: int) -> None:
+    """Refuses parameters that one file of ONNX cannot hold.
+
+    Raises:
+      ExportError: they have 2 GB or more.
+    """
+    if size >= 2**31:
+        raise ExportError(
+            f"jax2tf.export: the parameters have {size / 2**30:.1f} GB, and a file of ONNX holds "
+            "less than 2 GB. What to do: write a SavedModel, or parameters of fewer bits"
+        )

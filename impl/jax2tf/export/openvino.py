@@ -1,0 +1,62 @@
+"""OpenVINO (.xml with its .bin), run on the CPU."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jax2tf.export import packages
+from jax2tf.export.job import Job, converting
+from jax2tf.export.measures import Precision
+
+OPTIONS = {"compress_to_fp16": (False, True)}
+
+# On processors with faster units for bfloat16 it would compute float32 in those.
+_SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}
+
+_NOT_COUNTED = frozenset({"Constant", "Parameter", "Result"})
+
+
+def _openvino() -> Any:
+    # Where it finds its telemetry it reports each conversion to its makers.
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    return packages.imported("openvino", "the format 'openvino'")
+
+
+def write(job: Job) -> int:
+    """Writes the file `job.target` and the .bin beside it; returns the number of ops."""
+    openvino = _openvino()
+    # From a function itself names of outputs are lost, and with them which is which.
+    folder = job.saved_model()
+    with converting("the converter of OpenVINO"):
+        model = openvino.convert_model(str(folder))
+    for key, value in job.metadata.items():
+        model.set_rt_info(value, ["jax2tf", key])
+    openvino.save_model(
+        model, str(job.target), compress_to_fp16=job.options.get("compress_to_fp16", False)
+    )
+    return sum(op.get_type_name() not in _NOT_COUNTED for op in model.get_ops())
+
+
+def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:
+    """What runs the function of the file."""
+    openvino = _openvino()
+    compiled = openvino.compile_model(str(target), "CPU", _SETTINGS)
+    # An input that nothing depends on may be gone.
+    taken = {name for port in compiled.inputs for name in port.get_names()}
+
+    def run(signature: str, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        results = compiled({name: a for name, a in arrays.items() if name in taken})
+        return {name: results[port] for port in compiled.outputs for name in port.get_names()}
+
+    return run
+
+
+def precision(options: Mapping[str, Any]) -> Precision:
+    """By the option `compress_to_fp16`."""
+    is_half = options.get("compress_to_fp16", False)
+    return Precision.FLOAT16_WEIGHTS if is_half else Precision.FULL

@@ -1,0 +1,106 @@
+"""The functions to export as TensorFlow functions over one set of variables."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf.call_tf import exchange
+from jax2tf.export.signatures import Signature, output_names
+from jax2tf.module import Module
+
+
+@dataclasses.dataclass
+class Program:
+    """What is written.
+
+    Attributes:
+      root: what is saved: the functions under the signatures' names, and lists of the variables.
+      functions: a tf.function of named tensors that gives a dict of named tensors, by signature.
+    """
+
+    root: tf.train.Checkpoint
+    functions: dict[str, Any]
+
+    def save(self, folder: Path, with_gradients: bool) -> None:
+        """Writes a SavedModel."""
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=with_gradients)
+        tf.saved_model.save(self.root, str(folder), self.functions, options)
+
+
+def program_of(
+    signatures: Sequence[Signature],
+    params: Any,
+    constraints: Any,
+    options: Mapping[str, Any],
+) -> Program:
+    """Converts the functions.
+
+    Args:
+      signatures: the functions, which share the parameters.
+      params: the parameters; arrays of JAX and NumPy share their memory with the variables.
+      constraints: polymorphic constraints of the caller's.
+      options: of `jax2tf.Module`.
+    """
+    first, *others = signatures
+    module = Module(
+        first.function,
+        jax.tree.map(_shared, () if params is None else params),
+        polymorphic_shapes=first.polymorphic_shapes,
+        polymorphic_constraints=first.scope or constraints,
+        **options,
+    )
+    convert_options = {key: value for key, value in options.items() if key != "trainable"}
+    functions = {first.name: _flat(first, module)}
+    for signature in others:
+        converted = module.function(
+            signature.function,
+            polymorphic_shapes=signature.polymorphic_shapes,
+            polymorphic_constraints=signature.scope or constraints,
+            **convert_options,
+        )
+        functions[signature.name] = _flat(signature, converted)
+    for function in functions.values():
+        function.get_concrete_function()
+    # Restored, a tf.Module has no lists of its variables: they are properties of the class.
+    root = tf.train.Checkpoint(
+        parameters=module.parameters,
+        variables=list(module.variables),
+        trainable_variables=list(module.trainable_variables),
+        **functions,
+    )
+    return Program(root, functions)
+
+
+_BY_NAME_TOO = inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _flat(signature: Signature, converted: Callable[..., Any]) -> Any:
+    def function(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        args, kwargs = signature.arguments(tensors)
+        results = converted(*args, **kwargs)
+        # An Identity each: engines take a tensor that is input and output at once for one of them.
+        leaves = map(tf.identity, jax.tree.leaves(results))
+        return dict(zip(output_names(results), leaves, strict=True))
+
+    function.__name__ = signature.name
+    names = [inspect.Parameter(spec.name, _BY_NAME_TOO) for spec in signature.inputs]
+    setattr(function, "__signature__", inspect.Signature(names))  # noqa: B010
+    specs = [spec.spec for spec in signature.inputs]
+    return tf.function(function, input_signature=specs, autograph=False)
+
+
+def _shared(leaf: Any) -> Any:
+    """A tensor in the memory of an array, where it can be: nobody writes to it while we export."""
+    if isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return exchange.to_tensor(leaf)
+    if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f" and leaf.flags.writeable:
+        return tf.experimental.dlpack.from_dlpack(leaf.__dlpack__())
+    return leaf

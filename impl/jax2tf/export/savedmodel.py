@@ -1,0 +1,54 @@
+"""SavedModels, with trainable variables and gradients, run by TensorFlow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf.export.graphs import count_ops
+from jax2tf.export.job import Job
+from jax2tf.export.measures import Precision
+
+# Those of `convert` and of `Module` that say what the SavedModel can do.
+OPTIONS = {
+    "trainable": None,
+    "with_gradient": (True, False),
+    "saved_gradient_order": None,
+    "enable_xla": (True, False),
+}
+
+# The folder that SavedModels have for what is the user's own.
+METADATA = Path("assets.extra/jax2tf.json")
+
+
+def write(job: Job) -> int:
+    """Writes the folder `job.target`; returns the number of ops."""
+    program = job.program(**job.options)
+    program.save(job.target, with_gradients=job.options.get("with_gradient", True))
+    path = job.target / METADATA
+    path.parent.mkdir()
+    path.write_text(json.dumps(job.metadata, indent=2) + "\n", encoding="utf-8")
+    functions = [f.get_concrete_function() for f in program.functions.values()]
+    return sum(count_ops(function.graph.as_graph_def()) for function in functions)
+
+
+def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:
+    """What runs the signatures of the SavedModel."""
+    restored = tf.saved_model.load(str(target))
+
+    def run(signature: str, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        tensors = {name: tf.constant(array) for name, array in arrays.items()}
+        results = restored.signatures[signature](**tensors)
+        return {name: result.numpy() for name, result in results.items()}
+
+    return run
+
+
+def precision(options: Mapping[str, Any]) -> Precision:
+    """A SavedModel computes as TensorFlow does."""
+    return Precision.FULL

@@ -1,0 +1,397 @@
+"""What the caller wrote about inputs, as the named inputs of an exported function.
+
+A spec is an array, a jax.ShapeDtypeStruct, a tf.TensorSpec, or a text such as "b, 224, 224, 3" or
+"b, 10:int32". Names in shapes stand for dimensions that are open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import itertools
+import keyword
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import export as jax_export
+
+from jax2tf import dtypes
+from jax2tf.callables import Function
+from jax2tf.dims import expressions
+from jax2tf.errors import ExportError
+
+DEFAULT = "serving_default"
+
+_DTYPE_OF_TEXT = "float32"
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """One input of an exported function.
+
+    Attributes:
+      name: what it is called in the file.
+      path: where it stands among the function's arguments, as "x['image']".
+      shape: a size for each dimension, or the text of one that is open.
+      dtype: its dtype.
+    """
+
+    name: str
+    path: str
+    shape: tuple[int | str, ...]
+    dtype: np.dtype
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype.name}[{', '.join(map(str, self.shape))}]"
+
+    @property
+    def spec(self) -> tf.TensorSpec:
+        """What TensorFlow knows of it."""
+        shape = [size if isinstance(size, int) else None for size in self.shape]
+        return tf.TensorSpec(shape, tf.as_dtype(self.dtype), self.name)
+
+    @property
+    def polymorphic_shape(self) -> str | None:
+        """The spec of its shape for `convert`."""
+        is_known = all(isinstance(size, int) for size in self.shape)
+        return None if is_known else f"({', '.join(map(str, self.shape))})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """A function under a name, with its inputs.
+
+    Attributes:
+      name: what it is called in the file.
+      function: `function(params, *inputs, **kwargs)`.
+      inputs: its inputs, in order.
+      tree: the structure of `(args, kwargs)` whose leaves the inputs are.
+      scope: the scope of the caller's own symbolic dimensions, or None.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    inputs: tuple[Input, ...]
+    tree: Any
+    scope: Any
+
+    def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and keyword arguments with these leaves."""
+        return jax.tree.unflatten(self.tree, leaves)
+
+    @property
+    def polymorphic_shapes(self) -> Any:
+        """The shapes of the inputs, as `jax2tf.Module` takes them."""
+        leaves = [spec.polymorphic_shape for spec in self.inputs]
+        args, kwargs = self.arguments(leaves)
+        return dict(kwargs) if kwargs else list(args)
+
+    def arrays(self, inputs: Any, what: str) -> list[np.ndarray]:
+        """The leaves of inputs that the caller gives, in the dtypes of the signature.
+
+        Args:
+          inputs: as the specs were given: a value for one input, a tuple or list with one for each,
+            or a dict by parameter name.
+          what: what they are for, for messages.
+
+        Raises:
+          ValueError: they have another structure than the specs, or a shape that does not fit.
+        """
+        leaves, tree = jax.tree.flatten(_arguments(inputs))
+        if tree != self.tree:
+            raise ValueError(
+                f"jax2tf.export: {what} for {self.name!r} should have the structure of the specs, "
+                f"{self.tree}, got {tree}"
+            )
+        return [
+            _fitting(np.asarray(leaf), spec, what)
+            for leaf, spec in zip(leaves, self.inputs, strict=True)
+        ]
+
+
+def signatures_of(fun: Any, params: Any, specs: Any) -> tuple[Signature, ...]:
+    """The signatures that the caller asks for.
+
+    Args:
+      fun: a function, or a dict of (function, specs) by name.
+      params: its parameters; with None the functions take their inputs alone.
+      specs: the specs of its inputs; None where `fun` is a dict.
+
+    Raises:
+      TypeError: something is no function or no spec.
+      ValueError: a spec cannot be read, or names do not fit.
+    """
+    if not isinstance(fun, Mapping):
+        return (_signature(DEFAULT, fun, params, specs),)
+    if specs is not None:
+        raise ValueError(
+            "jax2tf.export: specs should be None where fun is a dict of signatures: write "
+            "{name: (function, specs)}"
+        )
+    if not fun:
+        raise ValueError("jax2tf.export: the dict of signatures is empty; give one or more")
+    return tuple(_named(name, value, params) for name, value in fun.items())
+
+
+# What is saved has these already.
+_TAKEN = frozenset(dir(tf.train.Checkpoint)) | {"parameters", "variables", "trainable_variables"}
+
+
+def _named(name: Any, value: Any, params: Any) -> Signature:
+    if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
+        raise ValueError(
+            "jax2tf.export: the name of a signature should be letters, digits and underscores, "
+            f"got {name!r}"
+        )
+    if name in _TAKEN:
+        raise ValueError(
+            f"jax2tf.export: a signature cannot be called {name!r}, which a SavedModel has for "
+            "something else; choose another name"
+        )
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ValueError(
+            f"jax2tf.export: signature {name!r} should be a pair (function, specs), got {value!r}"
+        )
+    return _signature(name, value[0], params, value[1])
+
+
+def _signature(name: str, fun: Any, params: Any, specs: Any) -> Signature:
+    if not callable(fun):
+        raise TypeError(
+            "jax2tf.export: fun should be a function, or a dict of (function, specs) by name, got "
+            f"{type(fun).__name__}"
+        )
+    function = with_no_parameters(fun) if params is None else fun
+    parameters = Function(function).parameters
+    args, kwargs = _arguments(specs)
+    if not parameters.takes_any_keyword:
+        known = [n for n in parameters.by_keyword if n != parameters.at(0)]
+        for key in kwargs:
+            if key not in known:
+                raise ValueError(
+                    f"jax2tf.export: specs has an entry for {key!r}, and the inputs of "
+                    f"{Function(fun).name} are {', '.join(known) or 'not named'}. The keys of a "
+                    "dict are names of parameters; specs for an input that is a dict stand in a "
+                    f"tuple: ({{{key!r}: ...}},)"
+                )
+    found, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+    reader = _Reader()
+    names = _Names("input")
+    inputs = []
+    for path, leaf in found:
+        top, argument, *rest = path
+        of_argument = parameters.at(argument.idx + 1) if top.idx == 0 else argument.key
+        where = of_argument + jax.tree_util.keystr(tuple(rest))
+        shape, dtype = reader.read(leaf, where)
+        given = getattr(leaf, "name", None) if isinstance(leaf, tf.TensorSpec) else None
+        inputs.append(Input(names.new(given or where), where, shape, dtype))
+    return Signature(name, function, tuple(inputs), tree, reader.scope)
+
+
+def with_no_parameters(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function behind a first parameter that it does not use."""
+
+    @functools.wraps(fun)
+    def ignoring(params: Any, *args: Any, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)
+
+    own = Function(fun).parameters.signature
+    first = inspect.Parameter("params", inspect.Parameter.POSITIONAL_ONLY)
+    others = [
+        p.replace(name="params_") if p.name == "params" else p for p in own.parameters.values()
+    ]
+    del ignoring.__wrapped__
+    setattr(ignoring, "__signature__", inspect.Signature([first, *others]))  # noqa: B010
+    ignoring.__name__ = Function(fun).name
+    return ignoring
+
+
+def output_names(results: Any) -> list[str]:
+    """A name for each leaf of a function's results, by its path."""
+    names = _Names("output")
+    return [
+        names.new(jax.tree_util.keystr(path, simple=True, separator="_"))
+        for path, _ in jax.tree_util.tree_leaves_with_path(results)
+    ]
+
+
+class _Names:
+    """Names that engines take, each given once."""
+
+    def __init__(self, kind: str):
+        self._kind = kind
+        self._given: set[str] = set()
+
+    def new(self, path: str) -> str:
+        name = re.sub("[^A-Za-z0-9]+", "_", path).strip("_")
+        if not re.match("[A-Za-z]", name):
+            name = f"{self._kind}_{name}" if name else self._kind
+        name += "_" * keyword.iskeyword(name)
+        candidates = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(1)))
+        # Some engines do not tell upper case from lower.
+        name = next(c for c in candidates if c.lower() not in self._given)
+        self._given.add(name.lower())
+        return name
+
+
+def _arguments(specs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(specs, Mapping):
+        return (), dict(specs)
+    return (tuple(specs) if isinstance(specs, tuple | list) else (specs,)), {}
+
+
+class _Reader:
+    """Reads the specs of one signature.
+
+    Attributes:
+      scope: that of the symbolic dimensions that the caller made, or None.
+    """
+
+    def __init__(self) -> None:
+        self.scope: Any = None
+        self._open = (f"d{i}" for i in itertools.count())
+        self._scope = jax_export.SymbolicScope()
+
+    def read(self, leaf: Any, where: str) -> tuple[tuple[int | str, ...], np.dtype]:
+        """Shape and dtype of a spec."""
+        if isinstance(leaf, str):
+            return self._of_text(leaf, where)
+        if isinstance(leaf, tf.TensorSpec):
+            return self._of_tensor_spec(leaf, where)
+        if isinstance(leaf, tf.Tensor | tf.Variable):
+            return tuple(leaf.shape), dtypes.jax_dtype(leaf)
+        if isinstance(leaf, bool | int | float | complex):
+            return (), dtypes.jax_dtype(leaf)
+        if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
+            raise TypeError(
+                f"jax2tf.export: the spec of {where} should be an array, a jax.ShapeDtypeStruct, a "
+                f"tf.TensorSpec or a text such as 'b, 4:float32', got {leaf!r}"
+            )
+        if dtypes.is_key(leaf.dtype):
+            raise TypeError(
+                f"jax2tf.export: the spec of {where} is one of typed PRNG keys, which files have "
+                "no dtype for; take jax.random.key_data (uint32) as input, and call "
+                "jax.random.wrap_key_data in the function"
+            )
+        return self._dims(leaf.shape, where), jax.dtypes.canonicalize_dtype(leaf.dtype)
+
+    def _of_tensor_spec(
+        self, spec: tf.TensorSpec, where: str
+    ) -> tuple[tuple[int | str, ...], np.dtype]:
+        if spec.shape.rank is None:
+            raise ValueError(
+                f"jax2tf.export: the spec of {where} has no rank; give a shape, with None or a "
+                "name for a dimension that is open"
+            )
+        sizes = [next(self._open) if size is None else size for size in spec.shape.as_list()]
+        return tuple(sizes), np.dtype(spec.dtype.as_numpy_dtype)
+
+    def _of_text(self, text: str, where: str) -> tuple[tuple[int | str, ...], np.dtype]:
+        shape, colon, name = text.rpartition(":")
+        if not colon:
+            shape, name = text, _DTYPE_OF_TEXT
+        try:
+            dtype = np.dtype(jax.numpy.dtype(name.strip()))
+            tf.as_dtype(dtype)
+            symbolic = jax_export.symbolic_shape(shape.strip(), scope=self._scope)
+        # JAX reads the shape with Python's tokenizer, which has errors of its own.
+        except Exception as error:
+            raise ValueError(
+                f"jax2tf.export: the spec {text!r} of {where} should be a shape and, behind a "
+                f"colon, a dtype, such as 'b, 224, 224, 3:float32': {error}"
+            ) from error
+        return tuple(_size(dim) for dim in symbolic), dtype
+
+    def _dims(self, shape: Sequence[Any], where: str) -> tuple[int | str, ...]:
+        for dim in shape:
+            if jax_export.is_symbolic_dim(dim):
+                if self.scope not in (None, dim.scope):
+                    raise ValueError(
+                        f"jax2tf.export: the shape of {where} has dimensions of another "
+                        "SymbolicScope than those before it; make them in one scope"
+                    )
+                self.scope = dim.scope
+        return tuple(map(_size, shape))
+
+
+def _size(dim: Any) -> int | str:
+    return str(dim) if jax_export.is_symbolic_dim(dim) else int(dim)
+
+
+def _fitting(array: np.ndarray, spec: Input, what: str) -> np.ndarray:
+    fits = array.ndim == len(spec.shape) and all(
+        isinstance(wanted, str) or wanted == size
+        for size, wanted in zip(array.shape, spec.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"jax2tf.export: {what} should fit {spec} for {spec.path}, got shape {array.shape}"
+        )
+    return array.astype(spec.dtype)
+
+
+def variables_of(signature: Signature) -> list[str]:
+    """The names of the dimensions that are open in a signature."""
+    sizes = [size for spec in signature.inputs for size in spec.shape if isinstance(size, str)]
+    found = [sorted(expressions.variables(expressions.parse(size))) for size in sizes]
+    return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+
+def given(
+    signatures: Sequence[Signature], data: Any, what: str
+) -> dict[str, list[list[np.ndarray]]]:
+    """The leaves of inputs that the caller gives, by signature.
+
+    Args:
+      signatures: the signatures.
+      data: a list of inputs, each given as the specs are; for several signatures a dict of lists.
+      what: the argument that they were given as, for messages.
+
+    Raises:
+      TypeError: they are no list, or no dict for several signatures.
+      ValueError: there are none for a signature, or they do not fit its specs.
+    """
+    of_one = len(signatures) == 1 and not isinstance(data, Mapping)
+    by_name = {signatures[0].name: data} if of_one else data
+    if not isinstance(by_name, Mapping) or not all(map(_is_list, by_name.values())):
+        raise TypeError(
+            f"jax2tf.export: {what} should be a list of inputs, for several signatures a dict of "
+            f"lists {{name: [inputs, ...]}}, got {type(data).__name__}"
+        )
+    found: dict[str, list[list[np.ndarray]]] = {}
+    for signature in signatures:
+        inputs = by_name.get(signature.name, ())
+        found[signature.name] = [signature.arrays(each, what) for each in inputs]
+        if not found[signature.name]:
+            raise ValueError(
+                f"jax2tf.export: {what} has no inputs for {signature.name!r}; give some, for "
+                "several signatures as {name: [inputs, ...]}"
+            )
+    return found
+
+
+def _is_list(value: Any) -> bool:
+    # An array is a sequence too: it would be taken for inputs, one for each of its rows.
+    return (
+        isinstance(value, Iterable) and not hasattr(value, "dtype") and not isinstance(value, str)
+    )
+
+
+def refuse_several(signatures: Sequence[Signature], format_name: str) -> None:
+    """Refuses several signatures for a format that holds one function.
+
+    Raises:
+      ExportError: there is more than one.
+    """
+    if len(signatures) > 1:
+        names = ", ".join(signature.name for signature in signatures)
+        raise ExportError(
+            f"jax2tf.export: the format {format_name!r} holds one function, and there are "
+            f"{len(signatures)} signatures ({names}). What to do: export each to a file of its "
+            "own, or all of them to a SavedModel or a .tflite file"
+        )

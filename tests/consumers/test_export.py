@@ -1,0 +1,153 @@
+"""`jax2tf.export` to the engines: whole models, what is in the files, options, and faults.
+
+tests/impl/test_export.py has what needs no engine.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax2tf
+from jax2tf.export import formats
+from tests.consumers.models import MODELS
+
+RNG = np.random.default_rng(0)
+W = (RNG.normal(size=(64, 32)) / 8).astype(np.float32)
+X = RNG.normal(size=(5, 64)).astype(np.float32)
+SUFFIXES = {"litert": ".tflite", "onnx": ".onnx", "openvino": ".xml", "tfjs": ".tfjs"}
+
+export = functools.partial(jax2tf.export, progress=False)
+each_format = pytest.mark.parametrize("format", SUFFIXES)
+
+
+def dense(params, x):
+    return {"same": jnp.tanh(x @ params), "size": -jnp.tanh(x @ params), "signs": x > 0}
+
+
+def specs_of(inputs):
+    def text(leaf):
+        shape = ", ".join(["b", *map(str, leaf.shape[1:])]) if leaf.ndim else ""
+        return f"{shape}:{leaf.dtype.name}"
+
+    return tuple(map(text, inputs))
+
+
+@each_format
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_with_any_batch(name, format, tmp_path):
+    function, inputs = MODELS[name]
+    path = tmp_path / f"model{SUFFIXES[format]}"
+    result = export(function, None, specs_of(inputs(1)), path)
+    assert result.format == format
+    assert result.verified == tuple(f"serving_default: random inputs, b={b}" for b in (2, 3))
+    assert result.ops > 5
+
+
+@each_format
+def test_outputs_of_one_shape_are_told_from_each_other(format, tmp_path):
+    path = tmp_path / f"model{SUFFIXES[format]}"
+    result = export(dense, W, {"x": "b, 64"}, path)
+    assert set(result.differences["serving_default"]) == {"same", "size", "signs"}
+    files = [path] if path.is_file() else [*path.iterdir()]
+    files += [path.with_suffix(".bin")] if format == "openvino" else []
+    assert result.size == sum(file.stat().st_size for file in files)
+    assert len(os.listdir(tmp_path)) == (2 if format == "openvino" else 1)
+
+
+@each_format
+def test_inputs_that_nothing_depends_on_and_names_in_upper_case(format, tmp_path):
+    specs = {"X": "b", "unused": "b, 2", "n": ":int32"}
+    path = tmp_path / f"model{SUFFIXES[format]}"
+    result = export(lambda X, unused, n: (X * 2, n + 1), None, specs, path)
+    assert list(result.differences["serving_default"]) == ["output_0", "output_1"]
+
+
+@each_format
+def test_a_result_that_is_wrong_is_not_left(format, tmp_path, monkeypatch):
+    engine = formats.FORMATS[format].engine
+    load = engine.load
+
+    def loaded(target, job):
+        run = load(target, job)
+        return lambda *call: {name: -array for name, array in run(*call).items()}
+
+    monkeypatch.setattr(engine, "load", loaded)
+    path = tmp_path / f"model{SUFFIXES[format]}"
+    with pytest.raises(
+        jax2tf.VerificationError, match=f"written as '{format}' gives output 'output'"
+    ):
+        export(lambda p, x: x @ p, W, "b, 64", path)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("format", ["onnx", "openvino"])
+def test_what_the_engine_does_not_take(format, tmp_path):
+    def spectrum(x):
+        return jnp.fft.fft(x).real
+
+    with pytest.raises(jax2tf.ConversionError, match="What to do"):
+        export(spectrum, None, "b, 7:complex64", tmp_path / f"model{SUFFIXES[format]}")
+    assert os.listdir(tmp_path) == []
+
+
+def test_onnx_metadata_and_opset(tmp_path):
+    import onnx
+
+    for opset in (15, 18):
+        path = tmp_path / f"{opset}.onnx"
+        export(dense, W, "b, 64", path, opset=opset)
+        model = onnx.load(path)
+        assert model.opset_import[0].version == opset
+        said = {entry.key: entry.value for entry in model.metadata_props}
+        assert said["jax2tf"] == jax2tf.__version__
+        assert said["source"] == f"{__name__}:dense"
+        assert [node.name for node in model.graph.input] == ["x"]
+
+
+def test_openvino_metadata_and_half_weights(tmp_path):
+    import openvino
+
+    for half in (False, True):
+        export(dense, W, "b, 64", tmp_path / "model.xml", compress_to_fp16=half, overwrite=True)
+        size = (tmp_path / "model.bin").stat().st_size
+        assert (W.nbytes / 2 <= size < W.nbytes) if half else (W.nbytes <= size)
+    model = openvino.Core().read_model(tmp_path / "model.xml")
+    assert model.get_rt_info(["jax2tf", "jax"]).astype(str) == jax.__version__
+    assert sys.modules["openvino_telemetry"] is None
+
+
+@pytest.mark.parametrize(
+    ("quantize", "most"), [(None, 1.0), ("float16", 0.5), ("uint16", 0.5), ("uint8", 0.25)]
+)
+def test_tfjs_metadata_and_quantised_weights(quantize, most, tmp_path):
+    path = tmp_path / "web.tfjs"
+    export(dense, W, "b, 64", path, quantize=quantize)
+    weights = sum(file.stat().st_size for file in path.glob("*.bin"))
+    assert weights <= most * W.nbytes + 64
+    model = json.loads((path / "model.json").read_text())
+    assert model["userDefinedMetadata"]["jax2tf"]["source"] == f"{__name__}:dense"
+    assert list(model["signature"]["inputs"]) == ["x"]
+    assert sorted(model["signature"]["outputs"]) == ["same", "signs", "size"]
+
+
+def test_tfjs_without_node(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(jax2tf.MissingPackageError, match=r"the program node .* verify=False"):
+        export(dense, W, "b, 64", tmp_path / "web.tfjs")
+    result = export(dense, W, "b, 64", tmp_path / "web.tfjs", verify=False)
+    assert result.verified == ()
+
+
+def test_tfjs_without_its_package(tmp_path, monkeypatch):
+    monkeypatch.delenv("NODE_PATH", raising=False)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(jax2tf.MissingPackageError, match="package @tensorflow/tfjs"):
+        export(dense, W, "b, 64", tmp_path / "web.tfjs")
