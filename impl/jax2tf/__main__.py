@@ -1,4 +1,8 @@
-"""`python -m jax2tf run | versions`: run a program with jax2tf installed; say what is installed."""
+"""`python -m jax2tf export | run | versions`.
+
+Writes a function as a file of an engine; runs a program in which jax.experimental.jax2tf is jax2tf;
+says what is installed.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,19 @@ import runpy
 import sys
 
 from jax2tf import drop_in, versions
+from jax2tf.export import command as export_command
 
 
 def main(argv: list[str]) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m jax2tf", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for function in (run, versions_):
+    for function in (export, run, versions_):
         name = function.__name__.rstrip("_")
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(command=function)
+        if function is export:
+            export_command.add_arguments(command)
         if function is run:
             usage = "python -m jax2tf run [-h] (SCRIPT | -m MODULE) [ARGUMENT ...]"
             command.usage = usage
@@ -28,6 +35,11 @@ def main(argv: list[str]) -> int:
     if options.command is run and not (options.module or options.script):
         commands.choices["run"].error("give a SCRIPT, or -m MODULE")
     return options.command(options)
+
+
+def export(options: argparse.Namespace) -> int:
+    """Writes a JAX function as a file or folder of an engine, and runs it there."""
+    return export_command.run(options)
 
 
 def run(options: argparse.Namespace) -> int:
