@@ -729,9 +729,9 @@ def test_memory(kind, tmp_path):
             return x
 
         def exported(n, path):
-            params = [np.full((n, n), i / n, np.float32) for i in range(8)]
-            if sys.argv[1] == "jax":
-                params = jax.block_until_ready(jax.tree.map(jnp.asarray, params))
+            library = jnp if sys.argv[1] == "jax" else np
+            params = [library.full((n, n), i / n, np.float32) for i in range(8)]
+            jax.block_until_ready(params)
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             jax2tf.export(model, params, f"b, {n}", path, progress=False)
             after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
