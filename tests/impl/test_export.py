@@ -247,7 +247,6 @@ class TestSpecs:
             (tf.TensorSpec([None, 4, None], tf.float32), "float32[d0, 4, d1]"),
             (tf.TensorSpec([2], tf.int64), "int64[2]"),
         ],
-        ids=str,
     )
     def test_what_says_shape_and_dtype(self, spec, expected, tmp_path):
         assert self.inputs(lambda x: x + x, spec, tmp_path) == {"x": expected}
@@ -336,7 +335,6 @@ class TestSpecs:
             (jax.random.key(0), TypeError, "the spec of x is one of typed PRNG keys"),
             ({"z": "b"}, ValueError, "entry for 'z', and the inputs of fun are x, tree"),
         ],
-        ids=str,
     )
     def test_what_is_no_spec(self, specs, error, words, tmp_path):
         def fun(x, tree=None):
