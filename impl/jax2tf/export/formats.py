@@ -64,20 +64,34 @@ class Format:
         return [*(target.with_suffix(suffix) for suffix in self.beside), target]
 
 
-# Engines have standard ops alone, no Assert, and differentiate nothing.
-_FOR_ENGINES = {"enable_xla": False, "polymorphic_checks": False, "with_gradient": False}
+# Engines have no Assert, and differentiate nothing.
+_FOR_ENGINES = {"polymorphic_checks": False, "with_gradient": False}
 
 FORMATS: Mapping[str, Format] = {
     entry.name: entry
     for entry in (
         Format("savedmodel", "", savedmodel, {}, has_several=True),
-        Format("litert", ".tflite", litert, _FOR_ENGINES, has_several=True),
-        Format("onnx", ".onnx", onnx, _FOR_ENGINES, ("tf2onnx", "onnx"), ("onnxruntime",)),
+        Format("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}, has_several=True),
         Format(
-            *("openvino", ".xml", openvino, _FOR_ENGINES, ("openvino",), ("openvino",)),
+            "onnx",
+            ".onnx",
+            onnx,
+            {"target": "onnx", **_FOR_ENGINES},
+            ("tf2onnx", "onnx"),
+            ("onnxruntime",),
+        ),
+        Format(
+            *(
+                "openvino",
+                ".xml",
+                openvino,
+                {"target": "openvino", **_FOR_ENGINES},
+                ("openvino",),
+                ("openvino",),
+            ),
             beside=(".bin",),
         ),
-        Format("tfjs", ".tfjs", tfjs, _FOR_ENGINES, ("tensorflowjs",)),
+        Format("tfjs", ".tfjs", tfjs, {"target": "tfjs", **_FOR_ENGINES}, ("tensorflowjs",)),
     )
 }
 
