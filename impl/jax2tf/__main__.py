@@ -1,7 +1,7 @@
-"""`python -m jax2tf export | run | versions`.
+"""`python -m jax2tf explain | export | run | versions`.
 
-Writes a function as a file of an engine; runs a program in which jax.experimental.jax2tf is jax2tf;
-says what is installed.
+Tells what a function becomes for each target; writes it as a file of an engine; runs a program in
+which jax.experimental.jax2tf is jax2tf; says what is installed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import runpy
 import sys
 
 from jax2tf import drop_in, versions
+from jax2tf.explain import command as explain_command
 from jax2tf.export import command as export_command
 
 
@@ -19,12 +20,12 @@ def main(argv: list[str]) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m jax2tf", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for function in (export, run, versions_):
+    for function in (explain, export, run, versions_):
         name = function.__name__.rstrip("_")
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(command=function)
-        if function is export:
-            export_command.add_arguments(command)
+        if function in _ARGUMENTS:
+            _ARGUMENTS[function](command)
         if function is run:
             usage = "python -m jax2tf run [-h] (SCRIPT | -m MODULE) [ARGUMENT ...]"
             command.usage = usage
@@ -37,9 +38,17 @@ def main(argv: list[str]) -> int:
     return options.command(options)
 
 
+def explain(options: argparse.Namespace) -> int:
+    """Tells what a JAX function becomes for each target, and what it cannot become."""
+    return explain_command.run(options)
+
+
 def export(options: argparse.Namespace) -> int:
     """Writes a JAX function as a file or folder of an engine, and runs it there."""
     return export_command.run(options)
+
+
+_ARGUMENTS = {explain: explain_command.add_arguments, export: export_command.add_arguments}
 
 
 def run(options: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html.parser
 import json
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import op_types
+from jax2tf import __main__ as command
 from jax2tf.explain import known
 
 X = jax.ShapeDtypeStruct((2, 4), jnp.float32)
@@ -202,3 +204,49 @@ class TestBadInput:
 def test_the_ledger_in_the_package_is_json():
     entries = json.loads((known.FILE).read_text())
     assert len(entries) > 100
+
+
+class TestTheCommand:
+    @pytest.fixture
+    def run(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setitem(sys.modules, "models", sys.modules[__name__])
+
+        def call(*arguments):
+            status = command.main(["explain", *arguments])
+            said = capsys.readouterr()
+            return status, said.out, said.err
+
+        return call
+
+    def test_a_function_and_its_page(self, run):
+        status, out, _ = run(
+            *("models:_model", "--input", "x=b,4", "--target", "litert", "--target", "xla"),
+            *("--html", "page.html"),
+        )
+        assert status == 0
+        assert out.startswith("_model(x: float32[b,4]) -> float32[b,4]\n  litert ")
+        with open("page.html", encoding="utf-8") as page:
+            assert page.read().startswith("<!doctype html>")
+
+    def test_parameters_of_a_file(self, run):
+        np.savez("w.npz", w=np.ones((4, 2), np.float32))
+        status, out, _ = run(
+            "models:_with_parameters", "--params", "w.npz", "--input", "b,4", "--target", "onnx"
+        )
+        assert status == 0
+        assert "x: float32[b,4]" in out
+
+    def test_what_does_not_convert_is_the_status(self, run):
+        status, out, _ = run("models:_with_refusals", "--input", "2,4", "--target", "xla")
+        assert status == 1
+        assert "ffi_call" in out
+
+    def test_a_function_that_is_not_there(self, run):
+        status, out, err = run("models:nothing", "--input", "2,4")
+        assert (status, out) == (1, "")
+        assert "there is no 'nothing' in models" in err
+
+
+def _with_parameters(params, x):
+    return x @ params["w"]

@@ -112,7 +112,7 @@ def test_representative_data(run, named):
 def test_what_is_refused(run, tmp_path, arguments, words):
     status, _, err = run(*arguments)
     assert status == 1
-    assert err.startswith("python -m jax2tf export: jax2tf.export: ")
+    assert err.startswith("python -m jax2tf export: jax2tf")
     assert err.count("\n") == 1
     assert re.search(words, err)
     assert sorted(os.listdir(tmp_path)) == ["w.npz"]

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
-import operator
-import re
-import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from jax2tf import command_line
 from jax2tf.export.exporting import export
 from jax2tf.export.formats import FORMATS
 
@@ -27,34 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of the command."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLE
-    parser.add_argument(
-        "function", metavar="MODULE:FUNCTION", help="a function of parameters and inputs"
-    )
-    parser.add_argument(
-        "--params",
-        metavar="FILE",
-        help="a checkpoint: an Orbax folder, .safetensors or .npz; without it the function takes "
-        "its inputs alone",
-    )
-    parser.add_argument(
-        *("--input", "-i"),
-        dest="inputs",
-        metavar="[NAME=]SHAPE[:DTYPE]",
-        action="append",
-        default=[],
-        help="an input, as x=b,224,224,3:float32; names in the shape are open dimensions; inputs "
-        "without a name go by position",
-    )
+    command_line.add_function(parser)
     parser.add_argument("--to", metavar="PATH", required=True, help="what to write")
     parser.add_argument("--format", choices=list(FORMATS), help="in place of the path's suffix")
-    parser.add_argument(
-        "--constraint",
-        dest="constraints",
-        metavar="TEXT",
-        action="append",
-        default=[],
-        help="what may be assumed of open dimensions, as 'b >= 8'",
-    )
     parser.add_argument(
         "--option",
         dest="options",
@@ -77,12 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Exports a function and prints what came of it; returns the exit status."""
     try:
-        specs = _specs(options.inputs)
+        specs = command_line.specs(options.inputs)
         format_options = dict(map(_option, options.options))
         if options.representative_data:
             format_options["representative_data"] = _samples(options.representative_data, specs)
         result = export(
-            _function(options.function),
+            command_line.function(options.function),
             options.params,
             specs,
             options.to,
@@ -95,42 +66,9 @@ def run(options: argparse.Namespace) -> int:
             **format_options,
         )
     except Exception as error:
-        # What is said of the call is said in a line; all else is an error of the function's.
-        if not str(error).startswith("jax2tf."):
-            raise
-        print(f"python -m jax2tf export: {error}", file=sys.stderr)
-        return 1
+        return command_line.told("export", error)
     print(result)
     return 0
-
-
-def _function(text: str) -> Any:
-    module, colon, name = text.partition(":")
-    if not (module and colon and name):
-        raise ValueError(
-            f"jax2tf.export: the function should be given as MODULE:FUNCTION, got {text!r}"
-        )
-    found = importlib.import_module(module)
-    try:
-        return operator.attrgetter(name)(found)
-    except AttributeError as error:
-        raise ValueError(f"jax2tf.export: there is no {name!r} in {module}: {error}") from error
-
-
-def _specs(inputs: Sequence[str]) -> Any:
-    pairs = [_pair(text) for text in inputs]
-    named = {name: spec for name, spec in pairs if name}
-    if named and len(named) != len(pairs):
-        raise ValueError(
-            "jax2tf.export: inputs should all have names, each another, or none: got "
-            f"{', '.join(inputs)}"
-        )
-    return named or tuple(spec for _, spec in pairs)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    match = re.match(r"([^\W\d]\w*)=(.*)", text)
-    return (match[1], match[2]) if match else ("", text)
 
 
 def _option(text: str) -> tuple[str, Any]:
