@@ -10,12 +10,13 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
 from jax.extend import core as jex_core
 
+from jax2tf import dims
 from jax2tf.lowering.idioms import matching
 from jax2tf.lowering.idioms.matching import Match, Pattern
 from jax2tf.lowering.idioms.table import IDIOMS, Idiom
@@ -126,10 +127,33 @@ def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Any], dict[str, Any]] 
     if not idiom.accepts(*avals):
         return None
     options = idiom.options(roughly)
-    specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    function = functools.partial(idiom.function, **options)
-    pattern = matching.trace(function, specs, idiom.numbers, is_exact=True)
+    pattern = _pattern(idiom, avals, options)
     made = matching.match(pattern, path)
     if made is None:
         return None
     return made, [made.operands[var] for var in pattern.operands], {**options, **made.numbers}
+
+
+def _pattern(idiom: Idiom, avals: Sequence[Any], options: Mapping[str, Any]) -> Pattern:
+    """The idiom for arrays of these shapes and dtypes."""
+    shapes = tuple((tuple(aval.shape), aval.dtype) for aval in avals)
+    given = (idiom, shapes, tuple(sorted(options.items())))
+    # Symbolic dimensions of two scopes cannot be compared.
+    if all(map(dims.is_static, (*(shape for shape, _ in shapes), tuple(options.values())))):
+        return _static_pattern(*given, jax.config.jax_enable_x64)
+    return _traced(*given)
+
+
+@functools.lru_cache(maxsize=4096)
+def _static_pattern(
+    idiom: Idiom, shapes: tuple[Any, ...], options: tuple[Any, ...], x64: bool
+) -> Pattern:
+    """As `_traced`; what JAX makes of a function depends on whether it has 64-bit types."""
+    del x64
+    return _traced(idiom, shapes, options)
+
+
+def _traced(idiom: Idiom, shapes: tuple[Any, ...], options: tuple[Any, ...]) -> Pattern:
+    specs = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
+    function = functools.partial(idiom.function, **dict(options))
+    return matching.trace(function, specs, idiom.numbers, is_exact=True)
