@@ -11,6 +11,7 @@ with _versions.explained():
 
 import jax2tf.lowering as _lowering  # registers every rule
 import jax2tf.symbolic_derivatives as _symbolic_derivatives  # registers them with JAX
+from jax2tf import keras
 from jax2tf.call_tf import call_tf
 from jax2tf.convert import convert
 from jax2tf.dims import PolyShape
@@ -57,6 +58,7 @@ __all__ = [
     "explain",
     "export",
     "install",
+    "keras",
     "split_to_logical_devices",
     "uninstall",
 ]

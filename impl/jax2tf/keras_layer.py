@@ -18,18 +18,30 @@ def layer_of(module: Module, **options: Any) -> Any:
       ImportError: Keras is not installed.
       ValueError: Keras runs on another backend than TensorFlow.
     """
+    return layer_type(keras_on_tensorflow("jax2tf.Module.keras_layer"))(module, **options)
+
+
+def keras_on_tensorflow(what: str) -> Any:
+    """Keras, for `what` needs it.
+
+    Raises:
+      ImportError: Keras is not installed.
+      ValueError: Keras runs on another backend than TensorFlow.
+    """
     import keras
 
     if keras.config.backend() != "tensorflow":
         raise ValueError(
-            "jax2tf.Module.keras_layer: Keras should run on TensorFlow (KERAS_BACKEND=tensorflow), "
-            f"and runs on {keras.config.backend()}"
+            f"{what}: Keras should run on TensorFlow (KERAS_BACKEND=tensorflow), and runs on "
+            f"{keras.config.backend()}"
         )
-    return _layer_type(keras)(module, **options)
+    return keras
 
 
 @functools.cache
-def _layer_type(keras: Any) -> type:
+def layer_type(keras: Any) -> Any:
+    """The class of layers that call a jax2tf.Module."""
+
     class ModuleLayer(keras.layers.Layer):
         """Calls a jax2tf.Module."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -122,6 +124,80 @@ class Holding(keras.layers.Layer):
 
     def get_config(self):
         return {**super().get_config(), "as_layer": self.as_layer}
+
+
+class TestTheLayer:
+    def model(self, **options):
+        layer = jax2tf.keras.Layer(dense, PARAMS, polymorphic_shapes="b, _", **options)
+        return keras.Sequential([keras.Input([3]), layer, keras.layers.Dense(1)])
+
+    def test_it_is_trained(self):
+        model = self.model(name="from_jax")
+        model.compile(keras.optimizers.SGD(0.05), "mse")
+        losses = model.fit(X, X.sum(1, keepdims=True), epochs=5, verbose=0).history["loss"]
+        assert losses[-1] < losses[0]
+        assert [w.path for w in model.layers[0].trainable_weights] == ["from_jax/b", "from_jax/w"]
+        assert not np.allclose(model.layers[0].weights[1], PARAMS["w"])
+
+    def test_it_is_frozen_as_any_layer(self):
+        assert not self.model(trainable=False).layers[0].trainable_weights
+
+    @pytest.mark.parametrize("name", ["model.keras", "weights.weights.h5"])
+    def test_what_is_saved_is_restored(self, name, tmp_path):
+        model = self.model(convert_options={"enable_xla": False})
+        model.layers[0].set_weights([np.full(2, 3.0), np.full((3, 2), 0.5)])
+        path = tmp_path / name
+        if name.endswith(".keras"):
+            model.save(path)
+            restored = keras.saving.load_model(path, custom_objects={"dense": dense})
+        else:
+            model.save_weights(path)
+            restored = self.model()
+            restored.load_weights(path)
+        np.testing.assert_allclose(restored(X), model(X), rtol=1e-6)
+        restored.compile(keras.optimizers.SGD(0.05), "mse")
+        before = [np.array(w) for w in restored.layers[0].weights]
+        restored.fit(X, X.sum(1, keepdims=True), epochs=1, verbose=0)
+        after = restored.layers[0].weights
+        assert not any(np.allclose(a, b) for a, b in zip(after, before, strict=True))
+
+    def test_trees_of_lists_and_tuples(self, tmp_path):
+        def model_of(params):
+            layer = jax2tf.keras.Layer(of_tree, params, polymorphic_shapes="b, _")
+            return keras.Sequential([keras.Input([3]), layer])
+
+        params = {"layers": [(PARAMS["w"], PARAMS["b"])], "scale": np.float32(2)}
+        model = model_of(params)
+        model.save(tmp_path / "tree.keras")
+        restored = keras.saving.load_model(
+            tmp_path / "tree.keras", custom_objects={"of_tree": of_tree}
+        )
+        np.testing.assert_allclose(restored(X), of_tree(params, X), rtol=1e-5)
+
+    def test_export(self, tmp_path, without_jax):
+        model = self.model()
+        np.save(tmp_path / "x.npy", X)
+        model.export(tmp_path / "saved", verbose=False)
+        lines = without_jax(
+            """
+            x = np.load(sys.argv[1])
+            restored = tf.saved_model.load(sys.argv[2])
+            print(restored.serve(x).numpy().tolist())
+            """,
+            tmp_path / "x.npy",
+            tmp_path / "saved",
+        )
+        np.testing.assert_allclose(json.loads(lines[-1]), model(X), rtol=1e-5)
+
+    def test_what_the_module_has(self):
+        with pytest.raises(AttributeError, match=r"jax2tf.keras.* no attribute 'Dense'; .* Layer"):
+            jax2tf.keras.Dense  # noqa: B018
+
+
+def of_tree(params, x):
+    for w, b in params["layers"]:
+        x = jnp.tanh(x @ w) + b
+    return x * params["scale"]
 
 
 class TestAModuleInALayer:

@@ -140,7 +140,7 @@ def _pattern(idiom: Idiom, avals: Sequence[Any], options: Mapping[str, Any]) -> 
     given = (idiom, shapes, tuple(sorted(options.items())))
     # Symbolic dimensions of two scopes cannot be compared.
     if all(map(dims.is_static, (*(shape for shape, _ in shapes), tuple(options.values())))):
-        return _static_pattern(*given, jax.config.jax_enable_x64)
+        return _static_pattern(*given, bool(jax.config.read("jax_enable_x64")))
     return _traced(*given)
 
 

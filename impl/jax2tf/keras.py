@@ -1,0 +1,125 @@
+"""`jax2tf.keras.Layer`: a JAX function of parameters and inputs as a layer of Keras 3.
+
+Keras is imported when `Layer` is first asked for. That registers the class with Keras: do it before
+a model is loaded that has such layers.
+
+>>> import jax.numpy as jnp
+>>> from jax2tf.keras import Layer
+>>> layer = Layer(lambda p, x: x @ p["w"], {"w": jnp.ones([3, 2])}, polymorphic_shapes="b, _")
+>>> layer(jnp.ones([4, 3])).shape
+TensorShape([4, 2])
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from jax2tf import keras_layer
+from jax2tf.module import Module
+
+# The key of an array in what Keras saves of the tree of parameters.
+_ARRAY = "jax2tf_array"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Layer":
+        return _layer()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has Layer")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Arguments:
+    """What a layer was made with; Keras wraps dicts that are attributes, but no such object.
+
+    Attributes:
+      params: the tree of parameters, each as `_saved` has it.
+    """
+
+    fun_jax: Callable[..., Any]
+    params: Any
+    polymorphic_shapes: Any
+    convert_options: dict[str, Any] | None
+
+
+@functools.cache
+def _layer() -> Any:
+    keras = keras_layer.keras_on_tensorflow("jax2tf.keras.Layer")
+
+    class Layer(keras_layer.layer_type(keras)):  # type: ignore[misc]
+        """Calls a JAX function, whose parameters are weights that Keras trains and saves.
+
+        `model.save("model.keras")` saves it where Keras can name the function: one of a module,
+        registered with keras.saving.register_keras_serializable, or given to load_model in
+        custom_objects. The parameters have to be dicts, lists and tuples of arrays.
+
+        Args:
+          fun_jax: `fun_jax(params, *inputs, **kwargs)`, as `jax2tf.convert` takes it.
+          params: a pytree of arrays: the weights' first values.
+          polymorphic_shapes: as `jax2tf.convert` takes it, for the inputs alone.
+          convert_options: other options of `jax2tf.convert`, as {"enable_xla": False}.
+          **options: those of keras.layers.Layer, as name, dtype and trainable.
+
+        Raises:
+          ImportError: Keras is not installed.
+          ValueError: Keras runs on another backend than TensorFlow.
+        """
+
+        def __init__(
+            self,
+            fun_jax: Callable[..., Any],
+            params: Any,
+            *,
+            polymorphic_shapes: Any = None,
+            convert_options: dict[str, Any] | None = None,
+            **options: Any,
+        ):
+            params = jax.tree.map(_array, params, is_leaf=_is_saved_array)
+            module = Module(
+                fun_jax, params, polymorphic_shapes=polymorphic_shapes, **(convert_options or {})
+            )
+            super().__init__(module, **options)
+            specs = jax.tree.map(_saved, params)
+            self._arguments = _Arguments(fun_jax, specs, polymorphic_shapes, convert_options)
+
+        def get_config(self) -> dict[str, Any]:
+            """What Keras saves beside the weights."""
+            given = self._arguments
+            return {
+                **super().get_config(),
+                "fun_jax": keras.saving.serialize_keras_object(given.fun_jax),
+                "params": keras.saving.serialize_keras_object(given.params),
+                "polymorphic_shapes": given.polymorphic_shapes,
+                "convert_options": given.convert_options,
+            }
+
+        @classmethod
+        def from_config(cls, config: dict[str, Any]) -> Any:
+            """The layer of a config, with zeros for weights."""
+            config = dict(config)
+            for name in ("fun_jax", "params"):
+                config[name] = keras.saving.deserialize_keras_object(config[name])
+            return cls(**config)
+
+    return keras.saving.register_keras_serializable("jax2tf")(Layer)
+
+
+def _saved(array: Any) -> dict[str, Any]:
+    return {_ARRAY: [np.asarray(array).dtype.name, list(np.shape(array))]}
+
+
+def _is_saved_array(node: Any) -> bool:
+    return isinstance(node, dict) and node.keys() == {_ARRAY}
+
+
+def _array(leaf: Any) -> Any:
+    """A leaf of the parameters; zeros for one of a config."""
+    if not _is_saved_array(leaf):
+        return leaf
+    dtype, shape = leaf[_ARRAY]
+    return np.zeros(shape, jax.numpy.dtype(dtype))
