@@ -117,6 +117,7 @@ def convert(
     options = _native_options(
         native_serialization,
         lowered_for,
+        enable_xla,
         native_serialization_platforms,
         native_serialization_disabled_checks,
     )
@@ -265,6 +266,7 @@ def _compiled(
 def _native_options(
     wanted: bool | None,
     target: Target,
+    enable_xla: bool,
     platforms: Sequence[str] | None,
     disabled_checks: Sequence[Any],
 ) -> native.Options | None:
@@ -278,9 +280,9 @@ def _native_options(
     if not (wanted or has_options):
         return None
     if not target.enable_xla:
+        asked_by = f"the target {target.name!r}" if enable_xla else "enable_xla=False"
         raise ValueError(
             "jax2tf.convert: native serialization (native_serialization=True, or an option of it) "
-            f"needs XLA, and enable_xla=False, or the target {target.name!r}, forbids it; leave "
-            "one of them out"
+            f"needs XLA, and {asked_by} forbids it; leave one of them out"
         )
     return native.Options(None if platforms is None else tuple(platforms), tuple(disabled_checks))
