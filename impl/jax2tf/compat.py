@@ -8,6 +8,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import itertools
 import os
 import pathlib
 import sys
@@ -83,6 +84,18 @@ def user_source(eqn: jex_core.JaxprEqn) -> str:
 def name_stack(eqn: jex_core.JaxprEqn) -> str:
     """The named scopes and transformations around `eqn`, as JAX writes them into its HLO."""
     return str(eqn.source_info.name_stack)
+
+
+def common_scopes(eqns: Sequence[jex_core.JaxprEqn]) -> int:
+    """How many of the outermost scopes and transformations are around all of `eqns`."""
+    stacks = [eqn.source_info.name_stack.stack for eqn in eqns]
+    levels = itertools.takewhile(lambda level: len(set(level)) == 1, zip(*stacks, strict=False))
+    return len(list(levels))
+
+
+def in_scopes(eqn: jex_core.JaxprEqn, scopes: slice) -> Any:
+    """The source information of `eqn`, in a part of its scopes and transformations alone."""
+    return eqn.source_info.replace(name_stack=eqn.source_info.name_stack[scopes])
 
 
 def tape_may_record(tensors: list[Any]) -> bool:

@@ -197,7 +197,7 @@ def _lower(
     trace: Trace, target: Target, name: str, with_checks: bool, tensors: Sequence[tf.Tensor]
 ) -> list[tf.Tensor]:
     def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
-        return Lowering(trace, target, values).run(trace.jaxpr, tensors)
+        return Lowering(trace, target, values).run_trace(tensors)
 
     return checked(trace, tensors, name, with_checks, lower)
 

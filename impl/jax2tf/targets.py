@@ -45,6 +45,8 @@ class Target:
         (of its first output, for an op without inputs). None where every op is taken.
       quirks: the ids, among QUIRKS, of what the engine gets wrong.
       assume_finite: whether what guards NaN and infinity is left out.
+      shares_repeats: whether equations that repeat, as the layers of a Python loop do, become calls
+        of one function.
     """
 
     name: str
@@ -54,6 +56,7 @@ class Target:
     ops: Mapping[str, Sequence[str]] | None = dataclasses.field(default=None, hash=False)
     quirks: frozenset[str] = frozenset()
     assume_finite: bool = False
+    shares_repeats: bool = True
 
     def __post_init__(self) -> None:
         if self.op_set not in OP_SETS:

@@ -26,6 +26,7 @@ from jax2tf.callables import Function
 from jax2tf.identity import Identity
 from jax2tf.large_constants import LargeConstants
 from jax2tf.primitives import jit_p
+from jax2tf.repeats import with_shared_repeats
 
 
 class Leaf(Protocol):
@@ -110,12 +111,21 @@ class Trace:
         n = len(self.paths)
         return f"argument {self.paths[i]}" if i < n else f"cotangent {i - n}"
 
-    def use_counts(self) -> collections.Counter[Identity]:
-        """How many equations call each inner jaxpr, by the jaxpr's identity.
+    def jaxpr_to_share(self, shares_repeats: bool) -> jex_core.ClosedJaxpr:
+        """The jaxpr for graphs: equations that repeat are calls of one inner jaxpr, if wanted."""
+        if not (self.shares and shares_repeats):
+            return self.jaxpr
+        return self.cached("with_shared_repeats", lambda: with_shared_repeats(self.jaxpr))
+
+    def use_counts(self, shares_repeats: bool) -> collections.Counter[Identity]:
+        """How many equations of `jaxpr_to_share` call each inner jaxpr, by the jaxpr's identity.
 
         JAX gives the same object for each call of the same jitted function on the same avals.
         """
-        return self.cached("use_counts", lambda: _count_uses(self.jaxpr.jaxpr))
+        return self.cached(
+            ("use_counts", shares_repeats),
+            lambda: _count_uses(self.jaxpr_to_share(shares_repeats).jaxpr),
+        )
 
     def inlined(self) -> Trace:
         """The trace that shares no function, or this one where the graph would be large."""

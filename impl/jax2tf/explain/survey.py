@@ -96,7 +96,7 @@ def _report(trace: Trace, target: Target, name: str) -> Report:
     survey = _Survey()
 
     def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
-        return Lowering(trace, target, values, survey).run(trace.jaxpr, tensors)
+        return Lowering(trace, target, values, survey).run_trace(tensors)
 
     def function(*tensors: tf.Tensor) -> list[tf.Tensor]:
         return [tf.identity(r) for r in checked(trace, tensors, name, False, lower)]

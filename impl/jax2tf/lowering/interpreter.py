@@ -56,6 +56,12 @@ class Lowering:
             weakref.WeakKeyDictionary()
         )
 
+    def run_trace(self, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The results of the whole trace on `args`."""
+        if tf.executing_eagerly():
+            return self.run(self.trace.jaxpr, args)
+        return self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+
     def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The results of `jaxpr` on `args`, its equations lowered in place."""
         return self.run_open(jaxpr.jaxpr, [self.constant(c) for c in jaxpr.consts], args)
@@ -224,7 +230,9 @@ class Lowering:
         return pool[key]
 
     def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
-        if not self.trace.shares or self.trace.use_counts()[Identity(jaxpr)] < 2:
+        if not self.trace.shares:
+            return False
+        if self.trace.use_counts(self.target.shares_repeats)[Identity(jaxpr)] < 2:
             return False
         enough = SHARED_FUNCTION_MIN_EQUATIONS
         return count_equations(jaxpr, enough) >= enough
