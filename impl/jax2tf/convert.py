@@ -34,6 +34,7 @@ def convert(
     assume_finite: bool = False,
     large_constants: Policy = "embed",
     debug_callbacks: bool = True,
+    eager_graphs: bool = True,
     native_serialization: bool | None = None,
     native_serialization_platforms: Sequence[str] | None = None,
     native_serialization_disabled_checks: Sequence[Any] = (),
@@ -87,6 +88,9 @@ def convert(
         has the graphs read that; to save them, keep the variable on the module that is saved.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run. They give no values: with
         False they are left out, and what XLA could not compile for them alone it compiles.
+      eager_graphs: whether eager mode runs a function of at least 50 equations as one graph, which
+        the first call makes; a call costs less then than op by op. What has side effects, calls
+        Python or TensorFlow, or has polymorphic shapes runs op by op all the same.
       native_serialization: whether the result is one XlaCallModule op that holds the function's
         StableHLO, as JAX itself compiles it. Only XLA runs that. None means that it is where one of
         the two options of it is given.
@@ -144,7 +148,7 @@ def convert(
         if options is not None:
             native_here = partial(_lower_native, trace, options)
             return checked(trace, tensors, name, polymorphic_checks, native_here)
-        lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks)
+        lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks, eager_graphs)
         on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
         if lowered_for.enable_xla and function.is_jitted and not on_host & trace.primitives():
             compile_here = partial(_compiled, trace, lower_here)
@@ -194,10 +198,15 @@ def _without_defaults(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _lower(
-    trace: Trace, target: Target, name: str, with_checks: bool, tensors: Sequence[tf.Tensor]
+    trace: Trace,
+    target: Target,
+    name: str,
+    with_checks: bool,
+    eager_graphs: bool,
+    tensors: Sequence[tf.Tensor],
 ) -> list[tf.Tensor]:
     def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
-        return Lowering(trace, target, values).run_trace(tensors)
+        return Lowering(trace, target, values).run_trace(tensors, eager_graphs)
 
     return checked(trace, tensors, name, with_checks, lower)
 

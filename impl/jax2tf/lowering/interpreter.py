@@ -8,6 +8,7 @@ costs the TensorFlow ops and little else.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import weakref
 from collections.abc import Callable, Hashable, Sequence
@@ -21,6 +22,7 @@ from jax2tf import compat, dims, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
+from jax2tf.lowering.eager import is_one_graph
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.taken import NewOps, Observer, require_taken
@@ -56,11 +58,29 @@ class Lowering:
             weakref.WeakKeyDictionary()
         )
 
-    def run_trace(self, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The results of the whole trace on `args`."""
-        if tf.executing_eagerly():
-            return self.run(self.trace.jaxpr, args)
-        return self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+    def run_trace(self, args: Sequence[tf.Tensor], eager_graphs: bool = False) -> list[tf.Tensor]:
+        """The results of the whole trace on `args`; `eager_graphs` as for `jax2tf.convert`."""
+        if not tf.executing_eagerly():
+            return self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+        if eager_graphs and is_one_graph(self.trace):
+            return self._run_as_graph(args)
+        return self.run(self.trace.jaxpr, args)
+
+    def _run_as_graph(self, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """As `run_trace`, in a graph that is made once. It gets large constants as arguments."""
+        jaxpr = self.trace.jaxpr_to_share(self.target.shares_repeats)
+        is_large = [np.size(c) > SMALL_CONSTANT_SIZE for c in jaxpr.consts]
+        large = [self.constant(c) for c in itertools.compress(jaxpr.consts, is_large)]
+
+        def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
+            given = iter(inner[: len(large)])
+            consts = [
+                next(given) if of_arguments else lowering.constant(c)
+                for c, of_arguments in zip(jaxpr.consts, is_large, strict=True)
+            ]
+            return lowering.run_open(jaxpr.jaxpr, consts, inner[len(large) :])
+
+        return self.call_function("eager graph", body, [*large, *args], "eager")
 
     def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The results of `jaxpr` on `args`, its equations lowered in place."""

@@ -1,0 +1,187 @@
+"""Large functions run as one graph in eager mode, where nothing shows the difference."""
+
+from __future__ import annotations
+
+import concurrent.futures
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from jax2tf.lowering.interpreter import Lowering
+from tests.running import assert_near
+
+X = np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)
+WEIGHTS = np.random.default_rng(0).normal(size=(20, 4, 4)).astype(np.float32) / 2
+TABLE = np.random.default_rng(1).normal(size=(4, 20_000)).astype(np.float32)
+
+
+def deep(x):
+    for w in WEIGHTS:
+        x = x + jnp.tanh(x @ w) * 0.1
+    return x
+
+
+def with_callback(x):
+    y = jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+    return deep(x) + y
+
+
+def with_print(x):
+    jax.debug.print("{}", x.sum())
+    return deep(x)
+
+
+def with_tensorflow(x):
+    return deep(x) + jax2tf.call_tf(tf.sin)(x)
+
+
+def with_float8(x):
+    return deep(x) + x.astype(jnp.float8_e4m3fn).astype(jnp.float32)
+
+
+def with_int4(x):
+    return deep(x) + x.astype(jnp.int4).astype(jnp.float32)
+
+
+def shallow(x):
+    return jnp.sin(x) @ WEIGHTS[0]
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    """The calls that ran as a graph: how many arguments each had."""
+    calls = []
+    call = Lowering.call_function
+
+    def counted(self, key, body, args, *others, **options):
+        if key == "eager graph":
+            calls.append(len(args))
+        return call(self, key, body, args, *others, **options)
+
+    monkeypatch.setattr(Lowering, "call_function", counted)
+    return calls
+
+
+def test_a_large_function_is_one_graph(graphs):
+    converted = jax2tf.convert(deep)
+    for x in (X, X + 1, X[:2]):
+        assert_near(np.asarray(converted(x)), np.asarray(jax.jit(deep)(x)))
+    assert len(graphs) == 3
+
+
+def test_it_can_be_switched_off(graphs):
+    assert_near(np.asarray(jax2tf.convert(deep, eager_graphs=False)(X)), np.asarray(deep(X)))
+    assert not graphs
+
+
+@pytest.mark.parametrize(
+    "fun", [shallow, with_callback, with_print, with_tensorflow, with_float8, with_int4]
+)
+def test_what_runs_op_by_op(fun, graphs):
+    assert_near(np.asarray(jax2tf.convert(fun)(X)), np.asarray(fun(X)))
+    assert not graphs
+
+
+def test_open_shapes_run_op_by_op(graphs):
+    converted = jax2tf.convert(deep, polymorphic_shapes=["b, _"])
+    for size in (1, 2, 3):
+        assert_near(np.asarray(converted(X[:size])), np.asarray(deep(X[:size])))
+    assert not graphs
+
+
+def test_functions_that_run_eagerly(graphs):
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert_near(np.asarray(jax2tf.convert(deep)(X)), np.asarray(deep(X)))
+    finally:
+        tf.config.run_functions_eagerly(False)
+    assert not graphs
+
+
+def test_inside_a_function_there_is_no_other_graph(graphs):
+    tf.function(jax2tf.convert(deep), autograph=False)(tf.constant(X))
+    assert not graphs
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_gradients(enable_xla, graphs):
+    x = tf.constant(X)
+    converted = jax2tf.convert(deep, enable_xla=enable_xla)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.reduce_sum(converted(x))
+        first = tape.gradient(y, x)
+        norm = tf.reduce_sum(first**2)
+    gradient = jax.grad(lambda x: deep(x).sum())
+    assert_near(np.asarray(first), np.asarray(gradient(X)), 64)
+    second = jax.grad(lambda x: (gradient(x) ** 2).sum())(X)
+    assert_near(np.asarray(outer.gradient(norm, x)), np.asarray(second), 64)
+    assert len(graphs) >= 2
+
+
+def test_jacobian_and_forward_accumulator():
+    x = tf.constant(X)
+    converted = jax2tf.convert(deep)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = converted(x)
+    assert_near(np.asarray(tape.jacobian(y, x)), np.asarray(jax.jacobian(deep)(X)), 64)
+    with tf.autodiff.ForwardAccumulator(x, tf.ones_like(x)) as accumulator:
+        y = converted(x)
+    _, tangent = jax.jvp(deep, (X,), (np.ones_like(X),))
+    assert_near(np.asarray(accumulator.jvp(y)), np.asarray(tangent), 64)
+
+
+def test_a_captured_variable_may_change():
+    """A large array that a variable holds is read at each call."""
+    held = []
+
+    def hold(array):
+        held.append(tf.Variable(array))
+        return held[-1]
+
+    def fun(x):
+        return deep(x) @ TABLE
+
+    converted = jax2tf.convert(fun, large_constants=hold)
+    assert_near(np.asarray(converted(X)), np.asarray(fun(X)), 64)
+    held[0].assign(-TABLE)
+    assert_near(np.asarray(converted(X)), -np.asarray(fun(X)), 64)
+
+
+def test_a_captured_array_is_an_argument_of_the_graph(graphs):
+    fun = jax2tf.convert(lambda x: jnp.sin(deep(x)) @ TABLE + jnp.float32([1]))
+    without = jax2tf.convert(lambda x: jnp.sin(deep(x)))
+    np.testing.assert_array_equal(fun(X), fun(X))
+    without(X)
+    assert graphs[0] == graphs[1] == graphs[2] + 1
+
+
+def test_threads():
+    converted = jax2tf.convert(deep)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda i: converted(X + i).numpy(), range(16)))
+    for i, result in enumerate(results):
+        assert_near(result, np.asarray(jax.jit(deep)(X + i)))
+
+
+@jax.custom_vjp
+def identity_with_rule(x):
+    return deep(x)
+
+
+identity_with_rule.defvjp(lambda x: (deep(x), None), lambda _, ct: (3 * ct,))
+
+
+def test_a_derivative_rule():
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = jax2tf.convert(identity_with_rule)(x)
+    np.testing.assert_array_equal(tape.gradient(y, x), np.full_like(X, 3))
