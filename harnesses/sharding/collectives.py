@@ -1,6 +1,6 @@
 """Collectives between the devices of a mesh of eight, over its axes, in groups, of every dtype."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -8,7 +8,19 @@ import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from harnesses.harness import Bools, Integers, Normal, define
+from harnesses.harness import (
+    BOOL,
+    COMPLEX,
+    FLOATS,
+    INTS,
+    UINTS,
+    Arg,
+    Bools,
+    Integers,
+    Normal,
+    define,
+    is_integer,
+)
 from harnesses.sharding.meshes import on_each
 
 _GROUPS = [[0, 2, 5, 7], [1, 3, 4, 6]]
@@ -38,7 +50,7 @@ _VARYING: dict[tuple[str, str], _Case] = {
     ("pshuffle", ""): (
         lambda x: lax.pshuffle(x, "a", [3, 0, 2, 1]), "4x2", _WHOLE, _WHOLE,
     ),
-    ("all_gather", ""): (lambda x: lax.all_gather(x, "a"), "4x2", _WHOLE, P(None, "a", "b")),
+    ("all_gather", "untiled"): (lambda x: lax.all_gather(x, "a"), "4x2", _WHOLE, P(None, "a", "b")),
     ("all_gather", "tiled"): (
         lambda x: lax.all_gather(x, "b", axis=1, tiled=True), "4x2", _WHOLE, P("a", "b"),
     ),
@@ -48,7 +60,7 @@ _VARYING: dict[tuple[str, str], _Case] = {
     ("all_to_all", "tiled"): (
         lambda x: lax.all_to_all(x, "a", 1, 0, tiled=True), "8", P("a"), P(None, "a"),
     ),
-    ("all_to_all", ""): (
+    ("all_to_all", "untiled"): (
         lambda x: lax.all_to_all(x.reshape(2, 8, 4), "a", 1, 2), "8", P("a"), P("a"),
     ),
     ("all_to_all", "both"): (
@@ -72,7 +84,7 @@ _SUMS: dict[tuple[str, str], _Case] = {
     ("psum_scatter", "tiled"): (
         lambda x: lax.psum_scatter(x, "b", scatter_dimension=1, tiled=True), "4x2", _WHOLE, _WHOLE,
     ),
-    ("psum_scatter", ""): (
+    ("psum_scatter", "untiled"): (
         lambda x: lax.psum_scatter(x.reshape(2, 8, 4), "a", scatter_dimension=1),
         "8", P("a"), P("a"),
     ),
@@ -80,7 +92,7 @@ _SUMS: dict[tuple[str, str], _Case] = {
         lambda x: lax.psum_scatter(x, _BOTH, scatter_dimension=1, tiled=True),
         "4x2", _WHOLE, _WHOLE,
     ),
-    ("pmean", ""): (lambda x: lax.pmean(x, "a"), "8", P("a"), P()),
+    ("pmean", "both"): (lambda x: lax.pmean(x, _BOTH), "4x2", _WHOLE, P()),
 }  # fmt: skip
 _GROUPED: dict[tuple[str, str], _Case] = {
     ("psum", "groups"): (
@@ -109,15 +121,17 @@ _GROUPED: dict[tuple[str, str], _Case] = {
 }  # fmt: skip
 
 _SHAPE = (16, 32)
-_MAKERS = {jnp.bool_: Bools, jnp.int32: Integers, jnp.uint8: Integers}
+_WITH_TERMS = frozenset({"psum", "pmean", "psum_scatter"})
 
 
-def _argument(dtype: Any) -> Any:
-    maker = _MAKERS.get(dtype, Normal)
-    return maker(_SHAPE) if maker is Bools else maker(_SHAPE, dtype)
+def _argument(dtype: Any) -> Arg:
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return Bools(_SHAPE)
+    return Integers(_SHAPE, dtype) if is_integer(dtype) else Normal(_SHAPE, dtype)
 
 
-def _define(cases: dict[tuple[str, str], _Case], dtypes: tuple[Any, ...], **options: Any) -> None:
+def _define(cases: Mapping[tuple[str, str], _Case], dtypes: Sequence[Any], **options: Any) -> None:
     for (primitive, case), (program, mesh, given, made) in cases.items():
         for dtype in dtypes:
             define(
@@ -127,26 +141,31 @@ def _define(cases: dict[tuple[str, str], _Case], dtypes: tuple[Any, ...], **opti
                 [_argument(dtype)],
                 dtype=dtype,
                 params={"mesh": mesh},
+                # The terms of a sum cancel, and the devices' order of adding is open.
+                scale="array" if primitive in _WITH_TERMS else "element",
             )
 
 
 _define(_VARYING, (jnp.float32, jnp.int32))
-_define(_SUMS, (jnp.float32,))
+_define(_SUMS, (jnp.float32, jnp.int32))
 _define(_GROUPED, (jnp.float32, jnp.int32), check_vma=False)
-for dtype in (jnp.bfloat16, jnp.float16, jnp.uint8, jnp.complex64):
-    for primitive, program in {
-        "psum": lambda x: lax.psum(x, "a"),
-        "all_gather": lambda x: lax.all_gather(x, "a"),
-        "all_to_all": lambda x: lax.all_to_all(x, "a", 1, 1, tiled=True),
-        "ppermute": lambda x: lax.ppermute(x, "a", _SOME),
-    }.items():
-        out = {"psum": P(), "all_gather": P(None, "a")}.get(primitive, P("a"))
-        define(primitive, "", on_each(program, "8", P("a"), out), [_argument(dtype)], dtype=dtype)
 
-_ARGUMENT = [_argument(jnp.bool_)]
-for primitive, program, out in (
-    ("pmax", lambda x: lax.pmax(x, "a"), P()),
-    ("ppermute", lambda x: lax.ppermute(x, "a", _SOME), P("a")),
-    ("all_gather", lambda x: lax.all_gather(x, "a"), P(None, "a")),
-):
-    define(primitive, "", on_each(program, "8", P("a"), out), _ARGUMENT, dtype=np.bool_)
+# By primitive: the program of a device of a mesh of eight, the spec of the result, and the dtypes.
+_WORDS = (*INTS, *UINTS)
+_MOVED = (*BOOL, *_WORDS, *FLOATS, *COMPLEX)
+_PLAIN: dict[str, tuple[Callable[[Any], Any], P, Sequence[np.dtype]]] = {
+    "psum": (lambda x: lax.psum(x, "a"), P(), _MOVED),
+    "pmean": (lambda x: lax.pmean(x, "a"), P(), (*FLOATS, *COMPLEX)),
+    "pmax": (lambda x: lax.pmax(x, "a"), P(), (*BOOL, *_WORDS, *FLOATS)),
+    "pmin": (lambda x: lax.pmin(x, "a"), P(), (*BOOL, *_WORDS, *FLOATS)),
+    "ppermute": (lambda x: lax.ppermute(x, "a", _SOME), P("a"), _MOVED),
+    "all_gather": (lambda x: lax.all_gather(x, "a"), P(None, "a"), _MOVED),
+    "all_to_all": (lambda x: lax.all_to_all(x, "a", 1, 1, tiled=True), P("a"), _MOVED),
+    "psum_scatter": (
+        lambda x: lax.psum_scatter(x, "a", scatter_dimension=1, tiled=True),
+        P("a"),
+        (*_WORDS, *FLOATS, *COMPLEX),
+    ),
+}
+for primitive, (program, out, dtypes) in _PLAIN.items():
+    _define({(primitive, ""): (program, "8", P("a"), out)}, dtypes)

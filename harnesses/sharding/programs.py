@@ -8,7 +8,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from harnesses.harness import Integers, Normal, define
+from harnesses.harness import Bools, Integers, Normal, define
 from harnesses.sharding.meshes import mesh_of, on_each
 
 _ROUND = [(i, (i + 1) % 8) for i in range(8)]
@@ -87,25 +87,113 @@ define(
 )
 
 
+# How an array is split, and joined again.
+_SPECS: dict[str, tuple[str, Any, Any]] = {
+    "rows": ("4x2", P("a"), P("a")),
+    "columns": ("4x2", P(None, "a"), P(None, "a")),
+    "rows_of_columns": ("4x2", P("a"), P(None, "a")),
+    "turned_axes": ("4x2", P("b", "a"), P("a", "b")),
+    "in_a_tuple": ("4x2", P(("a", "b")), P(None, ("b", "a"))),
+    "of_three": ("2x2x2", P(("c", "a"), "b"), P("b", ("a", "c"))),
+    "of_some": ("2x2x2", P("c"), P("c", ("b", "a"))),
+    "with_one_device": ("8x1", P("a", "b"), P("b", "a")),
+    "on_one_device": ("1", P("a"), P(None, "a")),
+    "repeated": ("4x2", P(), P("a", "b")),
+}
+for case, (mesh, given, made) in _SPECS.items():
+    for dtype in (jnp.float32, jnp.bfloat16, jnp.int8, jnp.bool_, jnp.complex64):
+        define(
+            "shard_map",
+            f"specs_{case}",
+            on_each(lambda x: x[..., ::-1], mesh, given, made),
+            [Bools((16, 32)) if dtype is jnp.bool_ else Normal((16, 32), dtype)],
+            dtype=dtype,
+            params={"mesh": mesh, "in_specs": str(given), "out_specs": str(made)},
+        )
+
+
+def _in_parts(x: Any) -> Any:
+    return x.reshape(8, -1, *x.shape[1:])
+
+
+def _devices() -> list[Any]:
+    return list(mesh_of("8").devices.flat)
+
+
 def _pmapped(fun: Any, **options: Any) -> Any:
     def on_devices(x: Any, *rest: Any) -> Any:
-        devices = list(mesh_of("8").devices.flat)
-        mapped = jax.pmap(fun, axis_name="i", devices=devices, **options)
-        return mapped(x.reshape(len(devices), -1, *x.shape[1:]), *rest)
+        mapped = jax.pmap(fun, axis_name="i", devices=_devices(), **options)
+        return mapped(_in_parts(x), *rest)
 
     return on_devices
+
+
+def _mapped_along_columns(x: Any) -> Any:
+    mapped = jax.pmap(lambda x: x * 2, in_axes=1, out_axes=1, devices=_devices())
+    return mapped(x[:, :8])
+
+
+def _trees(x: Any) -> Any:
+    def each(tree: Any, scale: Any) -> Any:
+        return {"sum": lax.psum(tree["x"], "i"), "scaled": (tree["y"] * scale,)}
+
+    mapped = jax.pmap(
+        each,
+        axis_name="i",
+        in_axes=({"x": 0, "y": 1}, None),
+        out_axes={"sum": None, "scaled": (1,)},
+        devices=_devices(),
+    )
+    return mapped({"x": _in_parts(x), "y": x[:, :8]}, 3.0)
+
+
+def _differentiated(x: Any) -> Any:
+    mapped = _pmapped(lambda x: jnp.sin(x) * lax.pmean(x, "i"))
+    return jax.grad(lambda x: jnp.sum(mapped(x) ** 2))(x)
+
+
+def _stepping(w: Any, x: Any) -> Any:
+    def step(w: Any, x: Any) -> Any:
+        loss, gradient = jax.value_and_grad(lambda w: jnp.mean(jnp.tanh(x @ w) ** 2))(w)
+        return w - 0.1 * lax.pmean(gradient, "i"), lax.pmean(loss, "i")
+
+    mapped = jax.pmap(step, "i", in_axes=(None, 0), out_axes=None, devices=_devices())
+    return mapped(w, _in_parts(x))
 
 
 _PMAPPED: dict[str, Any] = {
     "": _pmapped(jnp.sin),
     "psum": _pmapped(lambda x: x - lax.psum(x, "i")),
     "out_axes": _pmapped(lambda x: (x * 2, lax.pmean(x, "i")), out_axes=(1, None)),
-    "axis_size": _pmapped(lambda x: x * lax.axis_index("i")),
-    "static": _pmapped(lambda x, n: x * n + lax.axis_size("i"), static_broadcasted_argnums=1),
+    "axis_size": _pmapped(lambda x: x * lax.axis_index("i"), axis_size=8),
+    "in_and_out_axes": _mapped_along_columns,
+    "of_trees": _trees,
+    "jit": jax.jit(_pmapped(lambda x: lax.ppermute(x, "i", _ROUND))),
+    "donated": _pmapped(lambda x: x + 1, donate_argnums=0),
+    "groups": _pmapped(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1, 6, 7], [2, 3, 4, 5]])),
+    "scan": _pmapped(
+        lambda x: lax.scan(lambda c, _: (lax.ppermute(c, "i", _ROUND), c), x, None, length=2)
+    ),
+    "vmap": _pmapped(jax.vmap(lambda x: lax.pmax(x, "i") - x)),
+    "grad": _differentiated,
+    "random": _pmapped(
+        lambda x: x + jax.random.normal(jax.random.fold_in(jax.random.key(1), lax.axis_index("i")))
+    ),
 }
 for case, fun in _PMAPPED.items():
-    called = (lambda x, fun=fun: fun(x, 3)) if case == "static" else fun
-    define("pmap", case, called, [_FLOATS], dtype=np.float32, scale="array")
+    define("pmap", case, fun, [_FLOATS], dtype=np.float32, scale="array")
+
+# The second argument is a number that the program is made for.
+_static = _pmapped(lambda x, n: x * n + lax.axis_size("i"), static_broadcasted_argnums=1)
+define("pmap", "static", lambda x: _static(x, 3), [_FLOATS], dtype=np.float32, scale="array")
+define(
+    "pmap",
+    "step",
+    _stepping,
+    [Normal((32, 4), jnp.float32), _FLOATS],
+    dtype=np.float32,
+    scale="array",
+)
 define(
     "pmap",
     "in_axes",
