@@ -453,6 +453,16 @@ def is_collective(eqn: jex_core.JaxprEqn) -> bool:
     return any(isinstance(effect, _jax_core.NamedAxisEffect) for effect in eqn.effects)
 
 
+def groups_of_numbers() -> contextlib.AbstractContextManager[Any]:
+    """A context in which JAX writes groups of devices into modules as numbers.
+
+    A newer JAX names axes of the mesh instead, which the StableHLO that TensorFlow reads cannot
+    express. The option has a public name for the whole process alone.
+    """
+    state = getattr(_jax_config, "use_rgv3", None)
+    return contextlib.nullcontext() if state is None else state(False)
+
+
 def varies_over_a_mesh(aval: Any) -> bool:
     """Whether the value differs between the devices of a mesh, or is one of a device's program."""
     kind = getattr(aval, "manual_axis_type", None)

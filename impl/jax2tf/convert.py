@@ -146,6 +146,8 @@ def convert(
         if options is None and lowered_for.enable_xla and sharding.is_partitioned(trace):
             sharding.refuse_eager(f"jax2tf.convert({name})")
         if options is not None:
+            if native.is_partitioned(trace, options):
+                sharding.refuse_eager(f"jax2tf.convert({name})")
             native_here = partial(_lower_native, trace, options)
             return checked(trace, tensors, name, polymorphic_checks, native_here)
         lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks, eager_graphs)

@@ -5,6 +5,12 @@ serialised for the StableHLO version which that TensorFlow reads, composite ops 
 become calls of what they are composed of, and the assertions about shapes are left out, because
 TensorFlow ops check the same before the module runs. A custom call is code of the process that runs
 the module: one that TensorFlow does not have is refused at conversion.
+
+A module of a function that is sharded over the devices of a mesh carries the shardings and the
+number of partitions, in Shardy's dialect or in GSPMD's attributes, as JAX writes them. TensorFlow
+partitions by them on TPUs; elsewhere XLA takes them out, and the module runs on one device. XLA
+cannot take out a program of each device (shard_map, pmap): that stays one only where the module is
+for TPUs alone, and is one program over whole arrays in any other.
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from jax2tf import compat, dtypes, hoisting, native_extremes
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.call_tf.variables import value_of
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
-from jax2tf.lowering import compiled, refusals, sharding
+from jax2tf.lowering import compiled, mesh_programs, refusals, sharding
 from jax2tf.trace import Trace
 
 # Custom calls that every XLA runs or compiles away.
@@ -40,7 +46,8 @@ _KNOWN_TO_XLA = frozenset(
 _EMBEDDED_CONSTANT_SIZE = 64
 
 _CPU = "cpu"
-# The dialect in which JAX writes how arrays are sharded; an older StableHLO does not know it.
+_TPU = "tpu"
+# The dialect in which JAX writes how arrays are sharded, unless it writes attributes for GSPMD.
 _SHARDY = "sdy."
 # Of a function: shardings, names, buffers that may be reused.
 _OF_ARGUMENTS = ("arg_attrs", "res_attrs")
@@ -71,6 +78,7 @@ class _Module:
     platforms: list[str]
     disabled_checks: list[str]
     constants: list[Any]
+    is_shardy: bool
 
 
 class Surroundings(Protocol):
@@ -111,19 +119,26 @@ def call(
         Tout=[dtypes.to_tf(_unpacked(aval.dtype)) for aval in out_avals],
         platforms=module.platforms,
         disabled_checks=module.disabled_checks,
+        use_shardy_partitioner=module.is_shardy,
     )
     # Without results it is an operation, and not an empty list.
     return compiled.arrive(results, [dtypes.to_tf(a.dtype) for a in out_avals]) if shapes else []
 
 
+def is_partitioned(trace: Trace, options: Options) -> bool:
+    """Whether the module holds parts for several devices, so that only a graph can hold it."""
+    return trace.cached(("native is partitioned", options), lambda: _is_partitioned(trace, options))
+
+
+def _is_partitioned(trace: Trace, options: Options) -> bool:
+    programs = sharding.programs_of_devices(trace)
+    if programs:
+        on_several = any(eqn.params["mesh"].size > 1 for eqn in programs)
+        return options.platforms == (_TPU,) and on_several
+    return sharding.is_partitioned(trace)
+
+
 def _export(trace: Trace, options: Options) -> _Module:
-    sharding.refuse_programs_of_devices(trace)
-    if sharding.is_partitioned(trace):
-        raise ConversionError(
-            "jax2tf.convert: native_serialization: a value is sharded over the devices of a mesh, "
-            "and TensorFlow does not partition a module. What to do: convert with "
-            "native_serialization=False and call it inside a tf.function; or leave the sharding out"
-        )
     _refuse_calls_on_the_host(trace)
     jaxpr = hoisting.hoisted(trace.jaxpr)
     for value in dataclasses.replace(trace, jaxpr=jaxpr, cache={}).inner_constants():
@@ -138,14 +153,18 @@ def _export(trace: Trace, options: Options) -> _Module:
     large = [i for i, c in enumerate(jaxpr.consts) if np.size(c) > _EMBEDDED_CONSTANT_SIZE]
     constants = [jaxpr.consts[i] for i in large]
     # Unused arguments stay: dimension variables may be solved from them alone.
-    jitted = jax.jit(_with_constants_as_arguments(jaxpr, large), keep_unused=True)
+    partitioned = is_partitioned(trace, options)
+    is_whole = bool(sharding.programs_of_devices(trace)) and not partitioned
+    fun = mesh_programs.without_programs(jaxpr) if is_whole else _evaluating(jaxpr)
+    jitted = jax.jit(_with_constants_as_arguments(jaxpr, large, fun), keep_unused=True)
     specs = [
         jax.ShapeDtypeStruct(np.shape(x), _unpacked(x.dtype)) for x in (*constants, *jaxpr.in_avals)
     ]
     try:
-        exported = export.export(
-            jitted, platforms=options.platforms, disabled_checks=options.disabled_checks
-        )(*specs)
+        with compat.groups_of_numbers():
+            exported = export.export(
+                jitted, platforms=options.platforms, disabled_checks=options.disabled_checks
+            )(*specs)
     except (NotImplementedError, ValueError, jax.errors.JaxRuntimeError) as error:
         without_guarantees = _CUSTOM_CALL.search(str(error))
         if without_guarantees:
@@ -156,14 +175,16 @@ def _export(trace: Trace, options: Options) -> _Module:
             f"{str(error).splitlines()[0].rstrip('.')}. "
             "What to do: convert with native_serialization=False"
         ) from error
+    serialized, is_shardy = _for_tensorflow(
+        trace, exported.mlir_module_serialized, options, exported.platforms, partitioned
+    )
     return _Module(
-        serialized=_for_tensorflow(
-            trace, exported.mlir_module_serialized, options, exported.platforms
-        ),
+        serialized=serialized,
         version=min(exported.calling_convention_version, compat.xla_call_module_version()),
         platforms=[platform.upper() for platform in exported.platforms],
         disabled_checks=[str(check) for check in options.disabled_checks],
         constants=constants,
+        is_shardy=is_shardy,
     )
 
 
@@ -185,15 +206,22 @@ def _refuse_calls_on_the_host(trace: Trace) -> None:
             )
 
 
+def _evaluating(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
+    def run(consts: Sequence[Any], *args: jax.Array) -> list[jax.Array]:
+        return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*args)
+
+    return run
+
+
 def _with_constants_as_arguments(
-    jaxpr: jex_core.ClosedJaxpr, which: Sequence[int]
+    jaxpr: jex_core.ClosedJaxpr, which: Sequence[int], run: Callable[..., list[jax.Array]]
 ) -> Callable[..., Any]:
     def fun(*args: jax.Array) -> list[jax.Array]:
         consts: list[Any] = list(jaxpr.consts)
         for i, value in zip(which, args, strict=False):
             consts[i] = _as_dtype(value, consts[i].dtype)
         operands = map(_as_dtype, args[len(which) :], (aval.dtype for aval in jaxpr.in_avals))
-        results = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*operands)
+        results = run(consts, *operands)
         return [
             _as_dtype(r, _unpacked(aval.dtype))
             for r, aval in zip(results, jaxpr.out_avals, strict=True)
@@ -220,25 +248,40 @@ def _as_dtype(value: Any, dtype: Any) -> Any:
 
 
 def _for_tensorflow(
-    trace: Trace, serialized: bytes, options: Options, platforms: Sequence[str]
-) -> bytes:
-    """The module without what the running TensorFlow does not know, in the version it reads."""
+    trace: Trace,
+    serialized: bytes,
+    options: Options,
+    platforms: Sequence[str],
+    partitioned: bool,
+) -> tuple[bytes, bool]:
+    """The module without what the running TensorFlow does not know, in the version it reads.
+
+    Returns:
+      The module, and whether its shardings are Shardy's.
+    """
     with mlir.make_ir_context() as context:
         module = stablehlo.deserialize_portable_artifact(context, serialized)
         _refuse_custom_calls(trace, module, options)
-        _drop_shardings(module)
+        if partitioned:
+            _set_partitions(module, sharding.device_count(trace))
+        else:
+            _drop_shardings(module)
+        is_shardy = any(op.name.startswith(_SHARDY) for op in _operations(module))
         if _CPU in platforms:
             native_extremes.spell_out(module)
         _run_passes(module, *_PASSES)
         version = compat.stablehlo_version()
         try:
-            return stablehlo.serialize_portable_artifact(module, version)
+            portable = stablehlo.serialize_portable_artifact(
+                module, version, allow_other_dialects=is_shardy
+            )
         except Exception as error:
             raise ConversionError(
                 f"jax2tf.convert: native_serialization: this TensorFlow reads StableHLO {version}, "
                 f"which cannot express the function: {error}. "
                 "What to do: convert with native_serialization=False"
             ) from error
+        return portable, is_shardy
 
 
 _PASSES = (
@@ -278,6 +321,12 @@ def _operations(module: ir.Module) -> list[Any]:
 
     module.operation.walk(visit)
     return found
+
+
+def _set_partitions(module: ir.Module, count: int) -> None:
+    # JAX counts the devices that it has itself, of which an AbstractMesh has none.
+    attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count)
+    module.operation.attributes["mhlo.num_partitions"] = attribute
 
 
 def _drop_shardings(module: ir.Module) -> None:

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from jax import lax
-from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jax.extend.mlir.dialects import stablehlo
+from jax.interpreters import mlir
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 import jax2tf
 from tests.impl.test_sharding import shardings_in
@@ -189,28 +191,150 @@ def test_saved_model(on, tmp_path, without_jax):
     assert without_jax(code, tmp_path / "saved") == ["(8, 8)", "2"]
 
 
-@pytest.mark.parametrize("eager", [False, True])
-@pytest.mark.parametrize("kind", ["arguments", "constraint"])
-def test_native_lowering_refuses(on, kind, eager):
-    sharding = on("data", None)
-    functions = {
-        "arguments": jax.jit(_sin, in_shardings=sharding),
-        "constraint": lambda x: lax.with_sharding_constraint(x, sharding),
-    }
-    with pytest.raises(
-        jax2tf.ConversionError, match="native_serialization=False and call it inside"
-    ):
-        graph_of(functions[kind], X, native_serialization=True)
+def module_of(function) -> tuple[str, bool]:
+    """The text of the one module in a concrete function, and whether its shardings are Shardy's."""
+    graph = function.graph.as_graph_def()
+    nodes = [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
+    (node,) = (n for n in nodes if n.op == "XlaCallModule")
+    with mlir.make_ir_context() as context:
+        module = stablehlo.deserialize_portable_artifact(context, node.attr["module"].s)
+        return str(module), node.attr["use_shardy_partitioner"].b
 
 
-def test_native_lowering_refuses_programs_of_each_device(mesh):
-    def summed(x):
-        return lax.psum(x, "data")
+PARTITIONERS = {"shardy": True, "gspmd": False}
+TPU = ("tpu",)
 
-    mapped = jax.shard_map(summed, mesh=mesh, in_specs=P("data"), out_specs=P())
-    for f in (mapped, jax.pmap(jnp.sin)):
-        with pytest.raises(jax2tf.UnsupportedPrimitiveError) as refusal:
-            graph_of(f, X, native_serialization=True)
-        assert refusal.value.primitive == "shard_map"
-        words = ("a program of each device of a mesh", "leave native_serialization out")
-        assert all(word in str(refusal.value) for word in words)
+
+@pytest.fixture(params=PARTITIONERS)
+def partitioner(request):
+    before = jax.config.jax_use_shardy_partitioner
+    jax.config.update("jax_use_shardy_partitioner", PARTITIONERS[request.param])
+    yield request.param
+    jax.config.update("jax_use_shardy_partitioner", before)
+
+
+# What a module says of an argument by rows and of a result by rows and columns.
+SHARDED = {
+    "shardy": (
+        'sdy.mesh @mesh = <["data"=4, "model"=2]>',
+        ' <@mesh, [{"data"}, {}]>',
+        ' <@mesh, [{"data"}, {"model"}]>',
+    ),
+    "gspmd": (
+        '{mhlo.sharding = "{devices=[4,1,2]<=[8] last_tile_dim_replicate}"}',
+        '{mhlo.sharding = "{devices=[4,2]<=[8]}"}',
+    ),
+}
+
+
+class TestNative:
+    """Modules that carry shardings: TensorFlow partitions by them on TPUs, and runs them on one."""
+
+    @pytest.mark.parametrize("platforms", [None, TPU, ("cpu", "tpu")])
+    def test_shardings_are_in_the_module(self, on, partitioner, platforms):
+        f = jax.jit(_sin, in_shardings=on("data", None), out_shardings=on("data", "model"))
+        graph = graph_of(f, X, native_serialization=True, native_serialization_platforms=platforms)
+        text, is_shardy = module_of(graph)
+        assert is_shardy == (partitioner == "shardy")
+        assert "mhlo.num_partitions = 8" in text
+        assert all(words in text for words in SHARDED[partitioner])
+        if platforms == TPU:
+            with pytest.raises(tf.errors.NotFoundError, match=r"CPU is not among .*\[TPU\]"):
+                graph(tf.constant(X))
+        else:
+            np.testing.assert_allclose(graph(tf.constant(X)), f(X), rtol=1e-6)
+
+    def test_constraints_and_open_batches(self, on, partitioner):
+        def f(x):
+            return lax.with_sharding_constraint(jnp.cos(x), on("data", None)) + 1
+
+        options = {"native_serialization": True, "polymorphic_shapes": "4*b, _"}
+        converted = tf.function(jax2tf.convert(f, **options), autograph=False)
+        graph = converted.get_concrete_function(tf.TensorSpec([None, 4]))
+        text, _ = module_of(graph)
+        word = {"shardy": "sdy.sharding_constraint", "gspmd": "custom_call @Sharding"}[partitioner]
+        assert text.count(word) == 1
+        assert "mhlo.num_partitions = 8" in text
+        np.testing.assert_allclose(graph(tf.constant(X)), jax.jit(f)(X), rtol=1e-6)
+
+    def test_a_mesh_that_is_nowhere(self, partitioner):
+        mesh = AbstractMesh((64,), ("data",), axis_types=(AxisType.Auto,))
+        sharding = NamedSharding(mesh, P("data"))
+        graph = graph_of(
+            lambda x: lax.with_sharding_constraint(x, sharding) + 1,
+            np.zeros([64], np.float32),
+            native_serialization=True,
+        )
+        assert "mhlo.num_partitions = 64" in module_of(graph)[0]
+
+    def test_gradients(self, on, partitioner):
+        f = jax.jit(_sin, in_shardings=on("data", None), out_shardings=on("data", "model"))
+
+        @tf.function(autograph=False)
+        def gradient(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = jax2tf.convert(f, native_serialization=True)(x)
+            return tape.gradient(y, x)
+
+        expected = jax.grad(lambda x: _sin(x).sum())(X)
+        np.testing.assert_allclose(gradient(tf.constant(X)), expected, rtol=1e-5)
+
+    def test_a_saved_model(self, on, partitioner, tmp_path, without_jax):
+        f = jax.jit(_sin, in_shardings=on("data", None), out_shardings=on("data", "model"))
+        module = tf.Module()
+        module.f = tf.function(
+            jax2tf.convert(f, native_serialization=True),
+            autograph=False,
+            input_signature=[tf.TensorSpec([8, 4])],
+        )
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+        tf.saved_model.save(module, tmp_path / "saved", options=options)
+        np.save(tmp_path / "x.npy", X)
+        code = """
+        f = tf.saved_model.load(sys.argv[1] + "/saved").f
+        np.save(sys.argv[1] + "/y.npy", f(np.load(sys.argv[1] + "/x.npy")))
+        """
+        assert without_jax(code, tmp_path) == []
+        np.testing.assert_allclose(np.load(tmp_path / "y.npy"), f(X), rtol=1e-6)
+
+    @pytest.mark.parametrize("kind", ["arguments", "constraint", "program"])
+    def test_eager_calls_are_refused(self, on, mesh, kind):
+        sharding = on("data", None)
+        functions = {
+            "arguments": jax.jit(_sin, in_shardings=sharding),
+            "constraint": lambda x: lax.with_sharding_constraint(x, sharding),
+            "program": jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("data"), out_specs=P("data")),
+        }
+        converted = jax2tf.convert(functions[kind], native_serialization_platforms=TPU)
+        with pytest.raises(jax2tf.ConversionError) as refusal:
+            converted(X)
+        words = "eager operations. What to do: call it inside a tf.function"
+        assert str(refusal.value).endswith(words)
+
+    def test_a_program_of_each_device_is_one_for_tpus_alone(self, mesh, partitioner):
+        def summed(x):
+            return lax.psum(x, "data") + lax.axis_index("model")
+
+        f = jax.shard_map(summed, mesh=mesh, in_specs=P("data"), out_specs=P(None, "model"))
+        graph = graph_of(f, X, native_serialization_platforms=TPU)
+        text, _ = module_of(graph)
+        assert "mhlo.num_partitions = 8" in text
+        # JAX 0.12 names the axes of groups by itself, which TensorFlow does not read.
+        assert "replica_groups = dense<[[0, 2, 4, 6], [1, 3, 5, 7]]>" in text
+        word = {"shardy": "sdy.manual_computation", "gspmd": "@SPMDFullToShardShape"}[partitioner]
+        assert word in text
+
+    @pytest.mark.parametrize("platforms", [None, ("cpu", "tpu")])
+    def test_elsewhere_it_is_one_program_over_whole_arrays(self, mesh, partitioner, platforms):
+        def summed(x):
+            return lax.scan(lambda c, _: (jnp.sin(c), lax.psum(c, "data")), x, None, length=2)[1]
+
+        mapped = jax.shard_map(summed, mesh=mesh, in_specs=P("data"), out_specs=P())
+        for f in (mapped, jax.pmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")):
+            options = {"native_serialization": True, "native_serialization_platforms": platforms}
+            graph = graph_of(f, X, **options)
+            assert "mhlo.num_partitions = 1 " in module_of(graph)[0]
+            np.testing.assert_allclose(graph(tf.constant(X)), f(X), rtol=1e-5, atol=1e-6)
+            eager = jax2tf.convert(f, **options)
+            np.testing.assert_allclose(eager(X), f(X), rtol=1e-5, atol=1e-6)

@@ -80,6 +80,15 @@ def as_program_of_all(eqn: jex_core.JaxprEqn, outer: Sizes | None = None) -> Cal
     return run
 
 
+def without_programs(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
+    """A closed jaxpr as a JAX function in which every shard_map is one program over whole arrays.
+
+    The function takes the jaxpr's constants as its first argument. Shardings are gone from it.
+    """
+    body = Body({})
+    return lambda consts, *args: body.run(jaxpr.jaxpr, consts, args)
+
+
 class Body:
     """Evaluates the jaxprs of a program of each device, inside of the vmaps over the mesh's axes.
 

@@ -20,9 +20,8 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat
-from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
+from jax2tf.errors import ConversionError
 from jax2tf.identity import Identity
-from jax2tf.lowering import refusals
 from jax2tf.lowering.mesh_programs import as_program_of_all
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import named
@@ -43,8 +42,7 @@ def refuse_eager(name: str) -> None:
     if tf.executing_eagerly():
         raise ConversionError(
             f"{name}: a value is sharded over the devices of a mesh, and TensorFlow partitions "
-            "graphs, not eager operations. What to do: call it inside a tf.function, or leave the "
-            "sharding out"
+            "graphs, not eager operations. What to do: call it inside a tf.function"
         )
 
 
@@ -60,11 +58,16 @@ def constrained(
     ]
 
 
-def refuse_programs_of_devices(trace: Trace) -> None:
-    """Raises an UnsupportedPrimitiveError if the trace holds a program of each device."""
-    for eqn in trace.equations():
-        if eqn.primitive in _PROGRAMS:
-            raise _refusal(eqn)
+def programs_of_devices(trace: Trace) -> list[jex_core.JaxprEqn]:
+    """The programs of each device of a mesh (shard_map, and pmap which is made of it)."""
+    return [eqn for eqn in trace.equations() if eqn.primitive in _PROGRAMS]
+
+
+def device_count(trace: Trace) -> int:
+    """How many devices there are in the largest mesh over which a value is sharded."""
+    meshes = (eqn.params["mesh"].size for eqn in programs_of_devices(trace))
+    shardings = (s for eqn in trace.equations() for s in _shardings_of(eqn) if is_sharded(s))
+    return max([1, *meshes, *(s.num_devices for s in shardings)])
 
 
 def split_to_logical_devices(
@@ -135,14 +138,6 @@ def _shard_map(ctx: Context, *operands: tf.Tensor, **_: Any) -> list[tf.Tensor]:
     return ctx.call(ctx.cached(("shard_map", Identity(ctx.eqn)), make), *operands)
 
 
-def _refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
-    return refusals.unsupported(
-        eqn,
-        "it is a program of each device of a mesh, and native serialization has no meshes",
-        "leave native_serialization out: as TensorFlow ops it is one program over whole arrays",
-    )
-
-
 def _constrained(x: tf.Tensor, sharding: Any, unconstrained_dims: Iterable[int] = ()) -> tf.Tensor:
     # A key has dimensions of its own behind the logical ones, which stay whole.
     proto = compat.hlo_sharding(sharding, x.shape.rank)
@@ -153,9 +148,17 @@ def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
     params = eqn.params
     if eqn.primitive in _CONSTRAINT:
         return _constrains(params["sharding"], params["unconstrained_dims"])
+    return any(map(is_sharded, _shardings_of(eqn)))
+
+
+def _shardings_of(eqn: jex_core.JaxprEqn) -> list[Any]:
+    """The shardings that an equation asks for; what was not asked for may be among them."""
+    params = eqn.params
+    if eqn.primitive in _CONSTRAINT:
+        return [params["sharding"]]
     if eqn.primitive in _RESHARD:
-        return is_sharded(params["dst_sharding"])
-    return any(map(is_sharded, (*params.get("in_shardings", ()), *params.get("out_shardings", ()))))
+        return [params["dst_sharding"]]
+    return [*params.get("in_shardings", ()), *params.get("out_shardings", ())]
 
 
 def _says_something(ctx: Context, sharding: Any) -> bool:
