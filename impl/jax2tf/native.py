@@ -31,6 +31,7 @@ from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
 from jax2tf import compat, dtypes, hoisting, native_extremes
+from jax2tf.call_tf import function_list
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.call_tf.variables import value_of
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
@@ -39,7 +40,10 @@ from jax2tf.trace import Trace
 
 # Custom calls that every XLA runs or compiles away.
 _KNOWN_TO_XLA = frozenset(
-    {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "TopK", "AllocateBuffer"}
+    {
+        *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "TopK", "AllocateBuffer"),
+        function_list.TARGET,
+    }
 )
 
 # Constants of more elements are arguments of the op: TensorFlow holds them once, outside of it.
@@ -78,6 +82,7 @@ class _Module:
     platforms: list[str]
     disabled_checks: list[str]
     constants: list[Any]
+    functions: list[Any]
     is_shardy: bool
 
 
@@ -111,6 +116,8 @@ def call(
     module = trace.cached(("native", options), lambda: _export(trace, options))
     out_avals = trace.jaxpr.out_avals
     shapes = [surroundings.static_shape(dtypes.physical_shape(aval)) for aval in out_avals]
+    for function in module.functions:
+        function.add_to_graph(None if tf.executing_eagerly() else tf.compat.v1.get_default_graph())
     results = compat.xla_ops.xla_call_module(
         compiled.leave([*(surroundings.constant(c) for c in module.constants), *tensors]),
         version=module.version,
@@ -119,6 +126,7 @@ def call(
         Tout=[dtypes.to_tf(_unpacked(aval.dtype)) for aval in out_avals],
         platforms=module.platforms,
         disabled_checks=module.disabled_checks,
+        function_list=module.functions,
         use_shardy_partitioner=module.is_shardy,
     )
     # Without results it is an operation, and not an empty list.
@@ -160,10 +168,12 @@ def _export(trace: Trace, options: Options) -> _Module:
     specs = [
         jax.ShapeDtypeStruct(np.shape(x), _unpacked(x.dtype)) for x in (*constants, *jaxpr.in_avals)
     ]
+    calls_functions = export.DisabledSafetyCheck.custom_call(function_list.TARGET)
+    disabled_checks = (*options.disabled_checks, calls_functions)
     try:
-        with compat.groups_of_numbers():
+        with compat.groups_of_numbers(), function_list.collecting() as functions:
             exported = export.export(
-                jitted, platforms=options.platforms, disabled_checks=options.disabled_checks
+                jitted, platforms=options.platforms, disabled_checks=disabled_checks
             )(*specs)
     except (NotImplementedError, ValueError, jax.errors.JaxRuntimeError) as error:
         without_guarantees = _CUSTOM_CALL.search(str(error))
@@ -184,6 +194,7 @@ def _export(trace: Trace, options: Options) -> _Module:
         platforms=[platform.upper() for platform in exported.platforms],
         disabled_checks=[str(check) for check in options.disabled_checks],
         constants=constants,
+        functions=functions,
         is_shardy=is_shardy,
     )
 

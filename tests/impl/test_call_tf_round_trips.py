@@ -12,6 +12,7 @@ from harnesses.engine.compare import compare
 from harnesses.harness import CALL_TF
 from jax2tf import CallTfError, ConversionError, call_tf, convert
 from limitations.ledger import load
+from tests.running import MODES
 
 _LIMITED = {primitive for entry in load() for primitive in entry.primitive}
 _NOT_PASSED = {"random", "callbacks"}  # typed keys; what XLA does not compile
@@ -112,22 +113,6 @@ class TestNative:
         assert_allclose(doubled, x * 4)
         assert_allclose(copied, np.broadcast_to(v, (3, 1, 2)))
 
-    def test_symbolic_shapes(self):
-        f = convert(
-            lambda x: call_tf(tf.sin)(x), polymorphic_shapes="b, _", native_serialization=True
-        )
-        with pytest.raises(
-            ConversionError,
-            match=r"call_tf\(sin\): TensorFlow compiles static shapes alone, and its arguments "
-            r"have symbolic ones.*convert with native_serialization=False",
-        ):
-            f(self.X)
-
-    def test_graphs_that_are_not_to_be_compiled(self):
-        f = convert(call_tf(tf.sin, call_tf_graph=True), native_serialization=True)
-        with pytest.raises(ConversionError, match=r"call_tf\(sin, call_tf_graph=True\): .*to call"):
-            f(self.X)
-
     def test_calls_on_the_host(self):
         def program(x):
             return call_tf(tf.sin, compile=False)(x) + 1
@@ -144,6 +129,97 @@ class TestNative:
         v = tf.Variable(1.0, name="counter")
         f = convert(call_tf(lambda x: x + v.assign_add(1.0)), native_serialization=True)
         with pytest.raises(ConversionError, match=r"writes to counter:0"):
+            f(self.X)
+
+
+def _shifted(x):
+    return tf.sin(x) + tf.constant([1.0, 2.0])
+
+
+def _joined(x):
+    return tf.concat([x, tf.cos(x)], 0)
+
+
+_GRAPH = {"call_tf_graph": True}
+_OPEN = {"polymorphic_shapes": "b, _"}
+
+
+class TestFunctionList:
+    """Native modules that call TensorFlow's graphs, which the op that holds the module lists."""
+
+    X = tf.constant([[0.5, 1.5], [2.0, -1.0]])
+
+    @pytest.mark.parametrize("mode", MODES)
+    @pytest.mark.parametrize(
+        ("function", "how", "options"),
+        [
+            (_shifted, _GRAPH, {}),
+            (_shifted, _GRAPH, _OPEN),
+            (_shifted, {}, _OPEN),
+            (_joined, {}, _OPEN),
+            (_shifted, {}, {"native_serialization_platforms": ("cpu", "cuda")}),
+        ],
+    )
+    def test_values_and_gradients(self, function, how, options, mode):
+        def program(x):
+            called = call_tf(function, **how)
+            return jnp.cos(called(x) + called(2 * x))
+
+        def expected(x):
+            return tf.cos(function(x) + function(2 * x))
+
+        f = MODES[mode](convert(program, native_serialization=True, **options))
+        for one, other in zip(self.with_gradient(f), self.with_gradient(expected), strict=True):
+            assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+
+    def with_gradient(self, f):
+        with tf.GradientTape() as tape:
+            tape.watch(self.X)
+            y = f(self.X)
+        return y, tape.gradient(y, self.X)
+
+    @pytest.mark.parametrize("transformed", ["scan", "vmap", "cond"])
+    def test_inside_of_transformations(self, transformed):
+        called = call_tf(tf.sin, call_tf_graph=True)
+        function = {
+            "scan": lambda x: jax.lax.scan(lambda c, _: (called(c), None), x, None, length=2)[0],
+            "vmap": lambda x: called(jax.vmap(called)(x)),
+            "cond": lambda x: jax.lax.cond(x[0, 0] > 0, lambda x: called(called(x)), jnp.cos, x),
+        }[transformed]
+        for options in ({}, _OPEN if transformed != "vmap" else {}):
+            result = convert(function, native_serialization=True, **options)(self.X)
+            assert_allclose(result, np.sin(np.sin(self.X)), rtol=1e-6)
+
+    def test_the_op_lists_each_function_once(self):
+        def program(x):
+            first, second = (call_tf(f, call_tf_graph=True) for f in (_shifted, _joined))
+            return second(first(x) + first(2 * x))
+
+        f = tf.function(convert(program, native_serialization=True), autograph=False)
+        (op,) = (
+            op
+            for op in f.get_concrete_function(self.X).graph.get_operations()
+            if op.type == "XlaCallModule"
+        )
+        assert len(op.get_attr("function_list")) == 2
+
+    def test_a_saved_model_needs_no_jax(self, tmp_path, without_jax):
+        module = tf.Module()
+        module.f = tf.function(
+            convert(call_tf(_shifted), native_serialization=True, **_OPEN),
+            autograph=False,
+            input_signature=[tf.TensorSpec([None, 2])],
+        )
+        tf.saved_model.save(module, tmp_path / "saved")
+        code = "print(*tf.saved_model.load(sys.argv[1]).f(tf.zeros([3, 2])).numpy().ravel())"
+        assert without_jax(code, tmp_path / "saved") == ["1.0 2.0 1.0 2.0 1.0 2.0"]
+
+    def test_variables_are_refused(self):
+        w = tf.Variable(2.0, name="weight")
+        f = convert(call_tf(lambda x: x * w, call_tf_graph=True), native_serialization=True)
+        with pytest.raises(
+            ConversionError, match=r"captures the variable weight:0.*: pass it as an argument"
+        ):
             f(self.X)
 
 

@@ -58,7 +58,8 @@ def call_tf(
         (jax.ShapeDtypeStruct); None where it returns nothing. Needed only where TensorFlow cannot
         tell the shapes before the run.
       call_tf_graph: never compile it into JAX's module: it can then be staged by jax2tf.convert
-        alone, for functions that XLA does not compile.
+        alone, for functions that XLA does not compile. A native module calls its graph, which
+        TensorFlow compiles with the module, and which may capture no variables.
       compile: False runs staged calls on the host, eagerly, through a callback: for functions that
         XLA does not compile.
 

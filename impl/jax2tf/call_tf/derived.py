@@ -82,7 +82,10 @@ class _Derived(Function):
 
     def __init__(self, base: Function, name: str):
         # A derivative computes the function again: its side effects are not asked for.
-        options = Options(has_side_effects=False, compile=base.options.compile)
+        given = base.options
+        options = Options(
+            has_side_effects=False, compile=given.compile, call_tf_graph=given.call_tf_graph
+        )
         super().__init__(name, options, base)
         self.base = base
 

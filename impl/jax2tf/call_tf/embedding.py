@@ -20,7 +20,7 @@ from jax.extend import mlir as jex_mlir
 from jax.interpreters import mlir
 
 from jax2tf import dims, dtypes
-from jax2tf.call_tf import exchange, failures, polymorphic
+from jax2tf.call_tf import exchange, failures, function_list, polymorphic
 from jax2tf.call_tf.functions import UNSPECIFIED, Function, Signature, without_value
 from jax2tf.errors import CallTfError
 from jax2tf.identity import Identity
@@ -73,21 +73,26 @@ def _inferred_shapes(signature: Signature) -> list[tuple[Any, ...]]:
 
 
 def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
-    if function.options.call_tf_graph:
+    options = function.options
+    platforms = ctx.platforms or ctx.module_context.platforms
+    is_static = all(dims.is_static(aval.shape) for aval in ctx.avals_in)
+    is_embedded = is_static and len(platforms) == 1 and not options.call_tf_graph
+    if function_list.is_collecting() and options.compile and not is_embedded:
+        return function_list.call(ctx, operands, function)
+    if options.call_tf_graph:
         raise CallTfError(
             f"jax2tf.call_tf({function.name}, call_tf_graph=True): TensorFlow's graph can be "
             "called where there is TensorFlow to call it: in eager JAX, and in what jax2tf.convert "
             "makes of the function. To stage it with jax.jit, leave call_tf_graph out"
         )
-    if not all(dims.is_static(aval.shape) for aval in ctx.avals_in):
+    if not is_static:
         raise CallTfError(
             f"jax2tf.call_tf({function.name}): TensorFlow compiles static shapes alone, and its "
             "arguments have symbolic ones here; convert it with jax2tf.convert, which calls it as "
             "TensorFlow ops"
         )
-    if not function.options.compile:
+    if not options.compile:
         return _lower_to_callback(ctx, operands, function)
-    platforms = ctx.platforms or ctx.module_context.platforms
     if len(platforms) != 1:
         raise CallTfError(
             f"jax2tf.call_tf({function.name}): TensorFlow compiles it for one platform, but JAX "
