@@ -18,7 +18,7 @@ def mode(request) -> Callable[..., Callable[..., object]]:
     return MODES[request.param]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def without_jax() -> Callable[..., list[str]]:
     """Gives the lines that code prints in a process in which importing jax fails."""
     return _without_jax

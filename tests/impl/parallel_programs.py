@@ -110,7 +110,7 @@ def mixture_of_experts(n: int) -> Program:
         scores = jax.nn.softmax(x @ gate)
         expert = scores.argmax(-1)
         chosen = jax.nn.one_hot(expert, n)
-        place = jnp.cumsum(chosen, 0) * chosen - 1
+        place = (jnp.cumsum(chosen, 0) * chosen - 1).astype(jnp.int32)
         dispatch = jax.nn.one_hot(place, capacity) * chosen[..., None]
         sent = jnp.einsum("tec,td->ecd", dispatch, x)
         received = lax.all_to_all(sent, "expert", 0, 0, tiled=True)

@@ -1,7 +1,5 @@
 """Programs of each device of a mesh (shard_map, pmap) as one program over whole arrays."""
 
-import re
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -57,10 +55,7 @@ class TestPrograms:
 
     def test_its_gradient_is_jaxs(self, name):
         fun, args = PROGRAMS[name](8)
-
-        def loss(*args):
-            return sum(jnp.sum(y**2) for y in jax.tree.leaves(fun(*args)))
-
+        loss = _loss_of(fun)
         variables = jax.tree.map(tf.Variable, args)
         with tf.GradientTape() as tape:
             y = jax2tf.convert(loss)(*variables)
@@ -74,27 +69,57 @@ class TestPrograms:
         assert_near(results, jax.tree.leaves(jax.jit(fun)(*args)))
 
 
-def test_a_saved_program_needs_no_jax_and_no_mesh(tmp_path, without_jax):
-    fun, args = PROGRAMS["tensor_parallel"](8)
-    module = tf.Module()
-    module.f = tf.function(jax2tf.convert(fun), autograph=False)
-    module.f.get_concrete_function(*map(tf.constant, args))
-    tf.saved_model.save(module, str(tmp_path / "saved"))
-    for i, arg in enumerate(args):
-        np.save(tmp_path / f"{i}.npy", arg)
-    lines = without_jax(
-        """
-        folder = sys.argv[1]
-        args = [np.load(f"{folder}/{i}.npy") for i in range(4)]
-        result = tf.saved_model.load(f"{folder}/saved").f(*args)
-        np.save(f"{folder}/result.npy", result)
-        print(result.shape)
-        """,
-        tmp_path,
-    )
-    expected = jax.jit(fun)(*args)
-    assert lines == [str(expected.shape)]
-    assert_near(np.load(tmp_path / "result.npy"), expected)
+def test_saved_programs_need_no_jax_and_no_mesh(tmp_path, without_jax):
+    """One test of all: the process without JAX starts once."""
+    for name, make in PROGRAMS.items():
+        fun, args = make(8)
+        module = tf.Module()
+        module.f = _on_leaves(jax2tf.convert(fun), args)
+        module.loss = _on_leaves(jax2tf.convert(_loss_of(fun)), args)
+        options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
+        tf.saved_model.save(module, str(tmp_path / name), options=options)
+        np.savez(tmp_path / f"{name}.npz", *jax.tree.leaves(args))
+    code = """
+    for name in sys.argv[2:]:
+        path = f"{sys.argv[1]}/{name}"
+        saved, given = tf.saved_model.load(path), np.load(f"{path}.npz")
+        leaves = [tf.constant(given[f"arr_{i}"]) for i in range(len(given))]
+        with tf.GradientTape() as tape:
+            tape.watch(leaves)
+            loss = saved.loss(*leaves)[0]
+        np.savez(f"{path}_results.npz", *saved.f(*leaves))
+        np.savez(f"{path}_gradients.npz", *tape.gradient(loss, leaves))
+    """
+    assert without_jax(code, tmp_path, *PROGRAMS) == []
+
+    def found(name, what):
+        arrays = np.load(tmp_path / f"{name}_{what}.npz")
+        return [arrays[f"arr_{i}"] for i in range(len(arrays))]
+
+    for name, make in PROGRAMS.items():
+        fun, args = make(8)
+        assert_near(found(name, "results"), jax.tree.leaves(jax.jit(fun)(*args)))
+        gradients = jax.jit(jax.grad(_loss_of(fun), tuple(range(len(args)))))(*args)
+        ulps = GRADIENT_ULPS.get(name, 64)
+        assert_near(found(name, "gradients"), jax.tree.leaves(gradients), ulps)
+
+
+def _on_leaves(converted, args):
+    """A function of the leaves of `args` that gives a list of tensors."""
+    leaves, tree = jax.tree.flatten(args)
+
+    def run(*tensors):
+        return jax.tree.leaves(converted(*jax.tree.unflatten(tree, tensors)))
+
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in leaves]
+    return tf.function(run, autograph=False, input_signature=specs)
+
+
+def _loss_of(fun):
+    def loss(*args):
+        return sum(jnp.sum(y**2) for y in jax.tree.leaves(fun(*args)))
+
+    return loss
 
 
 class TestSizeOfTheMesh:
@@ -175,12 +200,70 @@ def test_ragged_all_to_all():
         np.testing.assert_array_equal(result, expected.reshape(-1, 2))
 
 
-class TestErrors:
-    def test_a_mesh_that_does_not_divide(self):
-        fun = jax.shard_map(lambda x: x, mesh=mesh_of(a=8), in_specs=P("a"), out_specs=P("a"))
-        with pytest.raises(ValueError, match="8 does not evenly divide 6"):
-            jax2tf.convert(fun)(normal(6, 3))
+ROWS = P("a")
 
-    def test_an_unbound_axis(self):
-        with pytest.raises(NameError, match=re.escape("unbound axis name: nowhere")):
-            jax2tf.convert(lambda x: lax.psum(x, "nowhere"))(normal(2))
+
+def _over_eight(fun, in_specs=ROWS, out_specs=ROWS, **options):
+    def mapped(rows):
+        mesh = mesh_of(a=8)
+        return jax.shard_map(fun, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)(
+            rows
+        )
+
+    return mapped
+
+
+class TestErrors:
+    """JAX's own words, and which argument of which function they are about."""
+
+    @staticmethod
+    def refusal(fun, *args, **options):
+        """What JAX says of the call, and what its conversion says."""
+        with pytest.raises(Exception) as by_jax:  # noqa: PT011
+            jax.jit(fun)(*args)
+        with pytest.raises(by_jax.type) as refused:
+            jax2tf.convert(fun, **options)(*args)
+        assert str(refused.value) == str(by_jax.value)
+        assert f"jax2tf.convert({fun.__name__}) called it with " in refused.value.__notes__[-1]
+        return str(refused.value), refused.value.__notes__[-1]
+
+    @pytest.mark.parametrize("options", [{}, {"native_serialization": True}])
+    def test_a_mesh_that_does_not_divide(self, options):
+        words, note = self.refusal(_over_eight(lambda x: x), normal(6, 3), **options)
+        assert "8 does not evenly divide 6" in words
+        assert "rows: float32[6, 3]" in note
+
+    def test_a_result_that_the_mesh_does_not_divide(self):
+        same = _over_eight(lambda x: x.sum(0), out_specs=P("a"))
+        words, note = self.refusal(same, normal(8))
+        assert "out_specs" in words
+        assert "rows: float32[8]" in note
+
+    def test_a_spec_of_another_rank(self):
+        words, note = self.refusal(_over_eight(lambda x: x, P(None, "a")), normal(8))
+        assert all(word in words for word in ("in_specs", "rank"))
+        assert "rows: float32[8]" in note
+
+    def test_a_batch_that_the_mesh_may_not_divide(self):
+        same = jax2tf.convert(_over_eight(lambda x: x), polymorphic_shapes="b, _")
+        with pytest.raises(ValueError, match="8") as refused:
+            same(normal(16, 3))
+        assert "rows: float32[b, 3]" in "".join(refused.value.__notes__)
+
+    @pytest.mark.parametrize(
+        "collective",
+        [
+            lambda x: lax.psum(x, "nowhere"),
+            lambda x: lax.all_gather(x, "nowhere"),
+            lambda x: lax.ppermute(x, "nowhere", [(0, 0)]),
+            lambda x: x + lax.axis_index("nowhere"),
+        ],
+    )
+    def test_a_collective_outside_of_a_mesh(self, collective):
+        def outside(rows):
+            return collective(rows)
+
+        for fun in (outside, _over_eight(collective, check_vma=False)):
+            words, note = self.refusal(fun, normal(8))
+            assert "unbound axis name: nowhere" in words
+            assert "rows: float32[8]" in note
