@@ -11,7 +11,7 @@ with _versions.explained():
 
 import jax2tf.lowering as _lowering  # registers every rule
 import jax2tf.symbolic_derivatives as _symbolic_derivatives  # registers them with JAX
-from jax2tf import keras
+from jax2tf import dtensor, keras
 from jax2tf.call_tf import call_tf
 from jax2tf.convert import convert
 from jax2tf.dims import PolyShape
@@ -21,6 +21,7 @@ from jax2tf.errors import (
     CallTfError,
     ConversionError,
     ExportError,
+    LayoutError,
     MissingPackageError,
     NotDifferentiableError,
     UnsupportedDtypeError,
@@ -42,6 +43,7 @@ __all__ = [
     "DisabledSafetyCheck",
     "ExportError",
     "ExportResult",
+    "LayoutError",
     "MissingPackageError",
     "Module",
     "NotDifferentiableError",
@@ -53,6 +55,7 @@ __all__ = [
     "__version__",
     "call_tf",
     "convert",
+    "dtensor",
     "dtype_of_val",
     "eval_polymorphic_shape",
     "explain",

@@ -121,6 +121,11 @@ class Function:
         is_function = isinstance(fun, types.FunctionType | types.MethodType)
         self._jitted: Any = jax.jit(fun) if is_function and not self.is_jitted else None
 
+    @property
+    def can_be_jitted(self) -> bool:
+        """Whether jax.jit takes it: it has no static arguments, and no library's rules for them."""
+        return not (self._argnums or self._argnames or self._is_jitted_by_library)
+
     def with_statics(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -46,6 +46,10 @@ class UnsupportedDtypeError(ConversionError, TypeError):
     """A dtype of JAX that TensorFlow does not have."""
 
 
+class LayoutError(ConversionError, ValueError):
+    """A mesh or a sharding that DTensor does not have."""
+
+
 class NotDifferentiableError(ConversionError, ValueError):
     """A function that TensorFlow asked the gradient of, and JAX has none for."""
 

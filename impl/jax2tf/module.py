@@ -172,10 +172,10 @@ def _variable(leaf: Any, name: str, trainable: bool) -> tf.Variable:
     trainable = trainable and (dtype.is_floating or dtype.is_complex)
     # A tensor's memory becomes the variable's; numpy's is copied.
     value = leaf if isinstance(leaf, tf.Tensor) and leaf.dtype == dtype else np.asarray(leaf)
-    return tf.Variable(value, trainable=trainable, name=_of_scope(name), dtype=dtype)
+    return tf.Variable(value, trainable=trainable, name=scope_name(name), dtype=dtype)
 
 
-def _of_scope(name: str) -> str:
+def scope_name(name: str) -> str:
     """The name as TensorFlow takes it for a scope; Haiku has "mlp/~/linear/w"."""
     name = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name)
     return name if re.match("[A-Za-z0-9.]", name) else f"parameters/{name}"

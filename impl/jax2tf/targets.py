@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 # The two sets of rules: with TensorFlow's XLA ops, and with its standard ops alone.
 OpSet: TypeAlias = Literal["xla", "no_xla"]
@@ -22,7 +22,47 @@ QUIRKS: Mapping[str, str] = {
     "constants_by_name": (
         "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
     ),
+    "no_axes_in_slices": (
+        "DTensor ends the process at a StridedSlice that adds a dimension, and takes wrong parts "
+        "at one that drops a dimension"
+    ),
+    "no_concat_of_parts": (
+        "DTensor joins nothing along a dimension that what reads the result wants in parts"
+    ),
+    "no_reverse": "DTensor has no ReverseV2",
+    "no_scalar_choice": (
+        "DTensor ends the process at a SelectV2 of arrays whose condition is a scalar"
+    ),
+    "no_tensor_lists": "DTensor spreads no TensorList over a mesh, which a tf.TensorArray is",
+    "no_unpack_of_parts": "DTensor cannot give the results of an Unpack other parts than it has",
+    "parts_move_at_identity": (
+        "DTensor moves parts between devices at an Identity, and not at a Transpose, a GatherV2 "
+        "or a Pad"
+    ),
 }
+
+# What DTensor, no engine, gets wrong.
+OF_DTENSOR = frozenset(
+    {
+        "no_axes_in_slices",
+        "no_concat_of_parts",
+        "no_reverse",
+        "no_scalar_choice",
+        "no_tensor_lists",
+        "no_unpack_of_parts",
+        "parts_move_at_identity",
+    }
+)
+
+
+class Placement(Protocol):
+    """Says where in a mesh a value of a graph is."""
+
+    def placed(self, tensor: Any, sharding: Any, open_dims: Iterable[int] = ()) -> Any:
+        """The tensor, spread as a jax.sharding.Sharding says, and in open dimensions in any way."""
+
+    def whole(self, tensor: Any) -> Any:
+        """The tensor, whole on every device."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +87,7 @@ class Target:
       assume_finite: whether what guards NaN and infinity is left out.
       shares_repeats: whether equations that repeat, as the layers of a Python loop do, become calls
         of one function.
+      placement: what shardings become. None makes them XlaSharding ops, where it takes XLA ops.
     """
 
     name: str
@@ -57,6 +98,7 @@ class Target:
     quirks: frozenset[str] = frozenset()
     assume_finite: bool = False
     shares_repeats: bool = True
+    placement: Placement | None = None
 
     def __post_init__(self) -> None:
         if self.op_set not in OP_SETS:
@@ -99,7 +141,7 @@ class Target:
         return name in self.idioms or (self.assume_finite and name in self.finite_idioms)
 
 
-_ALL_QUIRKS = frozenset(QUIRKS)
+_OF_ENGINES = frozenset(QUIRKS) - OF_DTENSOR
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
 _NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
@@ -110,10 +152,10 @@ TARGETS: Mapping[str, Target] = {
     for target in (
         Target("xla", XLA),
         # What every engine takes.
-        Target("tensorflow", quirks=_ALL_QUIRKS),
+        Target("tensorflow", quirks=_OF_ENGINES),
         Target("litert", idioms=_IDIOMS | {"dynamic_update_slice"}),
         # ONNX counts negative classes from the end.
-        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"}, quirks=_ALL_QUIRKS),
+        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"}, quirks=_OF_ENGINES),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
         Target("openvino", idioms=(_IDIOMS - _SOFTMAX) | _NORMS, finite_idioms=_SOFTMAX | {"erf"}),
         Target("tfjs", idioms=_IDIOMS | {"erf"}),

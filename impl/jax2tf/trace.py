@@ -281,7 +281,7 @@ class Tracer:
         except Exception as error:
             error.add_note(self._function.note(args, kwargs))
             raise
-        if any(map(is_sharded, compat.shardings_of(traced))):
+        if any(map(spans_devices, compat.shardings_of(traced))):
             # An equation that calls the function has its shardings, the function's jaxpr has not.
             traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
@@ -374,6 +374,11 @@ def is_sharded(sharding: Any) -> bool:
     """Whether a sharding that JAX keeps puts parts of an array on different devices."""
     # What was not asked for is a value of a class of its own.
     return not getattr(sharding, "is_fully_replicated", True)
+
+
+def spans_devices(sharding: Any) -> bool:
+    """Whether a sharding that JAX keeps puts an array, whole or in parts, on several devices."""
+    return getattr(sharding, "num_devices", 1) > 1
 
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:

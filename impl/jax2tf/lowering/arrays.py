@@ -100,6 +100,13 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence
 def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     if not dimensions:
         return x
+    if ctx.has_quirk("no_reverse"):
+        for dim in dimensions:
+            last = ctx.dim(ctx.avals_in[0].shape[dim]) - 1
+            x = carried(
+                INT4_CARRIER, lambda t, d=dim, n=last: tf.gather(t, n - tf.range(n + 1), axis=d), x
+            )
+        return x
     if x.shape.rank > _MAX_RANK:
         shape = ctx.avals_in[0].shape
         return _axis_by_axis(ctx, x, shape, shape, dimensions, lambda view, *_: flipped(view, [1]))
@@ -120,7 +127,12 @@ def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tenso
 def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tensor:
     if len(operands) == 1:
         return operands[0]
-    return carried(INT4_CARRIER, lambda *ts: tf.concat(ts, dimension), *operands)
+    joined = carried(INT4_CARRIER, lambda *ts: tf.concat(ts, dimension), *operands)
+    if not ctx.has_quirk("no_concat_of_parts"):
+        return joined
+    # Nobody asks for what a gather reads in parts.
+    size = ctx.dim(ctx.avals_out[0].shape[dimension])
+    return carried(INT4_CARRIER, lambda t: tf.gather(t, tf.range(size), axis=dimension), joined)
 
 
 @register("stack")
@@ -139,7 +151,14 @@ def stacked(tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
 
 @register("unstack")
 def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
-    return carried(INT4_CARRIER, lambda t: tf.unstack(t, len(ctx.avals_out), axis), x)
+    n = len(ctx.avals_out)
+    if ctx.has_quirk("no_unpack_of_parts"):
+        starts = [[0] * axis + [i] + [0] * (x.shape.rank - axis - 1) for i in range(n)]
+        sizes = [1 if d == axis else -1 for d in range(x.shape.rank)]
+        return carried(
+            INT4_CARRIER, lambda t: [tf.squeeze(tf.slice(t, s, sizes), axis) for s in starts], x
+        )
+    return carried(INT4_CARRIER, lambda t: tf.unstack(t, n, axis), x)
 
 
 @register("split")

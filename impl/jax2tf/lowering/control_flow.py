@@ -153,7 +153,7 @@ def _while_batched(
 
 def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     for _ in range(tensor.shape.rank - mask.shape.rank):
-        mask = mask[..., tf.newaxis]
+        mask = tf.expand_dims(mask, -1)
     return mask
 
 
@@ -202,34 +202,65 @@ def _scan_loop(
     # tf2onnx appends what a step writes, whatever the place.
     turned = reverse and not ctx.enable_xla
     spare = dims.may_be_zero(length)
-    ys = [_array(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
+    array = _Rows if ctx.has_quirk("no_tensor_lists") else _TensorArray
+    outputs = [array(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
 
-    def body(i: tf.Tensor, carry: Tensors, ys: list[tf.TensorArray]) -> tuple[Any, ...]:
+    def body(i: tf.Tensor, carry: Tensors, ys: list[Any]) -> tuple[Any, ...]:
         at = size - 1 - i if reverse else i
         results = step(*carry, *(tf.gather(x, at) for x in xs))
         place = i if turned else at
-        written = [y.write(place, value) for y, value in zip(ys, results[n_carry:], strict=True)]
+        written = [
+            output.written(y, place, value)
+            for output, y, value in zip(outputs, ys, results[n_carry:], strict=True)
+        ]
         return i + 1, results[:n_carry], written
 
+    start = [output.start for output in outputs]
     _, carry, ys = tf.while_loop(
-        lambda i, *_: i < size, body, (tf.constant(0), list(carry), ys), maximum_iterations=size
+        lambda i, *_: i < size, body, (tf.constant(0), list(carry), start), maximum_iterations=size
     )
-    stacked = [y.stack()[:size] if spare else y.stack() for y in ys]
+    stacked = [output.stacked(y) for output, y in zip(outputs, ys, strict=True)]
     if turned:
         stacked = [tf.gather(y, size - 1 - tf.range(size)) for y in stacked]
     return [*carry, *stacked]
 
 
-def _array(ctx: Context, aval: Any, size: Any, spare: bool) -> tf.TensorArray:
+class _TensorArray:
     """What a scan writes an output of each step to.
 
     With a spare element behind: TensorFlow stacks no elements only where it knows their shape
     before the run.
     """
-    element_shape = ctx.static_shape(dtypes.physical_shape(aval))
-    places = size + 1 if spare else size
-    array = tf.TensorArray(dtypes.to_tf(aval.dtype), places, element_shape=element_shape)
-    return array.write(size, _zeros(ctx, aval)) if spare else array
+
+    def __init__(self, ctx: Context, aval: Any, size: Any, spare: bool):
+        self._size = size if spare else None
+        element_shape = ctx.static_shape(dtypes.physical_shape(aval))
+        places = size + 1 if spare else size
+        array = tf.TensorArray(dtypes.to_tf(aval.dtype), places, element_shape=element_shape)
+        self.start = array.write(size, _zeros(ctx, aval)) if spare else array
+
+    def written(self, array: tf.TensorArray, place: Any, value: tf.Tensor) -> tf.TensorArray:
+        return array.write(place, value)
+
+    def stacked(self, array: tf.TensorArray) -> tf.Tensor:
+        return array.stack() if self._size is None else array.stack()[: self._size]
+
+
+class _Rows:
+    """The same as one tensor, whose row for the step is chosen against those that are there."""
+
+    def __init__(self, ctx: Context, aval: Any, size: Any, spare: bool):
+        del spare
+        self._rows = tf.range(size)
+        row = _zeros(ctx, aval)
+        self.start = tf.tile(tf.expand_dims(row, 0), [size, *[1] * row.shape.rank])
+
+    def written(self, rows: tf.Tensor, place: Any, value: tf.Tensor) -> tf.Tensor:
+        here = tf.reshape(tf.equal(self._rows, place), [-1, *[1] * value.shape.rank])
+        return tf.where(here, tf.expand_dims(value, 0), rows)
+
+    def stacked(self, rows: tf.Tensor) -> tf.Tensor:
+        return rows
 
 
 def _zeros(ctx: Context, aval: Any) -> tf.Tensor:
@@ -268,7 +299,8 @@ def _mappable(
     not behind it: a cotangent that a step overwrites with zeros. A choice that is always the same
     gives it that dimension.
     """
-    if not ctx.trace.is_vjp:
+    # What DTensor runs is never mapped: pfor makes ops of other kinds.
+    if not ctx.trace.is_vjp or ctx.placement is not None:
         return step
     carried = range(len(jaxpr.out_avals) if n_carry is None else n_carry)
     overwritten = [i for i in carried if not _is_made_of(jaxpr.jaxpr, i, n_consts + i)]

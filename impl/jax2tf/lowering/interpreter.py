@@ -259,6 +259,8 @@ class Lowering:
 
     def _step(self, step: Step, slots: list[Any]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
+        if "parts_move_at_identity" in self.target.quirks:
+            operands = [tf.identity(x) if x.shape.rank else x for x in operands]
         for slot in step.last_uses:
             slots[slot] = None
         try:

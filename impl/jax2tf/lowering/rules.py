@@ -30,7 +30,7 @@ from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity
 from jax2tf.lowering import refusals
 from jax2tf.primitives import named
-from jax2tf.targets import OP_SETS
+from jax2tf.targets import OP_SETS, Placement
 
 # Params that never change the values of a result on one device: a rule may name them, and need not.
 IGNORED_PARAMS = frozenset(
@@ -110,6 +110,15 @@ class Context:
     def assume_finite(self) -> bool:
         """Whether what guards NaN and infinity is left out."""
         return self._lowering.target.assume_finite
+
+    @property
+    def placement(self) -> Placement | None:
+        """What shardings become, where they are not to be XlaSharding ops."""
+        return self._lowering.target.placement
+
+    def whole(self, x: tf.Tensor) -> tf.Tensor:
+        """The tensor, whole on every device where the graph is spread over a mesh."""
+        return x if self.placement is None else self.placement.whole(x)
 
     @property
     def debug_callbacks(self) -> bool:

@@ -65,6 +65,8 @@ def _scatter(
     shape, indices_shape, updates_shape = (aval.shape for aval in ctx.avals_in)
     if 0 in shape or 0 in updates_shape:
         return tf.identity(operand)
+    # DTensor drops updates of other devices where an operand or the result is in parts.
+    operand, indices, updates = (ctx.whole(x) for x in (operand, indices, updates))
     windows = iw.scatter_windows(shape, indices_shape, updates_shape, dimension_numbers)
     starts = iw.as_index(indices)
     clips = mode == lax.GatherScatterMode.CLIP
@@ -83,8 +85,8 @@ def _scatter(
     else:
         result = _write(ctx, *args, kernel or _fold(ctx, combiner, unique_indices), clips)
     if name in _EXTREMES:
-        return _from_ordered(tf.cast(result, operand.dtype), dtype)
-    return tf.cast(result, dtype)
+        return ctx.whole(_from_ordered(tf.cast(result, operand.dtype), dtype))
+    return ctx.whole(tf.cast(result, dtype))
 
 
 def _combiner(

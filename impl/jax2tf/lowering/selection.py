@@ -28,6 +28,8 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
         nan, zero = tf.constant(math.nan, x.dtype), tf.constant(0, x.dtype)
         condition = raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=zero))
+    if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
+        condition = tf.reshape(condition, [1] * max(x.shape.rank, y.shape.rank))
     return raw.SelectV2(condition=condition, t=x, e=y)
 
 

@@ -25,7 +25,7 @@ from jax2tf.identity import Identity
 from jax2tf.lowering.mesh_programs import as_program_of_all
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import named
-from jax2tf.trace import Trace, is_sharded
+from jax2tf.trace import Trace, is_sharded, spans_devices
 
 _PROGRAMS = named("shard_map")
 _CONSTRAINT = named("sharding_constraint")
@@ -50,6 +50,12 @@ def constrained(
     ctx: Context, values: Sequence[tf.Tensor], shardings: Sequence[Any]
 ) -> list[tf.Tensor]:
     """The values, each with its sharding; what is no sharding asks for nothing."""
+    placement = ctx.placement
+    if placement is not None:
+        return [
+            placement.placed(value, sharding) if spans_devices(sharding) else value
+            for value, sharding in zip(values, shardings, strict=True)
+        ]
     if not ctx.enable_xla:
         return list(values)
     return [
@@ -117,6 +123,8 @@ def split_to_logical_devices(
 def _sharding_constraint(
     ctx: Context, x: tf.Tensor, *, sharding: Any, unconstrained_dims: Iterable[int], **_: Any
 ) -> tf.Tensor:
+    if ctx.placement is not None and spans_devices(sharding):
+        return ctx.placement.placed(x, sharding, unconstrained_dims)
     # A layout is how the bytes lie, which TensorFlow chooses itself.
     constrains = _constrains(sharding, unconstrained_dims) or _says_something(ctx, sharding)
     if not (ctx.enable_xla and constrains):
@@ -163,11 +171,9 @@ def _shardings_of(eqn: jex_core.JaxprEqn) -> list[Any]:
 
 def _says_something(ctx: Context, sharding: Any) -> bool:
     """Whether the graph should hold a sharding: where others are in parts, "whole here" counts."""
-    # What was not asked for is a value of a class of its own.
-    on_several = getattr(sharding, "num_devices", 1) > 1
-    return is_sharded(sharding) or (on_several and is_partitioned(ctx.trace))
+    return is_sharded(sharding) or (spans_devices(sharding) and is_partitioned(ctx.trace))
 
 
 def _constrains(sharding: Any, unconstrained_dims: Iterable[int]) -> bool:
     # Beside dimensions that are left open, whole ones say something too.
-    return is_sharded(sharding) or (bool(unconstrained_dims) and sharding.num_devices > 1)
+    return is_sharded(sharding) or (bool(unconstrained_dims) and spans_devices(sharding))

@@ -74,10 +74,31 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
         dtype = (*op.inputs, *op.outputs)[0].dtype.name
         taken = target.ops.get(op.type, ())
         if dtype in taken:
-            continue
+            lack = _lack(op, target)
+            if lack is None:
+                continue
+            raise refusals.unsupported(
+                eqn,
+                f"it is lowered to {lack}, which the target {target.name!r} does not take",
+                "write that part with other functions",
+            )
         takes = f"takes {op.type} of {', '.join(taken)} alone" if taken else f"takes no {op.type}"
         raise refusals.unsupported(
             eqn,
             f"it is lowered to the op {op.type} of {dtype}, and the target {target.name!r} {takes}",
             "write that part with other functions, or convert for another target",
         )
+
+
+def _lack(op: tf.Operation, target: Target) -> str | None:
+    """The use of an op that the target does not take, although it takes the op."""
+    quirks = target.quirks
+    if op.type == "StridedSlice" and "no_axes_in_slices" in quirks:
+        in_parts = op.inputs[0].shape.rank != 1
+        if op.get_attr("new_axis_mask") or (in_parts and op.get_attr("shrink_axis_mask")):
+            return "a StridedSlice that adds or drops a dimension"
+    if op.type == "SelectV2" and "no_scalar_choice" in quirks:
+        ranks = [x.shape.rank for x in op.inputs]
+        if ranks[0] == 0 and ranks != [0, 0, 0]:
+            return "a SelectV2 of arrays by a scalar"
+    return None

@@ -1,0 +1,230 @@
+"""`convert`: a JAX function as a function that DTensor runs on a mesh."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import jax
+import tensorflow as tf
+
+from jax2tf import arguments, callables, compat
+from jax2tf.arguments import Argument
+from jax2tf.callables import Function
+from jax2tf.convert import convert as convert_for_one_device
+from jax2tf.dtensor.layouts import (
+    is_sharding,
+    jax_mesh_of,
+    layout_on,
+    mesh_of,
+    named_sharding,
+    require_even,
+)
+from jax2tf.dtensor.ops import OPS
+from jax2tf.dtensor.placing import OnMesh, put
+from jax2tf.errors import ConversionError
+from jax2tf.targets import OF_DTENSOR, Target
+from jax2tf.trace import spans_devices
+
+
+def convert(
+    fun_jax: Callable[..., Any],
+    mesh: Any,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    **options: Any,
+) -> Callable[..., Any]:
+    """Makes a JAX function run on the devices of a mesh, by DTensor.
+
+    The result takes DTensors and variables over the mesh (`place`, `variables`) and gives DTensors.
+    Called eagerly it takes arrays of one device too, and spreads them as their shardings say. In a
+    tf.function all tensors have to be on the mesh already.
+
+    Shardings are those of jax.jit (`in_shardings`, `out_shardings`). These,
+    `jax.lax.with_sharding_constraint` and `jax.reshard` become DTensor's Relayout; what has none,
+    DTensor chooses. Programs of each device (jax.shard_map, jax.pmap) run as one program over whole
+    arrays. Gradients are JAX's, by any tape.
+
+    >>> import jax.numpy as jnp
+    >>> from jax.sharding import AbstractMesh, PartitionSpec
+    >>> mesh = AbstractMesh((1, 1), ("data", "model"))
+    >>> f = convert(
+    ...     lambda w, x: jnp.tanh(x @ w),
+    ...     mesh,
+    ...     in_shardings=(PartitionSpec(None, "model"), PartitionSpec("data")),
+    ... )
+    >>> y = f(tf.ones([3, 4]), tf.ones([2, 3]))
+    >>> tf.experimental.dtensor.fetch_layout(y).sharding_specs
+    ['data', 'model']
+
+    Args:
+      fun_jax: as `jax2tf.convert` takes it; jitted with shardings or not.
+      mesh: what `mesh_of` takes. The shardings that `fun_jax` has name axes of it.
+      in_shardings: what jax.jit takes, with PartitionSpecs too, for a function that was not jitted
+        with them.
+      out_shardings: the same for the results.
+      **options: other options of `jax2tf.convert`; all but `target`, `enable_xla` and those of
+        native serialization.
+
+    Raises:
+      LayoutError: the mesh has more devices than TensorFlow.
+      ValueError: shardings beside a function that is jitted with static arguments or by a library,
+        or an option that is not taken.
+
+    The result raises, when called, what jax2tf.convert's does. UnsupportedPrimitiveError names a
+    primitive whose op DTensor cannot spread over a mesh; LayoutError an argument or a constraint
+    whose sharding it does not have; ConversionError an argument of one device that a tape watches.
+    """
+    refused = sorted(_FIXED.intersection(options))
+    if refused:
+        raise ValueError(
+            f"jax2tf.dtensor.convert: it takes no {', '.join(refused)}; DTensor has ops of its own "
+            "choice. Leave the option out"
+        )
+    return _OnMesh(fun_jax, mesh, in_shardings, out_shardings, options).function()
+
+
+_FIXED = frozenset(
+    {
+        "enable_xla",
+        "native_serialization",
+        "native_serialization_disabled_checks",
+        "native_serialization_platforms",
+        "target",
+    }
+)
+
+
+def target_of(mesh: Any) -> Target:
+    """The target of graphs that DTensor runs on a mesh."""
+    return Target(
+        "dtensor",
+        ops=OPS,
+        quirks=OF_DTENSOR,
+        # One function has one layout, and calls of it may be in parts of other kinds.
+        shares_repeats=False,
+        placement=OnMesh(mesh),
+    )
+
+
+class _OnMesh:
+    """What `convert` makes; its arguments are those of `convert`."""
+
+    def __init__(
+        self, fun: Callable[..., Any], mesh: Any, given: Any, made: Any, options: dict[str, Any]
+    ):
+        self._mesh = mesh_of(mesh)
+        self._function = Function(_jitted(fun, jax_mesh_of(mesh), given, made))
+        self._converted = convert_for_one_device(
+            self._function.fun, target=target_of(self._mesh), **options
+        )
+        self._layouts: dict[Hashable, list[Any]] = {}
+        self._graphs: dict[Hashable, _Graph] = {}
+
+    def function(self) -> Callable[..., Any]:
+        """The function that users call."""
+
+        @tf.autograph.experimental.do_not_convert
+        def on_mesh(*args: Any, **kwargs: Any) -> Any:
+            return self._call(args, kwargs)
+
+        for name in ("__name__", "__qualname__", "__doc__", "__signature__"):
+            setattr(on_mesh, name, getattr(self._converted, name))
+        return on_mesh
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        args, kwargs = arguments.plain(args, kwargs, self._function)
+        paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+        leaves = [Argument(path, value, self._function) for path, value in paths]
+        key = (tree, *((str(leaf.shape), leaf.dtype) for leaf in leaves))
+        if key not in self._layouts:
+            self._layouts[key] = self._layouts_of(tree, leaves)
+        if not tf.executing_eagerly():
+            return self._converted(*callables.values(args), **callables.values(kwargs))
+        values = [
+            self._on_mesh(value, leaf, layout)
+            for (_, value), leaf, layout in zip(paths, leaves, self._layouts[key], strict=True)
+        ]
+        if key not in self._graphs:
+            self._graphs[key] = _Graph(self._converted, tree)
+        try:
+            with tf.experimental.dtensor.default_mesh(self._mesh):
+                return self._graphs[key](values)
+        except tf.errors.OpError as error:
+            error.add_note(
+                f"jax2tf.dtensor.convert({self._function.name}): DTensor could not run it on the "
+                "mesh. Where it says that it cannot spread an op, make the operand whole: "
+                "jax.lax.with_sharding_constraint(x, PartitionSpec())"
+            )
+            raise
+
+    def _on_mesh(self, value: Any, leaf: Argument, layout: Any) -> Any:
+        dtensor = tf.experimental.dtensor
+        if isinstance(value, dtensor.DVariable) or dtensor.is_dtensor(value):
+            return value
+        if compat.tape_watches([leaf.tensor()]):
+            raise ConversionError(
+                f"jax2tf.dtensor.convert({self._function.name}): a tape watches argument "
+                f"{leaf.path}, which is no DTensor, and would see nothing of the mesh. What to do: "
+                "make it by jax2tf.dtensor.place or jax2tf.dtensor.variables, and watch that"
+            )
+        return put(leaf.tensor(), layout)
+
+    def _layouts_of(self, tree: Any, leaves: Sequence[Argument]) -> list[Any]:
+        """The layouts of arguments that are not on the mesh yet; all of them are checked."""
+        layouts = []
+        for leaf, sharding in zip(leaves, self._shardings(tree, leaves), strict=True):
+            where = f"jax2tf.dtensor.convert({self._function.name}): argument {leaf.path}"
+            layout = layout_on(self._mesh, sharding, leaf.shape.rank, where)
+            require_even(layout, leaf.shape, where)
+            layouts.append(layout)
+        return layouts
+
+    def _shardings(self, tree: Any, leaves: Sequence[Argument]) -> list[Any]:
+        """What jax.jit was told of the arguments; None where it was told nothing."""
+        if any(None in leaf.shape for leaf in leaves):
+            return [None] * len(leaves)  # in a graph, which spreads them when it runs
+        specs = [
+            jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
+            for leaf in leaves
+        ]
+        args, kwargs = jax.tree.unflatten(tree, specs)
+        told = compat.shardings_of(self._function.trace(args, kwargs))[: len(leaves)]
+        return [sharding if spans_devices(sharding) else None for sharding in told]
+
+
+class _Graph:
+    """A converted function of the leaves of its arguments, as one tf.function."""
+
+    def __init__(self, converted: Callable[..., Any], tree: Any):
+        self._converted, self._tree = converted, tree
+        self._out_tree: Any = None
+        self._run = tf.function(self._flat, autograph=False)
+
+    def __call__(self, leaves: Sequence[Any]) -> Any:
+        results = self._run(*leaves)
+        return callables.values(jax.tree.unflatten(self._out_tree, results))
+
+    def _flat(self, *leaves: Any) -> list[tf.Tensor]:
+        args, kwargs = callables.values(jax.tree.unflatten(self._tree, leaves))
+        results = callables.without_opaque_leaves(self._converted(*args, **kwargs))
+        flat, self._out_tree = jax.tree.flatten(results)
+        return flat
+
+
+def _jitted(fun: Callable[..., Any], mesh: Any, given: Any, made: Any) -> Callable[..., Any]:
+    """The function with the shardings of its arguments and results, if there are any."""
+    named = functools.partial(
+        jax.tree.map, functools.partial(named_sharding, mesh), is_leaf=is_sharding
+    )
+    told = {name: value for name, value in (("in", given), ("out", made)) if value is not None}
+    if not told:
+        return fun
+    if not Function(fun).can_be_jitted:
+        raise ValueError(
+            "jax2tf.dtensor.convert: fun_jax is jitted, with static arguments or by a library, and "
+            "in_shardings and out_shardings are beside it; give them to its jax.jit"
+        )
+    return jax.jit(fun, **{f"{name}_shardings": named(value) for name, value in told.items()})
