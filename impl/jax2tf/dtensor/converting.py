@@ -56,8 +56,8 @@ def convert(
     ...     in_shardings=(PartitionSpec(None, "model"), PartitionSpec("data")),
     ... )
     >>> y = f(tf.ones([3, 4]), tf.ones([2, 3]))
-    >>> tf.experimental.dtensor.fetch_layout(y).sharding_specs
-    ['data', 'model']
+    >>> tf.experimental.dtensor.is_dtensor(y), y.shape
+    (True, TensorShape([2, 4]))
 
     Args:
       fun_jax: as `jax2tf.convert` takes it; jitted with shardings or not.
