@@ -22,6 +22,9 @@ QUIRKS: Mapping[str, str] = {
     "constants_by_name": (
         "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
     ),
+    "lists_of_known_shape": (
+        "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
+    ),
     "no_axes_in_slices": (
         "DTensor ends the process at a StridedSlice that adds a dimension, and takes wrong parts "
         "at one that drops a dimension"
@@ -141,7 +144,8 @@ class Target:
         return name in self.idioms or (self.assume_finite and name in self.finite_idioms)
 
 
-_OF_ENGINES = frozenset(QUIRKS) - OF_DTENSOR
+_TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
+_LITERT = frozenset({"lists_of_known_shape"})
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
 _NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
@@ -152,10 +156,10 @@ TARGETS: Mapping[str, Target] = {
     for target in (
         Target("xla", XLA),
         # What every engine takes.
-        Target("tensorflow", quirks=_OF_ENGINES),
-        Target("litert", idioms=_IDIOMS | {"dynamic_update_slice"}),
+        Target("tensorflow", quirks=_TF2ONNX),
+        Target("litert", idioms=_IDIOMS | {"dynamic_update_slice"}, quirks=_LITERT),
         # ONNX counts negative classes from the end.
-        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"}, quirks=_OF_ENGINES),
+        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"}, quirks=_TF2ONNX),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
         Target("openvino", idioms=(_IDIOMS - _SOFTMAX) | _NORMS, finite_idioms=_SOFTMAX | {"erf"}),
         Target("tfjs", idioms=_IDIOMS | {"erf"}),

@@ -40,6 +40,12 @@ FUNCTIONS = {
     "reverse scan": lambda x: jax.lax.scan(
         lambda c, y: (c + y, c * 2 + y), jnp.zeros(()), x[0], reverse=True
     )[1],
+    # LiteRT has lists of arrays of one known shape alone.
+    "stacked rows": lambda x: jax.lax.scan(lambda c, y: (c + y, c * 2 + y), x[:, 0], x.T)[1],
+    "stacked rows in reverse": lambda x: jax.lax.scan(
+        lambda c, y: (c + y, {"a": c, "b": c > y}), x[:, 0], x.T, reverse=True
+    )[1],
+    "as many steps as rows": lambda x: jax.lax.scan(lambda c, y: (c + y, c * y), x[0], x)[1],
     "loop": lambda x: jax.lax.fori_loop(0, 4, lambda i, y: y * 0.5 + x[:, i, None], x * 0),
     "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
 }

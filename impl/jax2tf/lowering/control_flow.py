@@ -15,6 +15,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
+from jax2tf.compat import xla_ops
 from jax2tf.identity import Identity
 from jax2tf.lowering.rules import Context, register
 from jax2tf.targets import NO_XLA, XLA
@@ -202,8 +203,7 @@ def _scan_loop(
     # tf2onnx appends what a step writes, whatever the place.
     turned = reverse and not ctx.enable_xla
     spare = dims.may_be_zero(length)
-    array = _Rows if ctx.has_quirk("no_tensor_lists") else _TensorArray
-    outputs = [array(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
+    outputs = [_output_for(ctx, aval)(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
 
     def body(i: tf.Tensor, carry: Tensors, ys: list[Any]) -> tuple[Any, ...]:
         at = size - 1 - i if reverse else i
@@ -223,6 +223,14 @@ def _scan_loop(
     if turned:
         stacked = [tf.gather(y, size - 1 - tf.range(size)) for y in stacked]
     return [*carry, *stacked]
+
+
+def _output_for(ctx: Context, aval: Any) -> Callable[..., Any]:
+    """The class of what a scan writes an output of that aval to."""
+    if ctx.has_quirk("no_tensor_lists"):
+        return _Rows
+    is_known = None not in ctx.static_shape(dtypes.physical_shape(aval))
+    return _TensorArray if is_known or not ctx.has_quirk("lists_of_known_shape") else _Slices
 
 
 class _TensorArray:
@@ -261,6 +269,14 @@ class _Rows:
 
     def stacked(self, rows: tf.Tensor) -> tf.Tensor:
         return rows
+
+
+class _Slices(_Rows):
+    """The same, with an op that puts the row of a step into its place."""
+
+    def written(self, rows: tf.Tensor, place: Any, value: tf.Tensor) -> tf.Tensor:
+        start = tf.stack([place, *[tf.constant(0)] * value.shape.rank])
+        return xla_ops.xla_dynamic_update_slice(rows, tf.expand_dims(value, 0), start)
 
 
 def _zeros(ctx: Context, aval: Any) -> tf.Tensor:
