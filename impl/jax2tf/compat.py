@@ -98,6 +98,15 @@ def in_scopes(eqn: jex_core.JaxprEqn, scopes: slice) -> Any:
     return eqn.source_info.replace(name_stack=eqn.source_info.name_stack[scopes])
 
 
+def bound_as(eqn: jex_core.JaxprEqn) -> contextlib.AbstractContextManager[None]:
+    """A context in which what is bound has the source and the named scopes of `eqn`.
+
+    For what an equation is rewritten to; JAX itself does this where it evaluates a jaxpr.
+    """
+    source = eqn.source_info
+    return _source_info_util.user_context(source.traceback, name_stack=source.name_stack)
+
+
 def tape_may_record(tensors: list[Any]) -> bool:
     """Whether a GradientTape or ForwardAccumulator could record an operation on `tensors` now.
 

@@ -16,6 +16,7 @@ from jax2tf.callables import Function
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.large_constants import LargeConstants, Policy
 from jax2tf.lowering import Lowering, compiled, sharding
+from jax2tf.lowering.pairs import prepared
 from jax2tf.primitives import CALLBACKS, CALLBACKS_WITH_VALUES
 from jax2tf.targets import TARGETS, XLA, Target
 from jax2tf.trace import Trace, Tracer
@@ -207,6 +208,8 @@ def _lower(
     eager_graphs: bool,
     tensors: Sequence[tf.Tensor],
 ) -> list[tf.Tensor]:
+    trace = prepared(trace, target)
+
     def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
         return Lowering(trace, target, values).run_trace(tensors, eager_graphs)
 

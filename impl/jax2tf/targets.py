@@ -25,6 +25,10 @@ QUIRKS: Mapping[str, str] = {
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
+    "no_complex_numbers": (
+        "the engine has no complex numbers, or a few functions of them: each is computed as two "
+        "real ones"
+    ),
     "no_axes_in_slices": (
         "DTensor ends the process at a StridedSlice that adds a dimension, and takes wrong parts "
         "at one that drops a dimension"
@@ -146,6 +150,7 @@ class Target:
 
 _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
 _LITERT = frozenset({"lists_of_known_shape"})
+_REAL = frozenset({"no_complex_numbers"})
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
 _NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
@@ -157,12 +162,17 @@ TARGETS: Mapping[str, Target] = {
         Target("xla", XLA),
         # What every engine takes.
         Target("tensorflow", quirks=_TF2ONNX),
-        Target("litert", idioms=_IDIOMS | {"dynamic_update_slice"}, quirks=_LITERT),
+        Target("litert", idioms=_IDIOMS | {"dynamic_update_slice"}, quirks=_LITERT | _REAL),
         # ONNX counts negative classes from the end.
-        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"}, quirks=_TF2ONNX),
+        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"}, quirks=_TF2ONNX | _REAL),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
-        Target("openvino", idioms=(_IDIOMS - _SOFTMAX) | _NORMS, finite_idioms=_SOFTMAX | {"erf"}),
-        Target("tfjs", idioms=_IDIOMS | {"erf"}),
+        Target(
+            "openvino",
+            idioms=(_IDIOMS - _SOFTMAX) | _NORMS,
+            finite_idioms=_SOFTMAX | {"erf"},
+            quirks=_REAL,
+        ),
+        Target("tfjs", idioms=_IDIOMS | {"erf"}, quirks=_REAL),
         Target("coreml"),
     )
 }

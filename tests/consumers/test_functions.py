@@ -46,6 +46,9 @@ FUNCTIONS = {
         lambda c, y: (c + y, {"a": c, "b": c > y}), x[:, 0], x.T, reverse=True
     )[1],
     "as many steps as rows": lambda x: jax.lax.scan(lambda c, y: (c + y, c * y), x[0], x)[1],
+    # No engine has complex numbers, or all that JAX does with them.
+    "spectrum": lambda x: jnp.abs(jnp.fft.rfft(x)),
+    "complex": lambda x: jnp.angle(jnp.exp(1j * x) * (x + 2j) / (1 - 1j * x[:, ::-1])),
     "loop": lambda x: jax.lax.fori_loop(0, 4, lambda i, y: y * 0.5 + x[:, i, None], x * 0),
     "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
 }

@@ -19,6 +19,7 @@ from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.explain import known
 from jax2tf.explain.explanation import Explanation, Refusal, Report
 from jax2tf.lowering import Lowering
+from jax2tf.lowering.pairs import prepared
 from jax2tf.lowering.taken import STRUCTURAL
 from jax2tf.targets import TARGETS, Target
 from jax2tf.trace import Trace, Tracer
@@ -94,6 +95,7 @@ def _spec(aval: Any) -> str:
 
 def _report(trace: Trace, target: Target, name: str) -> Report:
     survey = _Survey()
+    trace = prepared(trace, target)
 
     def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
         return Lowering(trace, target, values, survey).run_trace(tensors)

@@ -1,0 +1,198 @@
+"""Programs of complex numbers as programs of real ones, for engines that have no others.
+
+Each complex array becomes two real ones, in loops and branches too. What has no rule here keeps its
+complex numbers, made of the parts just before it; so do the arguments and results of the function.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf import compat
+from jax2tf.lowering.pairs.pair import Pair, is_complex
+from jax2tf.lowering.pairs.rules import rule_of
+from jax2tf.targets import Target
+from jax2tf.trace import Trace, inner_jaxprs
+
+# A value of the program: a Pair for a complex array, and anything else as it is.
+Value = Any
+
+
+def prepared(trace: Trace, target: Target) -> Trace:
+    """The trace as it is lowered for a target: without complex numbers, for one that has none."""
+    if "no_complex_numbers" not in target.quirks or not _has_complex(trace.jaxpr.jaxpr):
+        return trace
+    return trace.cached("without_complex", lambda: _without_complex(trace))
+
+
+def _without_complex(trace: Trace) -> Trace:
+    closed = trace.jaxpr
+
+    def function(*args: Any) -> list[Any]:
+        results = _run(closed.jaxpr, closed.consts, [_split(x) for x in args])
+        return [_joined(value) for value in results]
+
+    specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in closed.in_avals]
+    jaxpr = jax.jit(function, keep_unused=True).trace(*specs).jaxpr
+    return dataclasses.replace(trace, jaxpr=jaxpr, cache={}, lock=threading.RLock())
+
+
+def _has_complex(jaxpr: jex_core.Jaxpr) -> bool:
+    return any(map(_mentions_complex, jaxpr.eqns))
+
+
+def _mentions_complex(eqn: jex_core.JaxprEqn) -> bool:
+    atoms = (*eqn.invars, *eqn.outvars)
+    return any(is_complex(v.aval) for v in atoms) or any(map(_has_complex, inner_jaxprs(eqn)))
+
+
+def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Any], args: Sequence[Value]) -> list[Value]:
+    """The results of a jaxpr on such values; under a trace, which makes another jaxpr of it."""
+    values = dict(zip(jaxpr.constvars, map(_split, consts), strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+
+    def read(atom: Any) -> Value:
+        return _split(atom.val) if isinstance(atom, jex_core.Literal) else values[atom]
+
+    for eqn in jaxpr.eqns:
+        if _mentions_complex(eqn):
+            with compat.bound_as(eqn):
+                results = _results(jaxpr, eqn, [read(v) for v in eqn.invars])
+        else:
+            results = _unchanged(jaxpr, eqn, [values[v] for v in _variables(eqn)])
+        values.update(zip(eqn.outvars, results, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _variables(eqn: jex_core.JaxprEqn) -> list[jex_core.Var]:
+    return list(dict.fromkeys(v for v in eqn.invars if isinstance(v, jex_core.Var)))
+
+
+def _unchanged(
+    jaxpr: jex_core.Jaxpr, eqn: jex_core.JaxprEqn, operands: Sequence[Any]
+) -> Sequence[Any]:
+    """The results of an equation of `jaxpr` as it is; `operands` are those of its variables."""
+    alone = jaxpr.replace(
+        constvars=[],
+        invars=_variables(eqn),
+        outvars=eqn.outvars,
+        eqns=[eqn],
+        effects=eqn.effects,
+    )
+    return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, ()))(*operands)
+
+
+def _results(
+    jaxpr: jex_core.Jaxpr, eqn: jex_core.JaxprEqn, operands: Sequence[Value]
+) -> Sequence[Value]:
+    control_flow = _CONTROL_FLOW.get(eqn.primitive)
+    if control_flow is not None:
+        return control_flow(eqn, *operands)
+    called = _called(eqn)
+    if called is not None:
+        return _run(called.jaxpr, called.consts, operands)
+    rule = rule_of(eqn.primitive)
+    made = rule(eqn, *operands) if rule is not None else None
+    if made is not None:
+        return made
+    given = zip(eqn.invars, operands, strict=True)
+    joined = {v: _joined(x) for v, x in given if isinstance(v, jex_core.Var)}
+    return [_split(x) for x in _unchanged(jaxpr, eqn, list(joined.values()))]
+
+
+def _called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr | None:
+    """The jaxpr that an equation calls once, with its own operands."""
+    inner = eqn.params.get("call_jaxpr", eqn.params.get("jaxpr"))
+    if isinstance(inner, jex_core.Jaxpr) and not inner.constvars:
+        inner = jex_core.ClosedJaxpr(inner, ())
+    if not isinstance(inner, jex_core.ClosedJaxpr):
+        return None
+    return inner if len(inner.in_avals) == len(eqn.invars) else None
+
+
+def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:
+    return lambda *values: _run(closed.jaxpr, closed.consts, values)
+
+
+def _cond(eqn: jex_core.JaxprEqn, index: Any, *operands: Value) -> list[Value]:
+    branches = [_function(branch) for branch in eqn.params["branches"]]
+    return lax.switch(index, branches, *operands)
+
+
+def _scan(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    params = eqn.params
+    n_consts, n_carry = compat.scan_arity(params)
+    consts, xs = operands[:n_consts], list(operands[n_consts + n_carry :])
+    step = _function(params["jaxpr"])
+
+    def body(carry: list[Value], x: list[Value]) -> tuple[list[Value], list[Value]]:
+        results = step(*consts, *carry, *x)
+        return results[:n_carry], results[n_carry:]
+
+    carry, ys = lax.scan(
+        body,
+        list(operands[n_consts : n_consts + n_carry]),
+        xs,
+        # A length that is symbolic JAX takes from the operands alone.
+        length=None if xs else params["length"],
+        reverse=params["reverse"],
+        unroll=params["unroll"],
+    )
+    return [*carry, *ys]
+
+
+def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    params = eqn.params
+    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+    cond_consts, body_consts = operands[:n_cond], operands[n_cond : n_cond + n_body]
+    condition, body = _function(params["cond_jaxpr"]), _function(params["body_jaxpr"])
+    carry = list(operands[n_cond + n_body :])
+
+    def going(carry: list[Value]) -> Any:
+        return condition(*cond_consts, *carry)[0]
+
+    def step(carry: list[Value]) -> list[Value]:
+        return body(*body_consts, *carry)
+
+    if not params["cond_jaxpr"].out_avals[0].shape:
+        return lax.while_loop(going, step, carry)
+
+    # A loop mapped over a batch whose members stop at different times.
+    def step_of_some(carry: list[Value]) -> list[Value]:
+        goes = going(carry)
+        return jax.tree.map(lambda new, old: _where(goes, new, old), step(carry), carry)
+
+    return lax.while_loop(lambda carry: jnp.any(going(carry)), step_of_some, carry)
+
+
+def _where(which: Any, new: Any, old: Any) -> Any:
+    return jnp.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
+
+
+_CONTROL_FLOW: dict[jex_core.Primitive, Callable[..., list[Value]]] = {
+    lax.cond_p: _cond,
+    lax.scan_p: _scan,
+    lax.while_p: _while,
+}
+
+
+def _split(x: Any) -> Value:
+    if not is_complex(x):
+        return x
+    if isinstance(x, np.ndarray | np.generic | complex):
+        constant: Any = np.asarray(x)
+        return Pair(constant.real, constant.imag)
+    return Pair(lax.real(x), lax.imag(x))
+
+
+def _joined(value: Value) -> Any:
+    return lax.complex(*value) if isinstance(value, Pair) else value

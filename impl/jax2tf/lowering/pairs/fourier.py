@@ -1,0 +1,119 @@
+"""Discrete Fourier transforms as products with matrices of cosines and sines.
+
+A transform of many points is one of transforms of few (J. W. Cooley, J. W. Tukey: An algorithm for
+the machine calculation of complex Fourier series, 1965).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jax2tf.lowering.pairs.pair import Pair, multiply
+
+# A transform of at most so many points is one product.
+_POINTS_OF_A_PRODUCT = 256
+
+
+def is_known(lengths: Sequence[Any]) -> bool:
+    """Whether the numbers of points are known before the run, and are some."""
+    return all(isinstance(n, int) and n > 0 for n in lengths)
+
+
+def transform(x: Any, kind: lax.FftType, lengths: Sequence[int]) -> Any:
+    """As lax.fft, with a Pair for complex numbers."""
+    axes = range(-len(lengths), 0)
+    if kind == lax.FftType.RFFT:
+        x = _along(x, -1, _of_real)
+        axes = range(-len(lengths), -1)
+    if kind == lax.FftType.IRFFT:
+        axes = range(-len(lengths), -1)
+    is_inverse = kind in (lax.FftType.IFFT, lax.FftType.IRFFT)
+    for axis in axes:
+        x = _along(x, axis, _inverse if is_inverse else _forward)
+    return _to_real(x, lengths[-1]) if kind == lax.FftType.IRFFT else x
+
+
+def _along(x: Any, axis: int, function: Any) -> Pair:
+    moved = jax.tree.map(lambda part: jnp.moveaxis(part, axis, -1), x)
+    return jax.tree.map(lambda part: jnp.moveaxis(part, -1, axis), function(moved))
+
+
+def _forward(z: Pair) -> Pair:
+    return _points(z, -1)
+
+
+def _inverse(z: Pair) -> Pair:
+    n = z.real.shape[-1]
+    return Pair(*(part / n for part in _points(z, 1)))
+
+
+def _of_real(x: jax.Array) -> Pair:
+    """The transform of real numbers, whose second half is the first one mirrored."""
+    n = x.shape[-1]
+    kept = n // 2 + 1
+    if _factor(n) == 1:
+        cosines, sines = _waves(n, kept, x.dtype)
+        return Pair(_product(x, cosines), -_product(x, sines))
+    return Pair(*(part[..., :kept] for part in _points(Pair(x, jnp.zeros_like(x)), -1)))
+
+
+def _to_real(z: Pair, n: int) -> jax.Array:
+    """The real numbers of length n whose transform begins with z."""
+    kept = n // 2 + 1
+    # What is not at an end stands for its mirror image, too.
+    counts = np.where((np.arange(kept) == 0) | (2 * np.arange(kept) == n), 1, 2)
+    if _factor(n) == 1:
+        cosines, sines = _waves(n, kept, z.real.dtype, counts / n)
+        return _product(z.real, cosines.T) - _product(z.imag, sines.T)
+    mirrored = slice(kept - 2 if n % 2 == 0 else kept - 1, 0, -1)
+    # The parts of the ends that belong to no real numbers are not read.
+    imag = z.imag * (counts == 2)
+    real = jnp.concatenate([z.real, z.real[..., mirrored]], -1)
+    return _inverse(Pair(real, jnp.concatenate([imag, -imag[..., mirrored]], -1))).real
+
+
+def _points(z: Pair, sign: int) -> Pair:
+    """sum of z[j] e**(sign 2 pi i j k / n) over j, for each k."""
+    n = z.real.shape[-1]
+    rows = _factor(n)
+    if rows == 1:
+        cosines, sines = _waves(n, n, z.real.dtype)
+        sines = sign * sines
+        return Pair(
+            _product(z.real, cosines) - _product(z.imag, sines),
+            _product(z.real, sines) + _product(z.imag, cosines),
+        )
+    columns = n // rows
+    # With j = columns * r + c and k = p + rows * q.
+    shape = (*z.real.shape[:-1], rows, columns)
+    grid = Pair(*(part.reshape(shape) for part in z))
+    inner = _along(grid, -2, lambda part: _points(part, sign))
+    angles = sign * 2 * np.pi * np.outer(np.arange(rows), np.arange(columns)) / n
+    turns = Pair(*(jnp.asarray(f(angles).astype(z.real.dtype)) for f in (np.cos, np.sin)))
+    outer = _points(multiply(inner, turns), sign)
+    return Pair(*(jnp.swapaxes(part, -1, -2).reshape(z.real.shape) for part in outer))
+
+
+def _factor(n: int) -> int:
+    """The largest divisor of n up to its root, by which its points are put into rows; 1 for few."""
+    if n <= _POINTS_OF_A_PRODUCT:
+        return 1
+    return max(d for d in range(1, math.isqrt(n) + 1) if n % d == 0)
+
+
+def _waves(n: int, kept: int, dtype: Any, scale: Any = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines and sines of 2 pi j k / n, for n times j and `kept` times k, by scale[k]."""
+    # The product is reduced first: a large angle has fewer digits.
+    angles = 2 * np.pi * (np.outer(np.arange(n), np.arange(kept)) % n) / n
+    return (np.cos(angles) * scale).astype(dtype), (np.sin(angles) * scale).astype(dtype)
+
+
+def _product(x: jax.Array, matrix: np.ndarray) -> jax.Array:
+    return jnp.matmul(x, matrix, precision=lax.Precision.HIGHEST)

@@ -1,0 +1,211 @@
+"""What primitives do to complex numbers that are pairs of real ones: a rule each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf.lowering.pairs import fourier, pair
+from jax2tf.lowering.pairs.pair import Pair
+from jax2tf.primitives import named
+
+# A rule gets the equation and its operands, a Pair for each complex array, and gives the results.
+# None says that it has none for these params.
+Rule = Callable[..., Sequence[Any] | None]
+
+
+def rule_of(primitive: jex_core.Primitive) -> Rule | None:
+    """The rule of a primitive for pairs, or None."""
+    return _rules().get(primitive)
+
+
+def _part_by_part(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+    """What moves or adds numbers does so with the real parts and with the imaginary ones."""
+    results = []
+    for part in range(2):
+        parts = [x[part] if isinstance(x, Pair) else x for x in operands]
+        made = eqn.primitive.bind(*parts, **_params_of_part(eqn, part))
+        results.append(made if eqn.primitive.multiple_results else [made])
+    return [Pair(real, imag) for real, imag in zip(*results, strict=True)]
+
+
+def _params_of_part(eqn: jex_core.JaxprEqn, part: int) -> dict[str, Any]:
+    # What gather finds out of bounds is NaN, without an imaginary part.
+    if part and eqn.primitive is lax.gather_p:
+        return {**eqn.params, "fill_value": 0}
+    return eqn.params
+
+
+def _on_each(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+    """Primitives that give their operands: the parts are operands of their own."""
+    flat = [part for x in operands for part in (x if isinstance(x, Pair) else (x,))]
+    made = iter(eqn.primitive.bind(*flat, **eqn.params))
+    return [Pair(next(made), next(made)) if isinstance(x, Pair) else next(made) for x in operands]
+
+
+def _of(function: Callable[..., Any]) -> Rule:
+    """The rule of a primitive that is a function of its operands alone."""
+
+    def rule(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+        del eqn
+        return [function(*operands)]
+
+    return rule
+
+
+def _convert(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+    dtype = eqn.params["new_dtype"]
+    if not isinstance(x, Pair):
+        real = lax.convert_element_type(x, pair.real_dtype(dtype))
+        return [Pair(real, jnp.zeros_like(real))]
+    if jnp.issubdtype(dtype, np.complexfloating):
+        return [Pair(*(lax.convert_element_type(part, pair.real_dtype(dtype)) for part in x))]
+    if dtype == np.bool_:
+        return [(x.real != 0) | (x.imag != 0)]
+    return [lax.convert_element_type(x.real, dtype)]
+
+
+def _conjugate(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+    return [pair.conjugate(x) if isinstance(x, Pair) else Pair(x, jnp.zeros_like(x))]
+
+
+def _power(eqn: jex_core.JaxprEqn, z: Any, w: Any) -> Sequence[Any] | None:
+    if not isinstance(z, Pair):
+        return None
+    if not isinstance(w, Pair):
+        real = lax.convert_element_type(w, z.real.dtype)
+        w = Pair(real, jnp.zeros_like(real))
+    return [pair.power(z, w)]
+
+
+def _bilinear(eqn: jex_core.JaxprEqn, z: Any, w: Any) -> Sequence[Any] | None:
+    """Products of matrices, and convolutions."""
+    preferred = eqn.params["preferred_element_type"]
+    params = dict(eqn.params)
+    if preferred is not None:
+        params["preferred_element_type"] = pair.real_dtype(preferred)
+    product = functools.partial(eqn.primitive.bind, **params)
+    if not (isinstance(z, Pair) and isinstance(w, Pair)):
+        return None
+    real = product(z.real, w.real) - product(z.imag, w.imag)
+    return [Pair(real, product(z.real, w.imag) + product(z.imag, w.real))]
+
+
+def _fft(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any] | None:
+    lengths = eqn.params["fft_lengths"]
+    if not fourier.is_known(lengths):
+        return None
+    return [fourier.transform(x, lax.FftType(eqn.params["fft_type"]), lengths)]
+
+
+def _cumprod(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Any]:
+    axis, reverse = eqn.params["axis"], eqn.params["reverse"]
+    return [Pair(*lax.associative_scan(_times, tuple(z), axis=axis, reverse=reverse))]
+
+
+def _times(z: tuple[Any, Any], w: tuple[Any, Any]) -> tuple[Any, Any]:
+    return tuple(pair.multiply(Pair(*z), Pair(*w)))  # type: ignore[return-value]
+
+
+def _scatter(function: Callable[..., Any]) -> Rule:
+    names = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
+
+    def rule(eqn: jex_core.JaxprEqn, operand: Pair, indices: Any, updates: Pair) -> Sequence[Any]:
+        params = {name: eqn.params[name] for name in names}
+        # Not the same primitive again: how it combines two elements is a jaxpr of complex ones.
+        return [
+            Pair(
+                *(function(x, indices, u, **params) for x, u in zip(operand, updates, strict=True))
+            )
+        ]
+
+    return rule
+
+
+def _integer_power(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Any]:
+    return [pair.integer_power(z, eqn.params["y"])]
+
+
+def _iota(eqn: jex_core.JaxprEqn) -> Sequence[Any]:
+    dtype = pair.real_dtype(eqn.params["dtype"])
+    real = eqn.primitive.bind(**{**eqn.params, "dtype": dtype})
+    return [Pair(real, jnp.zeros_like(real))]
+
+
+_PART_BY_PART = (
+    "add",
+    "add_any",
+    "broadcast_in_dim",
+    "concatenate",
+    "copy",
+    "cumsum",
+    "dynamic_slice",
+    "dynamic_update_slice",
+    "gather",
+    "neg",
+    "pad",
+    "reduce_sum",
+    "reduce_window_sum",
+    "reshape",
+    "rev",
+    "select_n",
+    "slice",
+    "split",
+    "squeeze",
+    "stack",
+    "sub",
+    "transpose",
+    "unstack",
+)
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": pair.absolute,
+    "complex": Pair,
+    "cos": pair.cos,
+    "cosh": pair.cosh,
+    "div": pair.divide,
+    "eq": lambda z, w: (z.real == w.real) & (z.imag == w.imag),
+    "exp": pair.exp,
+    "imag": lambda z: z.imag,
+    "log": pair.log,
+    "logistic": pair.logistic,
+    "mul": pair.multiply,
+    "ne": lambda z, w: (z.real != w.real) | (z.imag != w.imag),
+    "real": lambda z: z.real,
+    "rsqrt": pair.rsqrt,
+    "sign": pair.sign,
+    "sin": pair.sin,
+    "sinh": pair.sinh,
+    "sqrt": pair.sqrt,
+    "square": pair.square,
+    "tanh": pair.tanh,
+}
+_OTHERS: dict[str, Rule] = {
+    "conj": _conjugate,
+    "conv_general_dilated": _bilinear,
+    "convert_element_type": _convert,
+    "cumprod": _cumprod,
+    "dot_general": _bilinear,
+    "fft": _fft,
+    "integer_pow": _integer_power,
+    "iota": _iota,
+    "optimization_barrier": _on_each,
+    "pow": _power,
+    "scatter": _scatter(lax.scatter),
+    "scatter-add": _scatter(lax.scatter_add),
+}
+
+
+@functools.cache
+def _rules() -> dict[jex_core.Primitive, Rule]:
+    by_name: dict[str, Rule] = {
+        **dict.fromkeys(_PART_BY_PART, _part_by_part),
+        **{name: _of(function) for name, function in _FUNCTIONS.items()},
+        **_OTHERS,
+    }
+    return {p: rule for name, rule in by_name.items() for p in named(name)}

@@ -1,0 +1,159 @@
+"""Programs of complex numbers as programs of real ones, for targets that have no others."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from tests.running import assert_near
+
+RNG = np.random.default_rng(0)
+Z = (RNG.normal(size=(3, 4)) + 1j * RNG.normal(size=(3, 4))).astype(np.complex64)
+W = (RNG.normal(size=(3, 4)) + 1j * RNG.normal(size=(3, 4))).astype(np.complex64)
+X = RNG.normal(size=(3, 4)).astype(np.float32)
+SPECIAL = np.array([0, -0.0, 1, -2, np.inf, -np.inf, np.nan], np.float32)
+ALL = np.array([complex(a, b) for a in SPECIAL for b in SPECIAL], np.complex64)
+
+
+def scanned(z):
+    return jax.lax.scan(lambda c, x: (c * x, {"c": c, "size": jnp.abs(c)}), z[0], z)
+
+
+def looped(z):
+    def going(state):
+        i, c = state
+        return (i < 5) & (jnp.abs(c).sum() < 100)
+
+    return jax.lax.while_loop(going, lambda s: (s[0] + 1, s[1] * s[1] + 0.5j), (0, z))
+
+
+FUNCTIONS = {
+    "arithmetic": lambda z: (z + W) * z - z / W + (-z) * 2j,
+    "parts": lambda z: (z.real, z.imag, jnp.conj(z), jnp.conj(z.real)),
+    "abs": jnp.abs,
+    "sign": jnp.sign,
+    "angle": jnp.angle,
+    "powers": lambda z: (z**3, z**-2, z**0, z**W, z**2.5, jnp.square(z)),
+    "exp": lambda z: (jnp.exp(z), jnp.log(z), jax.nn.sigmoid(z)),
+    "roots": lambda z: (jnp.sqrt(z), jax.lax.rsqrt(z)),
+    "circular": lambda z: (jnp.sin(z), jnp.cos(z), jnp.sinh(z), jnp.cosh(z), jnp.tanh(z)),
+    "comparisons": lambda z: (z == W, z != z.at[0, 0].set(1)),
+    "dtypes": lambda z: (z.astype(bool), z.real.astype(jnp.complex64), z.astype(jnp.complex64)),
+    "moved": lambda z: (z.T, z[::-1], z[1:, ::2], jnp.pad(z, 1), jnp.concatenate([z, W], 1)),
+    "chosen": lambda z: (jnp.where(X > 0, z, W), z[jnp.array([2, 7])], jnp.take(z, 9, axis=1)),
+    "updated": lambda z: (z.at[1].add(W[0]), z.at[:, 2].set(1j), z.at[9, 0].add(1)),
+    "sums": lambda z: (z.sum(1), z.mean(), jnp.cumsum(z, 1), jnp.cumprod(z, 1)),
+    "products": lambda z: (z @ W.T, jnp.einsum("ij,kj->ik", z, W), jnp.vdot(z, W)),
+    "convolution": lambda z: jax.vmap(lambda a, b: jnp.convolve(a, b))(z, jnp.asarray(W)),
+    "without a rule": lambda z: jnp.arcsin(z) * 2,
+    "scan": scanned,
+    "while": looped,
+    "mapped while": jax.vmap(looped),
+    "cond": lambda z: jax.lax.cond(z.real.sum() > 0, lambda z: z * 2, jnp.conj, z),
+    "switch": lambda z: jax.lax.switch(1, [jnp.conj, lambda z: z + 1j, jnp.exp], z),
+    "calls": lambda z: jax.jit(jax.checkpoint(lambda z: z * jnp.exp(1j * z)))(z),
+    "unused": lambda z: jnp.linalg.slogdet(z.real[:, :3])[1] + z.imag.sum(),
+    "recurrence": lambda z: jax.lax.associative_scan(jnp.multiply, z, axis=1),
+}
+
+
+def complex_ops(graph):
+    return {op.type for op in graph.get_operations() for x in op.outputs if x.dtype.is_complex}
+
+
+def graph_of(fun, *args, **options):
+    leaves = jax.tree.leaves(args)
+    function = tf.function(jax2tf.convert(fun, target="litert", **options), autograph=False)
+    return function.get_concrete_function(*[tf.TensorSpec(x.shape, x.dtype) for x in leaves])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_of_complex_numbers(name):
+    fun = FUNCTIONS[name]
+    assert_near(
+        jax.tree.map(np.asarray, jax2tf.convert(fun, target="litert")(Z)), jax.jit(fun)(Z), ulps=64
+    )
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - {"without a rule"}))
+def test_arguments_and_results_alone_are_complex(name):
+    def of_parts(x, y):
+        leaves = jax.tree.leaves(FUNCTIONS[name](jax.lax.complex(x, y)))
+        return [part for leaf in leaves for part in (leaf.real, jnp.imag(leaf))]
+
+    assert complex_ops(graph_of(of_parts, X, X).graph) == set()
+
+
+SPECIAL_FUNCTIONS = {
+    "abs": jnp.abs,
+    "divide": lambda z: z / z[::-1],
+    "exp": jnp.exp,
+    "log": jnp.log,
+    "multiply": lambda z: z * z[::-1],
+    "sign": jnp.sign,
+    "sqrt": jnp.sqrt,
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL_FUNCTIONS)
+def test_infinities_and_nans(name):
+    fun = SPECIAL_FUNCTIONS[name]
+    # JAX 0.10 says that the size of an infinity with a NaN is a NaN, and 0.12 that it is infinite.
+    z = ALL[~(np.isinf(ALL) & (np.isnan(ALL.real) | np.isnan(ALL.imag)))] if name == "abs" else ALL
+    expected = np.asarray(jax.jit(fun)(z))
+    actual = np.asarray(jax2tf.convert(fun, target="litert")(z))
+    for part in (np.real, np.imag):
+        np.testing.assert_allclose(part(actual), part(expected), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 16, 31, 360, 512])
+@pytest.mark.parametrize("kind", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
+def test_a_transform(kind, n):
+    fun = functools.partial(getattr(jnp.fft, kind), n=n)
+    z = (RNG.normal(size=(2, n)) + 1j * RNG.normal(size=(2, n))).astype(np.complex64)
+    z = z.real if kind in ("rfft", "ihfft") else z
+    converted = jax2tf.convert(fun, target="litert")
+    assert_near(np.asarray(converted(z)), jax.jit(fun)(z), ulps=32)
+
+
+@pytest.mark.parametrize("kind", ["fft2", "ifft2", "rfft2", "irfft2", "fftn", "rfftn"])
+def test_a_transform_of_several_axes(kind):
+    fun = getattr(jnp.fft, kind)
+    z = Z.real if kind.startswith("r") else Z
+    assert_near(np.asarray(jax2tf.convert(fun, target="litert")(z)), jax.jit(fun)(z), ulps=32)
+
+
+def test_any_batch():
+    def fun(x):
+        return jnp.abs(jnp.fft.rfft(x)).sum(1), jnp.fft.irfft(jnp.fft.rfft(x))
+
+    converted = jax2tf.convert(fun, target="litert", polymorphic_shapes="b, 4")
+    assert_near([np.asarray(y) for y in converted(X)], list(jax.jit(fun)(X)), ulps=32)
+
+
+def test_the_gradient():
+    def fun(x):
+        return (jnp.abs(jnp.fft.rfft(x)) ** 2).sum()
+
+    x = tf.constant(X)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = jax2tf.convert(fun, target="litert")(x)
+    assert_near(np.asarray(tape.gradient(y, x)), jax.grad(fun)(X), ulps=32)
+
+
+def test_the_source_of_what_is_refused():
+    target = jax2tf.Target(
+        "mine", ops={"AddV2": ("float32",)}, quirks=frozenset({"no_complex_numbers"})
+    )
+    with pytest.raises(jax2tf.ConversionError, match=r"test_pairs\.py:\d+"):
+        tf.function(
+            jax2tf.convert(lambda x: jnp.abs(jax.lax.complex(x, x)), target=target),
+            autograph=False,
+        ).get_concrete_function(tf.TensorSpec([3], tf.float32))
