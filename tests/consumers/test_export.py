@@ -22,6 +22,7 @@ from tests.consumers.models import MODELS
 RNG = np.random.default_rng(0)
 W = (RNG.normal(size=(64, 32)) / 8).astype(np.float32)
 X = RNG.normal(size=(5, 64)).astype(np.float32)
+EXPORTED = ("MobileNet", "BERT", "Llama, one step", "LSTM, all states", "spectrogram")
 SUFFIXES = {"litert": ".tflite", "onnx": ".onnx", "openvino": ".xml", "tfjs": ".tfjs"}
 
 export = functools.partial(jax2tf.export, progress=False)
@@ -32,20 +33,18 @@ def dense(params, x):
     return {"same": jnp.tanh(x @ params), "size": -jnp.tanh(x @ params), "signs": x > 0}
 
 
-def specs_of(inputs):
-    def text(leaf):
-        shape = ", ".join(["b", *map(str, leaf.shape[1:])]) if leaf.ndim else ""
-        return f"{shape}:{leaf.dtype.name}"
-
-    return tuple(map(text, inputs))
+def specs_of(model):
+    shapes = model.shapes_with(l=model.length)
+    inputs = model.inputs(1, model.length)
+    return tuple(f"{s}:{x.dtype.name}" for s, x in zip(shapes, inputs, strict=True))
 
 
 @each_format
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", EXPORTED)
 def test_a_model_with_any_batch(name, format, tmp_path):
-    function, inputs = MODELS[name]
+    model = MODELS[name]
     path = tmp_path / f"model{SUFFIXES[format]}"
-    result = export(function, None, specs_of(inputs(1)), path)
+    result = export(model.function, None, specs_of(model), path)
     assert result.format == format
     assert result.verified == tuple(f"serving_default: random inputs, b={b}" for b in (2, 3))
     assert result.ops > 5

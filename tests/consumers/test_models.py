@@ -1,8 +1,12 @@
-"""Whole models through each engine, for a batch that is known and for one that is not."""
+"""Whole models through each engine: with sizes that are known, any batch, and any length.
+
+What an engine cannot run is in `REFUSED`, and a model that is there and runs is an error.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+import itertools
+from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
@@ -13,36 +17,73 @@ import jax2tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
 from tests.consumers.engines import target_of
-from tests.consumers.models import MODELS
+from tests.consumers.models import MODELS, Model
 from tests.running import assert_near
 
+BATCHES = (1, 3)
+ENGINES = list(consumers.NEEDS)
 
-def _spec(batch, leaf):
-    shape = (batch, *leaf.shape[1:]) if leaf.ndim else ()
-    return tf.TensorSpec(shape, leaf.dtype)
-
-
-def _run(engine, converted, args, batch):
-    graph = graph_of(converted, jax.tree.map(partial(_spec, batch), args))
-    model = consumers.engine(engine).convert(graph)
-    return lambda *arrays: jax.tree.unflatten(graph.tree, model(list(arrays)))
+# What the target of an engine refuses when a model is converted for it: the words of the message.
+REFUSED: Mapping[tuple[str, str], str] = {}
 
 
-@pytest.mark.parametrize("engine", consumers.NEEDS)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_with_a_known_batch(name, engine):
-    function, inputs = MODELS[name]
-    converted = jax2tf.convert(function, target=target_of(engine))
-    run = _run(engine, converted, inputs(2), 2)
-    assert_near(run(*inputs(2)), jax.jit(function)(*inputs(2)), ulps=64)
+def test_a_model_of_known_sizes(name, engine):
+    model = MODELS[name]
+    _judge(name, engine, model.shapes_with(b=2, l=model.length), [(2, model.length)])
 
 
-@pytest.mark.parametrize("engine", consumers.NEEDS)
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_with_any_batch(name, engine):
-    function, inputs = MODELS[name]
-    shapes = ["b, ..." if np.ndim(leaf) else "" for leaf in inputs(1)]
-    converted = jax2tf.convert(function, target=target_of(engine), polymorphic_shapes=shapes)
-    run = _run(engine, converted, inputs(1), None)
-    for batch in (1, 3):
-        assert_near(run(*inputs(batch)), jax.jit(function)(*inputs(batch)), ulps=64)
+    length = MODELS[name].length
+    sizes = [(batch, length) for batch in BATCHES]
+    _judge(name, engine, MODELS[name].shapes_with(l=length), sizes)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", [name for name, model in MODELS.items() if model.has_length])
+def test_a_model_with_any_length(name, engine):
+    model = MODELS[name]
+    sizes = [*itertools.product(BATCHES, (model.length - 2, model.length + 3))]
+    _judge(name, engine, model.shapes, sizes, model.constraints)
+
+
+def _judge(
+    name: str,
+    engine: str,
+    shapes: Sequence[str],
+    sizes: Sequence[tuple[int, int]],
+    constraints: Sequence[str] = (),
+) -> None:
+    """Holds a model in an engine against JAX for each (batch, length), or its refusal."""
+    model = MODELS[name]
+    refused = REFUSED.get((engine, name))
+    if refused is not None:
+        with pytest.raises(jax2tf.ConversionError, match=refused):
+            _graph(model, engine, shapes, constraints)
+        return
+    graph = _graph(model, engine, shapes, constraints)
+    run = consumers.engine(engine).convert(graph)
+    for batch, length in sizes:
+        inputs = model.inputs(batch, length)
+        actual = jax.tree.unflatten(graph.tree, run(list(inputs)))
+        assert_near(actual, jax.jit(model.function)(*inputs), ulps=64, least=model.least)
+
+
+def _graph(model: Model, engine: str, shapes: Sequence[str], constraints: Sequence[str]):
+    converted = jax2tf.convert(
+        model.function,
+        target=target_of(engine),
+        polymorphic_shapes=list(shapes),
+        polymorphic_constraints=constraints,
+    )
+    examples = model.inputs(2, model.length)
+    specs = [_spec(shape, x.dtype) for shape, x in zip(shapes, examples, strict=True)]
+    return graph_of(converted, specs)
+
+
+def _spec(shape: str, dtype: np.dtype) -> tf.TensorSpec:
+    sizes = [size.strip() for size in shape.split(",") if size]
+    return tf.TensorSpec([int(size) if size.isdigit() else None for size in sizes], dtype)
