@@ -25,6 +25,9 @@ QUIRKS: Mapping[str, str] = {
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
+    "no_scatter_into": (
+        "TensorFlow.js has ScatterNd, which adds into zeros, and no TensorScatterAdd and its kind"
+    ),
     "no_complex_numbers": (
         "the engine has no complex numbers, or a few functions of them: each is computed as two "
         "real ones"
@@ -172,7 +175,7 @@ TARGETS: Mapping[str, Target] = {
             finite_idioms=_SOFTMAX | {"erf"},
             quirks=_REAL,
         ),
-        Target("tfjs", idioms=_IDIOMS | {"erf"}, quirks=_REAL),
+        Target("tfjs", idioms=_IDIOMS | {"erf"}, quirks=_REAL | {"no_scatter_into"}),
         Target("coreml"),
     )
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -45,6 +45,20 @@ _KERNELS = {
 }
 
 _EXTREMES = ("scatter-min", "scatter-max")
+
+
+def _add_scattered(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: Any) -> Any:
+    """TensorScatterAdd of indices in bounds, for engines that scatter into zeros alone."""
+    sums = tf.raw_ops.ScatterNd(indices=indices, updates=updates, shape=tf.shape(tensor))
+    # What no update was for keeps the sign of its zero.
+    return tf.where(tf.equal(sums, 0), tensor, tensor + sums)
+
+
+def _subtract_scattered(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: Any) -> Any:
+    return _add_scattered(tensor, indices, -updates)
+
+
+_KERNELS_OF_ZEROS = {"scatter-add": _add_scattered, "scatter-sub": _subtract_scattered}
 
 
 @register("scatter", *_COMBINERS)
@@ -121,7 +135,10 @@ def _kernel(
     if name not in _KERNELS or (name in _EXTREMES and dtype.is_complex):
         return None
     neutral = _current if name in _EXTREMES else _zero
-    return _dropping(ctx, _KERNELS[name], neutral, in_bounds=in_bounds)
+    kernels: Mapping[str, Callable[..., tf.Tensor]] = _KERNELS
+    if ctx.has_quirk("no_scatter_into"):
+        kernels = _KERNELS_OF_ZEROS
+    return _dropping(ctx, kernels[name], neutral, in_bounds=in_bounds) if name in kernels else None
 
 
 def _dropping(
