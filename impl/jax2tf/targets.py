@@ -25,6 +25,13 @@ QUIRKS: Mapping[str, str] = {
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
+    "no_bitcast": (
+        "the engine, or its converter, has no Bitcast: floats are made of their bits by arithmetic"
+    ),
+    "no_folding": (
+        "the converter does not compute what depends on no argument: an op that the engine lacks "
+        "is lacking there too"
+    ),
     "no_scatter_into": (
         "TensorFlow.js has ScatterNd, which adds into zeros, and no TensorScatterAdd and its kind"
     ),
@@ -93,6 +100,9 @@ class Target:
         `assume_finite` is set.
       ops: the ops of TensorFlow that it takes, by type, each with the dtypes of its first input
         (of its first output, for an op without inputs). None where every op is taken.
+      lacks: the ops that it does not take, by type, each with the dtypes of its first input for
+        which it does not; all of them where none is named. An op of constants alone is taken where
+        the engine's converter computes it (quirk "no_folding").
       quirks: the ids, among QUIRKS, of what the engine gets wrong.
       assume_finite: whether what guards NaN and infinity is left out.
       shares_repeats: whether equations that repeat, as the layers of a Python loop do, become calls
@@ -105,6 +115,7 @@ class Target:
     idioms: frozenset[str] = frozenset()
     finite_idioms: frozenset[str] = frozenset()
     ops: Mapping[str, Sequence[str]] | None = dataclasses.field(default=None, hash=False)
+    lacks: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict, hash=False)
     quirks: frozenset[str] = frozenset()
     assume_finite: bool = False
     shares_repeats: bool = True
@@ -127,6 +138,11 @@ class Target:
     def enable_xla(self) -> bool:
         """Whether XLA ops may be used."""
         return self.op_set == XLA
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every op is taken."""
+        return self.ops is None and not self.lacks
 
     def without_idioms(self, *names: str) -> Target:
         """The target with these idioms switched off, or all of them where none is named.
@@ -154,6 +170,8 @@ class Target:
 _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
 _LITERT = frozenset({"lists_of_known_shape"})
 _REAL = frozenset({"no_complex_numbers"})
+_BITS = frozenset({"no_bitcast"})
+_BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightShift"})
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
 _NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
@@ -165,17 +183,34 @@ TARGETS: Mapping[str, Target] = {
         Target("xla", XLA),
         # What every engine takes.
         Target("tensorflow", quirks=_TF2ONNX),
-        Target("litert", idioms=_IDIOMS | {"dynamic_update_slice"}, quirks=_LITERT | _REAL),
+        Target(
+            "litert",
+            idioms=_IDIOMS | {"dynamic_update_slice"},
+            quirks=_LITERT | _REAL,
+            lacks=dict.fromkeys(("LeftShift", "BitwiseAnd", "BitwiseOr", "Invert"), ()),
+        ),
         # ONNX counts negative classes from the end.
-        Target("onnx", idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"}, quirks=_TF2ONNX | _REAL),
+        Target(
+            "onnx",
+            idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"},
+            quirks=_TF2ONNX | _REAL | _BITS,
+        ),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
         Target(
             "openvino",
             idioms=(_IDIOMS - _SOFTMAX) | _NORMS,
             finite_idioms=_SOFTMAX | {"erf"},
-            quirks=_REAL,
+            quirks=_REAL | _BITS | {"no_folding"},
+            # It computes them as if they had a sign.
+            lacks={**dict.fromkeys(_BITWISE, ("uint32",)), "Bitcast": ()},
         ),
-        Target("tfjs", idioms=_IDIOMS | {"erf"}, quirks=_REAL | {"no_scatter_into"}),
+        Target(
+            "tfjs",
+            idioms=_IDIOMS | {"erf"},
+            quirks=_REAL | {"no_folding", "no_scatter_into"},
+            # It has a BitwiseAnd, which does not find its operands.
+            lacks=dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast"), ()),
+        ),
         Target("coreml"),
     )
 }

@@ -59,6 +59,55 @@ FUNCTIONS = {
 }
 
 
+# What the target of an engine refuses, with the words of the message.
+BITS = {
+    "shifted": lambda x: jnp.argsort(x[0]) << 2,
+    "shifted back": lambda x: jnp.argsort(x[0]) >> 1,
+    "both": lambda x: jnp.argsort(x[0]) & 5,
+    "one of two": lambda x: jnp.argsort(x[0]) ^ 5,
+    "either": lambda x: jnp.argsort(x[0]) | 8,
+    "none": lambda x: ~jnp.argsort(x[0]),
+    "unsigned": lambda x: (jnp.argsort(x[0]).astype(jnp.uint32) ^ np.uint32(0xF0000000)) >> 3,
+    "of a float": lambda x: jax.lax.bitcast_convert_type(x, jnp.int32),
+    "to a float": lambda x: jax.lax.bitcast_convert_type(
+        (jnp.argsort(x[0]) - 2) * 0x1C0FFEE3, jnp.float32
+    ),
+    "of a known key": lambda x: x + jax.random.normal(jax.random.key(3), (7,)),
+}
+REFUSED = {
+    ("litert", "shifted"): "LeftShift",
+    ("litert", "both"): "BitwiseAnd",
+    ("litert", "either"): "BitwiseOr",
+    ("litert", "none"): "Invert",
+    ("onnx", "of a float"): "no op that takes the bits of float32",
+    ("openvino", "unsigned"): "BitwiseXor of uint32",
+    ("openvino", "of a float"): "no op that takes the bits of float32",
+    ("openvino", "of a known key"): "RightShift of uint32",
+    ("tfjs", "of a known key"): "RightShift",
+    ("tfjs", "both"): "BitwiseAnd",
+    ("tfjs", "to a float"): "Bitcast",
+    ("tfjs", "shifted"): "LeftShift",
+    ("tfjs", "shifted back"): "RightShift",
+    ("tfjs", "one of two"): "BitwiseXor",
+    ("tfjs", "either"): "BitwiseOr",
+    ("tfjs", "none"): "Invert",
+    ("tfjs", "unsigned"): "BitwiseXor",
+    ("tfjs", "of a float"): "Bitcast",
+}
+
+
+@pytest.mark.parametrize("engine", consumers.NEEDS)
+@pytest.mark.parametrize("name", BITS)
+def test_bits(name, engine):
+    refused = REFUSED.get((engine, name))
+    if refused is None:
+        a_function_has_any_batch(BITS[name], engine)
+        return
+    with pytest.raises(jax2tf.ConversionError, match=refused) as raised:
+        a_function_has_any_batch(BITS[name], engine)
+    assert "test_functions.py" in str(raised.value)
+
+
 @pytest.mark.parametrize("engine", consumers.NEEDS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_with_any_batch(name, engine):

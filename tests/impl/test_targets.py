@@ -143,6 +143,23 @@ class TestTheChoice:
         with pytest.raises(ValueError, match=r"has no idiom fft; it has .*softmax"):
             jax2tf.TARGETS["onnx"].without_idioms("fft")
 
+    def test_what_a_target_lacks(self):
+        mine = jax2tf.Target("mine", lacks={"LeftShift": (), "BitwiseXor": ("uint32",)})
+        n = np.arange(3, dtype=np.int32)
+        _graph(lambda n: (n ^ 5) + (jnp.arange(3) << 2), n, target=mine)
+        with pytest.raises(
+            jax2tf.ConversionError, match=r"LeftShift of int32.*takes no LeftShift\."
+        ):
+            _graph(lambda n: n << 2, n, target=mine)
+        with pytest.raises(jax2tf.ConversionError, match="takes no BitwiseXor of uint32"):
+            _graph(lambda n: n ^ 5, n.astype(np.uint32), target=mine)
+
+    def test_constants_of_a_converter_that_does_not_fold(self):
+        mine = jax2tf.Target("mine", lacks={"LeftShift": ()}, quirks=frozenset({"no_folding"}))
+        shifted = jax.jit(lambda n: (jnp.arange(100) << n).sum())
+        with pytest.raises(jax2tf.ConversionError, match="takes no LeftShift"):
+            _graph(lambda x: x + shifted(2), X, target=mine)
+
     def test_one_function_for_two_targets(self):
         """Plans and shared functions of one target are not those of another."""
         shared = jax.jit(lambda x: jax.nn.softmax(x) * 2 + jnp.tanh(x) - 1)

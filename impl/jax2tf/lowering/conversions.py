@@ -19,6 +19,7 @@ from jax2tf.compat import xla_ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.constants import scalar
 from jax2tf.lowering.rules import Context, register
+from jax2tf.lowering.selection import select
 from jax2tf.targets import NO_XLA, XLA
 
 # Dtypes that hold every value of a narrow one, and have kernels. Not float16 for float8: there
@@ -131,6 +132,8 @@ def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.T
     dtype = ctx.out
     if x.dtype == dtype:
         return x
+    if ctx.has_quirk("no_bitcast"):
+        return _bitcast_by_arithmetic(ctx, x, dtype)
     # tf.bitcast takes neither float8 nor 4-bit integers; both have a way from and to bytes.
     if x.dtype in FLOAT8_CARRIER:
         x = float8_to_bytes(x)
@@ -147,6 +150,34 @@ def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.T
 
 def _bitcast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     return x if x.dtype == dtype else tf.bitcast(x, dtype)
+
+
+def _bitcast_by_arithmetic(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The bits of an integer as another of the same width, or those of 32 as a float32."""
+    if x.dtype.is_integer and dtype.is_integer and x.dtype.size == dtype.size:
+        return tf.cast(x, dtype)
+    if x.dtype in (tf.int32, tf.uint32) and dtype == tf.float32:
+        return _float_of_bits(ctx, tf.cast(x, tf.int64))
+    raise ctx.unsupported(
+        f"the target has no op that takes the bits of {x.dtype.name} for {dtype.name}",
+        "write that part with functions of numbers, or convert for another target",
+    )
+
+
+def _float_of_bits(ctx: Context, bits: tf.Tensor) -> tf.Tensor:
+    """The float32 of 32 bits, which are held in int64 with or without a sign."""
+    bits = tf.math.floormod(bits, 2**32)
+    negative, size = bits >= 2**31, tf.math.floormod(bits, 2**31)
+    exponent, fraction = size // 2**23, tf.math.floormod(size, 2**23)
+    # The first exponent is of subnormal numbers, which have no leading 1.
+    digits = tf.cast(fraction, tf.float32) * 2.0**-23 + tf.cast(exponent > 0, tf.float32)
+    # The last is of infinity, and NaN with any fraction.
+    powers = 2.0 ** np.clip(np.arange(256) - 127.0, -126, 127)
+    number = digits * tf.gather(tf.constant(powers, tf.float32), exponent)
+    is_last = tf.equal(exponent, 255)
+    number = select(ctx, is_last, tf.constant(np.inf, tf.float32), number)
+    number = select(ctx, is_last & (fraction > 0), tf.constant(np.nan, tf.float32), number)
+    return select(ctx, negative, -number, number)
 
 
 def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:

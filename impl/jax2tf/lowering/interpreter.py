@@ -25,7 +25,7 @@ from jax2tf.lowering import compiled
 from jax2tf.lowering.eager import is_one_graph
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf.lowering.rules import Context
-from jax2tf.lowering.taken import NewOps, Observer, require_taken
+from jax2tf.lowering.taken import NewOps, Observer, depends_on_an_argument, require_taken
 from jax2tf.targets import Target
 from jax2tf.trace import Trace, count_equations
 
@@ -149,6 +149,8 @@ class Lowering:
           any_shape: whether one function serves arguments of all shapes.
           jit_compile: True to have it compiled by XLA, whatever runs around it.
         """
+        if self._are_constant(args):
+            return list(body(self, *args))
         shapes = [None if any_shape else tuple(a.shape.as_list()) for a in args]
         signature = tuple((a.dtype, shape) for a, shape in zip(args, shapes, strict=True))
         sizes = {d: v for d, v in self.dim_values.items() if isinstance(v, int)}
@@ -174,6 +176,15 @@ class Lowering:
             lambda: _concrete_function(with_dims, args, shapes, name, jit_compile),
         )
         return list(function(*args))
+
+    def _are_constant(self, args: Sequence[tf.Tensor]) -> bool:
+        """Whether a function would be one of constants, for a target that lacks ops.
+
+        In place they are seen to be constants, of which any op is taken.
+        """
+        if tf.executing_eagerly() or not self.target.lacks or "no_folding" in self.target.quirks:
+            return False
+        return not depends_on_an_argument(*(arg.op for arg in args))
 
     def constant(self, value: Any) -> tf.Tensor:
         """A tensor of a constant of the jaxpr; a graph holds each only once.
@@ -283,7 +294,7 @@ class Lowering:
             return self._results(step, operands)
         if self._observer is None:
             results = self._results(step, operands)
-            if self.target.ops is not None:
+            if not self.target.takes_all:
                 require_taken(step.eqn, self._new_ops.behind(operands, results), self.target)
             return results
         with self._observer.within(step.eqn):

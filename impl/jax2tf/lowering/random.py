@@ -65,7 +65,8 @@ def _iota_2x32_shape(ctx: Context, *, shape: Any) -> list[tf.Tensor]:
         low = tf.cast(tf.range(int(np.prod(shape, dtype=np.int64))), tf.uint32)
         return [tf.zeros(shape, tf.uint32), tf.reshape(low, shape)]
     count = tf.reshape(tf.range(tf.reduce_prod(tf.cast(shape, tf.int64)), dtype=tf.int64), shape)
-    high = tf.bitwise.right_shift(count, tf.constant(32, tf.int64))
+    # Not a shift, which not every engine has for 64 bits.
+    high = count // 2**32
     return [tf.cast(high, tf.uint32), tf.cast(count, tf.uint32)]
 
 

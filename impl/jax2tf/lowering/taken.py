@@ -69,20 +69,19 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
       UnsupportedPrimitiveError: naming the op, its dtype and the target.
     """
     for op in ops:
-        if target.ops is None or op.type in STRUCTURAL:
+        if op.type in STRUCTURAL:
             continue
         dtype = (*op.inputs, *op.outputs)[0].dtype.name
-        taken = target.ops.get(op.type, ())
-        if dtype in taken:
-            lack = _lack(op, target)
-            if lack is None:
-                continue
+        takes = _what_is_taken(op, dtype, target)
+        lack = _lack(op, target) if takes is None else None
+        if lack is not None:
             raise refusals.unsupported(
                 eqn,
                 f"it is lowered to {lack}, which the target {target.name!r} does not take",
                 "write that part with other functions",
             )
-        takes = f"takes {op.type} of {', '.join(taken)} alone" if taken else f"takes no {op.type}"
+        if takes is None:
+            continue
         raise refusals.unsupported(
             eqn,
             f"it is lowered to the op {op.type} of {dtype}, and the target {target.name!r} {takes}",
@@ -102,3 +101,31 @@ def _lack(op: tf.Operation, target: Target) -> str | None:
         if ranks[0] == 0 and ranks != [0, 0, 0]:
             return "a SelectV2 of arrays by a scalar"
     return None
+
+
+def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
+    """What a target takes instead of an op; None if it takes the op."""
+    if op.type in target.lacks:
+        lacking = target.lacks[op.type]
+        is_run = "no_folding" in target.quirks or depends_on_an_argument(op)
+        if is_run and (not lacking or dtype in lacking):
+            return f"takes no {op.type}{' of ' + ', '.join(lacking) if lacking else ''}"
+    if target.ops is None:
+        return None
+    taken = target.ops.get(op.type, ())
+    if dtype in taken:
+        return None
+    return f"takes {op.type} of {', '.join(taken)} alone" if taken else f"takes no {op.type}"
+
+
+def depends_on_an_argument(*ops: tf.Operation) -> bool:
+    """Whether one of the ops computes something that is not known before the run."""
+    seen, pending = set(ops), [*ops]
+    while pending:
+        known = pending.pop()
+        if known.type in ("Placeholder", "ReadVariableOp"):
+            return True
+        inputs = {x.op for x in known.inputs} - seen
+        seen |= inputs
+        pending += inputs
+    return False
