@@ -1,12 +1,14 @@
 """Whole models through each engine: with sizes that are known, any batch, and any length.
 
-What an engine cannot run is in `REFUSED`, and a model that is there and runs is an error.
+What an engine cannot run is in `REFUSED` (models/report.py); a model that is there and converts is
+an error.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import pathlib
+from collections.abc import Sequence
 
 import jax
 import numpy as np
@@ -18,13 +20,12 @@ from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
 from tests.consumers.engines import target_of
 from tests.consumers.models import MODELS, Model
+from tests.consumers.models.report import REFUSED, table
 from tests.running import assert_near
 
+GUIDE = pathlib.Path(__file__).parents[2] / "docs/guides/engines.md"
 BATCHES = (1, 3)
 ENGINES = list(consumers.NEEDS)
-
-# What the target of an engine refuses when a model is converted for it: the words of the message.
-REFUSED: Mapping[tuple[str, str], str] = {}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -87,3 +88,7 @@ def _graph(model: Model, engine: str, shapes: Sequence[str], constraints: Sequen
 def _spec(shape: str, dtype: np.dtype) -> tf.TensorSpec:
     sizes = [size.strip() for size in shape.split(",") if size]
     return tf.TensorSpec([int(size) if size.isdigit() else None for size in sizes], dtype)
+
+
+def test_the_guide_says_what_runs():
+    assert table() in GUIDE.read_text(), f"docs/guides/engines.md should have\n{table()}"

@@ -1,0 +1,41 @@
+"""Which models run in which engine, as the guide of engines says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.consumers.models import FIELDS, Model
+
+_ENGINES = {
+    "litert": "LiteRT",
+    "onnx": "ONNX Runtime",
+    "openvino": "OpenVINO",
+    "tfjs": "TensorFlow.js",
+}
+
+# What the target of an engine refuses when a model is converted for it: the words of the message.
+REFUSED: Mapping[tuple[str, str], str] = {
+    # It draws by a key, which is arithmetic of the bits of unsigned integers.
+    ("litert", "policy"): "takes no BitwiseOr",
+    ("openvino", "policy"): "takes no BitwiseXor of uint32",
+    ("tfjs", "policy"): "takes no BitwiseXor",
+}
+
+
+def table() -> str:
+    """The table: what of each model's sizes may be open, or that the target refuses it."""
+    lines = [
+        f"| Model | {' | '.join(_ENGINES.values())} |",
+        "| --- " * (len(_ENGINES) + 1) + "|",
+    ]
+    for field, models in FIELDS.items():
+        for name, model in models.items():
+            cells = [_cell(engine, name, model) for engine in _ENGINES]
+            lines.append(f"| {field}: {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(engine: str, name: str, model: Model) -> str:
+    if (engine, name) in REFUSED:
+        return "refused"
+    return "batch, length" if model.has_length else "batch"
