@@ -79,7 +79,7 @@ def _scatter(
     shape, indices_shape, updates_shape = (aval.shape for aval in ctx.avals_in)
     if 0 in shape or 0 in updates_shape:
         return tf.identity(operand)
-    # DTensor drops updates of other devices where an operand or the result is in parts.
+    # Over parts, DTensor's TensorScatterAdd fails on shapes that do not match.
     operand, indices, updates = (ctx.whole(x) for x in (operand, indices, updates))
     windows = iw.scatter_windows(shape, indices_shape, updates_shape, dimension_numbers)
     starts = iw.as_index(indices)
