@@ -80,8 +80,10 @@ def call(ctx: Any, operands: Sequence[Any], function: Function) -> list[Any]:
         _ATTRIBUTE: ir.DictAttr.get(config),
     }
     if shapes:
-        indices = np.arange(len(given), len(given) + len(shapes))
-        attributes["indices_of_shape_operands"] = ir.DenseIntElementsAttr.get(indices)
+        i64 = ir.IntegerType.get_signless(64)
+        indices = [ir.IntegerAttr.get(i64, len(given) + i) for i in range(len(shapes))]
+        kind = ir.RankedTensorType.get([len(indices)], i64)
+        attributes["indices_of_shape_operands"] = ir.DenseIntElementsAttr.get(indices, type=kind)
     call = ir.Operation.create(
         "stablehlo.custom_call",
         results=[mlir.aval_to_ir_type(ctx.module_context, aval) for aval in ctx.avals_out],
