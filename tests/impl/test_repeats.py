@@ -128,7 +128,7 @@ def _calls(fun, *args):
 
 
 @each_program
-@pytest.mark.parametrize("target", ["xla", "tensorflow", "litert"])
+@pytest.mark.parametrize("target", ["xla", "tensorflow", "onnx"])
 def test_the_graph_is_smaller_and_gives_the_same(name, target):
     fun, args = PROGRAMS[name]
     shared, apart = (_graph(fun, args, target=t) for t in (target, _apart(target)))
