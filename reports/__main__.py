@@ -1,4 +1,4 @@
-"""The commands: `python -m reports summary|tables|call_tf|diff|bench|overhead|mutation|memory`."""
+"""The commands: `python -m reports summary|tables|call_tf|html|diff|bench|overhead|mutation|memory`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ COMMANDS = {
     "summary": "how a run went, in counts",
     "tables": "write reports/tables/*.md, or --check that they are current",
     "call_tf": "write reports/tables/call_tf.md, or --check that it is current",
+    "html": "one page to look at: primitives, modes and what came of them",
     "diff": "what changed from one results file to another",
     "bench": "the converter beside jax.jit, in time and in graph nodes",
     "overhead": "a call of TensorFlow from JAX beside another call_tf",

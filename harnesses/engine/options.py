@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
@@ -111,8 +111,17 @@ def run_command(options: Any) -> str:
     return _command([word for name in names for word in _words(options, name)])
 
 
-def cell_command(cell: Cell, options: Any, workers: int = 0) -> str:
-    """The command line that runs one cell of the run alone, under the same circumstances."""
+def cell_command(
+    cell: Cell, options: Any, workers: int = 0, variables: Mapping[str, str] | None = None
+) -> str:
+    """The command line that runs one cell of the run alone, under the same circumstances.
+
+    Args:
+      cell: the cell.
+      options: impl, ledger and cell_timeout of the run; `defaults` has those of a plain run.
+      workers: processes that it runs in.
+      variables: of the environment of the run; None for this process's own.
+    """
     words = ["--name", cell.harness.name, "--device", cell.device]
     if cell.lowering == CALL_TF:
         words += ["--direction", CALL_TF, "--mode", cell.mode]
@@ -121,7 +130,12 @@ def cell_command(cell: Cell, options: Any, workers: int = 0) -> str:
     else:
         words += ["--mode", cell.mode, "--lowering", cell.lowering]
     words += [word for name in _OF_EVERY_CELL for word in _words(options, name)]
-    return _command([*words, "-n", str(workers)])
+    return _command([*words, "-n", str(workers)], variables)
+
+
+def defaults() -> dict[str, Any]:
+    """Of the options that `cell_command` reads, what a plain run has."""
+    return {_attribute(name): _OPTIONS[name].get("default") for name in _OF_EVERY_CELL}
 
 
 def selection(options: Any) -> Selection:
@@ -132,14 +146,15 @@ def selection(options: Any) -> Selection:
     return Selection(**chosen, **others)
 
 
-def _command(words: Sequence[str]) -> str:
-    variables = [f"{name}={shlex.quote(value)}" for name, value in environment().items()]
-    return " ".join([*variables, "python -m harnesses run", *map(shlex.quote, words)])
+def _command(words: Sequence[str], variables: Mapping[str, str] | None = None) -> str:
+    settings = environment() if variables is None else variables
+    before = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
+    return " ".join([*before, "python -m harnesses run", *map(shlex.quote, words)])
 
 
 def _words(options: Any, name: str) -> list[str]:
     """An option as a command line says it; none where it has its default."""
-    value = getattr(options, name.replace("-", "_"))
+    value = getattr(options, _attribute(name))
     if value == _OPTIONS[name].get("default"):
         return []
     values = value if isinstance(value, list) else [value]
@@ -148,3 +163,7 @@ def _words(options: Any, name: str) -> list[str]:
         for each in values
         for word in (f"--{name}", f"{each:g}" if isinstance(each, float) else str(each))
     ]
+
+
+def _attribute(name: str) -> str:
+    return name.replace("-", "_")
