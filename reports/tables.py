@@ -82,7 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the tables' folder")
     parser.add_argument(
-        "--data", type=Path, default=explained.FOLDER, help="the folder of what the wheel carries"
+        "--data",
+        type=Path,
+        help="the folder of what the wheel carries; default: the package's, or that of --into",
     )
 
 
@@ -101,7 +103,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
     if memory:
         texts |= memory_files(memory)
     data = explained_files(ledger, _View(harnesses).matched)
-    written = [(texts, options.into), (data, options.data)]
+    written = [(texts, options.into), (data, _data_folder(options))]
     if options.check:
         stale = [path for files, folder in written for path in rendering.stale(files, folder)]
         return _check(stale, console)
@@ -109,6 +111,13 @@ def main(options: argparse.Namespace, console: Console) -> int:
         for path in rendering.write(files, folder):
             console.print(f"wrote {path}", soft_wrap=True)
     return 0
+
+
+def _data_folder(options: argparse.Namespace) -> Path:
+    """Where what the wheel carries goes: tables written elsewhere leave the package alone."""
+    if options.data is not None:
+        return options.data
+    return explained.FOLDER if options.into == rendering.TABLES else options.into
 
 
 def _check(stale: Sequence[Path], console: Console) -> int:

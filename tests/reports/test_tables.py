@@ -10,7 +10,7 @@ import pytest
 
 from harnesses.harness import ALL, FLOATS, Harness, all_harnesses
 from limitations.ledger import load, load_uncovered
-from reports import rendering, results, tables
+from reports import explained, rendering, results, tables
 from reports.columns import PROVED, WITHOUT_XLA
 from tests.reports.rows import failure, row
 
@@ -292,6 +292,14 @@ def test_written_tables_are_current(reports, made_up):
     assert reports("tables", "--into", made_up) == (0, "")
 
 
+def test_tables_written_elsewhere_leave_the_package_alone(reports, made_up):
+    shipped = (explained.FOLDER / "limitations.json").read_bytes()
+    status, printed = reports("tables", "--into", made_up)
+    assert status == 0
+    assert f"wrote {made_up / 'limitations.json'}" in printed
+    assert (explained.FOLDER / "limitations.json").read_bytes() == shipped
+
+
 def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up, ledger):
     reports("tables", "--into", made_up)
     before = (made_up / tables.LIMITED_SUPPORT).read_text()
@@ -307,7 +315,7 @@ def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up
 def test_missing_tables_are_stale(reports, made_up):
     status, printed = reports("tables", "--check", "--into", made_up)
     assert status == 1
-    assert printed.count("is stale") == 4 + len(PROVED)
+    assert printed.count("is stale") == 5 + len(PROVED)
 
 
 def test_stale_benchmarks_are_named_too(reports, made_up):
