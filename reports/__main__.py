@@ -1,4 +1,4 @@
-"""The commands: `python -m reports summary|tables|call_tf|html|diff|bench|overhead|mutation|memory`."""
+"""The commands: `python -m reports summary`, `tables`, `html`, `diff` and the others below."""
 
 from __future__ import annotations
 
