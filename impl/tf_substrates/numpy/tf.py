@@ -12,6 +12,7 @@ from typing import Any
 from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     arrays,
     control_flow,
+    cosine_transforms,
     debugging,
     dtypes,
     errors,
@@ -19,6 +20,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     gradient_tape,
     linalg,
     linear_operators,
+    linear_systems,
     math,
     modules,
     namespaces,
