@@ -74,10 +74,10 @@ def _words(seed: Any) -> tuple:
 def bits(seed: Any, count: int) -> Any:
     """`count` words of 32 bits of a seed, as TensorFlow's CPU kernels take them."""
     blocks = xp.arange(-(-count // 4), dtype=np.uint32)
-    return _of_blocks(seed, blocks)[:count]
+    return blocks_of_seed(seed, blocks)[:count]
 
 
-def _of_blocks(seed: Any, blocks: Any) -> Any:
+def blocks_of_seed(seed: Any, blocks: Any) -> Any:
     """The words of some blocks of four, of which the numbers are given."""
     if isinstance(seed, _Stream):
         words, blocks = (*_pair(seed.seed), *_pair(seed.seed2)), blocks + np.uint32(seed.first)
@@ -143,7 +143,7 @@ def _truncated_normal(seed: Any, shape: tuple, dtype: np.dtype) -> Any:
     words = _CANDIDATES * wide.itemsize // 4
     first = np.arange(groups, dtype=np.uint32)[:, None] * np.uint32(_RESERVED * size // 4)
     blocks = first + np.arange(words // 4, dtype=np.uint32)
-    normal = _box_muller(_of_blocks(seed, xp.asarray(blocks.reshape(-1))), wide)
+    normal = _box_muller(blocks_of_seed(seed, xp.asarray(blocks.reshape(-1))), wide)
     normal = normal.reshape(groups, -1)
     order = xp.argsort(xp.abs(normal) >= 2, axis=1, stable=True)[:, :size]
     samples = xp.take_along_axis(normal, order, axis=1).reshape(-1)

@@ -17,6 +17,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     dtypes,
     errors,
     functions,
+    gamma_samples,
     gradient_tape,
     linalg,
     linear_operators,
