@@ -122,6 +122,9 @@ class Target:
     placement: Placement | None = None
 
     def __post_init__(self) -> None:
+        # A target is a key of caches, so any collection of names becomes one that can be hashed.
+        for field in ("idioms", "finite_idioms", "quirks"):
+            object.__setattr__(self, field, frozenset(getattr(self, field)))
         if self.op_set not in OP_SETS:
             raise ValueError(
                 f"jax2tf.Target({self.name!r}): op_set should be one of {', '.join(OP_SETS)}, got "

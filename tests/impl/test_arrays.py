@@ -185,3 +185,21 @@ def test_a_slice_of_more_axes_than_tensorflow_slices(mode, strides):
     start, limit = (1, 0, *[0] * 6, 2), (3, 4, *[1] * 6, 5)
     converted = MODES[mode](jax2tf.convert(lambda x: lax.slice(x, start, limit, strides)))
     np.testing.assert_array_equal(converted(x), lax.slice(x, start, limit, strides), strict=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("dtype", [np.float32, jnp.int4])
+def test_unstacked_by_slices(axis, dtype):
+    x = jnp.arange(24).reshape(2, 3, 4).astype(dtype)
+    target = jax2tf.Target("parts", quirks={"no_unpack_of_parts"})
+
+    def unstacked(x):
+        return jnp.unstack(x, axis=axis)
+
+    converted = jax2tf.convert(unstacked, with_gradient=False, target=target)
+    expected = unstacked(x)
+    for function in (converted, tf.function(converted, autograph=False)):
+        actual = function(x)
+        assert len(actual) == len(expected)
+        for given, wanted in zip(actual, expected, strict=True):
+            np.testing.assert_array_equal(np.asarray(given), wanted, strict=True)

@@ -133,3 +133,34 @@ def test_no_byte_is_cast_to_uint4(fun):
         if op.get_attr("SrcT") == tf.uint8 and op.get_attr("DstT") == tf.as_dtype("uint4")
     ]
     np.testing.assert_array_equal(traced(tf.constant(x)).numpy(), fun(jnp.asarray(x)))
+
+
+# What an engine without Bitcast makes a float of: zeros, subnormal, normal, infinite, no number.
+# fmt: off
+PATTERNS = np.array(
+    [0, 1, 0x7FFFFF, 0x800000, 0xFFFFFF, 0x3F800000, 0x3F800001, 0x40490FDB, 0x40800000,
+     0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000],
+    np.uint32,
+)
+# fmt: on
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+def test_floats_made_of_their_bits_by_arithmetic(dtype, mode):
+    bits = np.concatenate([PATTERNS, PATTERNS | np.uint32(1 << 31)]).view(dtype)
+    target = jax2tf.Target("bits", quirks={"no_bitcast"})
+    converted = jax2tf.convert(
+        lambda x: lax.bitcast_convert_type(x, jnp.float32), with_gradient=False, target=target
+    )
+    graph = tf.function(converted, autograph=False)
+    assert "Bitcast" not in {
+        op.type for op in graph.get_concrete_function(bits).graph.get_operations()
+    }
+    actual = np.asarray((converted if mode == "eager" else graph)(bits))
+    expected = bits.view(np.float32)
+    # TensorFlow's own product flushes subnormal numbers to zeros of their signs.
+    flushed = (np.abs(expected) < np.finfo(np.float32).tiny) & (actual == 0)
+    np.testing.assert_array_equal(actual[~flushed], expected[~flushed])
+    known = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(actual[known]), np.signbit(expected[known]))

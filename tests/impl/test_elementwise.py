@@ -176,3 +176,16 @@ def test_no_xla_op_without_enable_xla(name):
     harness = _elementwise()[name]
     specs = [tf.constant(x) for x in harness.make_args()]
     assert [op for op in _ops(harness.fun, *specs, enable_xla=False) if "Xla" in op] == []
+
+
+@pytest.mark.parametrize("infinity", [np.inf, -np.inf])
+@pytest.mark.parametrize("extremum", [lax.max, lax.min])
+def test_an_infinity_that_is_written_in_the_program(extremum, infinity):
+    x = np.array([1, -2, np.inf, -np.inf, np.nan], np.float32)
+
+    def function(x):
+        return extremum(np.float32(infinity), x), extremum(x, np.full(5, infinity, np.float32))
+
+    converted = tf.function(jax2tf.convert(function), autograph=False)
+    for actual, expected in zip(converted(x), function(x), strict=True):
+        np.testing.assert_array_equal(actual, expected)

@@ -250,3 +250,14 @@ class TestTheCommand:
 
 def _with_parameters(params, x):
     return x @ params["w"]
+
+
+def test_the_page_says_how_many_rows_it_leaves_out():
+    def of_lines(n):
+        scope: dict = {"jnp": jnp}
+        lines = "\n".join(f"    x = x + {i}" for i in range(n))
+        exec(compile(f"def f(x):\n{lines}\n    return x", "many.py", "exec"), scope)
+        return jax2tf.explain(scope["f"], X, target="xla").html()
+
+    assert "10 more" in of_lines(50)
+    assert " more<" not in of_lines(3)

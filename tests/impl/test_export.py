@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 import warnings
 import zipfile
 from typing import ClassVar
@@ -21,7 +22,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.export import formats, measures, placing, progress
+from jax2tf.export import formats, measures, packages, placing, progress
 from jax2tf.export.measures import Precision
 
 RNG = np.random.default_rng(0)
@@ -315,6 +316,27 @@ class TestSpecs:
         )
         assert result.verified == tuple(f"serving_default: random inputs, b={b}" for b in (24, 32))
 
+    @pytest.mark.parametrize("divisor", [8, 24, 96, 384, 512])
+    def test_multiples_of_usual_sizes(self, divisor, tmp_path):
+        result = export(
+            lambda x: x,
+            None,
+            "b",
+            tmp_path / "model",
+            polymorphic_constraints=[f"mod(b, {divisor}) == 0"],
+        )
+        assert result.verified[0].endswith(f" b={divisor}")
+
+    def test_a_size_of_0_is_tried_where_it_is_allowed(self, tmp_path):
+        result = export(
+            lambda x: x.sum(),
+            None,
+            "b - 2",
+            tmp_path / "model",
+            polymorphic_constraints=["b <= 3", "b >= 2"],
+        )
+        assert [text.rpartition(" ")[2] for text in result.verified] == ["b=2", "b=3"]
+
     def test_no_two_sizes(self, tmp_path):
         with pytest.raises(jax2tf.ExportError, match=r"no two sizes .* b >= 5000 .*verify="):
             export(
@@ -458,6 +480,7 @@ class TestMeasures:
         half = measures.tolerance_of(Precision.FLOAT16_WEIGHTS, dtypes, np.int32)
         assert half == max(expected, 1e-2)
         assert measures.tolerance_of(Precision.INTEGER, dtypes, np.float32) == 0.2
+        assert measures.tolerance_of(Precision.INTEGER_WEIGHTS, dtypes, np.float32) == 0.1
 
     @pytest.mark.parametrize(
         ("actual", "expected", "difference", "full", "quantised"),
@@ -743,3 +766,10 @@ def test_memory(kind, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert float(done.stdout.split()[-1]) < 1.5
+
+
+@pytest.mark.parametrize("broken", [types.ModuleType("onnx"), None])
+def test_what_stands_in_a_package_s_place_is_no_package(broken, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", broken)
+    with pytest.raises(jax2tf.MissingPackageError, match="needs the package onnx"):
+        packages.require(["onnx"], "writing it")

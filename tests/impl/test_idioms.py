@@ -303,3 +303,35 @@ def test_every_idiom_has_a_target_and_a_test():
     assert of_targets == idioms.NAMES - {"finite"}
     tested = {name.split(",")[0].split(" ")[0] for name in FOUND}
     assert tested == of_targets - {"dynamic_update_slice", "bias", "batch_norm"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("gelu, exact", "gelu by hand"),
+        ("softmax", "softmax by hand"),
+        ("relu", "relu as a maximum"),
+        ("relu6", "relu6 as a clip"),
+        ("layer_norm", "layer_norm by a root"),
+    ],
+)
+def test_one_thing_written_in_two_ways_becomes_the_same_ops(names):
+    first, second = (op_types(_graph(FOUND[name][0], X).graph) for name in names)
+    assert first == second
+
+
+def test_it_is_found_behind_a_broadcast_to_the_same_shape():
+    def broadcast(x):
+        # As a rule of vmap may write it; lax.broadcast_in_dim leaves it out.
+        dimensions = tuple(range(x.ndim))
+        return jax.lax.broadcast_in_dim_p.bind(
+            x, shape=x.shape, broadcast_dimensions=dimensions, sharding=None
+        )
+
+    def function(x):
+        powers = jnp.exp(x - broadcast(x.max(-1, keepdims=True)))
+        return broadcast(powers) / powers.sum(-1, keepdims=True)
+
+    graph = _graph(function, X)
+    assert_near(graph(tf.constant(X)), function(X))
+    assert op_types(graph.graph)["Softmax"] == 1

@@ -189,7 +189,7 @@ def test_run(tmp_path):
         import sys
         from jax.experimental import jax2tf
         import beside
-        print(__name__, jax2tf.Module.__module__, *sys.argv[1:], beside.WORD)
+        print(__name__, jax2tf.Module.__module__, *sys.argv[1:], beside.WORD, sys.path[0])
         if "module" not in sys.argv:
             import runpy
             import jax2tf.__main__ as command
@@ -208,8 +208,8 @@ def test_run(tmp_path):
     )
     assert done.returncode == 3, done.stderr[-3000:]
     assert done.stdout.splitlines() == [
-        "__main__ jax2tf.module --flag -m x beside",
-        "__main__ jax2tf.module module -m beside",
+        f"__main__ jax2tf.module --flag -m x beside {tmp_path}",
+        f"__main__ jax2tf.module module -m beside {tmp_path}",
     ]
 
 

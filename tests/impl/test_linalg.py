@@ -128,3 +128,16 @@ def test_schur_of_a_pair_that_hardly_couples(diagonal, lowering):
         np.asarray, jax2tf.convert(lax.linalg.schur, enable_xla=LOWERINGS[lowering])(a)
     )
     np.testing.assert_allclose(vectors @ triangle @ vectors.T, a, atol=1e-6)
+
+
+@each_lowering
+def test_vectors_of_real_eigenvalues_are_real(lowering):
+    a = np.random.default_rng(3).normal(size=(7, 7)).astype(np.float32)
+    values, *vectors = map(
+        np.asarray, jax2tf.convert(lax.linalg.eig, enable_xla=LOWERINGS[lowering])(a)
+    )
+    real = values.imag == 0
+    assert 0 < real.sum() < 7
+    for of_side in vectors:
+        assert (of_side[:, real].imag == 0).all()
+        assert (of_side[:, ~real].imag != 0).any(axis=0).all()

@@ -157,3 +157,14 @@ def test_the_source_of_what_is_refused():
             jax2tf.convert(lambda x: jnp.abs(jax.lax.complex(x, x)), target=target),
             autograph=False,
         ).get_concrete_function(tf.TensorSpec([3], tf.float32))
+
+
+def test_what_gather_finds_out_of_bounds_has_no_imaginary_part():
+    def taken(z):
+        return z.at[jnp.array([1, 7])].get(mode="fill")
+
+    converted = jax2tf.convert(taken, with_gradient=False, target="litert")
+    actual = np.asarray(tf.function(converted, autograph=False)(tf.constant(Z)))
+    expected = np.asarray(taken(jnp.asarray(Z)))
+    np.testing.assert_array_equal(actual.real, expected.real)
+    np.testing.assert_array_equal(actual.imag, expected.imag)

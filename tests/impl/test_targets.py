@@ -202,3 +202,12 @@ class TestAssumeFinite:
         finite = dataclasses.replace(jax2tf.TARGETS["openvino"], assume_finite=True)
         ops = [op_types(_graph(jax.nn.softmax, X, target=t).graph) for t in ("openvino", finite)]
         assert [counts["Softmax"] for counts in ops] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "names", [["no_bitcast"], {"no_bitcast"}, ("no_bitcast",), {"no_bitcast": 1}]
+)
+def test_names_may_come_in_any_collection(names):
+    target = jax2tf.Target("mine", quirks=names, idioms=["relu"])
+    assert target == jax2tf.Target("mine", quirks=frozenset(names), idioms=frozenset({"relu"}))
+    assert float(jax2tf.convert(jax.nn.relu, target=target)(-1.0)) == 0
