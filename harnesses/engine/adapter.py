@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -40,6 +41,16 @@ class Adapter:
     def convert(self, fun: Callable[..., Any], lowering: str, **options: Any) -> Callable[..., Any]:
         """The TensorFlow function that the implementation makes of `fun`."""
         return self._imported().convert(fun, **options, **LOWERINGS[lowering])
+
+    def convert_for(self, fun: Callable[..., Any], engine: str) -> Callable[..., Any]:
+        """The TensorFlow function that the implementation makes of `fun` for an engine.
+
+        An implementation that has no targets (`convert` has no parameter `target`) makes what every
+        engine takes.
+        """
+        parameters = inspect.signature(self._imported().convert).parameters
+        target = {"target": engine} if "target" in parameters else {}
+        return self.convert(fun, "no_xla", **target)
 
     def call_tf(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """The JAX function that the implementation makes of a TensorFlow function."""

@@ -18,7 +18,8 @@ GRADIENT_MODES = ("gradient_eager", "gradient_graph", "gradient_compiled")
 POLY = "poly"
 TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY)
 # So are engines that read TensorFlow graphs; see `harnesses.engine.consumers`.
-CONSUMER_MODES = ("savedmodel", "litert", "onnx", "openvino", "tfjs")
+SAVEDMODEL = "savedmodel"
+CONSUMER_MODES = (SAVEDMODEL, "litert", "onnx", "openvino", "tfjs")
 ASKED_MODES = TRANSFORMED_MODES + CONSUMER_MODES
 # How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
 # "call_tf".

@@ -9,10 +9,12 @@ from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.cells import (
     ASKED_MODES,
     CALL_TF_MODES,
+    CONSUMER_MODES,
     DEVICES,
     GRADIENT,
     JAX_SIDE,
     MODE_NAMES,
+    SAVEDMODEL,
     Cell,
     Selection,
 )
@@ -20,7 +22,22 @@ from harnesses.harness import CALL_TF, CONVERT
 
 _FILTERS = ("family", "primitive", "dtype", "name", "device", "lowering", "mode")
 
+# The filters that the name of a target stands for.
+_TARGETS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "xla": {"lowering": ("xla",)},
+    "tensorflow": {"lowering": ("no_xla",)},
+    **{
+        mode: {"lowering": ("no_xla",), "mode": (mode,)}
+        for mode in CONSUMER_MODES
+        if mode != SAVEDMODEL
+    },
+}
+
 _MODES = (*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES)
+
+
+class TargetError(ValueError):
+    """A run asks for a target, and for what is not the target's."""
 
 
 def _filter(text: str, **kwargs: Any) -> dict[str, Any]:
@@ -42,6 +59,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "device": _filter("device (default: cpu)", choices=DEVICES),
     "mode": _filter("mode (default: eager, graph, compiled)", choices=_MODES),
     "lowering": _filter("lowering (default: xla)", choices=tuple(LOWERINGS)),
+    "target": {
+        "choices": tuple(_TARGETS),
+        "help": "what reads the graphs: its lowering, and the mode of an engine",
+    },
     "side": {
         "default": "tensorflow",
         "choices": ("tensorflow", JAX_SIDE),
@@ -142,8 +163,26 @@ def selection(options: Any) -> Selection:
     """The selection that parsed options ask for."""
     chosen: dict[str, Any] = {name: tuple(getattr(options, name)) for name in _FILTERS}
     chosen["device"] = chosen["device"] or ("cpu",)
+    if options.target is not None:
+        chosen |= _of_target(options.target, chosen)
     others = {name: getattr(options, name) for name in ("side", "direction", "sample", "shard")}
     return Selection(**chosen, **others)
+
+
+def _of_target(target: str, chosen: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
+    """The filters of a target.
+
+    Raises:
+      TargetError: the options ask for another lowering, or other modes, besides.
+    """
+    wanted = _TARGETS[target]
+    for name, values in wanted.items():
+        if chosen[name] not in ((), values):
+            meant = " ".join(f"--{name} {value}" for value in values)
+            raise TargetError(
+                f"--target {target} stands for {meant}: leave out --{name} {chosen[name][0]}"
+            )
+    return wanted
 
 
 def _command(words: Sequence[str], variables: Mapping[str, str] | None = None) -> str:

@@ -20,7 +20,7 @@ from harnesses.engine.cells import Cell
 from harnesses.engine.consumers import EngineError
 from harnesses.engine.journal import ResultsError, Row
 from harnesses.engine.matrix import Matrix
-from harnesses.engine.options import add_options, selection
+from harnesses.engine.options import TargetError, add_options, selection
 from limitations.ledger import LedgerError
 
 MATRIX = pytest.StashKey[Matrix]()
@@ -29,7 +29,14 @@ _ROW = "row"
 _SHOWN = 400
 _TEST = "test_matrix.py::test_cell["
 # Of a run that cannot be begun as it was asked for.
-_REFUSALS = (LedgerError, ImplementationError, EngineError, ResultsError, devices.DeviceError)
+_REFUSALS = (
+    LedgerError,
+    ImplementationError,
+    EngineError,
+    TargetError,
+    ResultsError,
+    devices.DeviceError,
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -103,6 +103,8 @@ class Target:
       lacks: the ops that it does not take, by type, each with the dtypes of its first input for
         which it does not; all of them where none is named. An op of constants alone is taken where
         the engine's converter computes it (quirk "no_folding").
+      computes_in: the dtypes that it does not compute with, each with the one that stands in: int32
+        holds the bits of uint32, and the numbers of narrower integers.
       quirks: the ids, among QUIRKS, of what the engine gets wrong.
       assume_finite: whether what guards NaN and infinity is left out.
       shares_repeats: whether equations that repeat, as the layers of a Python loop do, become calls
@@ -116,6 +118,7 @@ class Target:
     finite_idioms: frozenset[str] = frozenset()
     ops: Mapping[str, Sequence[str]] | None = dataclasses.field(default=None, hash=False)
     lacks: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict, hash=False)
+    computes_in: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     quirks: frozenset[str] = frozenset()
     assume_finite: bool = False
     shares_repeats: bool = True
@@ -147,6 +150,12 @@ class Target:
         """Whether every op is taken."""
         return self.ops is None and not self.lacks
 
+    def lacks_op(self, op: str, dtype: str) -> bool:
+        """Whether it does not take an op of a dtype."""
+        if self.ops is not None:
+            return dtype not in self.ops.get(op, ())
+        return op in self.lacks and (not self.lacks[op] or dtype in self.lacks[op])
+
     def without_idioms(self, *names: str) -> Target:
         """The target with these idioms switched off, or all of them where none is named.
 
@@ -175,6 +184,9 @@ _LITERT = frozenset({"lists_of_known_shape"})
 _REAL = frozenset({"no_complex_numbers"})
 _BITS = frozenset({"no_bitcast"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightShift"})
+_PRODUCTS = ("MatMul", "BatchMatMulV2", "Conv2D")
+# Integers of fewer bits, in which few kernels compute.
+_IN_INT32 = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
 _NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
@@ -190,13 +202,21 @@ TARGETS: Mapping[str, Target] = {
             "litert",
             idioms=_IDIOMS | {"dynamic_update_slice"},
             quirks=_LITERT | _REAL,
-            lacks=dict.fromkeys(("LeftShift", "BitwiseAnd", "BitwiseOr", "Invert"), ()),
+            lacks={
+                **dict.fromkeys(("LeftShift", "BitwiseAnd", "BitwiseOr", "Invert"), ()),
+                "FloorDiv": ("int64",),
+                "PopulationCount": (),
+                "RightShift": ("uint32",),
+                **dict.fromkeys(_PRODUCTS, ("int32",)),
+            },
+            computes_in=_IN_INT32 | {"uint32": "int32", "float16": "float32"},
         ),
         # ONNX counts negative classes from the end.
         Target(
             "onnx",
             idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"},
             quirks=_TF2ONNX | _REAL | _BITS,
+            lacks={"PopulationCount": (), "Conv2D": ("int32",)},
         ),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
         Target(
@@ -212,7 +232,10 @@ TARGETS: Mapping[str, Target] = {
             idioms=_IDIOMS | {"erf"},
             quirks=_REAL | {"no_folding", "no_scatter_into"},
             # It has a BitwiseAnd, which does not find its operands.
-            lacks=dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast"), ()),
+            lacks={
+                **dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast", "PopulationCount"), ()),
+                "Conv2D": ("int32",),
+            },
         ),
         Target("coreml"),
     )

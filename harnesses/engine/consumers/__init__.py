@@ -10,7 +10,7 @@ A module of the same name makes a model of a graph: `convert(graph)` gives a fun
 input arrays to the output arrays. What fails in `convert` belongs to the phase "lower", what fails
 in the function to "run"; `NOISE` is what changes in messages from cell to cell, as patterns and
 what to put in their place. The engines but the first read standard ops alone: cells of the lowering
-no_xla.
+no_xla, converted for the target that has the engine's name.
 """
 
 import importlib

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from harnesses.engine import consumers
-from harnesses.engine.cells import Cell
+from harnesses.engine.cells import SAVEDMODEL, Cell
 from harnesses.engine.consumers.graph import graph_of
 from harnesses.engine.judge import Judge, phase
 
@@ -19,18 +19,24 @@ class ConsumerJudge(Judge):
     def __init__(self, impl: str | None, mode: str):
         super().__init__(impl)
         self._engine = consumers.engine(mode)
+        self._mode = mode
 
     def _run(self, cell: Cell, args: tuple) -> Any:
         harness = cell.harness
         # No device: one that a graph names is one more thing for an engine to misunderstand.
         with jax.enable_x64(harness.x64), jax.default_device(jax.devices("cpu")[0]):
             with phase("lower"):
-                converted = self._adapter.convert(harness.fun, cell.lowering)
+                converted = self._converted(cell)
                 graph = graph_of(converted, jax.tree.map(_spec, args))
                 model = self._engine.convert(graph)
             with phase("run"):
                 results = model([np.asarray(leaf) for leaf in jax.tree.leaves(args)])
         return jax.tree.unflatten(graph.tree, results)
+
+    def _converted(self, cell: Cell) -> Any:
+        if self._mode == SAVEDMODEL:
+            return self._adapter.convert(cell.harness.fun, cell.lowering)
+        return self._adapter.convert_for(cell.harness.fun, self._mode)
 
     def _words(self, error: Exception) -> str:
         words = str(error)

@@ -21,7 +21,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
-from jax2tf.lowering import compiled, foreign, idioms, keys, masks, refusals, rules
+from jax2tf.lowering import compiled, foreign, idioms, keys, legal, masks, refusals, rules
 from jax2tf.primitives import CALLBACKS
 from jax2tf.targets import XLA, Target
 from jax2tf.trace import inner_jaxprs
@@ -164,6 +164,9 @@ def _rule_and_params(
         return places[eqn].rule, places[eqn].params
     if eqn in masked:
         return masks.RULE.function, {}
+    instead = legal.rule_of(eqn, target)
+    if instead is not None:
+        return instead, {}
     rule = rules.find(eqn.primitive, target.op_set) or foreign.rule(eqn)
     if rule is None:
         return None

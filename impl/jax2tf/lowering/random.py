@@ -64,6 +64,10 @@ def _iota_2x32_shape(ctx: Context, *, shape: Any) -> list[tf.Tensor]:
     if isinstance(shape, tuple) and np.prod(shape, dtype=np.float64) < 2**31:
         low = tf.cast(tf.range(int(np.prod(shape, dtype=np.int64))), tf.uint32)
         return [tf.zeros(shape, tf.uint32), tf.reshape(low, shape)]
+    if ctx.lacks_op("FloorDiv", "int64"):
+        # Where sizes are of int32, no array has more elements.
+        low = tf.cast(tf.range(tf.reduce_prod(shape)), tf.uint32)
+        return [tf.cast(tf.zeros(shape, tf.int32), tf.uint32), tf.reshape(low, shape)]
     count = tf.reshape(tf.range(tf.reduce_prod(tf.cast(shape, tf.int64)), dtype=tf.int64), shape)
     # Not a shift, which not every engine has for 64 bits.
     high = count // 2**32

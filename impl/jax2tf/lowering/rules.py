@@ -102,6 +102,10 @@ class Context:
         """Whether what the graph is for has that quirk (jax2tf.targets.QUIRKS)."""
         return name in self._lowering.target.quirks
 
+    def lacks_op(self, op: str, dtype: str) -> bool:
+        """Whether what the graph is for does not take an op of a dtype."""
+        return self._lowering.target.lacks_op(op, dtype)
+
     def has_idiom(self, name: str) -> bool:
         """Whether what the graph is for has an op for that idiom."""
         return self._lowering.target.has_idiom(name)

@@ -16,7 +16,6 @@ _ENGINES = {
 # What the target of an engine refuses when a model is converted for it: the words of the message.
 REFUSED: Mapping[tuple[str, str], str] = {
     # It draws by a key, which is arithmetic of the bits of unsigned integers.
-    ("litert", "policy"): "takes no BitwiseOr",
     ("openvino", "policy"): "takes no BitwiseXor of uint32",
     ("tfjs", "policy"): "takes no BitwiseXor",
 }

@@ -1,0 +1,81 @@
+"""What a target has not, in what it has: the equations that are lowered otherwise for it.
+
+The target says which ones: `computes_in` has the dtypes that it computes in another, `lacks` the
+ops that it does not take. Two ways lead around a lack:
+
+- An equation of numbers that are held in another dtype becomes a JAX function of that dtype
+  (held.py, unsigned.py), and an integer contraction one of products and sums (contractions.py). It
+  is traced, and lowered in place as any other, so that one lack may lead to another.
+- Logic of bits and shifts of int32 become arithmetic (bits.py).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import dtypes
+from jax2tf.lowering import keys
+from jax2tf.lowering.legal import bits, contractions, held
+from jax2tf.lowering.rules import Context
+from jax2tf.targets import Target
+
+LoweringRule = Callable[..., Any]
+
+
+def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
+    """How an equation is lowered for a target that lacks what its rule makes; None if it does not.
+
+    The rule takes no params: they stand in the equation.
+    """
+    if not (target.computes_in or target.lacks) or keys.has_keys(eqn):
+        return None
+    carriers = {name: target.computes_in.get(name, name) for name in _dtype_names(eqn)}
+    if any(name != carrier for name, carrier in carriers.items()):
+        function = held.function_of(eqn, carriers)
+        if function is not None:
+            return functools.partial(_traced, function, carriers)
+    function = contractions.function_of(eqn, target)
+    if function is not None:
+        return functools.partial(_traced, function, {})
+    return bits.rule_of(eqn, target)
+
+
+def _dtype_names(eqn: jex_core.JaxprEqn) -> set[str]:
+    avals = (v.aval for v in (*eqn.invars, *eqn.outvars))
+    return {str(aval.dtype) for aval in avals if hasattr(aval, "dtype")}
+
+
+def _traced(
+    function: held.Function, carriers: dict[str, str], ctx: Context, *operands: tf.Tensor
+) -> Any:
+    """The results of a JAX function of the operands, each in the dtype that carries it."""
+    eqn = ctx.eqn
+    jaxpr = ctx.traced("legal", lambda: held.jaxpr_of(eqn, function, carriers))
+    given = zip(eqn.invars, operands, strict=True)
+    variables = [x for v, x in given if isinstance(v, jex_core.Var)]
+    results = ctx.inline(jaxpr, *(_carried(x, carriers) for x in variables))
+    results = [
+        tf.cast(x, dtypes.to_tf(aval.dtype)) for aval, x in zip(ctx.avals_out, results, strict=True)
+    ]
+    return results if eqn.primitive.multiple_results else results[0]
+
+
+def _carried(x: tf.Tensor, carriers: dict[str, str]) -> tf.Tensor:
+    """The tensor in the dtype that carries it: what it was cast from, if that is the same bits."""
+    carrier = tf.as_dtype(carriers.get(x.dtype.name, x.dtype.name))
+    if carrier == x.dtype:
+        return x
+    if tf.executing_eagerly():
+        return tf.cast(x, carrier)
+    if x.op.type == "Const":
+        return tf.constant(tf.get_static_value(x).astype(carrier.as_numpy_dtype))
+    if x.op.type == "Cast" and carrier.size == x.dtype.size:
+        (before,) = x.op.inputs
+        if before.dtype == carrier:
+            return before
+    return tf.cast(x, carrier)

@@ -1,0 +1,222 @@
+"""Numbers that are held in another dtype: those of uint32 as the bits of int32, int8 in int32 ...
+
+A primitive of them is the same one of the other dtype where the result, cast back, is the same:
+what moves elements, and what wraps around alike at every width. unsigned.py has the others for
+uint32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf.lowering.legal import unsigned
+from jax2tf.primitives import named
+
+# Gets the equation and, for each operand, what carries it; gives what carries the results.
+Function = Callable[..., Sequence[Any]]
+
+# They move elements.
+_MOVES = frozenset(
+    named(
+        "broadcast_in_dim",
+        "concatenate",
+        "copy",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "gather",
+        "name",
+        "optimization_barrier",
+        "pad",
+        "reshape",
+        "rev",
+        "slice",
+        "split",
+        "squeeze",
+        "stack",
+        "stop_gradient",
+        "tile",
+        "transpose",
+        "unstack",
+    )
+)
+# Every target moves these.
+_BYTES = frozenset({"int8", "uint8", "bool"})
+# From which operand on they say where elements are.
+_POSITIONS: dict[jex_core.Primitive, int] = {
+    **dict.fromkeys(named("dynamic_slice", "gather"), 1),
+    **dict.fromkeys(named("dynamic_update_slice"), 2),
+}
+# They give the same bits, whether or not numbers have a sign, and wrap around.
+_MODULAR = frozenset(
+    named(
+        "add",
+        "add_any",
+        "and",
+        "cumprod",
+        "cumsum",
+        "eq",
+        "integer_pow",
+        "mul",
+        "ne",
+        "neg",
+        "not",
+        "or",
+        "reduce_and",
+        "reduce_or",
+        "reduce_prod",
+        "reduce_sum",
+        "reduce_xor",
+        "select_n",
+        "shift_left",
+        "square",
+        "sub",
+        "xor",
+    )
+)
+# So do these, of as many bits.
+_OF_BITS = frozenset(
+    named("clz", "population_count", "shift_right_arithmetic", "shift_right_logical")
+)
+# They give the same number in a wider dtype, or one that the result is rounded from.
+_OF_NUMBERS = frozenset(
+    named(
+        "abs",
+        "argmax",
+        "argmin",
+        "clamp",
+        "cummax",
+        "cummin",
+        "div",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "max",
+        "min",
+        "reduce_max",
+        "reduce_min",
+        "rem",
+        "sign",
+        "sort",
+        "top_k",
+    )
+)
+_OF_FLOATS = frozenset(
+    named(
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "cos",
+        "cosh",
+        "erf",
+        "erf_inv",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "floor",
+        "is_finite",
+        "log",
+        "log1p",
+        "log2",
+        "logistic",
+        "round",
+        "rsqrt",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+    )
+)
+_NOT_OF_FLOATS = frozenset(named("cumprod", "cumsum", "integer_pow", "reduce_prod"))
+
+
+def function_of(eqn: jex_core.JaxprEqn, carriers: Mapping[str, str]) -> Function | None:
+    """The function for an equation of dtypes, each with the one that carries it."""
+    held = {name for name, carrier in carriers.items() if name != carrier}
+    primitive = eqn.primitive
+    if held == {"uint32"}:
+        of_bits = unsigned.FUNCTIONS.get(primitive)
+        if of_bits is not None:
+            return of_bits
+        return _same if primitive in _MOVES | _MODULAR | _OF_BITS else None
+    if "uint32" in held or (primitive in _MOVES and held <= _BYTES):
+        return None
+    if all(carriers[name].startswith("float") for name in held):
+        of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS) - _NOT_OF_FLOATS
+        return _same if primitive in of_floats else None
+    if all(carriers[name] == "int32" for name in held):
+        return _same if _is_exact_in_int32(eqn) else None
+    return None
+
+
+def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
+    if eqn.primitive in named("reduce_max", "reduce_min", "cummax", "cummin"):
+        # Of nothing they give the end of the dtype's range.
+        aval: Any = eqn.invars[0].aval
+        return all(isinstance(d, int) and d > 0 for d in aval.shape)
+    return eqn.primitive in _MOVES | _MODULAR | _OF_NUMBERS
+
+
+def _same(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+    """The same primitive of what carries the operands."""
+    first = _POSITIONS.get(eqn.primitive, len(operands))
+    operands = tuple(
+        unsigned.position(x) if i >= first and _is_uint32(eqn.invars[i]) else x
+        for i, x in enumerate(operands)
+    )
+    params = dict(eqn.params)
+    if "index_dtype" in params:
+        params["index_dtype"] = np.dtype(np.int32)
+    if params.get("out_dtype") is not None:
+        return [lax.mul(*operands)]
+    results = eqn.primitive.bind(*operands, **params)
+    return results if eqn.primitive.multiple_results else [results]
+
+
+def _is_uint32(atom: Any) -> bool:
+    return atom.aval.dtype == np.uint32
+
+
+def jaxpr_of(
+    eqn: jex_core.JaxprEqn, function: Function, carriers: Mapping[str, str]
+) -> jex_core.ClosedJaxpr:
+    """The jaxpr of `function` for an equation; it takes those operands that are no literals."""
+    avals: list[Any] = [v.aval for v in eqn.invars if isinstance(v, jex_core.Var)]
+    specs = [jax.ShapeDtypeStruct(aval.shape, _carrier(aval, carriers)) for aval in avals]
+
+    def traced(*values: Any) -> list[Any]:
+        given = iter(values)
+        operands = [
+            _literal(v, carriers) if isinstance(v, jex_core.Literal) else next(given)
+            for v in eqn.invars
+        ]
+        results = function(eqn, *operands)
+        return [
+            lax.convert_element_type(x, _carrier(v.aval, carriers))
+            for v, x in zip(eqn.outvars, results, strict=True)
+        ]
+
+    return jax.jit(traced).trace(*specs).jaxpr
+
+
+def _carrier(aval: Any, carriers: Mapping[str, str]) -> np.dtype:
+    return jax.numpy.dtype(carriers.get(str(aval.dtype), str(aval.dtype)))
+
+
+def _literal(literal: jex_core.Literal, carriers: Mapping[str, str]) -> np.ndarray:
+    aval: Any = literal.aval
+    return np.asarray(literal.val, aval.dtype).astype(_carrier(aval, carriers))

@@ -1,0 +1,179 @@
+"""Numbers of uint32, held as the bits of int32, where the sign of these would count."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf.primitives import named
+
+_LEAST, _LARGEST = np.int32(-(2**31)), np.int32(2**31 - 1)
+
+
+def position(x: Any) -> Any:
+    """An index: what is beyond the largest int32 is as far outside as that."""
+    return jnp.where(x < 0, _LARGEST, x)
+
+
+def _flipped(x: Any) -> Any:
+    """Bits whose order with a sign is that of the numbers; twice is the number again."""
+    return x + _LEAST
+
+
+def _is_of_uint32(atom: Any) -> bool:
+    return getattr(atom.aval, "dtype", None) == np.uint32
+
+
+def _by_order(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+    """The same primitive, of bits in order."""
+    given = zip(eqn.invars, operands, strict=True)
+    flipped = [_flipped(x) if _is_of_uint32(v) else x for v, x in given]
+    params = eqn.params
+    if "index_dtype" in params:
+        # An index may be of uint32 too, and it is never negative.
+        params = {**params, "index_dtype": np.dtype(np.int32)}
+        return [eqn.primitive.bind(*flipped, **params)]
+    results = eqn.primitive.bind(*flipped, **params)
+    if not eqn.primitive.multiple_results:
+        results = [results]
+    of = zip(eqn.outvars, results, strict=True)
+    return [_flipped(x) if _is_of_uint32(v) else x for v, x in of]
+
+
+def _extreme(is_first: Callable[[Any, Any], Any]) -> Callable[..., Sequence[Any]]:
+    def function(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+        return [jnp.where(is_first(_flipped(x), _flipped(y)), x, y)]
+
+    return function
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """Of half the dividend first: that has no sign. The rest decides the lowest bit."""
+    half = lax.shift_right_logical(x, np.int32(1))
+    quotient = lax.div(*_of_one_shape(half, y)) * np.int32(2)
+    rest = x - quotient * y
+    quotient += lax.convert_element_type(_flipped(rest) >= _flipped(y), np.int32)
+    by_large = lax.convert_element_type(_flipped(x) >= _flipped(y), np.int32)
+    return jnp.where(y == 0, np.int32(-1), jnp.where(y < 0, by_large, quotient))
+
+
+def _of_one_shape(*operands: Any) -> list[Any]:
+    shape = max((np.shape(x) for x in operands), key=len)
+    return [jnp.broadcast_to(x, shape) for x in operands]
+
+
+def _div(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+    return [_quotient(x, y)]
+
+
+def _rem(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+    if isinstance(y, np.ndarray) and (y > 0).all() and not (y & (y - 1)).any():
+        return [x & (y - np.int32(1))]
+    return [x - _quotient(x, y) * y]
+
+
+def _sign(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+    return [lax.convert_element_type(x != 0, np.int32)]
+
+
+def _converted(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+    """To uint32, from it, or both."""
+    avals: list[Any] = [v.aval for v in (*eqn.invars, *eqn.outvars)]
+    old, new = (aval.dtype for aval in avals)
+    if old == new:
+        return [x]
+    if old == np.uint32:
+        return [_from_bits(x, new)]
+    if jnp.issubdtype(old, jnp.floating):
+        return [_bits_of_float(x)]
+    return [lax.convert_element_type(x, np.int32)]
+
+
+def _from_bits(x: Any, dtype: Any) -> Any:
+    if dtype == np.bool_:
+        return x != 0
+    if jnp.issubdtype(dtype, jnp.floating):
+        # One sum rounds: both halves are exact.
+        low = lax.convert_element_type(x & np.int32(0xFFFF), np.float32)
+        high = lax.convert_element_type(lax.shift_right_logical(x, np.int32(16)), np.float32)
+        return lax.convert_element_type(high * np.float32(2**16) + low, dtype)
+    converted = lax.convert_element_type(x, dtype)
+    if dtype.itemsize < 8:
+        return converted
+    return jnp.where(x < 0, converted + np.asarray(2**32, dtype), converted)
+
+
+def _bits_of_float(x: Any) -> Any:
+    """Cut towards zero; the nearest number for what is outside, and 0 for NaN."""
+    x = lax.convert_element_type(x, np.float32) if x.dtype.itemsize < 4 else x
+    half = np.asarray(2**31, x.dtype)
+    low = lax.convert_element_type(jnp.where(x > 0, jnp.where(x < half, x, 0), 0), np.int32)
+    above = jnp.where(x >= half, x - half, np.asarray(0, x.dtype))
+    high = lax.convert_element_type(above, np.int32) + _LEAST
+    return jnp.where(x >= 2 * half, np.int32(-1), jnp.where(x >= half, high, low))
+
+
+def _iota(eqn: jex_core.JaxprEqn, *sizes: Any) -> Sequence[Any]:
+    return [eqn.primitive.bind(*sizes, **{**eqn.params, "dtype": np.dtype(np.int32)})]
+
+
+def _product_high(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+    half, low_half = np.int32(16), np.int32(0xFFFF)
+    right = functools.partial(lax.shift_right_logical, y=half)
+    (x_high, x_low), (y_high, y_low) = ((right(v), v & low_half) for v in _of_one_shape(x, y))
+    middle = x_high * y_low + right(x_low * y_low)
+    other = x_low * y_high + (middle & low_half)
+    return [x_high * y_high + right(middle) + right(other)]
+
+
+# J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
+# (SC 2011): the rotations of Threefry-2x32 in turns of four rounds, and the key schedule's parity.
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_PARITY = np.int32(0x1BD11BDA)
+
+
+def _threefry2x32(
+    eqn: jex_core.JaxprEqn, key0: Any, key1: Any, count0: Any, count1: Any
+) -> Sequence[Any]:
+    schedule = (key0, key1, key0 ^ key1 ^ _PARITY)
+    x0, x1 = count0 + key0, count1 + key1
+    for turn in range(5):
+        for rotation in _ROTATIONS[turn % 2]:
+            x0 = x0 + x1
+            x1 = x0 ^ _rotated_left(x1, rotation)
+        x0 = x0 + schedule[(turn + 1) % 3]
+        x1 = x1 + schedule[(turn + 2) % 3] + np.int32(turn + 1)
+    return [x0, x1]
+
+
+def _rotated_left(x: Any, bits: int) -> Any:
+    # A sum, as no bit is in both: the product wraps.
+    left = x * np.int32(2**bits)
+    return left + lax.shift_right_logical(x, np.int32(32 - bits))
+
+
+FUNCTIONS: Mapping[jex_core.Primitive, Callable[..., Sequence[Any]]] = {
+    primitive: function
+    for names, function in {
+        ("argmax", "argmin", "clamp", "cummax", "cummin", "ge", "gt", "le", "lt", "reduce_max"): (
+            _by_order
+        ),
+        ("reduce_min", "sort", "top_k"): _by_order,
+        ("convert_element_type",): _converted,
+        ("div",): _div,
+        ("iota",): _iota,
+        ("max",): _extreme(lax.ge),
+        ("min",): _extreme(lax.le),
+        ("mulhi",): _product_high,
+        ("rem",): _rem,
+        ("sign",): _sign,
+        ("threefry2x32",): _threefry2x32,
+    }.items()
+    for primitive in named(*names)
+}
