@@ -31,6 +31,7 @@ FAMILIES = (
     "convolution",
     "windows",
     "indexing",
+    "scatter",
     "sorting",
     "control_flow",
 )

@@ -32,9 +32,6 @@ QUIRKS: Mapping[str, str] = {
         "the converter does not compute what depends on no argument: an op that the engine lacks "
         "is lacking there too"
     ),
-    "no_scatter_into": (
-        "TensorFlow.js has ScatterNd, which adds into zeros, and no TensorScatterAdd and its kind"
-    ),
     "no_complex_numbers": (
         "the engine has no complex numbers, or a few functions of them: each is computed as two "
         "real ones"
@@ -184,6 +181,8 @@ _LITERT = frozenset({"lists_of_known_shape"})
 _REAL = frozenset({"no_complex_numbers"})
 _BITS = frozenset({"no_bitcast"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightShift"})
+_SEGMENTS = ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentSum")
+_SCATTERED_EXTREMES = ("TensorScatterMax", "TensorScatterMin")
 _PRODUCTS = ("MatMul", "BatchMatMulV2", "Conv2D")
 # Integers of fewer bits, in which few kernels compute.
 _IN_INT32 = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
@@ -207,6 +206,11 @@ TARGETS: Mapping[str, Target] = {
                 "FloorDiv": ("int64",),
                 "PopulationCount": (),
                 "RightShift": ("uint32",),
+                # Its converter makes sums of them: where indices repeat, the updates are added.
+                "TensorScatterUpdate": (),
+                # Likewise, and sums of floats lose what was there where that is a negative zero.
+                "TensorScatterAdd": ("float32",),
+                **dict.fromkeys(("TensorScatterSub", *_SCATTERED_EXTREMES, "LowerBound"), ()),
                 **dict.fromkeys(_PRODUCTS, ("int32",)),
             },
             computes_in=_IN_INT32 | {"uint32": "int32", "float16": "float32"},
@@ -216,7 +220,13 @@ TARGETS: Mapping[str, Target] = {
             "onnx",
             idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"},
             quirks=_TF2ONNX | _REAL | _BITS,
-            lacks={"PopulationCount": (), "Conv2D": ("int32",)},
+            lacks={
+                **dict.fromkeys(("PopulationCount", "LowerBound"), ()),
+                "Conv2D": ("int32",),
+                # They lose NaN.
+                **dict.fromkeys(_SCATTERED_EXTREMES, ("float32",)),
+                **dict.fromkeys(_SEGMENTS[:2], ("int32",)),
+            },
         ),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
         Target(
@@ -224,17 +234,25 @@ TARGETS: Mapping[str, Target] = {
             idioms=(_IDIOMS - _SOFTMAX) | _NORMS,
             finite_idioms=_SOFTMAX | {"erf"},
             quirks=_REAL | _BITS | {"no_folding"},
-            # It computes them as if they had a sign.
-            lacks={**dict.fromkeys(_BITWISE, ("uint32",)), "Bitcast": ()},
+            lacks={
+                # It computes them as if they had a sign.
+                **dict.fromkeys(_BITWISE, ("uint32",)),
+                **dict.fromkeys(("Bitcast", "LowerBound", "TensorScatterSub"), ()),
+                **dict.fromkeys((*_SCATTERED_EXTREMES, "UnsortedSegmentMin"), ()),
+                # It writes where indices repeat, and does not add.
+                "ScatterNd": (),
+            },
         ),
         Target(
             "tfjs",
             idioms=_IDIOMS | {"erf"},
-            quirks=_REAL | {"no_folding", "no_scatter_into"},
+            quirks=_REAL | {"no_folding"},
             # It has a BitwiseAnd, which does not find its operands.
             lacks={
                 **dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast", "PopulationCount"), ()),
                 "Conv2D": ("int32",),
+                **dict.fromkeys(("TensorScatterAdd", "TensorScatterSub"), ()),
+                **dict.fromkeys((*_SCATTERED_EXTREMES, *_SEGMENTS), ()),
             },
         ),
         Target("coreml"),

@@ -25,6 +25,9 @@ from jax2tf.lowering.rules import Context
 # Dtypes that most kernels lack, and a wider one through which their values pass unchanged.
 _VIA = {**FLOAT8_CARRIER, **INT4_CARRIER}
 
+# Of as many bits.
+_SIGNED = {tf.uint32: tf.int32, tf.uint64: tf.int64}
+
 Label = tuple[str, int]
 
 
@@ -158,13 +161,12 @@ def as_index(indices: tf.Tensor) -> tf.Tensor:
     """
     if indices.dtype in (tf.int32, tf.int64):
         return indices
-    if indices.dtype == tf.uint64:
-        return tf.cast(tf.minimum(indices, tf.constant(tf.int64.max, tf.uint64)), tf.int64)
-    if indices.dtype == tf.uint32:
-        # Engines that read graphs cast uint32, and have no minimum of it.
-        indices = tf.cast(indices, tf.int32)
-        return tf.where(indices < 0, tf.constant(tf.int32.max), indices)
-    return tf.cast(indices, tf.int32)
+    signed = _SIGNED.get(indices.dtype)
+    if signed is None:
+        return tf.cast(indices, tf.int32)
+    # Engines that read graphs cast these dtypes, and have no minimum of them.
+    indices = tf.cast(indices, signed)
+    return tf.where(indices < 0, tf.constant(signed.max, signed), indices)
 
 
 def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:

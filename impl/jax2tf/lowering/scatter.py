@@ -7,8 +7,7 @@ combined one after the other, in the order of the indices.
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -17,16 +16,12 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf import dtypes
 from jax2tf.compat import xla_data, xla_ops
 from jax2tf.dims import may_be_zero
-from jax2tf.identity import Identity
 from jax2tf.lowering import index_windows as iw
-from jax2tf.lowering.conversions import FLOAT8_CARRIER
+from jax2tf.lowering import scatter_kernels as kernels
 from jax2tf.lowering.index_windows import Windows, wide
 from jax2tf.lowering.rules import Context, register
-
-Write = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
 
 _COMBINERS: dict[str, Callable[..., jax.Array]] = {
     "scatter-add": lax.add,
@@ -35,30 +30,6 @@ _COMBINERS: dict[str, Callable[..., jax.Array]] = {
     "scatter-min": lax.min,
     "scatter-max": lax.max,
 }
-
-
-_KERNELS = {
-    "scatter-add": tf.raw_ops.TensorScatterAdd,
-    "scatter-sub": tf.raw_ops.TensorScatterSub,
-    "scatter-min": tf.raw_ops.TensorScatterMin,
-    "scatter-max": tf.raw_ops.TensorScatterMax,
-}
-
-_EXTREMES = ("scatter-min", "scatter-max")
-
-
-def _add_scattered(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: Any) -> Any:
-    """TensorScatterAdd of indices in bounds, for engines that scatter into zeros alone."""
-    sums = tf.raw_ops.ScatterNd(indices=indices, updates=updates, shape=tf.shape(tensor))
-    # What no update was for keeps the sign of its zero.
-    return tf.where(tf.equal(sums, 0), tensor, tensor + sums)
-
-
-def _subtract_scattered(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: Any) -> Any:
-    return _add_scattered(tensor, indices, -updates)
-
-
-_KERNELS_OF_ZEROS = {"scatter-add": _add_scattered, "scatter-sub": _subtract_scattered}
 
 
 @register("scatter", *_COMBINERS)
@@ -87,20 +58,23 @@ def _scatter(
     if clips:
         starts = iw.clamped(ctx, starts, windows)
     name, dtype = ctx.eqn.primitive.name, operand.dtype
-    if name in _EXTREMES:
-        operand, updates = (_as_ordered(x, name) for x in (operand, updates))
+    is_ordered = kernels.is_ordered(ctx, name, dtype)
+    if is_ordered:
+        operand, updates = (kernels.as_ordered(x, name) for x in (operand, updates))
     combiner: Any = _combiner(ctx, name, operand.dtype, update_jaxpr, update_consts)
-    kernel = _kernel(ctx, name, operand.dtype, combiner, clips)
+    # The elements of a single window are distinct.
+    unique = unique_indices or all(n == 1 for n in windows.batch_shape)
+    kernel = kernels.at_once(ctx, name, operand.dtype, combiner, in_bounds=clips, unique=unique)
     args = wide(operand), starts, wide(updates), windows
     # XLA's scatter loses updates when index vectors are empty.
     use_xla = ctx.enable_xla and windows.indexed and not (kernel and _writes_directly(windows))
     if use_xla:
         result = _xla_scatter(ctx, *args, dimension_numbers, combiner)
     else:
-        result = _write(ctx, *args, kernel or _fold(ctx, combiner, unique_indices), clips)
-    if name in _EXTREMES:
-        return ctx.whole(_from_ordered(tf.cast(result, operand.dtype), dtype))
-    return ctx.whole(tf.cast(result, dtype))
+        write = kernel or kernels.in_turns(ctx, combiner, unique)
+        result = _write(ctx, *args, write, clips)
+    result = tf.cast(result, operand.dtype)
+    return ctx.whole(kernels.from_ordered(result, dtype) if is_ordered else tf.cast(result, dtype))
 
 
 def _combiner(
@@ -117,165 +91,6 @@ def _named_combiner(name: str, dtype: tf.DType) -> jex_core.ClosedJaxpr:
     with jax.enable_x64(True):
         scalar = jax.ShapeDtypeStruct((), dtype.as_numpy_dtype)
         return jax.make_jaxpr(_COMBINERS[name])(scalar, scalar)
-
-
-def _kernel(
-    ctx: Context,
-    name: str,
-    dtype: tf.DType,
-    combiner: jex_core.ClosedJaxpr | None,
-    in_bounds: bool,
-) -> Write | None:
-    """The TensorFlow op that writes all updates at once, if one does what JAX does."""
-    if combiner is None:
-        return _dropping(ctx, tf.raw_ops.TensorScatterUpdate, in_bounds=in_bounds)
-    if dtype in FLOAT8_CARRIER:
-        # In a wider dtype, sums would be rounded once instead of at each step.
-        return None
-    if name not in _KERNELS or (name in _EXTREMES and dtype.is_complex):
-        return None
-    neutral = _current if name in _EXTREMES else _zero
-    kernels: Mapping[str, Callable[..., tf.Tensor]] = _KERNELS
-    if ctx.has_quirk("no_scatter_into"):
-        kernels = _KERNELS_OF_ZEROS
-    return _dropping(ctx, kernels[name], neutral, in_bounds=in_bounds) if name in kernels else None
-
-
-def _dropping(
-    ctx: Context,
-    op: Callable[..., tf.Tensor],
-    neutral: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None = None,
-    *,
-    in_bounds: bool = False,
-) -> Write:
-    """The op, which writes nothing where an index is out of bounds.
-
-    TensorFlow's kernels are told so. Other readers of its graphs know no such policy: without XLA
-    ops all indices are in bounds, and what is to be dropped writes what changes nothing, or into a
-    row after the last one.
-
-    Args:
-      neutral: of an array and indices, the updates that change nothing, however many.
-      in_bounds: whether nothing is out of bounds anyway.
-    """
-
-    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
-        return op(tensor=x, indices=indices, updates=updates, bad_indices_policy="IGNORE")
-
-    def write_inside(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
-        depth = indices.shape[-1]
-        bounds = tf.cast(tf.shape(x)[:depth], indices.dtype)
-        near = iw.clipped(indices, bounds - 1)
-        inside = tf.reduce_all(tf.equal(near, indices), -1, keepdims=True)
-        one = indices.shape[:-1].num_elements() == 1
-        if neutral or one:
-            nothing = (neutral or _current)(x, near)
-            window = [1] * (updates.shape.rank - indices.shape.rank + 1)
-            mask = tf.reshape(inside, tf.concat([tf.shape(inside)[:-1], window], 0))
-            return write(x, near, tf.where(mask, updates, nothing))
-        beyond = tf.concat([bounds[:1], tf.zeros_like(bounds[1:])], 0)
-        longer = tf.concat([x, x[:1]], 0)
-        written = write(longer, tf.where(inside, near, beyond), updates)
-        return tf.slice(written, [0] * x.shape.rank, tf.shape(x))
-
-    return write if ctx.enable_xla or in_bounds else write_inside
-
-
-def _zero(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-    # Of zeros the negative one: the positive one would be the sum of itself and -0.
-    del indices
-    return tf.constant(-0.0 if x.dtype.is_floating else 0, x.dtype)
-
-
-def _current(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-    return tf.gather_nd(x, indices)
-
-
-def _as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
-    """`x` as integers in the same order, for a minimum or maximum; complex numbers as they are.
-
-    TensorFlow's kernels lose NaN and do not tell the zeros apart. As integers, the bits of floats
-    are in order once those of negative numbers are flipped; NaN goes to whichever end wins.
-    """
-    if x.dtype.is_bool:
-        return tf.cast(x, tf.int8)
-    if not x.dtype.is_floating:
-        return x
-    x = tf.cast(x, tf.float64 if x.dtype == tf.float64 else tf.float32)
-    nan = tf.constant(math.nan if name == "scatter-max" else -math.nan, x.dtype)
-    return _flipped(tf.bitcast(tf.where(tf.math.is_nan(x), nan, x), _BITS[x.dtype]))
-
-
-def _from_ordered(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """What `_as_ordered` made integers of."""
-    if dtype.is_floating:
-        x = tf.bitcast(_flipped(x), tf.float64 if dtype == tf.float64 else tf.float32)
-    return tf.cast(x, dtype)
-
-
-_BITS = {tf.float32: tf.int32, tf.float64: tf.int64}
-
-
-def _flipped(bits: tf.Tensor) -> tf.Tensor:
-    return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, bits.dtype.max), bits)
-
-
-def _fold(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
-    """Any combiner: the first update of each element at once, then the second of each, ..."""
-
-    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
-        depth = indices.shape[-1]
-        indices = tf.reshape(indices, [-1, depth])
-        updates = tf.reshape(updates, tf.concat([[-1], tf.shape(x)[depth:]], 0))
-        bounds = tf.cast(tf.shape(x)[:depth], indices.dtype)
-        near = iw.clipped(indices, bounds - 1)
-        inside = tf.reduce_all(tf.equal(near, indices), -1)
-        replace = _dropping(ctx, tf.raw_ops.TensorScatterUpdate)
-
-        def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-            combined = _elementwise(ctx, combiner, tf.gather_nd(x, near), updates)
-            return replace(x, tf.where(tf.expand_dims(chosen, -1), near, -1), combined)
-
-        if unique:
-            return step(inside, x)
-        turn = tf.where(inside, _occurrence(near, bounds), -1)
-        return tf.while_loop(
-            lambda i, _: tf.less_equal(i, tf.reduce_max(turn)),
-            lambda i, x: (i + 1, step(tf.equal(turn, i), x)),
-            (tf.zeros([], turn.dtype), x),
-        )[1]
-
-    return write
-
-
-def _occurrence(indices: tf.Tensor, bounds: tf.Tensor) -> tf.Tensor:
-    """For each index vector, how many equal ones come before it."""
-    strides = tf.math.cumprod(bounds, exclusive=True, reverse=True)
-    places = tf.reduce_sum(indices * strides, -1)
-    order = tf.argsort(places, stable=True)
-    ordered = tf.gather(places, order)
-    first = tf.searchsorted(ordered, ordered, side="left")
-    turns = tf.range(tf.size(order)) - first
-    return tf.gather(turns, tf.argsort(order))
-
-
-def _elementwise(
-    ctx: Context, combiner: jex_core.ClosedJaxpr, current: tf.Tensor, updates: tf.Tensor
-) -> tf.Tensor:
-    """The combiner, which is a jaxpr of scalars, on arrays."""
-    dtype = combiner.in_avals[0].dtype
-    length = math.prod(ctx.avals_in[2].shape)
-
-    def make() -> jex_core.ClosedJaxpr:
-        vector = jax.ShapeDtypeStruct((length,), dtype)
-        function = jax.vmap(jex_core.jaxpr_as_fun(combiner))
-        return jax.make_jaxpr(function)(vector, vector)
-
-    vectorized = ctx.cached(("elementwise", Identity(combiner.jaxpr), length), make)
-    inner = dtypes.to_tf(dtype)
-    vectors = (tf.cast(tf.reshape(v, [-1]), inner) for v in (current, updates))
-    (result,) = ctx.inline(vectorized, *vectors)
-    return tf.reshape(tf.cast(result, updates.dtype), tf.shape(updates))
 
 
 def _writes_directly(windows: Windows) -> bool:
@@ -298,7 +113,7 @@ def _write(
     starts: tf.Tensor,
     updates: tf.Tensor,
     windows: Windows,
-    write: Write,
+    write: kernels.Write,
     in_bounds: bool,
 ) -> tf.Tensor:
     """A scatter in standard ops: rows of the operand, indexed by the dimensions that vary."""

@@ -1,0 +1,350 @@
+"""How rows are written by index in standard ops: by the op that the target has for it, or others.
+
+A write takes an array, index vectors of its first dimensions, and a row of updates for each of
+them; it gives the array with the updates written. What is out of bounds is dropped.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import dtypes
+from jax2tf.identity import Identity
+from jax2tf.lowering import index_windows as iw
+from jax2tf.lowering.conversions import FLOAT8_CARRIER
+from jax2tf.lowering.rules import Context
+
+Write = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
+
+EXTREMES = ("scatter-min", "scatter-max")
+
+_UPDATE = "TensorScatterUpdate"
+_OPS = {
+    "scatter-add": "TensorScatterAdd",
+    "scatter-sub": "TensorScatterSub",
+    "scatter-min": "TensorScatterMin",
+    "scatter-max": "TensorScatterMax",
+}
+# Of many numbers of one row, and one from each side.
+_OF_SEGMENTS = {
+    "scatter-min": ("UnsortedSegmentMin", tf.minimum),
+    "scatter-max": ("UnsortedSegmentMax", tf.maximum),
+}
+_BITS = {tf.float32: tf.int32, tf.float64: tf.int64}
+
+
+def at_once(
+    ctx: Context,
+    name: str,
+    dtype: tf.DType,
+    combiner: jex_core.ClosedJaxpr | None,
+    *,
+    in_bounds: bool,
+    unique: bool,
+) -> Write | None:
+    """The write of all updates at once; None if the target has no ops that do what JAX does.
+
+    Args:
+      name: of the primitive.
+      dtype: of the array, which holds what `as_ordered` gives where `is_ordered` says so.
+      combiner: what makes an element of an element and its update; None if it is replaced.
+      in_bounds: whether nothing is out of bounds.
+      unique: whether no row is written twice.
+    """
+    if combiner is None:
+        return _replacing(ctx, dtype, in_bounds=in_bounds)
+    # In a wider dtype, sums of float8 would be rounded once instead of at each step.
+    if name not in _OPS or dtype in FLOAT8_CARRIER:
+        return None
+    if name in EXTREMES:
+        return _extreme(ctx, name, dtype, in_bounds=in_bounds)
+    if ctx.lacks_op(_OPS["scatter-add"], dtype.name) and dtype.is_floating and unique:
+        return None
+    return _adding(ctx, name, dtype, in_bounds=in_bounds)
+
+
+def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
+    if ctx.lacks_op(_UPDATE, dtype.name):
+        return functools.partial(_by_last_writers, in_bounds=in_bounds)
+    return _dropping(ctx, _op(_UPDATE), in_bounds=in_bounds)
+
+
+def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write:
+    zero = 0.0 if name == "scatter-sub" else -0.0
+
+    def nothing(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+        # Of zeros the one that changes no zero: 0 - 0 and -0 - 0, 0 + -0 and -0 + -0.
+        del indices
+        return tf.constant(zero if x.dtype.is_floating else 0, x.dtype)
+
+    if not ctx.lacks_op(_OPS[name], dtype.name):
+        return _dropping(ctx, _op(_OPS[name]), nothing, in_bounds=in_bounds)
+    if name == "scatter-sub":
+        add = _adding(ctx, "scatter-add", dtype, in_bounds=in_bounds)
+        return lambda x, indices, updates: add(x, indices, -updates)
+    return _dropping(ctx, _summing, nothing, in_bounds=in_bounds)
+
+
+def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write | None:
+    if dtype.is_floating or dtype.is_complex:
+        # Kernels lose NaN and do not tell the zeros apart; of complex numbers there are none.
+        return None
+    if not ctx.lacks_op(_OPS[name], dtype.name):
+        return _dropping(ctx, _op(_OPS[name]), _current, in_bounds=in_bounds)
+    if dtype == tf.int32 and not ctx.lacks_op(_OF_SEGMENTS[name][0], dtype.name):
+        return functools.partial(_extreme_of_segments, name)
+    return None
+
+
+def _op(name: str) -> Callable[..., tf.Tensor]:
+    return getattr(tf.raw_ops, name)
+
+
+def _dropping(
+    ctx: Context,
+    op: Callable[..., tf.Tensor],
+    neutral: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None = None,
+    *,
+    in_bounds: bool = False,
+) -> Write:
+    """The op, which writes nothing where an index is out of bounds.
+
+    TensorFlow's kernels are told so. Other readers of its graphs know no such policy: without XLA
+    ops all indices are in bounds, and what is to be dropped writes what changes nothing, or into a
+    row after the last one.
+
+    Args:
+      neutral: of an array and indices, the updates that change nothing, however many.
+      in_bounds: whether nothing is out of bounds anyway.
+    """
+
+    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        return op(tensor=x, indices=indices, updates=updates, bad_indices_policy="IGNORE")
+
+    def write_inside(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        bounds = _bounds(x, indices)
+        near = iw.clipped(indices, bounds - 1)
+        inside = tf.reduce_all(tf.equal(near, indices), -1, keepdims=True)
+        if neutral or _is_one(indices):
+            nothing = (neutral or _current)(x, near)
+            window = [1] * (updates.shape.rank - indices.shape.rank + 1)
+            mask = tf.reshape(inside, tf.concat([tf.shape(inside)[:-1], window], 0))
+            return write(x, near, tf.where(mask, updates, nothing))
+        beyond = tf.concat([bounds[:1], tf.zeros_like(bounds[1:])], 0)
+        longer = tf.concat([x, x[:1]], 0)
+        written = write(longer, tf.where(inside, near, beyond), updates)
+        return tf.slice(written, [0] * x.shape.rank, tf.shape(x))
+
+    return write if ctx.enable_xla or in_bounds else write_inside
+
+
+def _current(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    return tf.gather_nd(x, indices)
+
+
+def _bounds(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    return tf.cast(tf.shape(x)[: indices.shape[-1]], indices.dtype)
+
+
+def _is_one(indices: tf.Tensor) -> bool:
+    """Whether there is a single index vector."""
+    return indices.shape[:-1].num_elements() == 1
+
+
+def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: Any) -> tf.Tensor:
+    """TensorScatterAdd for engines that scatter into zeros alone.
+
+    Sums of floats are rounded at each step, beginning with what is there. A sum of negative zeros
+    alone is a positive one.
+    """
+    shape = tf.shape(tensor)
+    if not tensor.dtype.is_floating:
+        return tensor + tf.raw_ops.ScatterNd(indices=indices, updates=updates, shape=shape)
+    rows, places, updates = _rows_and_places(tensor, indices, updates, in_bounds=True)
+    every = tf.concat([tf.range(tf.shape(rows)[0]), places], 0)
+    sums = tf.raw_ops.ScatterNd(
+        indices=tf.expand_dims(every, -1),
+        updates=tf.concat([rows, updates], 0),
+        shape=tf.shape(rows),
+    )
+    return _like(tensor, sums)
+
+
+def _flat(indices: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    """Index vectors in bounds of `x` as the numbers of rows, in one dimension."""
+    columns = tf.unstack(indices, axis=-1) if indices.shape[-1] > 1 else [indices]
+    place = columns[0]
+    for d, column in enumerate(columns[1:], 1):
+        size = x.shape[d] or tf.cast(tf.shape(x)[d], indices.dtype)
+        place = place * size + column
+    return tf.reshape(place, [-1])
+
+
+def _rows_and_places(
+    x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, in_bounds: bool = False
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """`x` as rows; for each update the number of its row, or of one after the last; updates."""
+    row = tf.shape(x)[indices.shape[-1] :]
+    rows = tf.reshape(x, tf.concat([[-1], row], 0))
+    if in_bounds:
+        places = _flat(indices, x)
+    else:
+        near = iw.clipped(indices, _bounds(x, indices) - 1)
+        inside = tf.reshape(tf.reduce_all(tf.equal(near, indices), -1), [-1])
+        beyond = tf.cast(tf.shape(rows)[0], indices.dtype)
+        places = tf.where(inside, _flat(near, x), beyond)
+    return rows, tf.cast(places, tf.int32), tf.reshape(updates, tf.concat([[-1], row], 0))
+
+
+def _by_last_writers(
+    x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, *, in_bounds: bool
+) -> tf.Tensor:
+    """Each row as the last of its updates has it: what TensorScatterUpdate does."""
+    rows, places, updates = _rows_and_places(x, indices, updates, in_bounds)
+    count = tf.shape(rows)[0]
+    mask = [-1] + [1] * (rows.shape.rank - 1)
+    if _is_one(indices):
+        return _like(
+            x, tf.where(tf.reshape(tf.equal(tf.range(count), places), mask), updates, rows)
+        )
+    last = _of_segments("scatter-max", tf.range(tf.shape(updates)[0]), places, count, in_bounds)
+    chosen = tf.gather(updates, tf.maximum(last, 0))
+    return _like(x, tf.where(tf.reshape(tf.greater_equal(last, 0), mask), chosen, rows))
+
+
+def _like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    return rows if x.shape.rank == rows.shape.rank else tf.reshape(rows, tf.shape(x))
+
+
+def _of_segments(
+    name: str, data: tf.Tensor, places: tf.Tensor, count: tf.Tensor, in_bounds: bool = False
+) -> tf.Tensor:
+    """The extreme of the data of each row; of none, the other end of the dtype's range."""
+    op = _op(_OF_SEGMENTS[name][0])
+    if in_bounds:
+        return op(data=data, segment_ids=places, num_segments=count)
+    return op(data=data, segment_ids=places, num_segments=count + 1)[:-1]
+
+
+def _extreme_of_segments(
+    name: str, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor
+) -> tf.Tensor:
+    rows, places, updates = _rows_and_places(x, indices, updates)
+    found = _of_segments(name, updates, places, tf.shape(rows)[0])
+    return _like(x, _OF_SEGMENTS[name][1](rows, found))
+
+
+def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
+    """Whether an extreme is taken of what `as_ordered` gives: integers in the order of the numbers.
+
+    TensorFlow's kernels lose NaN and do not tell the zeros apart.
+    """
+    if name not in EXTREMES:
+        return False
+    if ctx.enable_xla or not dtype.is_floating:
+        return True
+    bits = _BITS[_widened(dtype)]
+    if ctx.has_quirk("no_bitcast") or ctx.lacks_op("Bitcast", dtype.name):
+        return False
+    return _extreme(ctx, name, bits, in_bounds=False) is not None
+
+
+def as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
+    """`x` as integers in the same order, for a minimum or maximum; complex numbers as they are.
+
+    As integers, the bits of floats are in order once those of negative numbers are flipped; NaN
+    goes to whichever end wins.
+    """
+    if x.dtype.is_bool:
+        return tf.cast(x, tf.int32)
+    if not x.dtype.is_floating:
+        return x
+    x = tf.cast(x, _widened(x.dtype))
+    nan = tf.constant(math.nan if name == "scatter-max" else -math.nan, x.dtype)
+    return _flipped(tf.bitcast(tf.where(tf.math.is_nan(x), nan, x), _BITS[x.dtype]))
+
+
+def from_ordered(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """What `as_ordered` made integers of."""
+    if dtype.is_floating:
+        x = tf.bitcast(_flipped(x), _widened(dtype))
+    return tf.cast(x, dtype)
+
+
+def _widened(dtype: tf.DType) -> tf.DType:
+    return tf.float64 if dtype == tf.float64 else tf.float32
+
+
+def _flipped(bits: tf.Tensor) -> tf.Tensor:
+    return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, bits.dtype.max), bits)
+
+
+def in_turns(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
+    """Any combiner: the first update of each element at once, then the second of each, ..."""
+
+    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        depth = indices.shape[-1]
+        indices = tf.reshape(indices, [-1, depth])
+        updates = tf.reshape(updates, tf.concat([[-1], tf.shape(x)[depth:]], 0))
+        bounds = _bounds(x, indices)
+        near = iw.clipped(indices, bounds - 1)
+        inside = tf.reduce_all(tf.equal(near, indices), -1)
+        replace = _replacing(ctx, x.dtype, in_bounds=False)
+
+        def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+            combined = _elementwise(ctx, combiner, tf.gather_nd(x, near), updates)
+            return replace(x, tf.where(tf.expand_dims(chosen, -1), near, -1), combined)
+
+        if unique or _is_one(indices):
+            return step(inside, x)
+        places, count = _flat(near, x), tf.reduce_prod(bounds)
+
+        def turn(left: tf.Tensor, x: tf.Tensor) -> Sequence[tf.Tensor]:
+            chosen = left & _is_first(ctx, tf.where(left, places, count), count + 1)
+            return left & ~chosen, step(chosen, x)
+
+        return tf.while_loop(lambda left, _: tf.reduce_any(left), turn, (inside, x))[1]
+
+    return write
+
+
+def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    """For each of some numbers below `count`, whether no equal one comes before it."""
+    turns = tf.range(tf.size(places))
+    if ctx.lacks_op(_UPDATE, "int32"):
+        places = tf.cast(places, tf.int32)
+        first = _of_segments("scatter-min", turns, places, tf.cast(count, tf.int32), in_bounds=True)
+    else:
+        # The last one to be written is the first.
+        first = _op(_UPDATE)(
+            tensor=tf.zeros(tf.reshape(count, [1]), tf.int32),
+            indices=tf.expand_dims(tf.reverse(places, [0]), -1),
+            updates=tf.reverse(turns, [0]),
+        )
+    return tf.equal(tf.gather(first, places), turns)
+
+
+def _elementwise(
+    ctx: Context, combiner: jex_core.ClosedJaxpr, current: tf.Tensor, updates: tf.Tensor
+) -> tf.Tensor:
+    """The combiner, which is a jaxpr of scalars, on arrays."""
+    dtype = combiner.in_avals[0].dtype
+    length = math.prod(ctx.avals_in[2].shape)
+
+    def make() -> jex_core.ClosedJaxpr:
+        vector = jax.ShapeDtypeStruct((length,), dtype)
+        function = jax.vmap(jex_core.jaxpr_as_fun(combiner))
+        return jax.make_jaxpr(function)(vector, vector)
+
+    vectorized = ctx.cached(("elementwise", Identity(combiner.jaxpr), length), make)
+    inner = dtypes.to_tf(dtype)
+    vectors = (tf.cast(tf.reshape(v, [-1]), inner) for v in (current, updates))
+    (result,) = ctx.inline(vectorized, *vectors)
+    return tf.reshape(tf.cast(result, updates.dtype), tf.shape(updates))
