@@ -32,6 +32,10 @@ QUIRKS: Mapping[str, str] = {
         "the converter does not compute what depends on no argument: an op that the engine lacks "
         "is lacking there too"
     ),
+    "no_convolution_in_groups": (
+        "TensorFlow.js refuses a Conv2D whose features are in groups: it has a depthwise op, and "
+        "other groups are convolved one by one"
+    ),
     "no_complex_numbers": (
         "the engine has no complex numbers, or a few functions of them: each is computed as two "
         "real ones"
@@ -246,7 +250,7 @@ TARGETS: Mapping[str, Target] = {
         Target(
             "tfjs",
             idioms=_IDIOMS | {"erf"},
-            quirks=_REAL | {"no_folding"},
+            quirks=_REAL | {"no_convolution_in_groups", "no_folding"},
             # It has a BitwiseAnd, which does not find its operands.
             lacks={
                 **dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast", "PopulationCount"), ()),

@@ -195,3 +195,30 @@ def test_windows_of_unknown_size(case, enable_xla):
             for result, should in zip(tf.nest.flatten(call(x)), expected, strict=True):
                 assert result.shape == should.shape
                 np.testing.assert_allclose(result, should, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("groups", "features", "strides", "dilation", "convolutions"),
+    [
+        (2, 4, (1, 1), (1, 1), {"Conv2D": 2}),
+        (2, 4, (2, 1), (1, 1), {"Conv2D": 2}),
+        (4, 4, (2, 2), (1, 1), {"DepthwiseConv2dNative": 1}),
+        (4, 4, (2, 1), (1, 1), {"Conv2D": 4}),
+        (4, 4, (1, 1), (2, 2), {"Conv2D": 4}),
+    ],
+)
+def test_convolutions_in_groups_for_an_engine_that_has_none(
+    groups, features, strides, dilation, convolutions
+):
+    target = jax2tf.Target("grouped", quirks={"no_convolution_in_groups"})
+    x = np.random.default_rng(0).normal(size=(2, 5, 6, features)).astype(np.float32)
+    w = np.random.default_rng(1).normal(size=(3, 3, features // groups, 8)).astype(np.float32)
+    fun = _conv(strides, feature_group_count=groups, rhs_dilation=dilation)
+    converted = jax2tf.convert(fun, target=target, with_gradient=False)
+    specs = [tf.TensorSpec(a.shape, a.dtype) for a in (x, w)]
+    graph = tf.function(converted, autograph=False).get_concrete_function(*specs)
+    found = collections.Counter(op.type for op in graph.graph.get_operations())
+    assert {name: n for name, n in found.items() if "conv2d" in name.lower()} == convolutions
+    np.testing.assert_allclose(
+        graph(tf.constant(x), tf.constant(w)), jax.jit(fun)(x, w), rtol=1e-5, atol=1e-5
+    )

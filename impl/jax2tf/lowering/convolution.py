@@ -31,6 +31,7 @@ from jax2tf.lowering.convolution_ops import (
     conv2d,
     conv3d,
     conv_backprop_input,
+    in_groups,
     is_transposed_conv,
     with_padding,
     xla_conv,
@@ -127,6 +128,9 @@ def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Te
     plain = all_ones(conv.lhs_dilation) and conv.batch_groups == 1
     plainer = plain and all_ones(conv.rhs_dilation) and conv.feature_groups == 1
     if plain and 1 <= conv.rank <= 2 and lhs.dtype in CONV2D_DTYPES:
+        apart = ctx.has_quirk("no_convolution_in_groups") and dims.is_static((conv.feature_groups,))
+        if apart and in_groups(conv, lhs.dtype):
+            return _convolved_by_groups(ctx, lhs, rhs, conv)
         return conv2d(ctx, lhs, rhs, conv)
     if plainer and conv.rank == 3 and lhs.dtype in FLOATS:
         return conv3d(ctx, lhs, rhs, conv)

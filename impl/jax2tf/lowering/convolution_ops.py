@@ -61,13 +61,7 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
     if conv.rank == 1:
         out = conv2d(ctx, lhs[:, None], rhs[None], _with_leading_dimension(conv))
         return tf.squeeze(out, [1])
-    depthwise = (
-        conv.feature_groups == conv.lhs_shape[-1]
-        and conv.feature_groups != 1
-        and conv.strides[0] == conv.strides[1]
-        and all_ones(conv.rhs_dilation)
-        and lhs.dtype in FLOATS
-    )
+    depthwise = _is_depthwise(conv, lhs.dtype)
     # OpenVINO reads no numbers of padding of the depthwise op.
     explicit = ctx.enable_xla or not depthwise
     lhs, padding = _settled_padding(ctx, lhs, conv, explicit=explicit)
@@ -85,6 +79,22 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
         strides=(1, *conv.strides, 1),
         padding=padding if isinstance(padding, str) else "EXPLICIT",
         explicit_paddings=[] if isinstance(padding, str) else list(itertools.chain(*padding)),
+    )
+
+
+def in_groups(conv: Conv, dtype: tf.DType) -> bool:
+    """Whether `conv2d` makes a Conv2D whose features are in groups."""
+    planar = _with_leading_dimension(conv) if conv.rank == 1 else conv
+    return conv.feature_groups != 1 and not _is_depthwise(planar, dtype)
+
+
+def _is_depthwise(conv: Conv, dtype: tf.DType) -> bool:
+    return (
+        conv.feature_groups == conv.lhs_shape[-1]
+        and conv.feature_groups != 1
+        and conv.strides[0] == conv.strides[1]
+        and all_ones(conv.rhs_dilation)
+        and dtype in FLOATS
     )
 
 
