@@ -176,6 +176,11 @@ RULES = [
             for f in (tf.math.real, tf.math.imag, tf.math.angle, tf.math.conj, tf.abs)
         ],
     ),
+    Case("lgamma at minus infinity", lambda tf: tf.math.lgamma([-INF, INF])),
+    Case("bits of another size", lambda tf: tf.bitcast(tf.constant([1, 2, 3], tf.uint8), tf.int32)),
+    Case("limit of another dtype", lambda tf: tf.clip_by_value(i32(tf), tf.constant(0.5), 2)),
+    Case("limit that is a float", lambda tf: tf.clip_by_value(i32(tf), 0.5, 2)),
+    Case("static division by zero", lambda tf: tf.math.floordiv(7, 0)),
     Case("complex of two dtypes", lambda tf: tf.complex(f32(tf), tf.constant(1.0, tf.float64))),
     Case("add_n", lambda tf: tf.add_n([f32(tf), f32(tf), f32(tf)])),
     Case("add_n of two shapes", lambda tf: tf.add_n([f32(tf), tf.constant(1.0)])),

@@ -90,6 +90,15 @@ CASES = [
             tf.linalg.diag_part(m(tf), k=(-1, 2), align="LEFT_RIGHT", padding_value=7.0),
         ],
     ),
+    Case(
+        "diagonals of bools",
+        lambda tf: [
+            tf.linalg.diag(tf.constant([True, False])),
+            tf.linalg.diag([True, True], padding_value=True),
+            tf.linalg.diag_part(tf.constant([[True, False], [True, True]]), k=(0, 1)),
+        ],
+    ),
+    Case("diagonal of a list of bools", lambda tf: tf.linalg.diag([True, False])),
     Case("diag_part outside", lambda tf: tf.linalg.diag_part(m(tf), k=7)),
     Case(
         "set_diag",

@@ -227,6 +227,8 @@ def switch_case(
     by_index = dict(pairs)
     last = default if default is not None else pairs[-1][1]
     index = convert(branch_index)
+    if index.dtype.kind not in "iu":
+        raise TypeError(f"'branch_index' must be an integer, got {branch_index!r}")
     if not traced(index):
         return by_index.get(int(index), last)()
     if not by_index.keys() <= set(range(len(by_index))):

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from tf_substrates.numpy.namespaces import export
 
+JAX_MODE = False
+
+
+# The classes below by name, on NumPy.
+_BY_NAME: dict[str, Any] = {}
+
+
+def _of_both_substrates(kind: Any) -> Any:
+    """One class for both: on JAX, NumPy computes what is static, and raises there what is wrong."""
+    if JAX_MODE:
+        return importlib.import_module(".numpy.errors", "tf_substrates")._BY_NAME[kind.__name__]
+    return _BY_NAME.setdefault(kind.__name__, kind)
+
 
 @export("errors.OpError")
+@_of_both_substrates
 class OpError(Exception):
     """What an operation raises. `message` says it without the operation's name."""
 
@@ -48,7 +63,7 @@ def _error(name: str, code: int) -> type:
         OpError.__init__(self, node_def, op, message, code, *args)
 
     members = {"__init__": __init__, "__module__": __name__, "__doc__": f"google.rpc code {code}."}
-    return export(f"errors.{name}")(type(name, (OpError,), members))
+    return export(f"errors.{name}")(_of_both_substrates(type(name, (OpError,), members)))
 
 
 _CLASSES = {name: _error(name, code) for name, code in _CODES.items()}
@@ -63,9 +78,11 @@ def invalid_argument(message: str) -> Exception:
 
 
 @export("errors.OperatorNotAllowedInGraphError")
+@_of_both_substrates
 class OperatorNotAllowedInGraphError(TypeError):
     """A Python operation that needs a value where tracing knows none."""
 
 
+@_of_both_substrates
 class StatefulError(RuntimeError):
     """State (a variable's assignment, a sampler without a seed) where JAX is pure."""

@@ -10,11 +10,18 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.math.dtype_groups import FLOATS, NUMBERS
+from tf_substrates.numpy.math.dtype_groups import FLOATS, NUMBERS, like
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.reductions import axes_of
 from tf_substrates.numpy.shapes import broadcast_shapes
-from tf_substrates.numpy.tensors import OPERATORS, convert, operands, require, static_value
+from tf_substrates.numpy.tensors import (
+    OPERATORS,
+    convert,
+    has_dtype,
+    operands,
+    require,
+    static_value,
+)
 
 JAX_MODE = False
 if JAX_MODE:
@@ -86,7 +93,7 @@ def matmul(
             f"Matrix size-incompatible: In[0]: {list(a.shape)}, In[1]: {list(b.shape)} [Op:MatMul]"
         )
     broadcast_shapes(a.shape[:-2], b.shape[:-2], "BatchMatMulV2")
-    product = xp.matmul(a, b)
+    product = like(xp.matmul(a, b), a)  # NumPy's product of bfloat16 is float32
     return product if output_type is None else product.astype(dtypes.numpy_dtype(output_type))
 
 
@@ -206,7 +213,7 @@ def diag_part(
     low, high = _offsets(k)
     _in_matrix(low, high, *x.shape[-2:])
     row, column, inside = _places(x.shape[-2], x.shape[-1], low, high, align)
-    band = xp.where(inside, x[..., row, column], convert(padding_value, dtype=x.dtype))
+    band = xp.where(inside, x[..., row, column], _padding(padding_value, input))
     return band[..., 0, :] if low == high else band
 
 
@@ -216,6 +223,13 @@ def _in_matrix(low: int, high: int, rows: int, columns: int) -> None:
             raise invalid_argument(
                 f"diag_index is out of bound: {k}. It must be between {1 - rows} and {columns - 1}"
             )
+
+
+def _padding(value: Any, operand: Any) -> Any:
+    """What stands beside a band. Of a tensor of bool a number is one too, such as the default."""
+    dtype = convert(operand).dtype
+    a_bool = dtype.kind == "b" and has_dtype(operand)
+    return convert(bool(value) if a_bool else value, dtype=dtype)
 
 
 @op("linalg.diag")
@@ -252,7 +266,7 @@ def diag(
             " and diagonal. [Op:MatrixDiagV3]"
         )
     band = band[..., None, :] if low == high else band
-    padding = convert(padding_value, dtype=band.dtype)
+    padding = _padding(padding_value, diagonal)
     start = xp.broadcast_to(padding, (*band.shape[:-2], rows, columns))
     return _with_band(start, band, low, high, align)
 

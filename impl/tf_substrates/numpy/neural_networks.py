@@ -15,7 +15,7 @@ from tf_substrates.numpy.math.elementwise import sigmoid, softplus
 from tf_substrates.numpy.namespaces import named, op
 from tf_substrates.numpy.reductions import axes_of, logsumexp, one_axis
 from tf_substrates.numpy.shapes import broadcast_shapes
-from tf_substrates.numpy.tensors import convert, operands, require
+from tf_substrates.numpy.tensors import convert, has_dtype, operands, require
 
 JAX_MODE = False
 if JAX_MODE:
@@ -220,13 +220,19 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = 
 
     Raises:
       ValueError: a limit would widen the shape.
+      tf.errors.InvalidArgumentError: a limit has another dtype.
     """
     x = require("Minimum", convert(t), REALS)
-    low, high = convert(clip_value_min, dtype=x.dtype), convert(clip_value_max, dtype=x.dtype)
+    high, low = _limit("Minimum", x, clip_value_max), _limit("Maximum", x, clip_value_min)
     for limit in (low, high):
         if broadcast_shapes(x.shape, limit.shape, "ClipByValue") != x.shape:
             raise ValueError(f"Dimensions {x.shape} and {limit.shape} are not compatible")
     return xp.maximum(xp.minimum(x, high), low)
+
+
+def _limit(op_name: str, x: Any, limit: Any) -> Any:
+    """A limit in the dtype of x, which a tensor must have and a Python number must take."""
+    return operands(op_name, x, limit if has_dtype(limit) else convert(limit, dtype=x.dtype))[1]
 
 
 @op("clip_by_norm")

@@ -69,6 +69,9 @@ def _extremum(function: Callable, empty: str) -> Callable:
         limit = getattr(dtypes.dtype_of(x), empty)
         if x.dtype.kind not in "iu":
             limit = np.inf if empty == "max" else -np.inf
+        if JAX_MODE and 0 in [x.shape[axis] for axis in axes]:
+            # A constant; JAX's derivative of the extremum of nothing is NaN.
+            return _sum(x, axes, keepdims) + np.asarray(limit, x.dtype)
         return function(x, axis=axes, keepdims=keepdims, initial=np.asarray(limit, x.dtype))
 
     return call
@@ -296,6 +299,8 @@ def _unsorted(initial: Callable, reduce: str) -> Callable:
             # Negative segments are dropped, as TensorFlow does; JAX would count from the end.
             ids = xp.where(ids < 0, count, ids)
             on_device: Any = xp.asarray(start)
+            if reduce == "multiply":
+                return _products(on_device, ids, xp.asarray(rows))
             return getattr(on_device.at[ids], reduce)(rows, mode="drop")
         if ids.size and ids.max() >= count:
             raise invalid_argument(f"segment_ids[..] = {ids.max()} is out of range [0, {count})")
@@ -304,6 +309,27 @@ def _unsorted(initial: Callable, reduce: str) -> Callable:
         return start
 
     return call
+
+
+if JAX_MODE:
+
+    @jax.custom_jvp
+    def _products(start: Any, ids: Any, rows: Any) -> Any:
+        """The products of the rows of each segment, which JAX does not differentiate itself."""
+        return start.at[ids].multiply(rows, mode="drop")
+
+    @_products.defjvp
+    def _derivative_of_products(primals: tuple, tangents: tuple) -> tuple:
+        start, ids, rows = primals
+        zero = rows == 0
+        zeros = xp.zeros(start.shape, np.int32).at[ids].add(zero, mode="drop")
+        nonzero = xp.where(zero, xp.ones_like(rows), rows)
+        product = _products(start, ids, nonzero)
+        at = xp.clip(ids, 0, max(start.shape[0] - 1, 0))
+        # The product of the other rows of a row's segment, of which none may be zero.
+        others = xp.where(zeros[at] == zero, product[at] / nonzero, xp.zeros_like(rows))
+        tangent = xp.zeros_like(start).at[ids].add(tangents[2] * others, mode="drop")
+        return _products(start, ids, rows), tangent
 
 
 _AT = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}

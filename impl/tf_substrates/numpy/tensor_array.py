@@ -12,7 +12,7 @@ from tf_substrates.numpy.errors import OutOfRangeError, invalid_argument
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.recording import recorded
 from tf_substrates.numpy.shapes import TensorShape
-from tf_substrates.numpy.tensors import convert, static_value, traced, wrap
+from tf_substrates.numpy.tensors import convert, is_tensor, static_value, traced, wrap
 
 JAX_MODE = False
 if JAX_MODE:
@@ -108,7 +108,7 @@ class TensorArray:
 
     @recorded
     def write(self, index: Any, value: Any, name: Any = None) -> TensorArray:
-        element = convert(value, self._dtype)
+        element = self._element(value)
         if not self.element_shape.is_compatible_with(element.shape):
             raise ValueError(
                 f"Inconsistent shapes: saw {tuple(element.shape)} but expected {self.element_shape}"
@@ -123,6 +123,15 @@ class TensorArray:
         data = data.copy()
         data[int(at)] = element
         return self._with(data)
+
+    def _element(self, value: Any) -> Any:
+        wanted = dtypes.as_dtype(self._dtype)
+        if is_tensor(value) and dtypes.dtype_of(value) != wanted:
+            raise invalid_argument(
+                f"TensorArray dtype is {wanted.name} but Op is trying to write dtype"
+                f" {dtypes.dtype_of(value).name}"
+            )
+        return convert(value, self._dtype)
 
     def _grown(self, data: Any, index: int, what: str) -> Any:
         if 0 <= index < self._size:

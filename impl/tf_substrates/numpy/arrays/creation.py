@@ -13,7 +13,7 @@ from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.shapes import broadcast_shapes
-from tf_substrates.numpy.tensors import convert, operands, static_shape, static_value
+from tf_substrates.numpy.tensors import convert, operands, require, static_shape, static_value
 
 
 @op("zeros", static=True)
@@ -54,7 +54,10 @@ def fill(dims: Any, value: Any, name: Any = None, layout: Any = None) -> Any:
     scalar = convert(value)
     if scalar.shape:
         raise invalid_argument(f"value must be a scalar, has shape {list(scalar.shape)} [Op:Fill]")
-    return xp.broadcast_to(scalar, static_shape(dims))
+    shape = static_shape(dims)
+    if any(dim < 0 for dim in shape):
+        raise invalid_argument(f"Dimension {min(shape)} must be >= 0 [Op:Fill]")
+    return xp.broadcast_to(scalar, shape)
 
 
 @op("eye", "linalg.eye", static=True)
@@ -142,7 +145,8 @@ def one_hot(
     name: Any = None,
 ) -> Any:
     """`on_value` where the new axis has the index, else `off_value`."""
-    at, count = convert(indices), int(static_value(depth, "depth"))
+    at = require("OneHot", convert(indices), ("uint8", "int8", "int32", "int64"))
+    count = int(static_value(depth, "depth"))
     if dtype is None:
         given = [convert(v) for v in (on_value, off_value) if v is not None]
         dtype = given[0].dtype if given else np.float32

@@ -12,7 +12,7 @@ from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.reductions import one_axis
-from tf_substrates.numpy.tensors import convert, static_shape
+from tf_substrates.numpy.tensors import convert, static_shape, traced
 
 JAX_MODE = False
 
@@ -115,6 +115,10 @@ def inside_nd(indices: Any, shape: tuple, op_name: str) -> None:
 
 @op("unravel_index", static=True)
 def unravel_index(indices: Any, dims: Any, name: Any = None) -> Any:
-    at = convert(indices)
-    rows = xp.unravel_index(at, static_shape(dims))
+    at, shape = convert(indices), static_shape(dims)
+    if not traced(at) and np.any(np.asarray(at) >= np.prod(shape)):
+        raise invalid_argument(
+            f"index is out of bound as with dims {list(shape)} [Op:UnravelIndex]"
+        )
+    rows = xp.unravel_index(at, shape)
     return xp.stack(list(rows)).astype(at.dtype)
