@@ -53,6 +53,9 @@ QUIRKS: Mapping[str, str] = {
     ),
     "no_tensor_lists": "DTensor spreads no TensorList over a mesh, which a tf.TensorArray is",
     "no_unpack_of_parts": "DTensor cannot give the results of an Unpack other parts than it has",
+    "pads_with_constants_alone": (
+        "OpenVINO pads with zeros where the value depends on an argument of the graph"
+    ),
     "parts_move_at_identity": (
         "DTensor moves parts between devices at an Identity, and not at a Transpose, a GatherV2 "
         "or a Pad"
@@ -237,7 +240,7 @@ TARGETS: Mapping[str, Target] = {
             "openvino",
             idioms=(_IDIOMS - _SOFTMAX) | _NORMS,
             finite_idioms=_SOFTMAX | {"erf"},
-            quirks=_REAL | _BITS | {"no_folding"},
+            quirks=_REAL | _BITS | {"no_folding", "pads_with_constants_alone"},
             lacks={
                 # It computes them as if they had a sign.
                 **dict.fromkeys(_BITWISE, ("uint32",)),

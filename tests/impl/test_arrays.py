@@ -203,3 +203,29 @@ def test_unstacked_by_slices(axis, dtype):
         assert len(actual) == len(expected)
         for given, wanted in zip(actual, expected, strict=True):
             np.testing.assert_array_equal(np.asarray(given), wanted, strict=True)
+
+
+@pytest.mark.parametrize(
+    "config", [((1, 2, 0), (0, 1, 0)), ((0, 0, 2), (3, -1, 1))], ids=["edges", "cut_and_apart"]
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_padded_by_what_is_no_constant(config, dtype):
+    target = jax2tf.Target("pads", quirks={"pads_with_constants_alone"})
+
+    def padded(x, value):
+        return lax.pad(x, value, config)
+
+    x, value = np.arange(6, dtype=dtype).reshape(2, 3), dtype(-7)
+    converted = jax2tf.convert(padded, with_gradient=False, target=target)
+    specs = [tf.TensorSpec(np.shape(a), a.dtype) for a in (x, value)]
+    graph = tf.function(converted, autograph=False).get_concrete_function(*specs)
+    np.testing.assert_array_equal(graph(x, value), padded(x, value), strict=True)
+    values = [op.inputs[2].op.type for op in graph.graph.get_operations() if op.type == "PadV2"]
+    assert values
+    assert set(values) == {"Const"}
+    # A constant needs no choice.
+    converted = jax2tf.convert(
+        lambda x: lax.pad(x, dtype(3), config), with_gradient=False, target=target
+    )
+    graph = tf.function(converted, autograph=False).get_concrete_function(specs[0]).graph
+    assert "SelectV2" not in {op.type for op in graph.get_operations()}

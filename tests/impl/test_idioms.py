@@ -242,6 +242,18 @@ def test_slices_are_updated_in_one_op():
         assert_near(graph(*map(tf.constant, args)), jax.jit(update)(*args))
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint32, np.int64])
+def test_slices_begin_at_indices_of_any_dtype(dtype):
+    def update(cache, row, i):
+        return jax.lax.dynamic_update_slice(cache, row[None], (i, i.dtype.type(0)))
+
+    with jax.enable_x64(True):
+        for start in (0, 3, np.iinfo(dtype).max):
+            args = np.zeros((5, 4), np.float32), X[0], dtype(start)
+            graph = _graph(update, *args, target="litert")
+            assert_near(graph(*map(tf.constant, args)), jax.jit(update)(*args))
+
+
 class TestParametersOfChannels:
     mean, scale, offset = (RNG.normal(size=4).astype(np.float32) for _ in range(3))
 

@@ -20,6 +20,7 @@ from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.conversions import FLOAT8_CARRIER, carried, cast
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
+from jax2tf.lowering.taken import depends_on_an_argument
 
 # Ops that lack the kernels for float8, or for 16-bit unsigned integers; all lack those for int4.
 _NARROW_CARRIER = {**FLOAT8_CARRIER, **INT4_CARRIER}
@@ -367,6 +368,10 @@ def _with_edges(
 def _padded(
     ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Any, Any]]
 ) -> tf.Tensor:
+    if ctx.has_quirk("pads_with_constants_alone") and _is_computed(padding_value):
+        inside = _padded(ctx, tf.ones_like(x, tf.int32), tf.zeros([], tf.int32), edges)
+        zeros_around = _padded(ctx, x, tf.zeros([], x.dtype), edges)
+        return tf.where(tf.cast(inside, tf.bool), zeros_around, padding_value)
     paddings = ctx.vector(edges)
     return carried(
         _NARROW_CARRIER if ctx.enable_xla else _PAD_CARRIER,
@@ -374,6 +379,10 @@ def _padded(
         x,
         padding_value,
     )
+
+
+def _is_computed(x: tf.Tensor) -> bool:
+    return not tf.executing_eagerly() and depends_on_an_argument(x.op)
 
 
 def _axis_by_axis(

@@ -169,6 +169,13 @@ def as_index(indices: tf.Tensor) -> tf.Tensor:
     return tf.where(indices < 0, tf.constant(signed.max, signed), indices)
 
 
+def as_one_index(starts: Sequence[tf.Tensor]) -> tf.Tensor:
+    """Scalar indices, which may differ in their dtypes, as one vector of int32 or int64."""
+    indices = [as_index(start) for start in starts]
+    common = tf.int64 if any(i.dtype == tf.int64 for i in indices) else tf.int32
+    return tf.stack([tf.cast(i, common) for i in indices])
+
+
 def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
     """Index vectors moved by as little as puts their windows in bounds."""
     if not windows.indexed:

@@ -37,12 +37,10 @@ def _dynamic_slice(
 def _dynamic_update_slice(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
-    indices = [iw.as_index(s) for s in starts]
-    common = tf.int64 if any(s.dtype == tf.int64 for s in indices) else tf.int32
-    begin = [tf.cast(s, common) for s in indices]
-    if not begin:
+    if not starts:
         return tf.identity(update)
-    result = xla_ops.xla_dynamic_update_slice(wide(operand), wide(update), tf.stack(begin))
+    begin = iw.as_one_index(starts)
+    result = xla_ops.xla_dynamic_update_slice(wide(operand), wide(update), begin)
     return tf.cast(result, operand.dtype)
 
 

@@ -17,6 +17,7 @@ from jax import lax
 
 from jax2tf.compat import xla_ops
 from jax2tf.lowering.idioms.matching import Match
+from jax2tf.lowering.index_windows import as_one_index
 from jax2tf.lowering.rules import Context
 
 _FLOAT32 = ("float32",)
@@ -234,7 +235,7 @@ def _dynamic_update_slice(
 ) -> tf.Tensor:
     del ctx
     # LiteRT's op keeps the slice inside of the operand, as JAX does.
-    return xla_ops.xla_dynamic_update_slice(operand, update, tf.stack(starts))
+    return xla_ops.xla_dynamic_update_slice(operand, update, as_one_index(starts))
 
 
 IDIOMS: tuple[Idiom, ...] = (
