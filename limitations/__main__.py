@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harnesses.engine import journal
 from harnesses.engine.journal import ResultsError
-from harnesses.harness import CALL_TF, CONVERT, all_harnesses
+from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses
 from limitations.check import check
 from limitations.ledger import FOLDER, LedgerError, load, load_uncovered
 from limitations.update import update, write
@@ -20,7 +20,7 @@ def main(argv: list[str]) -> int:
         command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
         command.add_argument("--results", type=Path, action="append", help="file of a run's rows")
         command.add_argument("--ledger", type=Path, default=FOLDER, help="folder of the entries")
-        command.add_argument("--direction", default=CONVERT, choices=(CONVERT, CALL_TF))
+        command.add_argument("--direction", default=CONVERT, choices=DIRECTIONS)
         command.set_defaults(command=function)
     options = parser.parse_args(argv)
     options.results = options.results or [journal.FOLDER / "cpu.jsonl"]

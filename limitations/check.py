@@ -20,11 +20,12 @@ from harnesses.engine.cells import (
     JAX_SIDE,
     POLY,
     Cell,
+    direction_of,
     modes_of,
 )
 from harnesses.engine.judge import INAPPLICABLE
 from harnesses.engine.results import VERSIONS, Row, row_of
-from harnesses.harness import CALL_TF, CONVERT, Harness, public_names
+from harnesses.harness import CONVERT, Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
 
 Key = tuple[str, str, str, str]
@@ -80,7 +81,7 @@ def check(
     for limitation in limitations:
         if limitation.holds_for(rows[0]):
             findings += _check_limitation(limitation, matched[limitation.where], database)
-    if database.is_complete and rows[0]["lowering"] != CALL_TF:
+    if database.is_complete and direction_of(rows[0]["lowering"]) == CONVERT:
         findings += check_coverage(harnesses, load_uncovered() if uncovered is None else uncovered)
     return findings
 

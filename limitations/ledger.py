@@ -23,17 +23,21 @@ from harnesses.engine.cells import (
     JAX_SIDE,
     MODE_NAMES,
     SAVED_GRADIENT,
+    SUBSTRATE_LOWERINGS,
+    SUBSTRATE_MODES,
     TRANSFORMED_MODES,
 )
 from harnesses.engine.results import PARAMS_SEPARATOR, PROCESSOR_FEATURES, Row
-from harnesses.harness import CALL_TF, CONVERT
+from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES
 
 FOLDER = Path(__file__).parent
 # Primitives of JAX that no harness asks about, with the reason; no file of limitations.
 UNCOVERED = "uncovered"
 GAPS = "gaps"
+# Of TensorFlow's public symbols, those that the substrates lack, or that no harness asks about.
+SYMBOLS = "symbols"
 # What they speak of is the database, and no implementation.
-_OF_THE_DATABASE = frozenset({UNCOVERED, GAPS})
+_OF_THE_DATABASE = frozenset({UNCOVERED, GAPS, SYMBOLS})
 
 EXPECTATIONS = ("error", "mismatch", "crash", "timeout")
 PHASES = ("trace", "lower", "run")
@@ -160,7 +164,9 @@ def load(
 def files(folder: Path, direction: str) -> list[Path]:
     """The files of a direction's limitations."""
     names = sorted(path for path in folder.glob("*.toml") if path.stem not in _OF_THE_DATABASE)
-    return [path for path in names if (path.stem == CALL_TF) == (direction == CALL_TF)]
+    if direction != CONVERT:
+        return [path for path in names if path.stem == direction]
+    return [path for path in names if path.stem not in (CALL_TF, SUBSTRATES)]
 
 
 def file_of(row: Row) -> str:
@@ -218,19 +224,52 @@ def load_gap_reasons(folder: Path | None = None) -> list[GapReason]:
     return reasons
 
 
+@dataclass(frozen=True)
+class SymbolReason:
+    """Why public symbols of TensorFlow, those that match a glob, are "absent" or "unasked"."""
+
+    kind: str
+    symbols: tuple[str, ...]
+    reason: str
+
+    def explains(self, kind: str, symbol: str) -> bool:
+        """Whether it speaks of a symbol that is absent or unasked."""
+        return kind == self.kind and _matches_glob(symbol, self.symbols)
+
+
+def load_symbol_reasons(folder: Path | None = None) -> list[SymbolReason]:
+    """The reasons for symbols that the substrates lack, or no harness asks about.
+
+    Raises:
+      LedgerError: for an entry that lacks a key.
+    """
+    path = (folder or FOLDER) / f"{SYMBOLS}.toml"
+    reasons = []
+    for kind in ("absent", "unasked"):
+        entries = _read(path, "absent", "unasked", of=kind) if path.exists() else []
+        for number, entry in enumerate(entries, start=1):
+            for key in ("symbols", "reason"):
+                if not entry.get(key):
+                    raise _Refusal(path, number)(key, "is missing or empty")
+            reasons.append(SymbolReason(kind, tuple(entry["symbols"]), entry["reason"]))
+    return reasons
+
+
 def _matches_glob(text: str, globs: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(text, glob) for glob in globs)
 
 
-def _read(path: Path, table: str) -> list[dict[str, Any]]:
+def _read(path: Path, *tables: str, of: str | None = None) -> list[dict[str, Any]]:
+    """The entries of a file that holds these tables alone: of its only table, or of one of them."""
     try:
         contents = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise LedgerError(f"{path.name}: {error}") from error
-    if set(contents) - {table}:
-        unknown = ", ".join(sorted(set(contents) - {table}))
-        raise LedgerError(f"{path.name}: {unknown}: a file holds [[{table}]] tables alone")
-    return contents.get(table, [])
+    if set(contents) - set(tables):
+        unknown = ", ".join(sorted(set(contents) - set(tables)))
+        held = " and ".join(f"[[{table}]]" for table in tables)
+        raise LedgerError(f"{path.name}: {unknown}: a file holds {held} tables alone")
+    return contents.get(of or tables[0], [])
 
 
 @dataclass(frozen=True)
@@ -354,8 +393,10 @@ KEYS: Mapping[str, Validator] = {
     "params": _of_type(dict, "a table"),
     "dtypes": _list_of(_dtype),
     "devices": _list_of(_one_of(DEVICES)),
-    "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF))),
-    "modes": _list_of(_one_of((*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES))),
+    "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF, *SUBSTRATE_LOWERINGS))),
+    "modes": _list_of(
+        _one_of((*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES))
+    ),
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,
     "tensorflow": _specifier,

@@ -22,7 +22,8 @@ from reports import results
 from reports.results import OUTCOMES, Row
 
 # The lowering of cells of the other direction.
-CALL_TF = "call_tf"
+# By the lowerings that only they have; the plain direction is not said.
+_DIRECTIONS = {"call_tf": "call_tf", "on_numpy": "substrates", "on_jax": "substrates"}
 DEFAULT_GROUPINGS = ("family", "device,lowering,mode")
 
 
@@ -70,8 +71,8 @@ def problems(file: Path, rows: list[Row]) -> list[str]:
         words = ["python -m limitations check", "--results", shlex.quote(str(file))]
         if request["asked"]["ledger"]:
             words += ["--ledger", shlex.quote(request["asked"]["ledger"])]
-        if rows[0]["lowering"] == CALL_TF:
-            words += ["--direction", CALL_TF]
+        if direction := _DIRECTIONS.get(rows[0]["lowering"]):
+            words += ["--direction", direction]
         lines.append(f"{red} red cells: {' '.join(words)} lists them")
     if missing:
         lines.append(

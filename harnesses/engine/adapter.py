@@ -15,6 +15,11 @@ LOWERINGS: Mapping[str, Mapping[str, bool]] = {
     "native": {"enable_xla": True, "native_serialization": True},
 }
 
+# The folders of the package of substrates, by the lowering of their cells.
+ON_NUMPY, ON_JAX = "on_numpy", "on_jax"
+_SUBSTRATES: Mapping[str, str] = {ON_NUMPY: "numpy", ON_JAX: "jax"}
+_SUBSTRATES_PACKAGE = "tf_substrates"
+
 # What a run takes without `--lowering`.
 DEFAULT_LOWERINGS = ("xla",)
 
@@ -55,6 +60,10 @@ class Adapter:
     def call_tf(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """The JAX function that the implementation makes of a TensorFlow function."""
         return self._imported().call_tf(fun)
+
+    def substrate(self, lowering: str) -> Any:
+        """TensorFlow's API as the substrate of that lowering has it: its module `tf`."""
+        return importlib.import_module(f"{_SUBSTRATES_PACKAGE}.{_SUBSTRATES[lowering]}.tf")
 
     def _imported(self) -> Any:
         if self._error is not None:

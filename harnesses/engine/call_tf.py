@@ -35,14 +35,14 @@ class CallTfJudge(Judge):
             args = tuple(np.stack([x, np.flip(x) if is_inexact(x) else x]) for x in args)
         try:
             with tf.device(f"/{cell.device.upper()}:0"):
-                return args, _arrays(_LAWS[cell.mode](cell.harness.fun, args))
+                return args, _arrays(LAWS[cell.mode](cell.harness.fun, args))
         except Exception as error:
             return args, error
 
     def _run(self, cell: Cell, args: tuple) -> Any:
         device = jax.default_device(jax.devices(cell.device)[0])
         with jax.enable_x64(cell.harness.x64), device:
-            function = _MODES[cell.mode](self._adapter.call_tf(cell.harness.fun))
+            function = MODES[cell.mode](self._adapter.call_tf(cell.harness.fun))
             if cell.mode != "op_by_op":
                 with phase("lower"):
                     function = jax.jit(function).lower(*args).compile()
@@ -75,7 +75,7 @@ def _as_it_is(function: Function) -> Function:
     return function
 
 
-_MODES: Mapping[str, Callable[[Function], Function]] = {
+MODES: Mapping[str, Callable[[Function], Function]] = {
     "op_by_op": _as_it_is,
     "jit": _as_it_is,
     "grad": _vjp,
@@ -110,10 +110,11 @@ def _tangents(function: Function, args: tuple) -> list[tf.Tensor]:
 
 def _mapped(function: Function, args: tuple) -> Any:
     examples = [_called(function, tuple(x[i] for x in args)) for i in range(2)]
-    return jax.tree.map(lambda *each: tf.stack(each), *examples)
+    # As tensors first: of small integers that are NumPy's arrays TensorFlow would stack int32.
+    return jax.tree.map(lambda *each: tf.stack(list(map(tf.convert_to_tensor, each))), *examples)
 
 
-_LAWS: Mapping[str, Callable[[Function, tuple], Any]] = {
+LAWS: Mapping[str, Callable[[Function, tuple], Any]] = {
     "op_by_op": _called,
     "jit": _called,
     "grad": _gradients,

@@ -5,8 +5,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harnesses.engine.adapter import DEFAULT_LOWERINGS
-from harnesses.harness import CALL_TF, CONVERT, Harness, all_harnesses
+from harnesses.engine.adapter import DEFAULT_LOWERINGS, ON_JAX, ON_NUMPY
+from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Harness, all_harnesses
 
 DEVICES = ("cpu", "gpu", "tpu")
 MODE_NAMES = ("eager", "graph", "compiled")
@@ -25,6 +25,13 @@ ASKED_MODES = TRANSFORMED_MODES + CONSUMER_MODES
 # "call_tf".
 CALL_TF_MODES = ("op_by_op", "jit", "grad", "jvp", "vmap")
 DERIVATIVES = frozenset({"grad", "jvp"})
+# How a program written against TensorFlow runs on a substrate, which is the lowering of such a
+# cell; on NumPy in the first of them alone.
+EAGER, ROUND_TRIP = "eager", "round_trip"
+SUBSTRATE_MODES = (EAGER, "jit", "grad", "jvp", "vmap", ROUND_TRIP)
+SUBSTRATE_LOWERINGS = (ON_NUMPY, ON_JAX)
+# The tag of a harness that is about the exception that TensorFlow raises, in eager mode.
+RAISES = "raises"
 # What a cell of JAX's own side has for a lowering and a mode.
 JAX_SIDE = "jax"
 
@@ -48,7 +55,17 @@ def modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
         return (JAX_SIDE,)
     if harness.direction == CONVERT:
         return MODE_NAMES
-    return tuple(mode for mode in CALL_TF_MODES if f"not_{mode}" not in harness.tags)
+    if lowering == ON_NUMPY or RAISES in harness.tags:
+        return (EAGER,)
+    modes = CALL_TF_MODES if harness.direction == CALL_TF else SUBSTRATE_MODES
+    return tuple(mode for mode in modes if f"not_{mode}" not in harness.tags)
+
+
+def direction_of(lowering: str) -> str:
+    """The direction that cells of a lowering belong to."""
+    if lowering in SUBSTRATE_LOWERINGS:
+        return SUBSTRATES
+    return CALL_TF if lowering == CALL_TF else CONVERT
 
 
 def sampled(harnesses: Sequence[Harness], count: int) -> list[Harness]:
@@ -111,6 +128,8 @@ class Selection:
         lowerings = self.lowering or DEFAULT_LOWERINGS
         if self.direction == CALL_TF:
             lowerings = (CALL_TF,)
+        if self.direction == SUBSTRATES:
+            lowerings = self.lowering or SUBSTRATE_LOWERINGS
         if self.side == JAX_SIDE:
             lowerings = (JAX_SIDE,)
         for harness in self.harnesses():

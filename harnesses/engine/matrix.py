@@ -22,7 +22,7 @@ from harnesses.engine.judge import INAPPLICABLE, Judge
 from harnesses.engine.options import cell_command, run_command, selection
 from harnesses.engine.retirement import Retirement
 from harnesses.engine.watchdog import Watchdog
-from harnesses.harness import CALL_TF, Harness, all_harnesses
+from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Harness, all_harnesses
 from limitations import ledger
 from limitations.check import (
     CELL_KINDS,
@@ -204,6 +204,10 @@ class Matrix:
             from harnesses.engine.call_tf import CallTfJudge  # imports TensorFlow
 
             return CallTfJudge(self.impl)
+        if self.selection.direction == SUBSTRATES:
+            from harnesses.engine.substrates import SubstrateJudge  # imports TensorFlow
+
+            return SubstrateJudge(self.impl)
         return Judge(self.impl)
 
     @functools.cached_property
@@ -259,8 +263,8 @@ class Matrix:
     def _place(self) -> str:
         """Which results these are: the device, and the side, direction or lowerings if unusual."""
         name = self.selection.device[0] + ("-jax" if self.impl is None else "")
-        if self.selection.direction == CALL_TF:
-            name += f"-{CALL_TF}"
+        if self.selection.direction != CONVERT:
+            name += f"-{self.selection.direction}"
         if set(self.selection.lowering) - set(DEFAULT_LOWERINGS):
             name = "-".join((name, *self.selection.lowering))
         return name

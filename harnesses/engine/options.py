@@ -15,10 +15,13 @@ from harnesses.engine.cells import (
     JAX_SIDE,
     MODE_NAMES,
     SAVEDMODEL,
+    SUBSTRATE_LOWERINGS,
+    SUBSTRATE_MODES,
     Cell,
     Selection,
+    direction_of,
 )
-from harnesses.harness import CALL_TF, CONVERT
+from harnesses.harness import CONVERT, DIRECTIONS, SUBSTRATES
 
 _FILTERS = ("family", "primitive", "dtype", "name", "device", "lowering", "mode")
 
@@ -33,11 +36,13 @@ _TARGETS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
 }
 
-_MODES = (*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES)
+_MODES = tuple(
+    dict.fromkeys((*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES))
+)
 
 
 class TargetError(ValueError):
-    """A run asks for a target, and for what is not the target's."""
+    """A run asks for a target or a direction, and for what is not of it."""
 
 
 def _filter(text: str, **kwargs: Any) -> dict[str, Any]:
@@ -58,7 +63,9 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "name": _filter("name of a harness, or a glob of names"),
     "device": _filter("device (default: cpu)", choices=DEVICES),
     "mode": _filter("mode (default: eager, graph, compiled)", choices=_MODES),
-    "lowering": _filter("lowering (default: xla)", choices=tuple(LOWERINGS)),
+    "lowering": _filter(
+        "lowering (default: xla), or substrate", choices=(*LOWERINGS, *SUBSTRATE_LOWERINGS)
+    ),
     "target": {
         "choices": tuple(_TARGETS),
         "help": "what reads the graphs: its lowering, and the mode of an engine",
@@ -70,8 +77,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "direction": {
         "default": CONVERT,
-        "choices": (CONVERT, CALL_TF),
-        "help": "call_tf: TensorFlow inside JAX",
+        "choices": DIRECTIONS,
+        "help": "call_tf: TensorFlow inside JAX; substrates: its API on NumPy and JAX",
     },
     "sample": {"type": int, "metavar": "N", "help": "N of the harnesses, the same ones every time"},
     "shard": {"type": _shard, "metavar": "I/N", "help": "part I of N of the harnesses, from 1/N"},
@@ -144,8 +151,10 @@ def cell_command(
       variables: of the environment of the run; None for this process's own.
     """
     words = ["--name", cell.harness.name, "--device", cell.device]
-    if cell.lowering == CALL_TF:
-        words += ["--direction", CALL_TF, "--mode", cell.mode]
+    direction = direction_of(cell.lowering)
+    if direction != CONVERT:
+        words += ["--direction", direction, "--mode", cell.mode]
+        words += ["--lowering", cell.lowering] if direction == SUBSTRATES else []
     elif cell.mode == JAX_SIDE:
         words += ["--side", JAX_SIDE]
     else:
@@ -165,8 +174,19 @@ def selection(options: Any) -> Selection:
     chosen["device"] = chosen["device"] or ("cpu",)
     if options.target is not None:
         chosen |= _of_target(options.target, chosen)
+    _refuse_lowerings_of_another(options.direction, chosen["lowering"])
     others = {name: getattr(options, name) for name in ("side", "direction", "sample", "shard")}
     return Selection(**chosen, **others)
+
+
+def _refuse_lowerings_of_another(direction: str, lowerings: Sequence[str]) -> None:
+    """Raises TargetError for a substrate where a lowering is meant, and the other way round."""
+    for lowering in lowerings:
+        of = direction_of(lowering)
+        if SUBSTRATES in (of, direction) and of != direction:
+            raise TargetError(
+                f"--lowering {lowering} is of --direction {of}, not of --direction {direction}"
+            )
 
 
 def _of_target(target: str, chosen: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:

@@ -32,14 +32,18 @@ DEFAULT_ULPS: Mapping[str, int] = {
 EXACT_FAMILIES = frozenset({"arrays", "conversions", "indexing", "sorting"})
 
 _FAMILIES = Path(__file__).parents[1]
-# What else lies there; the harnesses of call_tf, which need TensorFlow, are imported on demand.
+# What else lies there; the harnesses of other directions, which need TensorFlow, are imported on
+# demand.
 _NO_FAMILIES = frozenset(
-    f"harnesses.{name}" for name in ("__main__", "call_tf", "engine", "harness")
+    f"harnesses.{name}" for name in ("__main__", "call_tf", "engine", "harness", "substrates")
 )
 
-# The family of harnesses that ask about the other direction, TensorFlow inside JAX.
-CALL_TF = "call_tf"
 CONVERT = "convert"
+# The families of harnesses that ask about another direction: TensorFlow inside JAX, and
+# TensorFlow's API without TensorFlow.
+CALL_TF = "call_tf"
+SUBSTRATES = "substrates"
+DIRECTIONS = (CONVERT, CALL_TF, SUBSTRATES)
 
 _SIXTY_FOUR_BITS = frozenset({"int64", "uint64", "float64", "complex128"})
 
@@ -67,8 +71,10 @@ class Harness:
 
     @property
     def direction(self) -> str:
-        """What is asked about: "convert" of a JAX function, or "call_tf" of a TensorFlow one."""
-        return CALL_TF if self.family == CALL_TF else CONVERT
+        """What is asked about: "convert" of a JAX function, "call_tf" of a TensorFlow one, or the
+        "substrates" of a program that is written against TensorFlow.
+        """
+        return _direction(self.family)
 
     def make_args(self, example: int = 0) -> tuple:
         """The arguments of `fun`: the same NumPy arrays on every call, others for each example."""
@@ -89,7 +95,8 @@ class Harness:
         return (stated if self.ulps is None else self.ulps).get(dtype.name, 0)
 
 
-_REGISTRY: dict[str, Harness] = {}
+# By direction and name: two directions may ask about the same function.
+_REGISTRY: dict[tuple[str, str], Harness] = {}
 
 
 def define(
@@ -124,7 +131,8 @@ def define(
       x64: whether 64-bit dtypes are enabled. None: if an argument or `dtype` has 64 bits.
       tags: "any_zero_sign" lets zeros of either sign agree; "ordered" means that the result depends
         on the order in which XLA combines numbers, which a GPU leaves open; "not_grad", "not_jvp"
-        ... mean that a TensorFlow function is not asked about in that mode.
+        ... mean that a TensorFlow function is not asked about in that mode; "raises" that a program
+        of the substrates raises, so that the class of the exception is what is compared.
       check: `check(args, expected, actual)` returns the error in ULPs instead of the comparison of
         values; for results that are right in more than one way (Q and R, eigenvectors).
       jax_versions: a version specifier such as ">=0.12", for what other versions of JAX lack. State
@@ -137,9 +145,11 @@ def define(
     module, where = _caller()
     dtype = np.dtype(dtype)
     name = "_".join(part for part in (primitive, case, dtype.name) if part)
-    if name in _REGISTRY:
+    family = family or module.removeprefix("harnesses.").partition(".")[0]
+    key = _direction(family), name
+    if key in _REGISTRY:
         raise ValueError(
-            f"two harnesses are named {name!r}: {_REGISTRY[name].where} and {where}; "
+            f"two harnesses are named {name!r}: {_REGISTRY[key].where} and {where}; "
             "give one of them another case"
         )
     if scale not in ("element", "array"):
@@ -148,7 +158,7 @@ def define(
         leaves = jax.tree.leaves(tuple(args), is_leaf=_is_arg)
         x64 = not _SIXTY_FOUR_BITS.isdisjoint([dtype.name, *(arg.dtype.name for arg in leaves)])
     harness = Harness(
-        family=family or module.removeprefix("harnesses.").partition(".")[0],
+        family=family,
         primitive=primitive,
         name=name,
         fun=fun,
@@ -163,7 +173,7 @@ def define(
         where=where,
         jax_versions=jax_versions,
     )
-    _REGISTRY[name] = harness
+    _REGISTRY[key] = harness
     return harness
 
 
@@ -176,12 +186,16 @@ def all_harnesses(
     """
     import harnesses
 
-    if direction == CALL_TF:
-        importlib.import_module("harnesses.call_tf")  # imports TensorFlow
-    else:
+    if direction == CONVERT:
         _import_families(harnesses.__path__)
+    else:
+        importlib.import_module(f"harnesses.{direction}")  # that of call_tf imports TensorFlow
     every = [harness for harness in _REGISTRY.values() if harness.direction == direction]
     return [h for h in every if jax_version is None or h.runs_on(jax_version)]
+
+
+def _direction(family: str) -> str:
+    return family if family in DIRECTIONS else CONVERT
 
 
 def _caller() -> tuple[str, str]:

@@ -15,6 +15,7 @@ import jinja2
 from markupsafe import Markup
 from rich.console import Console
 
+from harnesses.harness import DIRECTIONS
 from limitations import ledger
 from reports import rendering, results
 from reports.html.data import encoded, page_data
@@ -72,8 +73,7 @@ def page(data: str, *, refresh: int = 0) -> str:
 
 
 def _data(files: list[Path], options: argparse.Namespace) -> str:
-    directions = ("convert", "call_tf")
-    limitations = [one for d in directions for one in ledger.load(options.ledger, d)]
+    limitations = [one for d in DIRECTIONS for one in ledger.load(options.ledger, d)]
     return encoded(page_data(files, {one.where: one for one in limitations}))
 
 

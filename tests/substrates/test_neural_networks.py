@@ -49,6 +49,10 @@ CASES = [
     ),
     Case("elu of ints", lambda tf: tf.nn.elu([1])),
     Case("gelu approximated", lambda tf: tf.nn.gelu([1.0, -1.0], approximate=True), rtol=1e-5),
+    Case(
+        "gelu approximated in float64",
+        lambda tf: tf.nn.gelu(tf.constant([1.0, -2.0], tf.float64), approximate=True),
+    ),
     Case("gelu of ints", lambda tf: tf.nn.gelu([1])),
     Case(
         "softmax over an axis",

@@ -90,7 +90,8 @@ def gelu(features: Any, approximate: bool = False, name: Any = None) -> Any:
         raise ValueError(f"`features.dtype` must be a floating point tensor. Received: {x.dtype}")
     half, one = np.asarray(0.5, x.dtype), np.asarray(1, x.dtype)
     if approximate:
-        inner = x + np.asarray(0.044715, x.dtype) * x * x * x
+        # TensorFlow's float64 too has the float32 that is nearest to this number.
+        inner = x + np.asarray(np.float32(0.044715), x.dtype) * x * x * x
         return half * x * (one + xp.tanh(np.asarray(np.sqrt(2 / np.pi), x.dtype) * inner))
     erf = widened(special.erf, x / np.asarray(np.sqrt(2), x.dtype))
     return half * x * (one + erf)

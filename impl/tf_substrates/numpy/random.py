@@ -272,7 +272,7 @@ def stateless_categorical(
     return xp.sum(weights[:, None, :] <= wanted_sums[:, :, None], axis=-1).astype(wanted)
 
 
-@op("random.split")
+@op("random.split", "random.experimental.stateless_split")
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
     """`num` new seeds of one, the same as TensorFlow's."""
     _algorithm(alg)
@@ -281,7 +281,7 @@ def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
     return stateless_uniform([count, 2], seed, None, None, dtype)
 
 
-@op("random.fold_in")
+@op("random.fold_in", "random.experimental.stateless_fold_in")
 def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
     """A new seed of a seed and an integer, the same as TensorFlow's."""
     _algorithm(alg)

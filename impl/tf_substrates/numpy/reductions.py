@@ -322,7 +322,8 @@ if JAX_MODE:
     def _derivative_of_products(primals: tuple, tangents: tuple) -> tuple:
         start, ids, rows = primals
         zero = rows == 0
-        zeros = xp.zeros(start.shape, np.int32).at[ids].add(zero, mode="drop")
+        none: Any = xp.zeros(start.shape, np.int32)
+        zeros = none.at[ids].add(zero, mode="drop")
         nonzero = xp.where(zero, xp.ones_like(rows), rows)
         product = _products(start, ids, nonzero)
         at = xp.clip(ids, 0, max(start.shape[0] - 1, 0))

@@ -48,10 +48,10 @@ _SPECIAL: list[Row] = [
     ("math.ndtri", _special("ndtri"), ("float32", "float64"), "Ndtri"),
     ("math.lgamma", lgamma, REAL_FLOATS, "Lgamma"),
     ("math.digamma", digamma, REAL_FLOATS, "Digamma"),
-    ("math.bessel_i0", _special("i0"), REAL_FLOATS, "BesselI0"),
-    ("math.bessel_i0e", _special("i0e"), REAL_FLOATS, "BesselI0e"),
-    ("math.bessel_i1", _special("i1"), REAL_FLOATS, "BesselI1"),
-    ("math.bessel_i1e", _special("i1e"), REAL_FLOATS, "BesselI1e"),
+    ("math.bessel_i0 math.special.bessel_i0", _special("i0"), REAL_FLOATS, "BesselI0"),
+    ("math.bessel_i0e math.special.bessel_i0e", _special("i0e"), REAL_FLOATS, "BesselI0e"),
+    ("math.bessel_i1 math.special.bessel_i1", _special("i1"), REAL_FLOATS, "BesselI1"),
+    ("math.bessel_i1e math.special.bessel_i1e", _special("i1e"), REAL_FLOATS, "BesselI1e"),
 ]
 register_unary(_SPECIAL)
 

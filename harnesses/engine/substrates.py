@@ -1,0 +1,161 @@
+"""The judge of the third direction: programs written against TensorFlow, without TensorFlow.
+
+A harness's function is a program of the module `tf` and of tensors. TensorFlow's own eager result
+is the law. A lowering is a substrate; a mode is what is done with the program there:
+
+    eager        runs it
+    jit          runs it inside jax.jit, as the next three
+    grad         its vjp; TensorFlow's is a GradientTape
+    jvp          its jvp; TensorFlow's is a ForwardAccumulator
+    vmap         maps it over two examples; TensorFlow is called for each
+    round_trip   runs the TensorFlow function that the implementation makes of the program on JAX
+
+Where TensorFlow raises (the tag "raises"), the class of the exception is what is compared: one of
+TensorFlow's `tf.errors` has to be the class of that name in the substrate's own `tf.errors`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+
+from harnesses.engine import call_tf
+from harnesses.engine.adapter import ON_NUMPY
+from harnesses.engine.cells import EAGER, RAISES, ROUND_TRIP, Cell
+from harnesses.engine.derivatives import Function, is_inexact
+from harnesses.engine.judge import Judge, phase
+from harnesses.engine.results import Row
+
+# The modes in which JAX compiles the program, or what it makes of it.
+_COMPILED = ("jit", "grad", "jvp", "vmap")
+
+
+class SubstrateJudge(Judge):
+    """Runs cells of the direction substrates."""
+
+    def _observe(self, cell: Cell) -> Row:
+        if RAISES in cell.harness.tags:
+            return self._observe_exception(cell)
+        return super()._observe(cell)
+
+    def _reference(self, cell: Cell) -> tuple[tuple, Any]:
+        # Several modes of a harness share a result; it is computed once.
+        law = cell.mode if cell.mode in ("grad", "jvp", "vmap") else "op_by_op"
+        key = (cell.harness.name, cell.device, law)
+        if self._last[0] != key:
+            self._last = (key, _law(cell, law))
+        return self._last[1]
+
+    def _run(self, cell: Cell, args: tuple) -> Any:
+        module = self._adapter.substrate(cell.lowering)
+        program = _of(cell.harness.fun, module)
+        if cell.lowering == ON_NUMPY:
+            with phase("run"):
+                return jax.tree.map(np.asarray, program(*map(module.constant, args)))
+        with self._settings(cell):
+            if cell.mode == ROUND_TRIP:
+                with phase("lower"):
+                    tensors = [self._tensorflow.constant(x) for x in args]
+                    converted = self._adapter.convert(program, "xla", with_gradient=True)
+                return self._executed(cell, EAGER, converted, tensors)
+            if cell.mode in _COMPILED:
+                with phase("lower"):
+                    transformed = call_tf.MODES[cell.mode](program)
+                    # Compiled by hand: thousands follow, and jax.jit would keep each of them.
+                    program = jax.jit(transformed).lower(*args).compile()
+            with phase("run"):
+                return jax.tree.map(np.asarray, program(*map(jnp.asarray, args)))
+
+    def _observe_exception(self, cell: Cell) -> Row:
+        module = self._adapter.substrate(cell.lowering)
+        args = cell.harness.make_args()
+        with self._settings(cell):
+            expected = _raised(_of(cell.harness.fun, tf), list(map(tf.constant, args)))
+            actual = _raised(_of(cell.harness.fun, module), list(map(module.constant, args)))
+        problem = _difference(expected, actual, module)
+        return {"outcome": "pass" if problem is None else "mismatch", "message": problem}
+
+
+def _of(program: Callable[..., Any], module: Any) -> Function:
+    """The program with that module for `tf`; its results in plain containers."""
+
+    def function(*args: Any) -> Any:
+        return _plain(program(module, *args))
+
+    return function
+
+
+def _plain(value: Any) -> Any:
+    """A result as dicts and tuples of arrays, whichever classes a substrate has for them.
+
+    A text is the array of its bytes; numbers of Python are 64 bits wide.
+    """
+    if isinstance(value, dict):
+        return {key: _plain(value[key]) for key in value}
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_plain, value))
+    if isinstance(value, str):
+        return np.frombuffer(value.encode(), np.uint8)
+    if isinstance(value, (bool, int, float, complex)):
+        return np.asarray(value)
+    return value
+
+
+# --- Results ---------------------------------------------------------------------------------
+
+
+def _law(cell: Cell, law: str) -> tuple[tuple, Any]:
+    """The arguments, and what TensorFlow makes of them or the exception that it raises."""
+    args = cell.harness.make_args()
+    if law == "vmap":
+        args = tuple(np.stack([x, np.flip(x) if is_inexact(x) else x]) for x in args)
+    program = _of(cell.harness.fun, tf)
+    try:
+        with tf.device(f"/{cell.device.upper()}:0"):
+            return args, jax.tree.map(_array, call_tf.LAWS[law](program, args))
+    except Exception as error:
+        return args, error
+
+
+def _array(leaf: Any) -> np.ndarray:
+    return np.asarray(leaf.numpy() if isinstance(leaf, tf.Tensor) else leaf)
+
+
+# --- Exceptions ------------------------------------------------------------------------------
+
+
+def _raised(function: Function, args: list) -> Exception | None:
+    try:
+        function(*args)
+    except Exception as error:
+        return error
+    return None
+
+
+def _difference(expected: Exception | None, actual: Exception | None, module: Any) -> str | None:
+    """What is wrong with a substrate's exception; None if its class is the one that is expected."""
+    if expected is None:
+        return "TensorFlow raises nothing, so the harness proves nothing"
+    wanted = _class_in(module, type(expected))
+    should = f"but should raise {type(expected).__name__}: {expected}"
+    if actual is None:
+        return f"it raises nothing, {should}"
+    if wanted is None:
+        return f"tf.errors lacks {type(expected).__name__}, which TensorFlow raises: {expected}"
+    if type(actual) is not wanted:
+        return f"it raises {_full_name(type(actual))}: {actual}, {should}"
+    return None
+
+
+def _class_in(module: Any, expected: type) -> type | None:
+    """The substrate's class for a class that TensorFlow raises; Python's own are themselves."""
+    if getattr(tf.errors, expected.__name__, None) is not expected:
+        return expected
+    return getattr(module.errors, expected.__name__, None)
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,243 @@
+"""tf.linalg: products, diagonals, decompositions, solvers, norms, and linear operators.
+
+Decompositions that are right in more than one way are asked for what they determine.
+"""
+
+from typing import Any
+
+from harnesses.substrates.asking import (
+    FLOAT64,
+    FLOATS,
+    KINDS,
+    SHAPE,
+    WIDE,
+    ask,
+    ask_raises,
+    call,
+    normal,
+)
+
+# Rounding errors grow with the condition of a matrix.
+LOOSE = {"float32": 512, "float64": 512, "complex64": 1024, "complex128": 1024}
+SQUARE = normal((3, 3))
+BATCH = normal((2, 3, 3))
+PRODUCTS = (*FLOATS, "complex64", "complex128", "int32", "int64")
+
+
+def definite(tf: Any, x: Any) -> Any:
+    """A positive definite matrix of a square one."""
+    size = x.shape[-1]
+    return tf.matmul(x, x, adjoint_b=True) + size * tf.eye(size, dtype=x.dtype)
+
+
+def regular(tf: Any, x: Any) -> Any:
+    """A matrix far from a singular one."""
+    return x + 4 * tf.eye(x.shape[-1], dtype=x.dtype)
+
+
+# --- Products --------------------------------------------------------------------------------
+
+ask("linalg.matmul", normal((2, 3, 4), (4, 2)), dtypes=PRODUCTS)
+for _a, _b in ((True, False), (False, True), (True, True)):
+    ask("linalg.matmul", normal((3, 3), (3, 3)), case=f"adjoint{_a:d}{_b:d}", adjoint_a=_a,
+        adjoint_b=_b, dtypes=("float32", "complex64"))  # fmt: skip
+    ask("linalg.matmul", normal((3, 3), (3, 3)), case=f"transpose{_a:d}{_b:d}", transpose_a=_a,
+        transpose_b=_b, dtypes=("float32", "complex64"))  # fmt: skip
+ask("linalg.matvec", normal((2, 3, 4), (4,)), dtypes=PRODUCTS)
+ask("linalg.matvec", normal(SHAPE, (3,)), case="adjoint", adjoint_a=True, dtypes=WIDE)
+for _name, _equation, _shapes in (
+    ("product", "ij,jk->ik", ((3, 4), (4, 2))),
+    ("batch", "bij,bjk->bik", ((2, 3, 4), (2, 4, 2))),
+    ("ellipsis", "...ij,...j->...i", ((2, 3, 4), (4,))),
+    ("sum", "ij->i", ((3, 4),)),
+    ("transpose", "ij->ji", ((3, 4),)),
+):
+    ask("linalg.einsum", normal(*_shapes), lambda tf, *x, e=_equation: tf.einsum(e, *x),
+        case=_name, dtypes=WIDE)  # fmt: skip
+ask("linalg.einsum", SQUARE, lambda tf, x: tf.einsum("ii->i", x), case="diagonal", dtypes=FLOAT64)
+ask("linalg.tensordot", normal((2, 3, 4), (4, 3)), axes=[[1, 2], [1, 0]], dtypes=WIDE)
+ask("linalg.tensordot", normal(SHAPE, (4, 2)), case="number", axes=1, dtypes=FLOAT64)
+ask("linalg.cross", normal((2, 3), (2, 3)), dtypes=FLOAT64)
+ask("linalg.trace", BATCH, dtypes=WIDE)
+ask("linalg.matrix_transpose", normal((2, 3, 4)), dtypes=KINDS)
+ask("linalg.adjoint", normal((2, 3, 4)), dtypes=WIDE)
+ask("linalg.tridiagonal_matmul", normal((3, 3), (3, 2)),
+    call("linalg.tridiagonal_matmul", diagonals_format="compact"), dtypes=WIDE)  # fmt: skip
+
+# --- Diagonals and bands ---------------------------------------------------------------------
+
+ask("linalg.diag", normal((2, 3)), dtypes=KINDS)
+ask("linalg.diag", normal((2, 3)), case="above", k=1, dtypes=FLOAT64)
+ask("linalg.diag", normal((2, 3)), case="band", k=(-1, 0), dtypes=FLOAT64)
+ask("linalg.diag_part", SQUARE, dtypes=KINDS)
+ask("linalg.diag_part", normal(SHAPE), case="band", k=(-1, 1), dtypes=FLOAT64)
+ask("linalg.diag_part", normal(SHAPE), case="left", k=(-1, 2), align="LEFT_RIGHT", dtypes=FLOAT64)
+ask("linalg.set_diag", normal((3, 3), (3,)), dtypes=KINDS)
+ask("linalg.set_diag", normal((3, 3), (2,)), case="above", k=1, dtypes=FLOAT64)
+ask("linalg.tensor_diag", normal((3,)), dtypes=WIDE)
+ask("linalg.tensor_diag_part", SQUARE, dtypes=WIDE)
+for _lower, _upper in ((0, -1), (-1, 0), (1, 0)):
+    ask("linalg.band_part", normal((3, 4)), case=f"{_lower}_{_upper}", num_lower=_lower,
+        num_upper=_upper, dtypes=FLOAT64)  # fmt: skip
+ask("linalg.eye", [], call("linalg.eye", 3, 4))
+
+# --- Decompositions and solvers --------------------------------------------------------------
+
+ask("linalg.cholesky", BATCH, lambda tf, x: tf.linalg.cholesky(definite(tf, x)), dtypes=WIDE,
+    ulps=LOOSE)  # fmt: skip
+ask("linalg.cholesky_solve", normal((3, 3), (3, 2)),
+    lambda tf, x, y: tf.linalg.cholesky_solve(regular(tf, tf.linalg.band_part(x, -1, 0)), y),
+    dtypes=WIDE, ulps=LOOSE)  # fmt: skip
+for _op in ("linalg.inv", "linalg.det", "linalg.slogdet", "linalg.pinv"):
+    ask(_op, BATCH, lambda tf, x, op=_op: call(op)(tf, regular(tf, x)), dtypes=WIDE
+        if _op != "linalg.pinv" else FLOAT64, ulps=LOOSE)  # fmt: skip
+ask("linalg.logdet", BATCH, lambda tf, x: tf.linalg.logdet(definite(tf, x)), dtypes=WIDE,
+    ulps=LOOSE)  # fmt: skip
+for _adjoint in (False, True):
+    _case = "adjoint" if _adjoint else ""
+    ask("linalg.solve", normal((3, 3), (3, 2)),
+        lambda tf, x, y, a=_adjoint: tf.linalg.solve(regular(tf, x), y, adjoint=a),
+        case=_case, dtypes=WIDE, ulps=LOOSE)  # fmt: skip
+    for _lower in (True, False):
+        ask("linalg.triangular_solve", normal((3, 3), (3, 2)),
+            lambda tf, x, y, a=_adjoint, low=_lower:
+                tf.linalg.triangular_solve(regular(tf, x), y, lower=low, adjoint=a),
+            case=f"lower{_lower:d}{_case}", dtypes=WIDE, ulps=LOOSE)  # fmt: skip
+ask("linalg.lstsq", normal((4, 3), (4, 2)), lambda tf, x, y: tf.linalg.lstsq(x, y, fast=True),
+    dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+ask("linalg.lstsq", normal((4, 3), (4, 2)),
+    lambda tf, x, y: tf.linalg.lstsq(x, y, l2_regularizer=0.5), case="ridge", dtypes=FLOAT64,
+    ulps=LOOSE)  # fmt: skip
+ask("linalg.tridiagonal_solve", normal((3, 4), (4, 2)),
+    lambda tf, x, y: tf.linalg.tridiagonal_solve(
+        x + tf.constant([[0.0], [5.0], [0.0]], x.dtype), y, partial_pivoting=False),
+    dtypes=WIDE, ulps=LOOSE)  # fmt: skip
+ask("linalg.lu", SQUARE, lambda tf, x: tf.linalg.lu(regular(tf, x)), dtypes=WIDE, ulps=LOOSE)
+ask("linalg.eigh", SQUARE, lambda tf, x: tf.linalg.eigh(definite(tf, x))[0], dtypes=WIDE,
+    ulps=LOOSE)  # fmt: skip
+ask("linalg.eigh", SQUARE, lambda tf, x: (lambda w, v: tf.matmul(v * tf.exp(-w)[None], v,
+    adjoint_b=True))(*tf.linalg.eigh(definite(tf, x))), case="function", dtypes=FLOAT64,
+    ulps=LOOSE)  # fmt: skip
+ask("linalg.eigvalsh", SQUARE, lambda tf, x: tf.linalg.eigvalsh(definite(tf, x)), dtypes=WIDE,
+    ulps=LOOSE)  # fmt: skip
+ask("linalg.svd", normal((4, 3)), compute_uv=False, case="values", dtypes=WIDE, ulps=LOOSE)
+ask("linalg.svd", normal((4, 3)), lambda tf, x: (lambda s, u, v: tf.matmul(
+    u * s[None], v, adjoint_b=True))(*tf.linalg.svd(x)), case="product", dtypes=FLOAT64,
+    ulps=LOOSE)  # fmt: skip
+ask("linalg.qr", normal((4, 3)), lambda tf, x: tf.matmul(*tf.linalg.qr(x)), case="product",
+    dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+ask("linalg.qr", normal((4, 3)), lambda tf, x: tf.abs(tf.linalg.qr(x)[1]), case="size",
+    dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+
+# --- Norms -----------------------------------------------------------------------------------
+
+for _case, _options in {
+    "": {},
+    "one": {"ord": 1, "axis": 1},
+    "two": {"ord": 2, "axis": 0, "keepdims": True},
+    "inf": {"ord": float("inf"), "axis": -1},
+    "three": {"ord": 3, "axis": 1},
+    "fro": {"ord": "fro", "axis": (0, 1)},
+    "one_of_matrix": {"ord": 1, "axis": (0, 1)},
+}.items():
+    ask("linalg.norm", normal(SHAPE), case=_case, dtypes=WIDE if not _case else FLOAT64, **_options)
+ask("linalg.l2_normalize", normal(SHAPE), axis=1, dtypes=FLOAT64)
+
+# --- Linear operators ------------------------------------------------------------------------
+
+
+_OPERATORS = {
+    "FullMatrix": ((3, 3), lambda tf, x: tf.linalg.LinearOperatorFullMatrix(regular(tf, x))),
+    "LowerTriangular": (
+        (3, 3),
+        lambda tf, x: tf.linalg.LinearOperatorLowerTriangular(regular(tf, x)),
+    ),
+    "Diag": ((3,), lambda tf, x: tf.linalg.LinearOperatorDiag(x + 4)),
+    "Identity": ((3,), lambda tf, x: tf.linalg.LinearOperatorIdentity(3, dtype=x.dtype)),
+    "ScaledIdentity": ((3,), lambda tf, x: tf.linalg.LinearOperatorScaledIdentity(3, x[0] + 4)),
+    "Adjoint": (
+        (3, 3),
+        lambda tf, x: tf.linalg.LinearOperatorAdjoint(
+            tf.linalg.LinearOperatorFullMatrix(regular(tf, x))
+        ),
+    ),
+    "Inversion": (
+        (3, 3),
+        lambda tf, x: tf.linalg.LinearOperatorInversion(
+            tf.linalg.LinearOperatorFullMatrix(regular(tf, x))
+        ),
+    ),
+    "Composition": (
+        (3, 3),
+        lambda tf, x: tf.linalg.LinearOperatorComposition(
+            [
+                tf.linalg.LinearOperatorFullMatrix(regular(tf, x)),
+                tf.linalg.LinearOperatorDiag(x[0] + 4),
+            ]
+        ),
+    ),
+    "Kronecker": (
+        (2, 2),
+        lambda tf, x: tf.linalg.LinearOperatorKronecker(
+            [
+                tf.linalg.LinearOperatorFullMatrix(regular(tf, x)),
+                tf.linalg.LinearOperatorDiag(x[0] + 4),
+            ]
+        ),
+    ),
+    "BlockDiag": (
+        (2, 2),
+        lambda tf, x: tf.linalg.LinearOperatorBlockDiag(
+            [
+                tf.linalg.LinearOperatorFullMatrix(regular(tf, x)),
+                tf.linalg.LinearOperatorDiag(x[0] + 4),
+            ]
+        ),
+    ),
+    "LowRankUpdate": (
+        (3, 1),
+        lambda tf, x: tf.linalg.LinearOperatorLowRankUpdate(
+            tf.linalg.LinearOperatorDiag(x[:, 0] * x[:, 0] + 4, is_positive_definite=True), u=x
+        ),
+    ),
+}
+_METHODS = {
+    "to_dense": lambda tf, o, y: o.to_dense(),
+    "matmul": lambda tf, o, y: o.matmul(y),
+    "solve": lambda tf, o, y: o.solve(y),
+    "log_abs_determinant": lambda tf, o, y: o.log_abs_determinant(),
+    "diag_part": lambda tf, o, y: o.diag_part(),
+    "trace": lambda tf, o, y: o.trace(),
+}
+for _name, (_shape, _made) in _OPERATORS.items():
+    _rows = {"Kronecker": 4, "BlockDiag": 4}.get(_name, 3)
+    for _method, _called in _METHODS.items():
+        if _name == "Identity" and _method not in ("matmul", "solve"):
+            continue  # what depends on no operand
+        ask(f"linalg.LinearOperator{_name}", normal(_shape, (_rows, 2)),
+            lambda tf, x, y, made=_made, called=_called: called(tf, made(tf, x), y),
+            case=_method, dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+
+# --- What is refused -------------------------------------------------------------------------
+
+for _op, _case, _program in (
+    ("linalg.matmul", "shapes", lambda tf: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))),
+    ("linalg.matmul", "vectors", lambda tf: tf.matmul(tf.ones([2]), tf.ones([2]))),
+    ("linalg.matmul", "dtypes",
+     lambda tf: tf.matmul(tf.ones([2, 2]), tf.ones([2, 2], tf.float64))),
+    ("linalg.matmul", "both_transposed",
+     lambda tf: tf.matmul(tf.ones([2, 2]), tf.ones([2, 2]), transpose_a=True, adjoint_a=True)),
+    ("linalg.matrix_transpose", "vector", lambda tf: tf.linalg.matrix_transpose(tf.ones([2]))),
+    ("linalg.einsum", "equation", lambda tf: tf.einsum("ij,jk->ik", tf.ones([2, 3]))),
+    ("linalg.einsum", "sizes", lambda tf: tf.einsum("i,i->i", tf.ones([2]), tf.ones([3]))),
+    ("linalg.cholesky", "no_square", lambda tf: tf.linalg.cholesky(tf.ones([2, 3]))),
+    ("linalg.cholesky", "integers", lambda tf: tf.linalg.cholesky(tf.constant([[1]]))),
+    ("linalg.inv", "no_square", lambda tf: tf.linalg.inv(tf.ones([2, 3]))),
+    ("linalg.solve", "shapes", lambda tf: tf.linalg.solve(tf.ones([2, 2]), tf.ones([3, 1]))),
+    ("linalg.norm", "order", lambda tf: tf.norm(tf.ones([2, 2]), ord="max")),
+    ("linalg.diag_part", "outside", lambda tf: tf.linalg.diag_part(tf.ones([2, 2]), k=7)),
+    ("linalg.set_diag", "length", lambda tf: tf.linalg.set_diag(tf.ones([2, 2]), [1.0])),
+    ("linalg.cross", "length", lambda tf: tf.linalg.cross(tf.ones([2]), tf.ones([2]))),
+    ("linalg.det", "no_square", lambda tf: tf.linalg.det(tf.ones([2, 3]))),
+):  # fmt: skip
+    ask_raises(_op, _case, _program)

@@ -1,0 +1,58 @@
+"""tf.nn: activations, losses and normalization."""
+
+from harnesses.harness import Integers, Normal, Uniform
+from harnesses.substrates.asking import FLOAT64, FLOATS, SHAPE, ask, ask_raises, normal
+
+ONE = normal(SHAPE)
+_ONES = ("float32", "float64", "bfloat16")
+
+for _op in (
+    "relu", "relu6", "elu", "selu", "leaky_relu", "gelu", "silu", "swish", "crelu", "softplus",
+    "softsign", "sigmoid", "tanh", "softmax", "log_softmax",
+):  # fmt: skip
+    ask(f"nn.{_op}", ONE, dtypes=FLOATS)
+for _op in ("math.softmax", "math.log_softmax"):
+    ask(_op, ONE, axis=0, dtypes=FLOATS)
+ask("nn.relu", ONE, case="integers", dtypes=("int32", "int8", "int64"))
+ask("nn.relu6", ONE, case="integers", dtypes=("int32",))
+ask("nn.gelu", ONE, case="approximate", approximate=True, dtypes=FLOAT64)
+ask("nn.leaky_relu", ONE, case="slope", alpha=0.5, dtypes=FLOAT64)
+ask("nn.crelu", ONE, case="axis", axis=0, dtypes=FLOAT64)
+for _op in ("l2_normalize",):
+    ask(f"nn.{_op}", ONE, axis=1, dtypes=FLOAT64)
+ask("nn.l2_loss", ONE, dtypes=FLOAT64)
+ask("nn.moments", ONE, axes=[0], dtypes=FLOAT64)
+ask("nn.moments", ONE, case="kept", axes=[0, 1], keepdims=True, dtypes=FLOAT64)
+ask("nn.bias_add", normal((2, 3, 4), (4,)), dtypes=_ONES)
+ask("nn.bias_add", normal((2, 3, 4), (3,)), case="second", data_format="NCW", dtypes=_ONES)
+ask("nn.batch_normalization",
+    lambda d: [Normal(SHAPE, d), Normal((4,), d), Uniform((4,), d, 0.5, 2), Normal((4,), d),
+               Normal((4,), d)],
+    lambda tf, x, m, v, o, s: tf.nn.batch_normalization(x, m, v, o, s, 1e-3),
+    dtypes=FLOAT64)  # fmt: skip
+ask("nn.batch_normalization",
+    lambda d: [Normal(SHAPE, d), Normal((4,), d), Uniform((4,), d, 0.5, 2)],
+    lambda tf, x, m, v: tf.nn.batch_normalization(x, m, v, None, None, 1e-3), case="bare",
+    dtypes=FLOAT64)  # fmt: skip
+ask("nn.softmax_cross_entropy_with_logits", ONE,
+    lambda tf, x: tf.nn.softmax_cross_entropy_with_logits(
+        tf.constant([[1.0, 0, 0, 0], [0, 0, 0.5, 0.5], [0, 1, 0, 0]], x.dtype), x),
+    dtypes=FLOAT64)  # fmt: skip
+ask("nn.softmax_cross_entropy_with_logits", lambda d: [Uniform(SHAPE, d), Normal(SHAPE, d)],
+    case="labels", dtypes=FLOAT64)  # fmt: skip
+ask("nn.sparse_softmax_cross_entropy_with_logits",
+    lambda d: [Integers((3,), "int32", 0, 4), Normal(SHAPE, d)], dtypes=FLOAT64)  # fmt: skip
+ask("nn.sigmoid_cross_entropy_with_logits", lambda d: [Uniform(SHAPE, d), Normal(SHAPE, d)],
+    dtypes=FLOAT64)  # fmt: skip
+
+for _op in ("elu", "gelu", "softmax", "selu", "log_softmax"):
+    ask_raises(f"nn.{_op}", "integers", lambda tf, op=_op: getattr(tf.nn, op)(tf.constant([1])))
+for _op, _case, _program in (
+    ("nn.sigmoid_cross_entropy_with_logits", "shapes",
+     lambda tf: tf.nn.sigmoid_cross_entropy_with_logits(tf.ones([1]), tf.ones([2]))),
+    ("nn.sparse_softmax_cross_entropy_with_logits", "rank",
+     lambda tf: tf.nn.sparse_softmax_cross_entropy_with_logits(tf.constant(1), tf.ones([2, 2]))),
+    ("nn.bias_add", "size", lambda tf: tf.nn.bias_add(tf.ones([2, 3]), tf.ones([2]))),
+    ("nn.bias_add", "rank", lambda tf: tf.nn.bias_add(tf.ones([3]), tf.ones([3]))),
+):  # fmt: skip
+    ask_raises(_op, _case, _program)

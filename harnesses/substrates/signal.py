@@ -1,0 +1,69 @@
+"""tf.signal: Fourier and cosine transforms, frames, windows."""
+
+from harnesses.substrates.asking import (
+    COMPLEX,
+    FLOAT64,
+    NO_DERIVATIVES,
+    ask,
+    ask_raises,
+    call,
+    normal,
+)
+
+LOOSE = {"float32": 64, "float64": 64, "complex64": 128, "complex128": 128}
+_CUBE = (2, 4, 6)
+
+for _suffix in ("", "2d", "3d"):
+    for _name in ("fft", "ifft"):
+        ask(f"signal.{_name}{_suffix}", normal(_CUBE), dtypes=COMPLEX, ulps=LOOSE)
+    ask(f"signal.rfft{_suffix}", normal(_CUBE), dtypes=FLOAT64, ulps=LOOSE)
+    ask(f"signal.irfft{_suffix}", normal((2, 4, 4)), dtypes=COMPLEX, ulps=LOOSE)
+ask("signal.rfft", normal(_CUBE), case="longer", fft_length=[9], dtypes=FLOAT64, ulps=LOOSE)
+ask("signal.rfft", normal(_CUBE), case="shorter", fft_length=[3], dtypes=FLOAT64, ulps=LOOSE)
+ask("signal.irfft", normal((2, 4)), case="odd", fft_length=[5], dtypes=COMPLEX, ulps=LOOSE)
+for _name in ("fftshift", "ifftshift"):
+    ask(f"signal.{_name}", normal((3, 5)), dtypes=("float32", "complex64", "int32"))
+    ask(f"signal.{_name}", normal((3, 5)), case="axis", axes=1)
+ask(
+    "signal.frame",
+    normal((2, 7)),
+    frame_length=3,
+    frame_step=2,
+    dtypes=("float32", "float64", "int32"),
+)
+ask("signal.frame", normal((7,)), case="padded", frame_length=3, frame_step=2, pad_end=True,
+    dtypes=FLOAT64)  # fmt: skip
+ask(
+    "signal.overlap_and_add",
+    normal((2, 4, 5)),
+    frame_step=2,
+    dtypes=("float32", "float64", "int32"),
+)
+for _type in (1, 2, 3, 4):
+    ask("signal.dct", normal((2, 6)), case=f"type{_type}", type=_type, dtypes=FLOAT64, ulps=LOOSE)
+    ask("signal.idct", normal((2, 6)), case=f"type{_type}", type=_type, dtypes=FLOAT64, ulps=LOOSE)
+for _type in (2, 3, 4):
+    ask("signal.dct", normal((2, 6)), case=f"ortho{_type}", type=_type, norm="ortho",
+        dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+for _name in ("hann_window", "hamming_window"):
+    for _dtype in FLOAT64:
+        for _periodic in (True, False):
+            ask(f"signal.{_name}", [], call(f"signal.{_name}", 7, _periodic, _dtype),
+                case=f"periodic{_periodic:d}", dtypes=[_dtype], tags=NO_DERIVATIVES)  # fmt: skip
+
+for _op, _case, _program in (
+    ("signal.fft", "real", lambda tf: tf.signal.fft(tf.ones([2]))),
+    ("signal.fft", "scalar", lambda tf: tf.signal.fft(tf.constant(1j))),
+    ("signal.fft2d", "vector", lambda tf: tf.signal.fft2d(tf.constant([1j]))),
+    ("signal.rfft", "scalar", lambda tf: tf.signal.rfft(tf.constant(1.0))),
+    ("signal.rfft", "float16", lambda tf: tf.signal.rfft(tf.zeros([2], tf.float16))),
+    ("signal.rfft2d", "length", lambda tf: tf.signal.rfft2d(tf.ones([2, 2]), [2])),
+    ("signal.irfft", "real", lambda tf: tf.signal.irfft(tf.ones([2]))),
+    ("signal.frame", "step", lambda tf: tf.signal.frame(tf.ones([4]), 2, 0)),
+    ("signal.frame", "scalar", lambda tf: tf.signal.frame(tf.constant(1), 2, 1)),
+    ("signal.overlap_and_add", "vector", lambda tf: tf.signal.overlap_and_add(tf.ones([3]), 1)),
+    ("signal.dct", "type", lambda tf: tf.signal.dct(tf.ones([4]), type=5)),
+    ("signal.dct", "one", lambda tf: tf.signal.dct(tf.ones([1]), type=1)),
+    ("signal.hann_window", "integers", lambda tf: tf.signal.hann_window(4, dtype=tf.int32)),
+):  # fmt: skip
+    ask_raises(_op, _case, _program)
