@@ -191,6 +191,7 @@ _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightS
 _SEGMENTS = ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentSum")
 _SCATTERED_EXTREMES = ("TensorScatterMax", "TensorScatterMin")
 _PRODUCTS = ("MatMul", "BatchMatMulV2", "Conv2D")
+_LINALG = ("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd")
 # Integers of fewer bits, in which few kernels compute.
 _IN_INT32 = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
@@ -218,6 +219,7 @@ TARGETS: Mapping[str, Target] = {
                 # Likewise, and sums of floats lose what was there where that is a negative zero.
                 "TensorScatterAdd": ("float32",),
                 **dict.fromkeys(("TensorScatterSub", *_SCATTERED_EXTREMES, "LowerBound"), ()),
+                **dict.fromkeys(_LINALG, ()),
                 **dict.fromkeys(_PRODUCTS, ("int32",)),
             },
             computes_in=_IN_INT32 | {"uint32": "int32", "float16": "float32"},
@@ -228,7 +230,7 @@ TARGETS: Mapping[str, Target] = {
             idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"},
             quirks=_TF2ONNX | _REAL | _BITS,
             lacks={
-                **dict.fromkeys(("PopulationCount", "LowerBound"), ()),
+                **dict.fromkeys(("PopulationCount", "LowerBound", *_LINALG), ()),
                 "Conv2D": ("int32",),
                 # They lose NaN.
                 **dict.fromkeys(_SCATTERED_EXTREMES, ("float32",)),
@@ -244,7 +246,7 @@ TARGETS: Mapping[str, Target] = {
             lacks={
                 # It computes them as if they had a sign.
                 **dict.fromkeys(_BITWISE, ("uint32",)),
-                **dict.fromkeys(("Bitcast", "LowerBound", "TensorScatterSub"), ()),
+                **dict.fromkeys(("Bitcast", "LowerBound", "TensorScatterSub", *_LINALG), ()),
                 **dict.fromkeys((*_SCATTERED_EXTREMES, "UnsortedSegmentMin"), ()),
                 # It writes where indices repeat, and does not add.
                 "ScatterNd": (),
@@ -259,7 +261,7 @@ TARGETS: Mapping[str, Target] = {
                 **dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast", "PopulationCount"), ()),
                 "Conv2D": ("int32",),
                 **dict.fromkeys(("TensorScatterAdd", "TensorScatterSub"), ()),
-                **dict.fromkeys((*_SCATTERED_EXTREMES, *_SEGMENTS), ()),
+                **dict.fromkeys((*_SCATTERED_EXTREMES, *_SEGMENTS, *_LINALG), ()),
             },
         ),
         Target("coreml"),

@@ -1,0 +1,370 @@
+"""Linear algebra in products, sums and loops, for targets that have no ops for it.
+
+The algorithms are those of Golub and Van Loan, "Matrix Computations", on batches of matrices:
+columns one after the other for triangular factors, with LAPACK's choice of signs; Jacobi's
+rotations, of as many pairs at once as there are, for eigenvalues and singular values (chapter 8).
+An element is chosen by a mask and a sum, which every target has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf.primitives import named
+from jax2tf.targets import Target
+
+Function = Callable[..., Sequence[Any]]
+
+_DTYPES = frozenset(map(np.dtype, ("float32", "float64", "int32")))
+# In which Jacobi's rotations converge, as a rule, several times over.
+_SWEEPS = 20
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for an equation of linear algebra that the target lacks; None for any other."""
+    found = _FUNCTIONS.get(eqn.primitive)
+    if found is None:
+        return None
+    op, function = found
+    aval: Any = eqn.invars[0].aval
+    is_lacking = aval.dtype in _DTYPES and target.lacks_op(op, str(aval.dtype))
+    sizes = (*aval.shape[-2:], eqn.params.get("permutation_size", 1))
+    is_known = all(isinstance(d, int) and d > 0 for d in sizes)
+    return function if is_lacking and is_known else None
+
+
+def _numbers(size: int) -> Any:
+    return lax.iota(np.int32, size)
+
+
+def _at(x: Any, k: Any, axis: int) -> Any:
+    """The part of `x` at `k` along an axis."""
+    numbers = _numbers(x.shape[axis])
+    chosen = numbers[:, None] == k if axis == -2 else numbers == k
+    return jnp.sum(jnp.where(chosen, x, jnp.zeros_like(x)), axis)
+
+
+def _diagonal(a: Any) -> Any:
+    size = min(a.shape[-2:])
+    return jnp.sum(jnp.where(_identity(size), a[..., :size, :size], np.zeros((), a.dtype)), -1)
+
+
+def _identity(size: int) -> np.ndarray:
+    return np.eye(size, dtype=bool)
+
+
+def _cholesky(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+    rows = _numbers(a.shape[-1])
+
+    def column(k: Any, factor: Any) -> Any:
+        rest = _at(a, k, -1) - jnp.sum(factor * _at(factor, k, -2)[..., None, :], -1)
+        pivot = jnp.sqrt(_at(rest, k, -1))[..., None]
+        below = jnp.where(rows > k, rest / pivot, jnp.zeros_like(rest))
+        found = jnp.where(rows == k, pivot, below)
+        return jnp.where(rows == k, found[..., :, None], factor)
+
+    factor = lax.fori_loop(0, a.shape[-1], column, jnp.zeros_like(a))
+    # Without positive pivots all of it is NaN.
+    positive = jnp.all(_diagonal(factor) > 0, -1)
+    return [jnp.where(positive[..., None, None], factor, np.array(np.nan, a.dtype))]
+
+
+def _triangular_solve(eqn: jex_core.JaxprEqn, a: Any, b: Any) -> Sequence[Any]:
+    params = eqn.params
+    transposed, left = params["transpose_a"], params["left_side"]
+    if not left:
+        # X op(A) = B is op(A)^T X^T = B^T.
+        b, transposed = jnp.swapaxes(b, -1, -2), not transposed
+    a = jnp.swapaxes(a, -1, -2) if transposed else a
+    lower = params["lower"] != transposed
+    x = _forward(a, b, params["unit_diagonal"]) if lower else _backward(a, b, params)
+    return [x if left else jnp.swapaxes(x, -1, -2)]
+
+
+def _backward(a: Any, b: Any, params: Any) -> Any:
+    flipped = _forward(a[..., ::-1, ::-1], b[..., ::-1, :], params["unit_diagonal"])
+    return flipped[..., ::-1, :]
+
+
+def _forward(a: Any, b: Any, has_unit_diagonal: bool) -> Any:
+    """What a lower triangle makes `b` of."""
+    rows = _numbers(a.shape[-1])
+    below = jnp.where(rows[:, None] > rows, a, jnp.zeros_like(a))
+    diagonal = _diagonal(a)
+
+    def row(k: Any, x: Any) -> Any:
+        known = jnp.sum(_at(below, k, -2)[..., :, None] * x, -2)
+        found = _at(b, k, -2) - known
+        if not has_unit_diagonal:
+            found = found / _at(diagonal, k, -1)[..., None]
+        return jnp.where(rows[:, None] == k, found[..., None, :], x)
+
+    return lax.fori_loop(0, a.shape[-1], row, jnp.zeros_like(b))
+
+
+def _lu(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+    """Row by row with the largest pivot first, as LAPACK's getf2."""
+    m, n = a.shape[-2:]
+    rows, columns, size = _numbers(m), _numbers(n), min(m, n)
+
+    def step(k: Any, state: Any) -> Any:
+        a, pivots, order = state
+        lengths = jnp.where(rows >= k, jnp.abs(_at(a, k, -1)), np.array(-1, a.dtype))
+        pivot = jnp.argmax(lengths, -1).astype(np.int32)[..., None]
+        a = jnp.swapaxes(_swapped(jnp.swapaxes(a, -1, -2), k, pivot[..., None]), -1, -2)
+        row = _at(a, k, -2)
+        first = _at(row, k, -1)[..., None]
+        factors = _at(a, k, -1) / jnp.where(first == 0, jnp.ones_like(first), first)
+        factors = jnp.where(rows > k, factors, jnp.zeros_like(factors))[..., :, None]
+        right = jnp.where(columns > k, row, jnp.zeros_like(row))[..., None, :]
+        below = (rows[:, None] > k) & (columns == k)
+        a = jnp.where(below, factors, a - factors * right)
+        pivots = jnp.where(_numbers(size) == k, pivot, pivots)
+        return a, pivots, _swapped(order, k, pivot)
+
+    batch = a.shape[:-2]
+    start = a, jnp.zeros((*batch, size), np.int32), jnp.broadcast_to(rows, (*batch, m))
+    return lax.fori_loop(0, size, step, start)
+
+
+def _swapped(x: Any, i: Any, j: Any) -> Any:
+    """`x` with the elements `i` and `j` of its last axis exchanged."""
+    numbers = _numbers(x.shape[-1])
+    at_i, at_j = (
+        jnp.sum(jnp.where(numbers == k, x, jnp.zeros_like(x)), -1, keepdims=True, dtype=x.dtype)
+        for k in (i, j)
+    )
+    return jnp.where(numbers == i, at_j, jnp.where(numbers == j, at_i, x))
+
+
+def _permutation(eqn: jex_core.JaxprEqn, pivots: Any) -> Sequence[Any]:
+    """What a list of exchanges, one after the other, makes of the numbers in order."""
+    numbers = _numbers(eqn.params["permutation_size"])
+    start = jnp.broadcast_to(numbers, (*pivots.shape[:-1], numbers.size))
+
+    def step(k: Any, order: Any) -> Any:
+        other = jnp.sum(jnp.where(_numbers(pivots.shape[-1]) == k, pivots, 0), -1, keepdims=True)
+        return _swapped(order, k, other.astype(np.int32))
+
+    return [lax.fori_loop(0, pivots.shape[-1], step, start)]
+
+
+def _qr(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+    q, r, order = _reflected(a, eqn.params["pivoting"])
+    size = a.shape[-2] if eqn.params["full_matrices"] else min(a.shape[-2:])
+    factors = [q[..., :, :size], r[..., :size, :]]
+    return [*factors, order] if eqn.params["pivoting"] else factors
+
+
+def _reflected(a: Any, pivoting: bool = False) -> tuple[Any, Any, Any]:
+    """The unitary factor, the triangle, and the order of columns, by Householder's reflections."""
+    m, n = a.shape[-2:]
+    rows, columns = _numbers(m), _numbers(n)
+    q = jnp.broadcast_to(_identity(m).astype(a.dtype), (*a.shape[:-2], m, m))
+    order = jnp.broadcast_to(columns, (*a.shape[:-2], n))
+
+    def step(k: Any, state: Any) -> Any:
+        q, r, order = state
+        if pivoting:
+            r, order = _with_largest_first(r, order, k)
+        v, tau = _reflector(jnp.where(rows >= k, _at(r, k, -1), np.zeros((), a.dtype)), k)
+        scaled = (tau * v)[..., :, None]
+        r = r - scaled * jnp.sum(v[..., :, None] * r, -2)[..., None, :]
+        q = q - jnp.sum(q * v[..., None, :], -1)[..., :, None] * jnp.swapaxes(scaled, -1, -2)
+        return q, r, order
+
+    q, r, order = lax.fori_loop(0, min(m, n), step, (q, a, order))
+    return q, jnp.where(rows[:, None] <= columns, r, jnp.zeros_like(r)), order
+
+
+def _with_largest_first(r: Any, order: Any, k: Any) -> tuple[Any, Any]:
+    """The columns from `k` on with the longest of them first."""
+    rows, columns = _numbers(r.shape[-2]), _numbers(r.shape[-1])
+    left = jnp.where(rows[:, None] >= k, r, jnp.zeros_like(r))
+    lengths = jnp.where(columns >= k, jnp.sum(left * left, -2), np.array(-1, r.dtype))
+    largest = jnp.argmax(lengths, -1)[..., None].astype(np.int32)
+    swapped = jnp.where(columns == k, largest, jnp.where(columns == largest, k, columns))
+    r = jnp.take_along_axis(r, swapped[..., None, :], -1)
+    return r, jnp.take_along_axis(order, swapped, -1)
+
+
+def _reflector(x: Any, k: Any) -> tuple[Any, Any]:
+    """v and tau of I - tau v v^T, which leaves nothing of `x` after its element `k`."""
+    rows = _numbers(x.shape[-1])
+    first = _at(x, k, -1)[..., None]
+    rest = jnp.where(rows > k, x, jnp.zeros_like(x))
+    scale = jnp.max(jnp.abs(x), -1, keepdims=True)
+    is_done = jnp.max(jnp.abs(rest), -1, keepdims=True) == 0
+    scale = jnp.where(scale == 0, jnp.ones_like(scale), scale)
+    norm = scale * jnp.sqrt(jnp.sum((x / scale) ** 2, -1, keepdims=True))
+    beta = jnp.where(first < 0, norm, -norm)
+    one = jnp.ones_like(beta)
+    v = jnp.where(rows == k, one, rest / jnp.where(is_done, one, first - beta))
+    return v, jnp.where(
+        is_done, jnp.zeros_like(beta), (beta - first) / jnp.where(is_done, one, beta)
+    )
+
+
+def _eigh(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+    size = a.shape[-1]
+    half = np.tril if eqn.params["lower"] else np.triu
+    kept = jnp.where(half(np.ones((size, size), bool)), a, jnp.zeros_like(a))
+    diagonal = jnp.where(_identity(size), a, jnp.zeros_like(a))
+    symmetric = kept + jnp.swapaxes(kept, -1, -2) - diagonal
+
+    def turned(state: Any, rotation: Any) -> Any:
+        matrix, vectors = state
+        matrix = jnp.swapaxes(rotation, -1, -2) @ matrix @ rotation
+        return (matrix + jnp.swapaxes(matrix, -1, -2)) / 2, vectors @ rotation
+
+    vectors = jnp.broadcast_to(_identity(size).astype(a.dtype), a.shape)
+    matrix, vectors = _rotated((symmetric, vectors), turned, lambda state: state[0])
+    values = _diagonal(matrix)
+    order = jnp.argsort(values, -1)
+    first, last = eqn.params["subset_by_index"] or (0, size)
+    values = jnp.take_along_axis(values, order, -1)[..., first:last]
+    vectors = jnp.take_along_axis(vectors, order[..., None, :], -1)[..., first:last]
+    return _nan_unless_finite(a, vectors, values)
+
+
+def _svd(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+    params = eqn.params
+    m, n = a.shape[-2:]
+    tall = a if m >= n else jnp.swapaxes(a, -1, -2)
+    first, last = params["subset_by_index"] or (0, min(m, n))
+    if not params["compute_uv"]:
+        _, lengths, order = _orthogonal_columns(tall, ())
+        return _nan_unless_finite(a, jnp.take_along_axis(lengths, order, -1)[..., first:last])
+    u, s, v = _tall_svd(tall)
+    if not params["full_matrices"]:
+        u = u[..., :, : min(m, n)]
+    left, right = (u, v) if m >= n else (v, u)
+    if params["subset_by_index"]:
+        s, left, right = (x[..., first:last] for x in (s, left, right))
+    return _nan_unless_finite(a, s, left, jnp.swapaxes(right, -1, -2))
+
+
+def _tall_svd(a: Any) -> tuple[Any, Any, Any]:
+    """All left vectors, singular values in falling order, right vectors."""
+    size = a.shape[-1]
+    v = jnp.broadcast_to(_identity(size).astype(a.dtype), (*a.shape[:-2], size, size))
+    found, lengths, order = _orthogonal_columns(a, (v,))
+    columns, v = (jnp.take_along_axis(x, order[..., None, :], -1) for x in found)
+    # Of columns that vanish, a unitary factor still has the vectors.
+    u, r, _ = _reflected(columns)
+    signs = jnp.where(_diagonal(r) < 0, np.array(-1, a.dtype), np.array(1, a.dtype))
+    rest = jnp.ones((*a.shape[:-2], a.shape[-2] - size), a.dtype)
+    u = u * jnp.concatenate([signs, rest], -1)[..., None, :]
+    return u, jnp.take_along_axis(lengths, order, -1), v
+
+
+def _orthogonal_columns(a: Any, vectors: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """`a` and `vectors` after one-sided rotations, lengths of columns, and their falling order."""
+    # In numbers whose squares are neither too large nor too small.
+    scale = jnp.max(jnp.abs(a), (-1, -2), keepdims=True)
+    scale = jnp.where(scale == 0, jnp.ones_like(scale), scale)
+
+    def turned(state: Any, rotation: Any) -> Any:
+        return tuple(x @ rotation for x in state)
+
+    def products(state: Any) -> Any:
+        return jnp.swapaxes(state[0], -1, -2) @ state[0]
+
+    columns, *turned_vectors = _rotated((a / scale, *vectors), turned, products)
+    lengths = jnp.sqrt(jnp.sum(columns * columns, -2))
+    return (columns, *turned_vectors), lengths * scale[..., 0], jnp.argsort(-lengths, -1)
+
+
+def _rotated(state: Any, turned: Callable[..., Any], matrix_of: Callable[..., Any]) -> Any:
+    """The state after Jacobi's rotations have made a symmetric matrix of it diagonal.
+
+    Args:
+      turned: the state and a product of rotations to the state that this leads to.
+      matrix_of: the state to the matrix.
+    """
+    size = matrix_of(state).shape[-1]
+    if size == 1:
+        return state
+    partners = _partners(size)
+    steps = len(partners)
+    eps = np.finfo(matrix_of(state).dtype).eps
+
+    def is_on(loop: Any) -> Any:
+        k, state = loop
+        matrix = matrix_of(state)
+        diagonal = jnp.abs(_diagonal(matrix))
+        largest = jnp.sqrt(diagonal[..., :, None]) * jnp.sqrt(diagonal[..., None, :])
+        off = jnp.where(_identity(size), jnp.zeros_like(matrix), jnp.abs(matrix))
+        return (k < _SWEEPS * steps) & jnp.any(off > eps * largest + np.finfo(off.dtype).tiny)
+
+    def turn(loop: Any) -> Any:
+        k, state = loop
+        return k + 1, turned(state, _rotation(matrix_of(state), jnp.asarray(partners)[k % steps]))
+
+    return lax.while_loop(is_on, turn, (np.int32(0), state))[1]
+
+
+def _partners(size: int) -> np.ndarray:
+    """Pairs of a tournament: in each round each number's partner, or itself where it has none."""
+    even = size + size % 2
+    ring, rounds = list(range(1, even)), []
+    for _ in range(even - 1):
+        players = [0, *ring]
+        partner = np.arange(size)
+        for p, q in zip(players[: even // 2], players[: even // 2 - 1 : -1], strict=True):
+            if max(p, q) < size:
+                partner[[p, q]] = q, p
+        rounds.append(partner)
+        ring = ring[1:] + ring[:1]
+    return np.array(rounds, np.int32)
+
+
+def _rotation(a: Any, partner: Any) -> Any:
+    """The product of the rotations of disjoint pairs, each of which makes its element of `a` 0."""
+    numbers = _numbers(a.shape[-1])
+    zero = jnp.zeros_like(a)
+    is_pair = partner[:, None] == numbers
+    diagonal = _diagonal(a)
+    of_partner = jnp.sum(jnp.where(is_pair, diagonal[..., None, :], zero), -1)
+    element = jnp.sum(jnp.where(is_pair, a, zero), -1)
+    rests = (element == 0) | (partner == numbers)
+    safe = jnp.where(rests, jnp.ones_like(element), element)
+    slope = (of_partner - diagonal) / (2 * safe)
+    # Of the two of a pair one turns forward, the other one back.
+    forward = jnp.where(slope == 0, numbers < partner, slope > 0)
+    size = jnp.abs(slope)
+    tangent = 1 / (size + jnp.sqrt(1 + size * size))
+    tangent = jnp.where(rests, jnp.zeros_like(size), jnp.where(forward, tangent, -tangent))
+    cosine = 1 / jnp.sqrt(1 + tangent * tangent)
+    sine = tangent * cosine
+    turned = jnp.where(is_pair, sine[..., :, None], zero)
+    return jnp.where(_identity(a.shape[-1]), cosine[..., :, None], turned)
+
+
+def _nan_unless_finite(a: Any, *results: Any) -> list[Any]:
+    finite = jnp.all(jnp.isfinite(a), (-1, -2))
+    nan = np.array(np.nan, a.dtype)
+    masks = (finite.reshape(*finite.shape, *[1] * (x.ndim - finite.ndim)) for x in results)
+    return [jnp.where(mask, x, nan) for mask, x in zip(masks, results, strict=True)]
+
+
+# Each with TensorFlow's op for it.
+_FUNCTIONS: dict[jex_core.Primitive, tuple[str, Function]] = {
+    primitive: function
+    for name, function in {
+        "cholesky": ("Cholesky", _cholesky),
+        "eigh": ("SelfAdjointEigV2", _eigh),
+        "lu": ("Lu", _lu),
+        "lu_pivots_to_permutation": ("Lu", _permutation),
+        "qr": ("Qr", _qr),
+        "svd": ("Svd", _svd),
+        "triangular_solve": ("MatrixTriangularSolve", _triangular_solve),
+    }.items()
+    for primitive in named(name)
+}
