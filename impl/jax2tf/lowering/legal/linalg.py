@@ -355,16 +355,13 @@ def _nan_unless_finite(a: Any, *results: Any) -> list[Any]:
 
 
 # Each with TensorFlow's op for it.
-_FUNCTIONS: dict[jex_core.Primitive, tuple[str, Function]] = {
-    primitive: function
-    for name, function in {
-        "cholesky": ("Cholesky", _cholesky),
-        "eigh": ("SelfAdjointEigV2", _eigh),
-        "lu": ("Lu", _lu),
-        "lu_pivots_to_permutation": ("Lu", _permutation),
-        "qr": ("Qr", _qr),
-        "svd": ("Svd", _svd),
-        "triangular_solve": ("MatrixTriangularSolve", _triangular_solve),
-    }.items()
-    for primitive in named(name)
+_BY_NAME: dict[str, tuple[str, Function]] = {
+    "cholesky": ("Cholesky", _cholesky),
+    "eigh": ("SelfAdjointEigV2", _eigh),
+    "lu": ("Lu", _lu),
+    "lu_pivots_to_permutation": ("Lu", _permutation),
+    "qr": ("Qr", _qr),
+    "svd": ("Svd", _svd),
+    "triangular_solve": ("MatrixTriangularSolve", _triangular_solve),
 }
+_FUNCTIONS = {primitive: found for name, found in _BY_NAME.items() for primitive in named(name)}
