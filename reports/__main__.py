@@ -14,6 +14,7 @@ COMMANDS = {
     "summary": "how a run went, in counts",
     "tables": "write reports/tables/*.md, or --check that they are current",
     "call_tf": "write reports/tables/call_tf.md, or --check that it is current",
+    "substrates": "write reports/tables/substrates.md, or --check that it is current",
     "html": "one page to look at: primitives, modes and what came of them",
     "diff": "what changed from one results file to another",
     "bench": "the converter beside jax.jit, in time and in graph nodes",

@@ -65,6 +65,10 @@ class Adapter:
         """TensorFlow's API as the substrate of that lowering has it: its module `tf`."""
         return importlib.import_module(f"{_SUBSTRATES_PACKAGE}.{_SUBSTRATES[lowering]}.tf")
 
+    def tensorflow_symbols(self) -> frozenset[str]:
+        """The public symbols of TensorFlow, such as `tf.math.exp`, that substrates are about."""
+        return importlib.import_module(f"{_SUBSTRATES_PACKAGE}.tensorflow_names").names()
+
     def _imported(self) -> Any:
         if self._error is not None:
             raise self._error

@@ -208,6 +208,17 @@ CASES = [
         ],
         rtol=1e-5,
     ),
+    Case(
+        "norms and eigenvalues of complex matrices",
+        lambda tf: [
+            tf.norm(tf.constant([3 + 4j, 1j])),
+            tf.norm(tf.constant([3 + 4j, 1j]), ord=2, axis=0, keepdims=True),
+            tf.norm(tf.constant([3 + 4j, 1j]), ord=1),
+            tf.norm(tf.constant([[3 + 4j, 1j]]), ord="fro", axis=[0, 1]),
+            tf.linalg.eigvalsh(tf.constant([[2 + 0j, 1j], [-1j, 2]])),
+            tf.linalg.eigh(tf.constant([[2 + 0j, 1j], [-1j, 2]]))[0],
+        ],
+    ),
     Case("norm of ints", lambda tf: tf.norm(tf.constant([1, 2]))),
     Case("norm of no such order", lambda tf: tf.norm(m(tf), ord="max")),
     Case(

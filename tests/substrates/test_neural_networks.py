@@ -50,9 +50,16 @@ CASES = [
     Case("elu of ints", lambda tf: tf.nn.elu([1])),
     Case("gelu approximated", lambda tf: tf.nn.gelu([1.0, -1.0], approximate=True), rtol=1e-5),
     Case(
-        "gelu approximated in float64",
-        lambda tf: tf.nn.gelu(tf.constant([1.0, -2.0], tf.float64), approximate=True),
+        "constants in float64",
+        lambda tf: [
+            tf.nn.gelu(tf.constant([1.0, -2.0], tf.float64), approximate=True),
+            tf.nn.gelu(tf.constant([1.0, -2.0], tf.float64)),
+            tf.nn.leaky_relu(tf.constant([1.0, -2.0], tf.float64)),
+            tf.nn.leaky_relu(tf.constant([1.0, -2.0], tf.float64), alpha=0.3),
+            tf.nn.leaky_relu(tf.constant([1.0, -2.0]), alpha=2),
+        ],
     ),
+    Case("relu6 of bfloat16", lambda tf: tf.nn.relu6(tf.constant([7.0, -1.0, 2.5], tf.bfloat16))),
     Case("gelu of ints", lambda tf: tf.nn.gelu([1])),
     Case(
         "softmax over an axis",

@@ -384,13 +384,16 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
 
 @op("linalg.eigh")
 def eigh(tensor: Any, name: Any = None) -> Any:
-    values, vectors = xp.linalg.eigh(_square("SelfAdjointEigV2", tensor))
-    return values, vectors
+    """Eigenvalues, in the dtype of the matrices if that is complex too, and eigenvectors."""
+    x = _square("SelfAdjointEigV2", tensor)
+    values, vectors = xp.linalg.eigh(x)
+    return like(values, x), vectors
 
 
 @op("linalg.eigvalsh")
 def eigvalsh(tensor: Any, name: Any = None) -> Any:
-    return xp.linalg.eigvalsh(_square("SelfAdjointEigV2", tensor))
+    x = _square("SelfAdjointEigV2", tensor)
+    return like(xp.linalg.eigvalsh(x), x)
 
 
 def _regular(x: Any, what: str, op_name: str) -> None:
@@ -494,7 +497,7 @@ def norm(
     if ord in ("euclidean", "fro"):
         if ord == "fro" and not is_matrix:
             raise ValueError(f"'ord' must be a supported vector norm, got {ord}.")
-        return xp.sqrt(xp.sum(size * size, axis=axes, keepdims=keep))
+        return _euclidean(x, axes, keep)
     if is_matrix:
         return _matrix_norm(x, size, ord, axes, keep)
     if isinstance(ord, str) or ord <= 0:
@@ -504,11 +507,17 @@ def norm(
     if ord == 1:
         return xp.sum(size, axis=axes, keepdims=keep)
     if ord == 2:
-        return xp.sqrt(xp.sum(size * size, axis=axes, keepdims=keep))
+        return _euclidean(x, axes, keep)
     exponent = np.asarray(ord, size.dtype)
     return xp.sum(size**exponent, axis=axes, keepdims=keep) ** (
         np.asarray(1, size.dtype) / exponent
     )
+
+
+def _euclidean(x: Any, axes: tuple, keep: bool) -> Any:
+    """The root of the sum of squares: a complex number of complex ones, unlike other norms."""
+    squares = x * xp.conj(x) if x.dtype.kind == "c" else x * x
+    return xp.sqrt(xp.sum(squares, axis=axes, keepdims=keep))
 
 
 def _matrix_norm(x: Any, size: Any, ord: Any, axes: tuple, keep: bool) -> Any:

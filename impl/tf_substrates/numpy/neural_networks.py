@@ -27,7 +27,8 @@ def _relu(x: Any) -> Any:
 
 
 def _relu6(x: Any) -> Any:
-    return xp.clip(x, np.zeros((), x.dtype), np.asarray(6, x.dtype))
+    # NumPy's clip makes float32 of bfloat16.
+    return xp.minimum(xp.maximum(x, np.zeros((), x.dtype)), np.asarray(6, x.dtype))
 
 
 def _elu(x: Any) -> Any:
@@ -68,7 +69,9 @@ for _name, _function, _allowed, _op_name in _ACTIVATIONS:
 def leaky_relu(features: Any, alpha: Any = 0.2, name: Any = None) -> Any:
     x = convert(features)
     x = x.astype(np.float32) if x.dtype.kind in "iu" else x
-    return xp.where(x > 0, x, convert(alpha, dtype=x.dtype) * x)
+    # TensorFlow's operation keeps the slope as float32, for float64 too.
+    slope = np.float32(alpha) if isinstance(alpha, (int, float)) else convert(alpha)
+    return xp.where(x > 0, x, slope.astype(x.dtype) * x)
 
 
 @op("nn.crelu")
@@ -90,10 +93,10 @@ def gelu(features: Any, approximate: bool = False, name: Any = None) -> Any:
         raise ValueError(f"`features.dtype` must be a floating point tensor. Received: {x.dtype}")
     half, one = np.asarray(0.5, x.dtype), np.asarray(1, x.dtype)
     if approximate:
-        # TensorFlow's float64 too has the float32 that is nearest to this number.
+        # TensorFlow rounds this constant to float32, and the root below, for float64 too.
         inner = x + np.asarray(np.float32(0.044715), x.dtype) * x * x * x
         return half * x * (one + xp.tanh(np.asarray(np.sqrt(2 / np.pi), x.dtype) * inner))
-    erf = widened(special.erf, x / np.asarray(np.sqrt(2), x.dtype))
+    erf = widened(special.erf, x * np.asarray(np.float32(np.sqrt(0.5)), x.dtype))
     return half * x * (one + erf)
 
 

@@ -1,0 +1,190 @@
+"""`python -m reports substrates`: which of TensorFlow's symbols run without it, as Markdown.
+
+reports/tables/substrates.md is made of the database of the third direction (harnesses/substrates/),
+of its ledger (limitations/substrates.toml), and of the reasons for symbols that are not there or
+not asked about (limitations/symbols.toml).
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from harnesses.engine.adapter import ON_JAX, ON_NUMPY, Adapter
+from harnesses.engine.cells import EAGER, JAX_SIDE, SUBSTRATE_MODES, Cell, modes_of
+from harnesses.engine.results import VERSIONS, Row, row_of
+from harnesses.harness import SUBSTRATES, Harness, all_harnesses
+from limitations.check import LedgerIndex
+from limitations.ledger import Limitation, SymbolReason, load, load_symbol_reasons
+from reports import rendering
+from reports.results import ResultsError
+
+TABLE = "substrates.md"
+# The columns: a substrate and a mode each.
+PLACES = ((ON_NUMPY, EAGER), *((ON_JAX, mode) for mode in SUBSTRATE_MODES))
+YES, PARTLY, NO, NONE = "yes", "partly", "no", "TensorFlow has none"
+
+_NO_VERSIONS: Row = dict.fromkeys(VERSIONS)
+
+
+@dataclass(frozen=True)
+class SymbolRow:
+    """A symbol that harnesses ask about, and how it goes in each place."""
+
+    symbol: str
+    word: str  # yes, partly or no
+    dtypes: str
+    places: Sequence[str]  # yes, partly, no, TensorFlow has none, "" where nothing is asked
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if the table is not current"
+    )
+    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    texts = table_files(
+        all_harnesses(jax_version=None, direction=SUBSTRATES),
+        load(direction=SUBSTRATES),
+        load_symbol_reasons(),
+        symbols(),
+    )
+    if options.check:
+        stale = rendering.stale(texts, options.into)
+        for path in stale:
+            console.print(f"{path} is stale. Write it anew with: python -m reports substrates")
+        return 1 if stale else 0
+    for path in rendering.write(texts, options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    return 0
+
+
+def symbols() -> dict[str, Any]:
+    """TensorFlow's public symbols, each with what the substrates have for it; `ABSENT` if none."""
+    adapter = Adapter()
+    root = adapter.substrate(ON_NUMPY)
+    return {name: _found(root, name) for name in sorted(adapter.tensorflow_symbols())}
+
+
+ABSENT = object()
+
+
+def table_files(
+    harnesses: Sequence[Harness],
+    limitations: Sequence[Limitation],
+    reasons: Sequence[SymbolReason],
+    symbols: Mapping[str, Any],
+) -> dict[str, str]:
+    """The file of the table, by name.
+
+    Raises:
+      ResultsError: a symbol is neither asked about nor has a reason, or a reason has no symbol.
+    """
+    # By the object that they ask about, which may have several names.
+    asked: dict[int, list[Harness]] = collections.defaultdict(list)
+    for harness in harnesses:
+        asked[id(symbols[harness.primitive])].append(harness)
+    index = LedgerIndex(limitations)
+    rows, without = [], {}
+    for symbol, found in symbols.items():
+        if found is ABSENT:
+            without[symbol] = "absent"
+        elif id(found) not in asked:
+            without[symbol] = "unasked"
+        else:
+            rows.append(_row(symbol, asked[id(found)], index))
+    given = _given(without, reasons)
+    text = rendering.render(
+        TABLE,
+        places=[_heading(*place) for place in PLACES],
+        rows=rows,
+        words=collections.Counter(row.word for row in rows),
+        absent=[(r.reason, names) for r, names in given.items() if r.kind == "absent"],
+        unasked=[(r.reason, names) for r, names in given.items() if r.kind == "unasked"],
+        symbols=len(symbols),
+        there=sum(found is not ABSENT for found in symbols.values()),
+        harnesses=len(harnesses),
+        shares=_shares(harnesses, index),
+        limitations=sorted(limitations, key=lambda limitation: limitation.primitive),
+    )
+    return {TABLE: text}
+
+
+def _found(owner: Any, name: str) -> Any:
+    for part in name.split(".")[1:]:
+        try:
+            owner = getattr(owner, part)
+        except AttributeError:
+            return ABSENT
+    return owner
+
+
+def _row(symbol: str, harnesses: Sequence[Harness], index: LedgerIndex) -> SymbolRow:
+    places = [_word(place, harnesses, index) for place in PLACES]
+    said = {word for word in places if word not in ("", NONE)}
+    whole = said.pop() if len(said) == 1 else PARTLY
+    return SymbolRow(
+        symbol, whole, ", ".join(dict.fromkeys(h.dtype.name for h in harnesses)), places
+    )
+
+
+def _word(place: tuple[str, str], harnesses: Sequence[Harness], index: LedgerIndex) -> str:
+    outcomes = {
+        _outcome(harness, place, index)
+        for harness in harnesses
+        if place[1] in modes_of(harness, place[0])
+    }
+    return PARTLY if len(outcomes) > 1 else next(iter(outcomes), "")
+
+
+def _outcome(harness: Harness, place: tuple[str, str], index: LedgerIndex) -> str:
+    matching = index.matching(row_of(Cell(harness, "cpu", *place), _NO_VERSIONS))
+    if not matching:
+        return YES
+    return NONE if matching[0].side == JAX_SIDE else NO
+
+
+def _shares(harnesses: Sequence[Harness], index: LedgerIndex) -> Mapping[str, tuple[int, int]]:
+    """For each place, how many of its cells are as TensorFlow, of those that TensorFlow has."""
+    shares = {}
+    for place in PLACES:
+        asked = [h for h in harnesses if place[1] in modes_of(h, place[0])]
+        outcomes = collections.Counter(_outcome(h, place, index) for h in asked)
+        shares[_heading(*place)] = (outcomes[YES], len(asked) - outcomes[NONE])
+    return shares
+
+
+def _heading(lowering: str, mode: str) -> str:
+    return "NumPy" if lowering == ON_NUMPY else f"JAX {mode}"
+
+
+def _given(
+    without: Mapping[str, str], reasons: Sequence[SymbolReason]
+) -> dict[SymbolReason, list[str]]:
+    """The symbols that each reason explains; the first that matches counts."""
+    given: dict[SymbolReason, list[str]] = {reason: [] for reason in reasons}
+    problems = []
+    for symbol, kind in without.items():
+        reason = next((r for r in reasons if r.explains(kind, symbol)), None)
+        if reason is None:
+            problems.append(f"{symbol} is {kind} and has no reason")
+        else:
+            given[reason].append(symbol)
+    problems += _needless(given)
+    if problems:
+        raise ResultsError("limitations/symbols.toml: " + "; ".join(problems))
+    return given
+
+
+def _needless(given: Mapping[SymbolReason, Sequence[str]]) -> Iterator[str]:
+    for reason, names in given.items():
+        if not names:
+            yield f"{reason.kind} {', '.join(reason.symbols)}: no symbol is left for this reason"
