@@ -24,6 +24,16 @@ CASES = [
         "a Python number into a TensorArray",
         lambda tf: tf.TensorArray(tf.float32, 1).write(0, 1).stack(),
     ),
+    Case("cross of pairs", lambda tf: tf.linalg.cross([1.0, 2.0], [3.0, 4.0])),
+    Case("einsum of two sizes", lambda tf: tf.einsum("i,i->i", tf.ones([2]), tf.ones([3]))),
+    Case("einsum of a missing operand", lambda tf: tf.einsum("ij,jk->ik", tf.ones([2, 3]))),
+    Case("solve of two sizes", lambda tf: tf.linalg.solve(tf.eye(2), tf.ones([3, 1]))),
+    Case("segments of another length", lambda tf: tf.math.segment_sum([1.0, 2.0], [0])),
+    Case("a segment too far", lambda tf: tf.math.unsorted_segment_sum([1.0, 2.0], [0, 5], 2)),
+    Case(
+        "a product's segment too far",
+        lambda tf: tf.math.unsorted_segment_prod([1.0, 2.0], [0, 5], 2),
+    ),
     Case(
         "products of bfloat16",
         lambda tf: [

@@ -68,6 +68,7 @@ def _error(name: str, code: int) -> type:
 
 _CLASSES = {name: _error(name, code) for name, code in _CODES.items()}
 InvalidArgumentError = _CLASSES["InvalidArgumentError"]
+FailedPreconditionError = _CLASSES["FailedPreconditionError"]
 OutOfRangeError = _CLASSES["OutOfRangeError"]
 UnimplementedError = _CLASSES["UnimplementedError"]
 

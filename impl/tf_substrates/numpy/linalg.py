@@ -9,7 +9,7 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.errors import FailedPreconditionError, invalid_argument
 from tf_substrates.numpy.math.dtype_groups import FLOATS, NUMBERS, like
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.reductions import axes_of
@@ -121,11 +121,25 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
     if unknown:
         raise TypeError(f"Invalid keyword arguments for einsum: {', '.join(sorted(unknown))}")
     arrays = operands("Einsum", *inputs)
+    _require_sizes(equation.replace(" ", ""), arrays)
     try:
         return xp.einsum(equation.replace(" ", ""), *arrays)
     except (ValueError, TypeError) as error:
         shapes = [list(array.shape) for array in arrays]
         raise ValueError(f"tf.einsum: {equation!r} of shapes {shapes}: {error}") from None
+
+
+def _require_sizes(equation: str, arrays: list) -> None:
+    """Raises if a label has two sizes; what else is wrong with the equation is NumPy's to say."""
+    sizes: dict[str, int] = {}
+    for labels, array in zip(equation.partition("->")[0].split(","), arrays, strict=False):
+        if len(labels) == len(array.shape) and "." not in labels:
+            for label, size in zip(labels, array.shape, strict=True):
+                if sizes.setdefault(label, size) != size:
+                    raise invalid_argument(
+                        f"Expected dimension {sizes[label]} of label {label!r} but got dimension"
+                        f" {size} [Op:Einsum]"
+                    )
 
 
 @op("tensordot", "linalg.tensordot")
@@ -167,6 +181,10 @@ def trace(x: Any, name: Any = None) -> Any:
 @op("linalg.cross")
 def cross(a: Any, b: Any, name: Any = None) -> Any:
     a, b = operands("Cross", a, b)
+    if a.shape[-1:] != (3,):
+        raise FailedPreconditionError(
+            None, None, f"Cross-products are only defined for 3-element vectors: {list(a.shape)}"
+        )
     return xp.cross(a, b)
 
 
@@ -421,6 +439,11 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: Any = None) -> Any
     """x of `matrix @ x = rhs`, or of `adjoint(matrix) @ x = rhs`."""
     a, b = operands("MatrixSolve", matrix, rhs)
     a = _square("MatrixSolve", a)
+    if b.shape[-2:-1] != a.shape[-1:]:
+        raise invalid_argument(
+            f"Input matrix and rhs are incompatible: {list(a.shape)}, {list(b.shape)}"
+            " [Op:MatrixSolve]"
+        )
     _regular(a, "Input matrix", "MatrixSolve")
     return xp.linalg.solve(_adjoint(a) if adjoint else a, b)
 

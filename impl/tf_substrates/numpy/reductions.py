@@ -295,6 +295,8 @@ def _unsorted(initial: Callable, reduce: str) -> Callable:
         start = xp.full(shape, initial(dtypes.dtype_of(data)), data.dtype)
         ids = ids.reshape(-1)
         rows = data.reshape((-1, *data.shape[rank:]))
+        if isinstance(ids, np.ndarray) and ids.size and ids.max() >= count:
+            raise invalid_argument(f"segment_ids[..] = {ids.max()} is out of range [0, {count})")
         if JAX_MODE:
             # Negative segments are dropped, as TensorFlow does; JAX would count from the end.
             ids = xp.where(ids < 0, count, ids)
@@ -302,8 +304,6 @@ def _unsorted(initial: Callable, reduce: str) -> Callable:
             if reduce == "multiply":
                 return _products(on_device, ids, xp.asarray(rows))
             return getattr(on_device.at[ids], reduce)(rows, mode="drop")
-        if ids.size and ids.max() >= count:
-            raise invalid_argument(f"segment_ids[..] = {ids.max()} is out of range [0, {count})")
         kept = ids >= 0
         _AT[reduce].at(start, ids[kept], rows[kept])
         return start
@@ -401,6 +401,8 @@ def _sorted_segment(kind: str) -> None:
         ids = static_value(
             segment_ids, "segment_ids of a sorted segment, which say how many there are,"
         )
+        if ids.shape != data.shape[:1]:
+            raise invalid_argument("segment_ids should be the same size as dimension 0 of input.")
         if ids.size and (np.diff(ids) < 0).any():
             raise invalid_argument("segment ids are not increasing")
         count = int(ids[-1]) + 1 if ids.size else 0
