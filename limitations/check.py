@@ -21,6 +21,7 @@ from harnesses.engine.cells import (
     POLY,
     Cell,
     direction_of,
+    mesh_modes_of,
     modes_of,
 )
 from harnesses.engine.judge import INAPPLICABLE
@@ -216,7 +217,8 @@ class _Database:
         for harness in harnesses:
             for device, lowering in places:
                 asked = modes_of(harness, lowering)
-                for mode in (*asked, *_ON_REQUEST.get(harness.direction, ())):
+                on_request = _ON_REQUEST.get(harness.direction, ())
+                for mode in (*asked, *on_request, *mesh_modes_of(harness, lowering)):
                     row = row_of(Cell(harness, device, lowering, mode), versions)
                     self._cells[harness.primitive].append(row)
                     self.is_complete &= mode not in asked or self._ran(row)

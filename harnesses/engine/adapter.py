@@ -57,6 +57,12 @@ class Adapter:
         target = {"target": engine} if "target" in parameters else {}
         return self.convert(fun, "no_xla", **target)
 
+    def convert_for_mesh(
+        self, fun: Callable[..., Any], mesh: Any, **options: Any
+    ) -> Callable[..., Any]:
+        """The function that runs on DTensor's devices: `convert` of the module's part `dtensor`."""
+        return self._imported().dtensor.convert(fun, mesh, **options)
+
     def call_tf(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """The JAX function that the implementation makes of a TensorFlow function."""
         return self._imported().call_tf(fun)

@@ -20,7 +20,12 @@ TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY)
 # So are engines that read TensorFlow graphs; see `harnesses.engine.consumers`.
 SAVEDMODEL = "savedmodel"
 CONSUMER_MODES = (SAVEDMODEL, "litert", "onnx", "openvino", "tfjs")
-ASKED_MODES = TRANSFORMED_MODES + CONSUMER_MODES
+# And programs of meshes; see `harnesses.engine.meshes`. Each has a lowering of its own.
+DTENSOR, PARTITIONED_NATIVE = "dtensor", "partitioned_native"
+MESH_LOWERINGS = {DTENSOR: "no_xla", PARTITIONED_NATIVE: "native"}
+MESH_MODES = tuple(MESH_LOWERINGS)
+_OF_MESHES = "sharding"
+ASKED_MODES = TRANSFORMED_MODES + CONSUMER_MODES + MESH_MODES
 # How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
 # "call_tf".
 CALL_TF_MODES = ("op_by_op", "jit", "grad", "jvp", "vmap")
@@ -66,6 +71,13 @@ def direction_of(lowering: str) -> str:
     if lowering in SUBSTRATE_LOWERINGS:
         return SUBSTRATES
     return CALL_TF if lowering == CALL_TF else CONVERT
+
+
+def mesh_modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
+    """The modes of meshes that a harness has through a lowering; none outside of their family."""
+    if harness.family != _OF_MESHES:
+        return ()
+    return tuple(mode for mode, own in MESH_LOWERINGS.items() if own == lowering)
 
 
 def sampled(harnesses: Sequence[Harness], count: int) -> list[Harness]:
@@ -137,6 +149,9 @@ class Selection:
                 for lowering in lowerings:
                     for mode in self._modes(harness, lowering):
                         yield Cell(harness, device, lowering, mode)
+                for lowering in self.lowering or MESH_LOWERINGS.values():
+                    for mode in self._mesh_modes(harness, lowering):
+                        yield Cell(harness, device, lowering, mode)
 
     def _modes(self, harness: Harness, lowering: str) -> Iterator[str]:
         for mode in modes_of(harness, lowering):
@@ -144,4 +159,9 @@ class Selection:
                 yield mode
         if lowering != JAX_SIDE and harness.direction == CONVERT:
             asked = (*self.mode, *(GRADIENT_MODES if GRADIENT in self.mode else ()))
-            yield from (mode for mode in ASKED_MODES if mode in asked)
+            of_lowering = [mode for mode in ASKED_MODES if mode not in MESH_MODES]
+            yield from (mode for mode in of_lowering if mode in asked)
+
+    def _mesh_modes(self, harness: Harness, lowering: str) -> Iterator[str]:
+        if self.side != JAX_SIDE and harness.direction == CONVERT:
+            yield from (mode for mode in mesh_modes_of(harness, lowering) if mode in self.mode)

@@ -12,8 +12,12 @@ class DeviceError(ValueError):
     """JAX has no device of the kind that was asked for."""
 
 
-def prepare(devices: Sequence[str]) -> None:
+def prepare(devices: Sequence[str], *, on_mesh: bool = False) -> None:
     """Makes the devices ready, before JAX or TensorFlow has touched one.
+
+    Args:
+      devices: the kinds that a run asks for.
+      on_mesh: whether TensorFlow needs as many devices of the CPU as JAX.
 
     Raises:
       DeviceError: if JAX cannot use one of them here.
@@ -25,6 +29,11 @@ def prepare(devices: Sequence[str]) -> None:
         _compute_in_float32()
     # Programs of meshes want several devices; a CPU has as many as it is asked for.
     jax.config.update("jax_num_cpu_devices", CPU_DEVICES)
+    if on_mesh:
+        # Imported here and not above: other runs import TensorFlow with their first cell.
+        from harnesses.engine import modes
+
+        modes.make_logical_devices(CPU_DEVICES)
     for device in devices:
         if device != "cpu":
             _require(device)

@@ -16,7 +16,7 @@ from typing import Any
 
 from harnesses.engine import consumers, journal, request, results, retirement
 from harnesses.engine.adapter import DEFAULT_LOWERINGS, check_exists
-from harnesses.engine.cells import CONSUMER_MODES, JAX_SIDE, TRANSFORMED_MODES, Cell
+from harnesses.engine.cells import CONSUMER_MODES, JAX_SIDE, MESH_MODES, TRANSFORMED_MODES, Cell
 from harnesses.engine.journal import Journal, Row
 from harnesses.engine.judge import INAPPLICABLE, Judge
 from harnesses.engine.options import cell_command, run_command, selection
@@ -184,6 +184,13 @@ class Matrix:
         return all_harnesses(direction=self.selection.direction)
 
     def _judge_of(self, mode: str) -> Judge:
+        if mode in MESH_MODES:
+            from harnesses.engine import meshes  # imports TensorFlow
+
+            kind = meshes.JUDGES[mode]
+            if kind not in self._transforming:
+                self._transforming[kind] = kind(self.impl)
+            return self._transforming[kind]
         if mode in TRANSFORMED_MODES:
             from harnesses.engine.transformed import JUDGES  # imports TensorFlow
 

@@ -42,6 +42,22 @@ def to_numpy(leaf: Any) -> np.ndarray:
     return np.asarray(leaf.numpy() if isinstance(leaf, tf.Tensor) else leaf)
 
 
+def whole(leaf: Any) -> np.ndarray:
+    """A leaf of a result that is spread over the devices of a mesh as one array."""
+    if not tf.experimental.dtensor.is_dtensor(leaf):
+        return to_numpy(leaf)
+    mesh = tf.experimental.dtensor.fetch_layout(leaf).mesh
+    layout = tf.experimental.dtensor.Layout.replicated(mesh, leaf.shape.rank)
+    return tf.experimental.dtensor.relayout(leaf, layout).numpy()
+
+
+def make_logical_devices(count: int) -> None:
+    """Makes so many devices of the CPU, before anything in the process has used TensorFlow."""
+    cpu = tf.config.list_physical_devices("CPU")[0]
+    devices = [tf.config.LogicalDeviceConfiguration()] * count
+    tf.config.set_logical_device_configuration(cpu, devices)
+
+
 def is_op_error(error: Exception) -> bool:
     """Whether an op raised it while it ran."""
     return isinstance(error, tf.errors.OpError)

@@ -16,7 +16,7 @@ import pytest
 
 from harnesses.engine import devices
 from harnesses.engine.adapter import ImplementationError
-from harnesses.engine.cells import Cell
+from harnesses.engine.cells import DTENSOR, Cell
 from harnesses.engine.consumers import EngineError
 from harnesses.engine.journal import ResultsError, Row
 from harnesses.engine.matrix import Matrix
@@ -47,7 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", None)
     place = (worker["workerid"], worker["scratch"], worker["file"]) if worker else ("main",)
     try:
-        devices.prepare(selection(config.option).device)
+        chosen = selection(config.option)
+        devices.prepare(chosen.device, on_mesh=DTENSOR in chosen.mode)
         config.stash[MATRIX] = Matrix(config.option, *place)
     except _REFUSALS as error:
         raise pytest.UsageError(str(error)) from error

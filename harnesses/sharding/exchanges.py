@@ -74,10 +74,6 @@ _ROWS = [Normal((16, 32), jnp.float32)]
 _Each = Callable[[Any], Any]
 
 
-def _define(primitive: str, case: str, fun: Callable[..., Any], **settings: Any) -> None:
-    define(primitive, case, fun, _ROWS, dtype=np.float32, scale="array", **settings)
-
-
 def _over(exchange: Exchange, axes: Axes) -> _Each:
     return lambda x: exchange(x, axes)
 
