@@ -103,6 +103,33 @@ def test_qr_with_pivots(shape):
     _assert_same(lambda a: lax.linalg.qr(a, pivoting=True, full_matrices=False), _matrix(shape))
 
 
+def _reflectors(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    transposed, taus = map(np.asarray, jnp.linalg.qr(a, mode="raw"))
+    return np.swapaxes(transposed, -1, -2), taus
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_reflections(shape):
+    a = _matrix(shape)
+    _assert_same(lambda a: jnp.linalg.qr(a, mode="raw"), a)
+    reflectors, taus = _reflectors(a)
+    if shape[-2] >= shape[-1]:
+        _assert_same(lax.linalg.householder_product, reflectors, taus)
+
+
+@pytest.mark.parametrize("transpose", [False, True])
+@pytest.mark.parametrize("left", [False, True])
+def test_reflections_applied(left, transpose):
+    reflectors, taus = _reflectors(_matrix((2, 5, 3)))
+    c = _matrix((2, 5, 4) if left else (2, 4, 5), seed=1)
+    _assert_same(
+        lambda a, taus, c: lax.linalg.ormqr(a, taus, c, left=left, transpose=transpose),
+        reflectors,
+        taus,
+        c,
+    )
+
+
 def test_qr_of_columns_that_vanish_or_are_large():
     a = _matrix((4, 4))
     a[:, 1] = 0

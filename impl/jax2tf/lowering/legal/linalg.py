@@ -174,9 +174,8 @@ def _reflected(a: Any, pivoting: bool = False) -> tuple[Any, Any, Any]:
         if pivoting:
             r, order = _with_largest_first(r, order, k)
         v, tau = _reflector(jnp.where(rows >= k, _at(r, k, -1), np.zeros((), a.dtype)), k)
-        scaled = (tau * v)[..., :, None]
-        r = r - scaled * jnp.sum(v[..., :, None] * r, -2)[..., None, :]
-        q = q - jnp.sum(q * v[..., None, :], -1)[..., :, None] * jnp.swapaxes(scaled, -1, -2)
+        r = r - _reflection(r, v, tau)
+        q = q - jnp.sum(q * v[..., None, :], -1)[..., :, None] * (tau * v)[..., None, :]
         return q, r, order
 
     q, r, order = lax.fori_loop(0, min(m, n), step, (q, a, order))
@@ -209,6 +208,57 @@ def _reflector(x: Any, k: Any) -> tuple[Any, Any]:
     return v, jnp.where(
         is_done, jnp.zeros_like(beta), (beta - first) / jnp.where(is_done, one, beta)
     )
+
+
+def _geqrf(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+    """The triangle with the reflections below it, and their factors tau."""
+    rows, columns = (_numbers(size) for size in a.shape[-2:])
+    size = min(a.shape[-2:])
+
+    def step(k: Any, state: Any) -> Any:
+        a, taus = state
+        v, tau = _reflector(jnp.where(rows >= k, _at(a, k, -1), np.zeros((), a.dtype)), k)
+        left = jnp.where(columns >= k, a, jnp.zeros_like(a))
+        a = a - _reflection(left, v, tau)
+        is_stored = (rows[:, None] > k) & (columns == k)
+        a = jnp.where(is_stored, v[..., :, None], a)
+        return a, jnp.where(_numbers(size) == k, tau, taus)
+
+    return lax.fori_loop(0, size, step, (a, jnp.zeros((*a.shape[:-2], size), a.dtype)))
+
+
+def _reflection(a: Any, v: Any, tau: Any) -> Any:
+    """What a reflection takes from `a`: tau v v^T a."""
+    products = jnp.sum(v[..., :, None] * a, -2)[..., None, :]
+    return (tau * v)[..., :, None] * products
+
+
+def _householder_product(eqn: jex_core.JaxprEqn, a: Any, taus: Any) -> Sequence[Any]:
+    identity = np.eye(*a.shape[-2:], dtype=a.dtype)
+    return [_applied(a, taus, jnp.broadcast_to(identity, a.shape), from_last=True)]
+
+
+def _ormqr(eqn: jex_core.JaxprEqn, a: Any, taus: Any, c: Any) -> Sequence[Any]:
+    left, transpose = eqn.params["left"], eqn.params["transpose"]
+    if left:
+        return [_applied(a, taus, c, from_last=not transpose)]
+    # C Q is (Q^T C^T)^T.
+    product = _applied(a, taus, jnp.swapaxes(c, -1, -2), from_last=transpose)
+    return [jnp.swapaxes(product, -1, -2)]
+
+
+def _applied(a: Any, taus: Any, c: Any, from_last: bool) -> Any:
+    """The reflections that stand below the triangle of `a`, applied to `c` one after the other."""
+    rows, count = _numbers(a.shape[-2]), taus.shape[-1]
+
+    def step(i: Any, c: Any) -> Any:
+        k = count - 1 - i if from_last else i
+        column = _at(a, k, -1)
+        below = jnp.where(rows > k, column, jnp.zeros_like(column))
+        v = jnp.where(rows == k, jnp.ones_like(column), below)
+        return c - _reflection(c, v, _at(taus, k, -1)[..., None])
+
+    return lax.fori_loop(0, count, step, c)
 
 
 def _eigh(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
@@ -358,8 +408,11 @@ def _nan_unless_finite(a: Any, *results: Any) -> list[Any]:
 _BY_NAME: dict[str, tuple[str, Function]] = {
     "cholesky": ("Cholesky", _cholesky),
     "eigh": ("SelfAdjointEigV2", _eigh),
+    "geqrf": ("Qr", _geqrf),
+    "householder_product": ("Qr", _householder_product),
     "lu": ("Lu", _lu),
     "lu_pivots_to_permutation": ("Lu", _permutation),
+    "ormqr": ("Qr", _ormqr),
     "qr": ("Qr", _qr),
     "svd": ("Svd", _svd),
     "triangular_solve": ("MatrixTriangularSolve", _triangular_solve),
