@@ -162,6 +162,10 @@ PROGRAMS = {
     "a roll": lambda x: jnp.roll(x, 1, 0) + x,
     "unpacked": lambda x: (lambda a, b: a * b)(*x.reshape(4, 2, 4).swapaxes(0, 1)),
     "a choice by a scalar": lambda x: jnp.where(x.sum() > 1e9, -x, x),
+    "a complex quotient by a scalar": lambda x: lax.complex(x, x + 1) / 3,
+    "a shift by a scalar": lambda x: jax.vmap(jnp.right_shift, (0, None))(
+        (x * 100).astype(jnp.uint32), (x.size + x[0, 0] * 0).astype(jnp.uint32)
+    ),
     "a scatter": lambda x: x.at[jnp.array([1, 3, 1])].add(1.0),
     "rows by index": lambda x: x[jnp.array([7, 0, 3, 3])],
     "a sort": lambda x: jnp.sort(x, 0),

@@ -166,7 +166,7 @@ DTENSOR = ["--mode", "dtensor"]
 
 
 def rows_of_a_run(tmp_path, *arguments):
-    """The rows of a run in a process of its own: TensorFlow gets its devices before its first op."""
+    """The rows of a run in a process of its own, where TensorFlow has made eight devices."""
     file = tmp_path / "rows.jsonl"
     command = [sys.executable, "-m", "harnesses", "run", *DTENSOR, f"--results={file}", *arguments]
     done = subprocess.run(

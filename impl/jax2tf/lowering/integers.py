@@ -19,7 +19,7 @@ from jax2tf.lowering.elementwise import (
     in_kernel_dtype,
     known_value,
 )
-from jax2tf.lowering.rules import Context, register, register_table
+from jax2tf.lowering.rules import Context, in_ranks_for_choices, register, register_table
 from jax2tf.targets import NO_XLA, XLA
 
 raw = tf.raw_ops
@@ -120,6 +120,7 @@ def _is_never_zero(x: tf.Tensor) -> bool:
 
 @register("shift_left")
 def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype.name in NARROW_INTEGERS:
         return _shift_narrow(raw.LeftShift, x, distance, signed=False)
     return _shift(raw.LeftShift, x, distance, _bits(x.dtype))
@@ -127,6 +128,7 @@ def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
 
 @register("shift_right_logical")
 def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype.name in NARROW_INTEGERS:
         return _shift_narrow(raw.RightShift, x, distance, signed=False)
     return _shift_as(_UNSIGNED, x, distance)
@@ -134,6 +136,7 @@ def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.
 
 @register("shift_right_arithmetic")
 def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    x, distance = in_ranks_for_choices(ctx, x, distance)
     if x.dtype.name in NARROW_INTEGERS:
         return _shift_narrow(raw.RightShift, x, distance, signed=True)
     return _shift_as(SIGNED, x, distance)

@@ -294,6 +294,18 @@ def register_table(
         register(primitive, op_sets=op_sets)(_without_context(function))
 
 
+def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tensor]:
+    """The operands of an elementwise primitive, so that no choice among arrays is by a scalar.
+
+    A scalar beside arrays gets as many dimensions as they have, for a target that needs it: what a
+    rule asks of a divisor or of a distance would be one condition for all elements.
+    """
+    rank = max((x.shape.rank for x in operands), default=0)
+    if not (rank and ctx.has_quirk("no_scalar_choice")):
+        return operands
+    return [x if x.shape.rank else tf.reshape(x, [1] * rank) for x in operands]
+
+
 def add(primitive: jex_core.Primitive, op_set: str, rule: Rule) -> None:
     """Puts one rule into the registry."""
     if op_set not in OP_SETS:
@@ -352,9 +364,8 @@ def _rule(function: Callable[..., Any], takes_keys: bool) -> Rule:
 
 
 def _without_context(function: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(ctx: Any, *operands: tf.Tensor) -> Any:
-        del ctx
-        return function(*operands)
+    def rule(ctx: Context, *operands: tf.Tensor) -> Any:
+        return function(*in_ranks_for_choices(ctx, *operands))
 
     rule.__module__ = getattr(function, "__module__", rule.__module__)
     rule.__qualname__ = getattr(function, "__qualname__", rule.__qualname__)
