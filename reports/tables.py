@@ -27,7 +27,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine.cells import JAX_SIDE, Cell
+from harnesses.engine.cells import JAX_SIDE, MESH_MODES, Cell
 from harnesses.engine.results import row_of
 from harnesses.harness import (
     ALL,
@@ -147,7 +147,11 @@ def table_files(
     failures = [limitation for limitation in own_side if limitation.expect != "mismatch"]
     differences = [limitation for limitation in own_side if limitation.expect == "mismatch"]
     without_xla = [
-        entry for entry in own_side if not entry.lowerings or "no_xla" in entry.lowerings
+        entry
+        for entry in own_side
+        if (not entry.lowerings or "no_xla" in entry.lowerings)
+        # What holds on the devices of a mesh says nothing about graphs for one.
+        and not (entry.modes and set(entry.modes) <= set(MESH_MODES))
     ]
     alone = [entry for entry in without_xla if entry.lowerings and "xla" not in entry.lowerings]
     common = {

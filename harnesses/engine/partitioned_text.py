@@ -77,7 +77,7 @@ def read(serialized: bytes, kept: Sequence[int]) -> PartitionedText:
     with mlir.make_ir_context() as context:
         module = stablehlo.deserialize_portable_artifact(context, serialized)
         passmanager.PassManager.parse(_PASSES).run(module.operation)
-        attributes = module.operation.attributes
+        attributes: Any = module.operation.attributes
         partitions = attributes[_PARTITIONS].value if _PARTITIONS in attributes else 1
         main = _main(module)
         arguments = _shardings(main, "arg_attrs", len(main.arguments))
