@@ -59,7 +59,7 @@ class PartitionedNativeJudge(Judge):
                     native_serialization_platforms=(_PLATFORM,),
                 )
                 tensors = tuple(map(tf.constant, args))
-                restored = modes.restored(converted, tensors)
+                restored: Any = modes.restored(converted, tensors)
                 graph = restored.get_concrete_function(*tensors).graph
                 self._inspect(cell, graph)
             with phase("run"):
@@ -182,7 +182,7 @@ class _Placements:
             else:
                 for called in jax.tree.leaves(list(eqn.params.values()), is_leaf=_is_jaxpr):
                     if _is_jaxpr(called):
-                        of_jaxpr = getattr(called, "jaxpr", called)
+                        of_jaxpr: Any = getattr(called, "jaxpr", called)
                         same = len(of_jaxpr.invars) == len(inner) and eqn.primitive.name == "jit"
                         self._specs(
                             of_jaxpr, inner if same else [None] * len(of_jaxpr.invars), found
