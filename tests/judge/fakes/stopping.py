@@ -29,4 +29,7 @@ _WAYS = {
     "terminate": lambda: os.kill(os.getpid(), signal.SIGTERM),
     "kill parent": _kill_both,
 }
+if os.environ.get("STOP_THE_RUN") == "interrupt":
+    # A shell's job in the background, as a run of the tests may be, ignores Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 convert = spoiled_by(_spoil)
