@@ -190,6 +190,11 @@ _BITS = frozenset({"no_bitcast"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightShift"})
 _SEGMENTS = ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentSum")
 _SCATTERED_EXTREMES = ("TensorScatterMax", "TensorScatterMin")
+# No engine has an op of these.
+_SPECIAL = (
+    *("BesselI0e", "BesselI1e", "Betainc", "Digamma", "Igamma", "IgammaGradA", "Igammac"),
+    *("Lgamma", "Zeta"),
+)
 _PRODUCTS = ("MatMul", "BatchMatMulV2", "Conv2D")
 _LINALG = ("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd")
 # Integers of fewer bits, in which few kernels compute.
@@ -219,7 +224,7 @@ TARGETS: Mapping[str, Target] = {
                 # Likewise, and sums of floats lose what was there where that is a negative zero.
                 "TensorScatterAdd": ("float32",),
                 **dict.fromkeys(("TensorScatterSub", *_SCATTERED_EXTREMES, "LowerBound"), ()),
-                **dict.fromkeys(_LINALG, ()),
+                **dict.fromkeys((*_LINALG, *_SPECIAL), ()),
                 **dict.fromkeys(_PRODUCTS, ("int32",)),
             },
             computes_in=_IN_INT32 | {"uint32": "int32", "float16": "float32"},
@@ -230,7 +235,7 @@ TARGETS: Mapping[str, Target] = {
             idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"},
             quirks=_TF2ONNX | _REAL | _BITS,
             lacks={
-                **dict.fromkeys(("PopulationCount", "LowerBound", *_LINALG), ()),
+                **dict.fromkeys(("PopulationCount", "LowerBound", *_LINALG, *_SPECIAL), ()),
                 "Conv2D": ("int32",),
                 # They lose NaN.
                 **dict.fromkeys(_SCATTERED_EXTREMES, ("float32",)),
@@ -247,7 +252,7 @@ TARGETS: Mapping[str, Target] = {
                 # It computes them as if they had a sign.
                 **dict.fromkeys(_BITWISE, ("uint32",)),
                 **dict.fromkeys(("Bitcast", "LowerBound", "TensorScatterSub", *_LINALG), ()),
-                **dict.fromkeys((*_SCATTERED_EXTREMES, "UnsortedSegmentMin"), ()),
+                **dict.fromkeys((*_SCATTERED_EXTREMES, "UnsortedSegmentMin", *_SPECIAL), ()),
                 # It writes where indices repeat, and does not add.
                 "ScatterNd": (),
             },
@@ -255,13 +260,13 @@ TARGETS: Mapping[str, Target] = {
         Target(
             "tfjs",
             idioms=_IDIOMS | {"erf"},
-            quirks=_REAL | {"no_convolution_in_groups", "no_folding"},
+            quirks=_REAL | _BITS | {"no_convolution_in_groups", "no_folding"},
             # It has a BitwiseAnd, which does not find its operands.
             lacks={
                 **dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast", "PopulationCount"), ()),
                 "Conv2D": ("int32",),
                 **dict.fromkeys(("TensorScatterAdd", "TensorScatterSub"), ()),
-                **dict.fromkeys((*_SCATTERED_EXTREMES, *_SEGMENTS, *_LINALG), ()),
+                **dict.fromkeys((*_SCATTERED_EXTREMES, *_SEGMENTS, *_LINALG, *_SPECIAL), ()),
             },
         ),
         Target("coreml"),

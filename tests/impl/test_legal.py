@@ -141,3 +141,115 @@ def test_products_of_integers():
 def test_other_targets_keep_the_ops(target):
     concrete = graph_of(operator.and_, target, LEFT, RIGHT)
     assert ops_of(concrete) == {"Placeholder", "BitwiseAnd", "Identity"}
+
+
+LIMITS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 0.5, 1.0, 2.0, 7.5]
+POINTS = [*LIMITS, -2.75, -0.3, 1e-6, 0.75, 3.25, 9.0, 40.0, 1e6, 1e30]
+LEFTS, RIGHTS = (x.ravel() for x in np.meshgrid(LIMITS, LIMITS))
+ALONE = {
+    "BesselI0e": (lax.bessel_i0e, 8),
+    "BesselI1e": (lax.bessel_i1e, 8),
+    "Digamma": (lax.digamma, 16),
+    "Lgamma": (lax.lgamma, 16),
+}
+TOGETHER = {
+    "Igamma": (lax.igamma, 64),
+    "Igammac": (lax.igammac, 64),
+    "IgammaGradA": (lax.igamma_grad_a, 64),
+    "Betainc": (lambda a, b: lax.betainc(a, b, jnp.full_like(a, 0.25)), 64),
+    "Zeta": (lax.zeta, 8),
+    "Lgamma": (lax.polygamma, 64),
+}
+
+
+def assert_near(function, ulps, target, *args):
+    concrete = graph_of(function, target, *args)
+    expected = np.asarray(jax.jit(function)(*args))
+    actual = concrete(*map(tf.constant, args)).numpy()
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    rtol = ulps * float(jnp.finfo(expected.dtype).eps)
+    np.testing.assert_allclose(
+        actual.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=rtol
+    )
+    return ops_of(concrete)
+
+
+@pytest.mark.parametrize("target", ["litert", "onnx", "openvino", "tfjs"])
+@pytest.mark.parametrize("op", ALONE)
+def test_special_functions_of_one_number(op, target):
+    function, ulps = ALONE[op]
+    assert op not in assert_near(function, ulps, target, np.float32(POINTS))
+
+
+@pytest.mark.parametrize("op", TOGETHER)
+def test_special_functions_of_several_numbers(op):
+    function, ulps = TOGETHER[op]
+    left, right = LEFTS.astype(np.float32), RIGHTS.astype(np.float32)
+    assert op not in assert_near(function, ulps, "litert", left, right)
+
+
+@pytest.mark.parametrize("shape", [(), (0, 3), (2, 1)])
+@pytest.mark.parametrize("op", {**ALONE, **TOGETHER})
+def test_special_functions_of_a_shape(op, shape):
+    function, ulps = ALONE.get(op) or TOGETHER[op]
+    args = [np.full(shape, 0.75, np.float32)] * (1 if op in ALONE else 2)
+    assert op not in assert_near(function, ulps, "litert", *args)
+
+
+def test_special_functions_of_a_number_beside_an_array():
+    x = np.float32([0.5, 1.5, 4])
+    assert "Igamma" not in assert_near(lambda x: lax.igamma(x, 2.0), 16, "litert", x)
+
+
+def test_special_functions_of_narrow_floats_are_computed_in_float32():
+    x = np.linspace(2.5, 20, 30).astype(jnp.bfloat16)
+    assert "Lgamma" not in assert_near(lax.lgamma, 1, "litert", x)
+
+
+def test_special_functions_of_float64():
+    with jax.enable_x64(True):
+        x = np.linspace(2.5, 20, 30)
+        assert "Lgamma" not in assert_near(lax.lgamma, 16, "litert", x)
+        with pytest.raises(jax2tf.UnsupportedPrimitiveError, match="takes no BesselI1e"):
+            graph_of(lax.bessel_i1e, "litert", x)
+
+
+def test_special_functions_of_other_targets_are_ops():
+    assert "Igamma" in assert_near(
+        lambda x: lax.igamma(x, x), 64, "tensorflow", np.ones(3, np.float32)
+    )
+
+
+NUMBERS = np.concatenate(
+    [
+        np.float32([0, -0.0, 1, -1, 1.5, 3, 65504, 65520, 3.4028235e38, np.inf, -np.inf]),
+        2.0 ** np.arange(-126, 128, dtype=np.float32),
+        -np.nextafter(2.0 ** np.arange(-125, 128, dtype=np.float32), np.float32(0)),
+    ]
+)
+
+
+@pytest.mark.parametrize("target", ["onnx", "openvino", "tfjs"])
+def test_bits_of_floats_by_arithmetic(target):
+    def there(x):
+        return lax.bitcast_convert_type(x, np.int32)
+
+    def back(x):
+        return lax.bitcast_convert_type(x, np.float32)
+
+    assert "Bitcast" not in ops_of(assert_same(there, target, NUMBERS))
+    concrete = assert_same(back, target, NUMBERS.view(np.int32))
+    assert "Bitcast" not in ops_of(concrete)
+    signs = np.signbit(concrete(tf.constant(NUMBERS.view(np.int32))).numpy())
+    np.testing.assert_array_equal(signs, np.signbit(NUMBERS))
+
+
+@pytest.mark.parametrize("target", ["litert", "onnx", "openvino", "tfjs"])
+@pytest.mark.parametrize("bits", [(5, 10), (8, 7), (4, 3), (3, 0), (1, 5), (8, 23), (15, 5)])
+def test_fewer_bits_by_arithmetic(target, bits):
+    def reduce(x):
+        return lax.reduce_precision(x, *bits)
+
+    concrete = assert_same(reduce, target, np.append(NUMBERS, np.float32(np.nan)))
+    assert not ops_of(concrete) & {"BitwiseAnd", "BitwiseOr"}

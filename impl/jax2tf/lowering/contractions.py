@@ -279,7 +279,11 @@ def _scaled(
     scale = _repeated(ctx, cast(scale, tf.bfloat16), shape, scale_shape)
     # Rounded by ops of its own: XLA may leave out a rounding between two casts.
     product = tf.cast(cast(x, tf.bfloat16), tf.float32) * tf.cast(scale, tf.float32)
-    round_to = compat.xla_ops.xla_reduce_precision if ctx.enable_xla else with_fewer_bits
+    round_to = (
+        compat.xla_ops.xla_reduce_precision
+        if ctx.enable_xla
+        else functools.partial(with_fewer_bits, ctx)
+    )
     return tf.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
 
 

@@ -157,27 +157,82 @@ def _bitcast_by_arithmetic(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Te
     if x.dtype.is_integer and dtype.is_integer and x.dtype.size == dtype.size:
         return tf.cast(x, dtype)
     if x.dtype in (tf.int32, tf.uint32) and dtype == tf.float32:
-        return _float_of_bits(ctx, tf.cast(x, tf.int64))
+        return _float_of_bits(ctx, tf.cast(x, tf.int32))
+    if x.dtype == tf.float32 and dtype in (tf.int32, tf.uint32):
+        return tf.cast(_bits_of_float(ctx, x), dtype)
     raise ctx.unsupported(
         f"the target has no op that takes the bits of {x.dtype.name} for {dtype.name}",
         "write that part with functions of numbers, or convert for another target",
     )
 
 
+_LEAST = np.int32(-(2**31))
+# Exponents of the normal float32 numbers.
+_EXPONENTS = (-126, 127)
+
+
 def _float_of_bits(ctx: Context, bits: tf.Tensor) -> tf.Tensor:
-    """The float32 of 32 bits, which are held in int64 with or without a sign."""
-    bits = tf.math.floormod(bits, 2**32)
-    negative, size = bits >= 2**31, tf.math.floormod(bits, 2**31)
-    exponent, fraction = size // 2**23, tf.math.floormod(size, 2**23)
+    """The float32 of the bits of an int32."""
+    negative = bits < 0
+    size = tf.where(negative, bits + _LEAST, bits)
+    exponent = _shifted_right(ctx, size, 23)
+    fraction = size - exponent * 2**23
     # The first exponent is of subnormal numbers, which have no leading 1.
     digits = tf.cast(fraction, tf.float32) * 2.0**-23 + tf.cast(exponent > 0, tf.float32)
     # The last is of infinity, and NaN with any fraction.
-    powers = 2.0 ** np.clip(np.arange(256) - 127.0, -126, 127)
+    powers = 2.0 ** np.clip(np.arange(256) - 127.0, *_EXPONENTS)
     number = digits * tf.gather(tf.constant(powers, tf.float32), exponent)
     is_last = tf.equal(exponent, 255)
     number = select(ctx, is_last, tf.constant(np.inf, tf.float32), number)
     number = select(ctx, is_last & (fraction > 0), tf.constant(np.nan, tf.float32), number)
-    return select(ctx, negative, -number, number)
+    return _with_sign(number, negative)
+
+
+def _shifted_right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
+    """x // 2**distance, of what is not negative; OpenVINO divides integers as floats."""
+    if ctx.lacks_op("RightShift", x.dtype.name):
+        return x // scalar(1 << distance, x.dtype)
+    return tf.raw_ops.RightShift(x=x, y=scalar(distance, x.dtype))
+
+
+def _bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """The bits of a float32 as an int32; a NaN has those of the NaN without a sign."""
+    digits, exponent = _digits_and_exponent(ctx, x)
+    # A leading 1 adds 1 to the exponent, and subnormal numbers have none.
+    bits = tf.cast(digits * 2.0**23, tf.int32) + (exponent - _EXPONENTS[0]) * 2**23
+    bits = tf.where(tf.equal(tf.abs(x), np.inf), np.int32(0x7F800000), bits)
+    bits = tf.where(_is_negative(x), bits + _LEAST, bits)
+    return tf.where(tf.not_equal(x, x), np.int32(0x7FC00000), bits)
+
+
+def _is_negative(x: tf.Tensor) -> tf.Tensor:
+    """Whether the sign is that of negative numbers, of zeros too."""
+    return (x < 0) | (tf.equal(x, 0) & (1 / x < 0))
+
+
+def _with_sign(x: tf.Tensor, negative: tf.Tensor) -> tf.Tensor:
+    """The product, in which zeros have a sign: engines lose it where they choose or negate."""
+    return x * (1.0 - 2.0 * tf.cast(negative, x.dtype))
+
+
+def _digits_and_exponent(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """|x| as digits * 2**exponent: 1 <= digits < 2, and less where x is subnormal.
+
+    What is not finite gets digits of no meaning.
+    """
+    least, largest = _EXPONENTS
+    size = tf.minimum(tf.abs(x), np.finfo(np.float32).max)
+    size = select(ctx, tf.math.is_nan(x), tf.constant(1.0), size)
+    # One too many or too few, as engines round logarithms; the inverse of the largest power is
+    # subnormal.
+    about = tf.floor(tf.math.log(tf.maximum(size, 2.0**least)) * np.float32(1 / np.log(2)))
+    exponent = tf.cast(tf.minimum(tf.maximum(about, least), largest - 1), tf.int32)
+    inverses = 2.0 ** -np.arange(least, largest, dtype=np.float32)
+    digits = size * tf.gather(tf.constant(inverses), exponent - least)
+    too_few = digits >= 2
+    too_many = (digits < 1) & (exponent > least)
+    digits = select(ctx, too_few, digits * 0.5, select(ctx, too_many, digits * 2.0, digits))
+    return digits, exponent + tf.cast(too_few, tf.int32) - tf.cast(too_many, tf.int32)
 
 
 def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
@@ -241,34 +296,43 @@ def _reduce_precision_xla(
 def _reduce_precision(
     ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
-    return with_fewer_bits(x, exponent_bits, mantissa_bits)
+    return with_fewer_bits(ctx, x, exponent_bits, mantissa_bits)
 
 
-def with_fewer_bits(x: tf.Tensor, exponent_bits: int, mantissa_bits: int) -> tf.Tensor:
+def with_fewer_bits(
+    ctx: Context, x: tf.Tensor, exponent_bits: int, mantissa_bits: int
+) -> tf.Tensor:
     """Rounds to fewer bits, ties to even; what is too small for the exponent becomes zero."""
     info = ml_dtypes.finfo(x.dtype.as_numpy_dtype)
-    integer = _SIGNED[x.dtype.size]
-    bits = tf.bitcast(x, integer)
-    dropped = info.nmant - mantissa_bits
-    if dropped > 0:
-        lowest_kept = tf.bitwise.bitwise_and(
-            tf.bitwise.right_shift(bits, tf.constant(dropped, integer)), 1
-        )
-        bits = bits + lowest_kept + ((1 << (dropped - 1)) - 1)
-        bits = tf.bitwise.bitwise_and(bits, -(1 << dropped))
-    if exponent_bits < info.nexp:
-        bits = _with_exponent_bits(bits, info, exponent_bits)
+    if x.dtype == tf.float32 and ctx.has_quirk("no_bitcast"):
+        bits = _rounded_bits(ctx, _bits_of_float(ctx, x), info, exponent_bits, mantissa_bits)
+        rounded = _float_of_bits(ctx, bits)
+    else:
+        bits = _bitcast(x, _SIGNED[x.dtype.size])
+        rounded = _bitcast(_rounded_bits(ctx, bits, info, exponent_bits, mantissa_bits), x.dtype)
     # Rounding can carry a NaN's bits away.
-    return tf.where(tf.math.is_nan(x), x, tf.bitcast(bits, x.dtype))
+    return select(ctx, tf.math.is_nan(x), x, rounded)
 
 
 _SIGNED = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
 
-def _with_exponent_bits(bits: tf.Tensor, info: Any, exponent_bits: int) -> tf.Tensor:
-    bias, reduced_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
-    infinity = ((1 << info.nexp) - 1) << info.nmant
-    exponent = tf.bitwise.bitwise_and(bits, infinity)
-    sign = tf.bitwise.bitwise_and(bits, bits.dtype.min)
-    bits = tf.where(exponent > ((bias + reduced_bias) << info.nmant), sign + infinity, bits)
-    return tf.where(exponent <= ((bias - reduced_bias) << info.nmant), sign, bits)
+def _rounded_bits(
+    ctx: Context, bits: tf.Tensor, info: Any, exponent_bits: int, mantissa_bits: int
+) -> tf.Tensor:
+    """By arithmetic, since few engines have logic of bits."""
+    sign = tf.where(bits < 0, scalar(bits.dtype.min, bits.dtype), scalar(0, bits.dtype))
+    size = bits - sign
+    dropped = info.nmant - mantissa_bits
+    if dropped > 0:
+        kept = _shifted_right(ctx, size, dropped)
+        is_odd = kept - _shifted_right(ctx, kept, 1) * 2
+        size = size + is_odd + ((1 << (dropped - 1)) - 1)
+        size = _shifted_right(ctx, size, dropped) * (1 << dropped)
+    if exponent_bits < info.nexp:
+        bias, reduced_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        infinity = scalar(((1 << info.nexp) - 1) << info.nmant, bits.dtype)
+        exponent = _shifted_right(ctx, size, info.nmant)
+        size = tf.where(exponent > bias + reduced_bias, infinity, size)
+        size = tf.where(exponent <= bias - reduced_bias, scalar(0, bits.dtype), size)
+    return size + sign

@@ -85,7 +85,8 @@ def _erfc(x: tf.Tensor) -> tf.Tensor:
     if x.dtype != tf.float32:
         return erfc(x)
     size = raw.Abs(x=x)
-    # Of at least 1, so that what is not selected below is a number: not all engines only select.
+    # At least 1, as `near` is at most 1: what is not selected has to be a number, because not all
+    # engines only select.
     inverse = raw.Reciprocal(x=raw.Maximum(x=size, y=1.0))
     power = inverse * inverse
     polynomial = raw.SelectV2(
@@ -95,7 +96,8 @@ def _erfc(x: tf.Tensor) -> tf.Tensor:
     )
     tail = raw.Exp(x=-x * x) * inverse * polynomial
     outside = raw.SelectV2(condition=raw.Less(x=x, y=0.0), t=2.0 - tail, e=tail)
-    inside = 1.0 - x * _polynomial(x * x, _UP_TO_ONE)
+    near = raw.Maximum(x=raw.Minimum(x=x, y=1.0), y=-1.0)
+    inside = 1.0 - near * _polynomial(near * near, _UP_TO_ONE)
     return raw.SelectV2(condition=raw.Greater(x=size, y=1.0), t=outside, e=inside)
 
 
