@@ -290,6 +290,10 @@ def traced_anew_for_xla() -> Iterator[None]:
         context.Exit()
 
 
+# What TensorFlow calls the functions that tf.custom_gradient registers.
+REGISTERED_GRADIENT_NAME = "internal_grad_fn"
+
+
 def in_save_context() -> bool:
     """Whether tf.saved_model.save is tracing something in this thread; no public name tells."""
     return bool(_tf_save_context.in_save_context())
@@ -298,9 +302,27 @@ def in_save_context() -> bool:
 def is_saving_gradient() -> bool:
     """Whether tf.saved_model.save is tracing the gradient that a tf.custom_gradient defined.
 
-    It traces the function that tf.custom_gradient registered: the graph's name is the one sign.
+    It traces the function that is registered for the gradient: the graph's name is the one sign.
     """
-    return in_save_context() and _tf_ops.get_default_graph().name == "internal_grad_fn"
+    return in_save_context() and _tf_ops.get_default_graph().name == REGISTERED_GRADIENT_NAME
+
+
+def record(
+    name: str,
+    outputs: Sequence[Any],
+    inputs: Sequence[Any],
+    backward: Callable[..., Sequence[Any]],
+) -> None:
+    """Has the tapes and accumulators record an operation whose gradient is `backward`.
+
+    tf.custom_gradient is the public way, and keeps every graph that it is used in.
+    """
+    _tf_record.record_operation(name, outputs, inputs, backward)
+
+
+def forget_gradient(name: str) -> None:
+    """Takes a gradient out of TensorFlow's registry, which has no public way to do so."""
+    _tf_ops.gradient_registry._registry.pop(name, None)
 
 
 def callback_name(params: dict[str, Any]) -> str:

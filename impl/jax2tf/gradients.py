@@ -29,10 +29,11 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes
+from jax2tf import compat, dims, dtypes, graph_gradients
 from jax2tf.call_tf.variables import value_of
 from jax2tf.errors import NotDifferentiableError
 from jax2tf.lowering import masks
+from jax2tf.lowering.plan import identifier
 from jax2tf.refused_gradients import refuse, refuse_when_computed
 from jax2tf.trace import Trace, trace_of
 
@@ -186,21 +187,15 @@ class _Function:
         if not outputs:
             with compat.nothing_recorded():
                 return way(args)[0]
+        if not self.trace.calls_tensorflow and not tf.executing_eagerly():
+            return self._recorded_in_graph(way, args)
         results: list[tf.Tensor] = []
 
         @tf.custom_gradient
         def with_vjp(*tensors: tf.Tensor) -> Any:
-            # A tape would otherwise hold on to every op inside, and have TensorFlow differentiate
-            # the loops of what XLA compiles, which it cannot.
-            with compat.nothing_recorded():
-                given, of_cotangents = way(tensors)
+            given, gradient = self._unrecorded(way, tensors)
             results.extend(given)
             differentiated = [given[i] for i in outputs]
-
-            def gradient(*cotangents: Any) -> Gradients:
-                # Where a gather reads a result they are IndexedSlices.
-                return of_cotangents(list(map(tf.convert_to_tensor, cotangents)))
-
             if not self.trace.calls_tensorflow:
                 return differentiated, gradient
             values = tensors[len(tensors) - len(variables) :]
@@ -210,6 +205,35 @@ class _Function:
         for i, result in zip(outputs, with_vjp(*args), strict=True):
             results[i] = result
         return results
+
+    def _recorded_in_graph(
+        self, way: Callable[[Sequence[tf.Tensor]], Differentiated], args: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        results, gradient = self._unrecorded(way, args)
+        differentiated = [results[i] for i in self.vjp.outputs]
+        recorded = graph_gradients.with_gradient(
+            differentiated, args, gradient, identifier(self.name)
+        )
+        for i, result in zip(self.vjp.outputs, recorded, strict=True):
+            results[i] = result
+        return results
+
+    def _unrecorded(
+        self, way: Callable[[Sequence[tf.Tensor]], Differentiated], args: Sequence[tf.Tensor]
+    ) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
+        """What a way gives; its gradient takes cotangents one by one.
+
+        A tape would otherwise hold on to every op inside, and have TensorFlow differentiate the
+        loops of what XLA compiles, which it cannot.
+        """
+        with compat.nothing_recorded():
+            results, of_cotangents = way(args)
+
+        def gradient(*cotangents: Any) -> Gradients:
+            # Where a gather reads a result they are IndexedSlices.
+            return of_cotangents(list(map(tf.convert_to_tensor, cotangents)))
+
+        return list(results), gradient
 
     def without_gradient(self, args: Sequence[tf.Tensor]) -> Differentiated:
         """The results, and gradients that are all None."""

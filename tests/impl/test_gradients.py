@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -417,3 +421,49 @@ class TestResultsOfEveryDtype:
             tape.watch(x)
             results = restored.f(x, tf.constant(2))
         assert_close(tape.gradient([results["y"], results["complex"]], x), 2 * X + 1)
+
+
+class TestTheGraphOfAConversion:
+    """A process that converts time and again keeps none of what it has dropped."""
+
+    @staticmethod
+    def _dropped(use):
+        """A weak reference to the graph of a converted function that `use` has used."""
+        function = tf.function(jax2tf.convert(lambda x: jnp.sin(x) * x), autograph=False)
+        use(function)
+        graph = function.get_concrete_function(tf.TensorSpec([2], tf.float32)).graph
+        return weakref.ref(graph)
+
+    @staticmethod
+    def _differentiate(function):
+        x = tf.constant([1.0, 2.0])
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        tape.gradient(y, x)
+
+    @pytest.mark.parametrize("differentiated", [False, True])
+    def test_it_goes_with_its_function(self, differentiated):
+        use = self._differentiate if differentiated else lambda function: None
+        graph = self._dropped(use)
+        gc.collect()
+        assert graph() is None
+
+    def test_a_copy_that_outlives_it_has_no_gradient(self):
+        function = tf.function(jax2tf.convert(lambda x: jnp.sin(x) * x), autograph=False)
+        spec = tf.TensorSpec([2], tf.float32)
+        graph = function.get_concrete_function(spec).graph
+        definition, graph = graph.as_graph_def(), weakref.ref(graph)
+        del function
+        gc.collect()
+        assert graph() is None
+
+        @partial(tf.function, autograph=False)
+        def copied(x):
+            (y,) = tf.graph_util.import_graph_def(
+                definition, input_map={"x:0": x}, return_elements=["IdentityN:0"], name=""
+            )
+            return y
+
+        with pytest.raises(LookupError, match="No gradient defined"):
+            self._differentiate(copied)

@@ -1,0 +1,71 @@
+"""Gradients of our own in a graph, which live no longer than the graph.
+
+tf.custom_gradient registers each gradient for as long as the process runs, and with it the graph:
+a process that converts time and again would keep every graph. Here the graph holds the gradient.
+TensorFlow's registry has a weak reference, and that goes when the graph goes. An imported copy of
+the graph has no gradient any more then, and TensorFlow says so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import tensorflow as tf
+
+from jax2tf import compat
+
+# From cotangents of results to gradients of arguments.
+Gradient: TypeAlias = Callable[..., "list[tf.Tensor | None]"]
+
+_ids = itertools.count()
+
+# The attribute of a graph that holds its gradients.
+_HELD = "_jax2tf_gradients"
+
+
+def with_gradient(
+    results: Sequence[tf.Tensor], args: Sequence[tf.Tensor], gradient: Gradient, name: str
+) -> list[tf.Tensor]:
+    """The results in the graph under construction, with `gradient` as their gradient.
+
+    Args:
+      results: what was computed from `args`, of dtypes that TensorFlow differentiates.
+      args: tensors.
+      gradient: the gradients of `args`, given the cotangents of `results`.
+      name: what is differentiated, for messages.
+    """
+    count = len(results)
+
+    def backward(of_results: Gradient, cotangents: Sequence[tf.Tensor]) -> list[tf.Tensor | None]:
+        # The op below passes the arguments on too, so that its gradients can be those of them.
+        return [*[None] * count, *of_results(*cotangents[:count])]
+
+    graph = tf.compat.v1.get_default_graph()
+    held = weakref.proxy(gradient)
+
+    def registered(op: tf.Operation, *cotangents: tf.Tensor) -> list[tf.Tensor | None]:
+        del op
+        return backward(held, cotangents)
+
+    registered.__name__ = compat.REGISTERED_GRADIENT_NAME
+    op_type = f"jax2tf.{name}.{next(_ids)}"
+    tf.RegisterGradient(op_type)(registered)
+    _keep(graph, gradient, op_type)
+    inputs = [*results, *args]
+    with graph.gradient_override_map({"IdentityN": op_type}), compat.nothing_recorded():
+        outputs = tf.identity_n(inputs)
+    compat.record(name, outputs, inputs, lambda *cotangents: backward(gradient, cotangents))
+    return list(outputs[:count])
+
+
+def _keep(graph: tf.Graph, gradient: Gradient, op_type: str) -> None:
+    """Keeps a gradient, and its place in TensorFlow's registry, for as long as the graph lives."""
+    held = getattr(graph, _HELD, None)
+    if held is None:
+        held = []
+        setattr(graph, _HELD, held)
+    held.append(gradient)
+    weakref.finalize(graph, compat.forget_gradient, op_type).atexit = False
