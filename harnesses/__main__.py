@@ -85,6 +85,9 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
         [
             str(_MATRIX),
             f"--rootdir={root}",
+            # The hooks alone: what the other tests need, this run does not have to import.
+            "--noconftest",
+            "-pharnesses.engine.plugin",
             "-pno:terminal",
             "-oaddopts=--import-mode=importlib",
             "-pno:cacheprovider",

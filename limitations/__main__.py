@@ -2,13 +2,14 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from harnesses.engine import journal
 from harnesses.engine.journal import ResultsError
 from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses
 from limitations.check import check
-from limitations.ledger import FOLDER, LedgerError, load, load_uncovered
+from limitations.ledger import LedgerError, folder_of, load, load_uncovered
 from limitations.update import update, write
 
 
@@ -19,23 +20,33 @@ def main(argv: list[str]) -> int:
     for function in (check_, update_):
         command = commands.add_parser(function.__name__.rstrip("_"), help=function.__doc__)
         command.add_argument("--results", type=Path, action="append", help="file of a run's rows")
-        command.add_argument("--ledger", type=Path, default=FOLDER, help="folder of the entries")
+        command.add_argument("--ledger", type=Path, help="folder of the entries")
         command.add_argument("--direction", default=CONVERT, choices=DIRECTIONS)
+        if function is update_:
+            command.add_argument("--reason", default="", help="the reason of every new entry")
         command.set_defaults(command=function)
     options = parser.parse_args(argv)
     options.results = options.results or [journal.FOLDER / "cpu.jsonl"]
     try:
+        options.ledger_given = options.ledger is not None
+        options.ledger = options.ledger or _folder(options.results[0])
         return options.command(options)
     except (LedgerError, ResultsError) as error:
         print(error, file=sys.stderr)
         return 1
 
 
+def _folder(results: Path) -> Path:
+    """The folder of the ledger of what the rows are of."""
+    rows = journal.read(results)
+    return folder_of(rows[0]["impl"] if rows else None)
+
+
 def check_(options: argparse.Namespace) -> int:
     """Prints everything in which the ledger and the results disagree."""
     limitations = load(options.ledger, options.direction)
     harnesses = all_harnesses(direction=options.direction)
-    uncovered = load_uncovered(options.ledger)
+    uncovered = load_uncovered(options.ledger if options.ledger_given else None)
     found = 0
     for path in options.results:
         for finding in check(journal.read(path), limitations, harnesses, uncovered):
@@ -50,6 +61,8 @@ def update_(options: argparse.Namespace) -> int:
     rows = [row for path in options.results for row in journal.read(path)]
     limitations = load(options.ledger, options.direction)
     staying, new = update(rows, limitations, all_harnesses(direction=options.direction))
+    new = [replace(entry, reason=entry.reason or options.reason) for entry in new]
+    options.ledger.mkdir(exist_ok=True)
     for path in write(options.ledger, staying, new, options.direction):
         print(path)
     unreasoned = sum(not limitation.reason for limitation in new)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import jax
 from jax.extend.core import primitives as jax_primitives
 
+from harnesses.engine import opinion
 from harnesses.engine.cells import (
     CONSUMER_MODES,
     GRADIENT_MODES,
@@ -131,7 +132,8 @@ def seen(row: Row) -> str:
     """How a cell failed, in words."""
     if row["outcome"] == "error":
         return f"error in phase {row['phase']}: {row['exception']}: {row['message']}"
-    return f"{row['outcome']}: {row['message']}"
+    words = opinion.in_words(row)
+    return f"{row['outcome']}: {row['message']}{'; ' if words else ''}{words}"
 
 
 def expected(limitation: Limitation) -> str:

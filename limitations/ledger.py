@@ -12,12 +12,13 @@ from typing import Any
 import jax.numpy as jnp
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from harnesses.engine.adapter import LOWERINGS
+from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.cells import (
     ASKED_MODES,
     CALL_TF_MODES,
     CONSUMER_MODES,
     DEVICES,
+    DIRECT,
     GRADIENT,
     GRADIENT_MODES,
     JAX_SIDE,
@@ -140,6 +141,16 @@ class Limitation:
     def _matches_params(self, row: Row) -> bool:
         present = row["params"].split(PARAMS_SEPARATOR) if self.params else ()
         return all(f"{key}={value}" in present for key, value in self.params.items())
+
+
+def folder_of(impl: str | None, given: str | Path | None = None) -> Path:
+    """The folder of an implementation's ledger: the one given, or its own in `limitations/`.
+
+    One that nobody has begun is not there, and its ledger is empty.
+    """
+    if given is not None:
+        return Path(given)
+    return FOLDER if impl in (None, DEFAULT_IMPLEMENTATION) else FOLDER / str(impl)
 
 
 def load(
@@ -393,9 +404,9 @@ KEYS: Mapping[str, Validator] = {
     "params": _of_type(dict, "a table"),
     "dtypes": _list_of(_dtype),
     "devices": _list_of(_one_of(DEVICES)),
-    "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF, *SUBSTRATE_LOWERINGS))),
+    "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF, *SUBSTRATE_LOWERINGS, DIRECT))),
     "modes": _list_of(
-        _one_of((*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES))
+        _one_of((*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES, DIRECT))
     ),
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,

@@ -17,6 +17,7 @@ COMMANDS = {
     "substrates": "write reports/tables/substrates.md, or --check that it is current",
     "html": "one page to look at: primitives, modes and what came of them",
     "diff": "what changed from one results file to another",
+    "beside": "converters beside each other on the same harnesses, by family",
     "bench": "the converter beside jax.jit, in time and in graph nodes",
     "overhead": "a call of TensorFlow from JAX beside another call_tf",
     "mutation": "whether the tests notice faults that are planted in the code",

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harnesses.engine.converters import converter, is_converter
+
 DEFAULT_IMPLEMENTATION = "jax2tf"
 
 # A lowering is a way through `convert`.
@@ -82,7 +84,13 @@ class Adapter:
 
 
 def check_exists(module: str, option: str = "--impl") -> None:
-    """Raises ImplementationError if there is no module of that name; imports its parents alone."""
+    """Raises ImplementationError if there is no module of that name; imports its parents alone.
+
+    Raises ConverterError if it names a converter that cannot be used.
+    """
+    if is_converter(module):
+        converter(module)
+        return
     try:
         found = importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:

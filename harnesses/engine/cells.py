@@ -39,6 +39,8 @@ SUBSTRATE_LOWERINGS = (ON_NUMPY, ON_JAX)
 RAISES = "raises"
 # What a cell of JAX's own side has for a lowering and a mode.
 JAX_SIDE = "jax"
+# And one of a converter that does not end in TensorFlow; see `harnesses.engine.converters`.
+DIRECT = "direct"
 
 
 @dataclass(frozen=True)
@@ -56,8 +58,8 @@ class Cell:
 
 def modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
     """The modes of a harness: those of derivatives only where it has some (tags "not_grad" ...)."""
-    if lowering == JAX_SIDE:
-        return (JAX_SIDE,)
+    if lowering in (JAX_SIDE, DIRECT):
+        return (lowering,)
     if harness.direction == CONVERT:
         return MODE_NAMES
     if lowering == ON_NUMPY or RAISES in harness.tags:
@@ -110,7 +112,10 @@ class Selection:
     @property
     def is_full(self) -> bool:
         """Whether every harness runs in every mode, so that absence proves something."""
-        default = Selection(device=self.device, lowering=self.lowering, direction=self.direction)
+        side = DIRECT if self.side == DIRECT else "tensorflow"
+        default = Selection(
+            device=self.device, lowering=self.lowering, direction=self.direction, side=side
+        )
         return self == default
 
     def harnesses(self) -> list[Harness]:
@@ -142,8 +147,8 @@ class Selection:
             lowerings = (CALL_TF,)
         if self.direction == SUBSTRATES:
             lowerings = self.lowering or SUBSTRATE_LOWERINGS
-        if self.side == JAX_SIDE:
-            lowerings = (JAX_SIDE,)
+        if self.side in (JAX_SIDE, DIRECT):
+            lowerings = (self.side,)
         for harness in self.harnesses():
             for device in self.device:
                 for lowering in lowerings:
@@ -155,13 +160,13 @@ class Selection:
 
     def _modes(self, harness: Harness, lowering: str) -> Iterator[str]:
         for mode in modes_of(harness, lowering):
-            if not self.mode or mode in (*self.mode, JAX_SIDE):
+            if not self.mode or mode in (*self.mode, JAX_SIDE, DIRECT):
                 yield mode
-        if lowering != JAX_SIDE and harness.direction == CONVERT:
+        if lowering not in (JAX_SIDE, DIRECT) and harness.direction == CONVERT:
             asked = (*self.mode, *(GRADIENT_MODES if GRADIENT in self.mode else ()))
             of_lowering = [mode for mode in ASKED_MODES if mode not in MESH_MODES]
             yield from (mode for mode in of_lowering if mode in asked)
 
     def _mesh_modes(self, harness: Harness, lowering: str) -> Iterator[str]:
-        if self.side != JAX_SIDE and harness.direction == CONVERT:
+        if self.side not in (JAX_SIDE, DIRECT) and harness.direction == CONVERT:
             yield from (mode for mode in mesh_modes_of(harness, lowering) if mode in self.mode)

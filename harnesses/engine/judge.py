@@ -21,11 +21,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from harnesses.engine import opinion
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.compare import Comparison, compare
 from harnesses.engine.results import Row
-from harnesses.harness import Harness
+from harnesses.harness import CONVERT, Harness
 
 INAPPLICABLE = "inapplicable"
 _MESSAGE_LENGTH = 1000
@@ -86,7 +87,24 @@ class Judge:
             "message": comparison.problem,
             "ulps": comparison.ulps,
             "tolerance": comparison.tolerance,
-        }
+        } | self._opinion(cell, args, expected, actual, comparison)
+
+    def _opinion(
+        self, cell: Cell, args: tuple, expected: Any, actual: Any, comparison: Comparison
+    ) -> Row:
+        """Who is wrong where the two differ by more than rounding; empty if nobody can tell."""
+        if comparison.ulps is None or comparison.ulps <= opinion.DISPUTED:
+            return {}
+        asked = self._question(cell, args)
+        if asked is None or cell.harness.check is not None:
+            return {}
+        with jax.enable_x64(cell.harness.x64):
+            third = opinion.third_opinion(*asked, expected, actual, cell.harness.scale)
+        return {} if third is None else third._asdict()
+
+    def _question(self, cell: Cell, args: tuple) -> tuple[Callable[..., Any], tuple] | None:
+        """The function of JAX whose results are compared, and its arguments; None without one."""
+        return (cell.harness.fun, args) if cell.harness.direction == CONVERT else None
 
     def _reference(self, cell: Cell) -> tuple[tuple, Any]:
         """The arguments and JAX's result, or the exception that JAX raised.

@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from harnesses.engine import consumers, journal, request, results, retirement
-from harnesses.engine.adapter import DEFAULT_LOWERINGS, check_exists
-from harnesses.engine.cells import CONSUMER_MODES, JAX_SIDE, MESH_MODES, TRANSFORMED_MODES, Cell
+from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, DEFAULT_LOWERINGS, check_exists
+from harnesses.engine.cells import (
+    CONSUMER_MODES,
+    DIRECT,
+    JAX_SIDE,
+    MESH_MODES,
+    TRANSFORMED_MODES,
+    Cell,
+)
 from harnesses.engine.journal import Journal, Row
 from harnesses.engine.judge import INAPPLICABLE, Judge
 from harnesses.engine.options import cell_command, run_command, selection
@@ -62,7 +69,7 @@ class Matrix:
         self._timeout = options.cell_timeout
         self._memory = options.worker_memory
         direction = self.selection.direction
-        self._limitations = ledger.load(options.ledger and Path(options.ledger), direction)
+        self._limitations = ledger.load(ledger.folder_of(self.impl, options.ledger), direction)
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))
         self._index = LedgerIndex(self._limitations)
         self._transforming: dict[type[Judge], Judge] = {}
@@ -215,6 +222,10 @@ class Matrix:
             from harnesses.engine.substrates import SubstrateJudge  # imports TensorFlow
 
             return SubstrateJudge(self.impl)
+        if self.impl is not None and self.selection.side == DIRECT:
+            from harnesses.engine.converters.judge import ConverterJudge
+
+            return ConverterJudge(self.impl)
         return Judge(self.impl)
 
     @functools.cached_property
@@ -270,6 +281,8 @@ class Matrix:
     def _place(self) -> str:
         """Which results these are: the device, and the side, direction or lowerings if unusual."""
         name = self.selection.device[0] + ("-jax" if self.impl is None else "")
+        if self.impl not in (None, DEFAULT_IMPLEMENTATION):
+            name += f"-{self.impl}"
         if self.selection.direction != CONVERT:
             name += f"-{self.selection.direction}"
         if set(self.selection.lowering) - set(DEFAULT_LOWERINGS):

@@ -11,6 +11,7 @@ from harnesses.engine.cells import (
     CALL_TF_MODES,
     CONSUMER_MODES,
     DEVICES,
+    DIRECT,
     GRADIENT,
     JAX_SIDE,
     MODE_NAMES,
@@ -21,6 +22,7 @@ from harnesses.engine.cells import (
     Selection,
     direction_of,
 )
+from harnesses.engine.converters import SHIPPED, is_converter
 from harnesses.harness import CONVERT, DIRECTIONS, SUBSTRATES
 
 _FILTERS = ("family", "primitive", "dtype", "name", "device", "lowering", "mode")
@@ -85,9 +87,13 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "impl": {
         "default": DEFAULT_IMPLEMENTATION,
         "metavar": "MODULE",
-        "help": "module that is judged",
+        "help": "what is judged: a module that has convert, MODULE:CLASS of a Converter, or "
+        + ", ".join(SHIPPED),
     },
-    "ledger": {"metavar": "FOLDER", "help": "its limitations (default: those of jax2tf)"},
+    "ledger": {
+        "metavar": "FOLDER",
+        "help": "its limitations (default: limitations/, or limitations/MODULE for another)",
+    },
     "results": {
         "metavar": "FILE",
         "help": "where rows go (default: a new file in reports/results/runs)",
@@ -157,7 +163,7 @@ def cell_command(
         words += ["--lowering", cell.lowering] if direction == SUBSTRATES else []
     elif cell.mode == JAX_SIDE:
         words += ["--side", JAX_SIDE]
-    else:
+    elif cell.mode != DIRECT:
         words += ["--mode", cell.mode, "--lowering", cell.lowering]
     words += [word for name in _OF_EVERY_CELL for word in _words(options, name)]
     return _command([*words, "-n", str(workers)], variables)
@@ -176,7 +182,22 @@ def selection(options: Any) -> Selection:
         chosen |= _of_target(options.target, chosen)
     _refuse_lowerings_of_another(options.direction, chosen["lowering"])
     others = {name: getattr(options, name) for name in ("side", "direction", "sample", "shard")}
+    if is_converter(options.impl) and others["side"] != JAX_SIDE:
+        _refuse_for_converter(options, chosen)
+        others["side"] = DIRECT
     return Selection(**chosen, **others)
+
+
+def _refuse_for_converter(options: Any, chosen: Mapping[str, Any]) -> None:
+    """Raises TargetError if the options ask for what only a module with `convert` has."""
+    given = {name: chosen[name] for name in ("lowering", "mode") if chosen[name]}
+    if options.direction != CONVERT:
+        given["direction"] = (options.direction,)
+    for name, values in given.items():
+        raise TargetError(
+            f"--impl {options.impl} has one way from a function to its result: "
+            f"leave out --{name} {values[0]}"
+        )
 
 
 def _refuse_lowerings_of_another(direction: str, lowerings: Sequence[str]) -> None:

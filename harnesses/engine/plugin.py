@@ -18,6 +18,7 @@ from harnesses.engine import devices
 from harnesses.engine.adapter import ImplementationError
 from harnesses.engine.cells import DTENSOR, Cell
 from harnesses.engine.consumers import EngineError
+from harnesses.engine.converters import ConverterError
 from harnesses.engine.journal import ResultsError, Row
 from harnesses.engine.matrix import Matrix
 from harnesses.engine.options import TargetError, add_options, selection
@@ -32,6 +33,7 @@ _TEST = "test_matrix.py::test_cell["
 _REFUSALS = (
     LedgerError,
     ImplementationError,
+    ConverterError,
     EngineError,
     TargetError,
     ResultsError,

@@ -14,8 +14,10 @@ from typing import Any
 
 from harnesses.engine import results
 from harnesses.engine.cells import JAX_SIDE
+from harnesses.engine.converters import module_of
 from harnesses.engine.journal import Request, ResultsError, request_of, stopped
 from harnesses.engine.options import environment, run_command, selection
+from limitations.ledger import folder_of
 
 _ROOT = Path(__file__).parents[2]
 
@@ -23,7 +25,7 @@ _ROOT = Path(__file__).parents[2]
 def request(options: Any, cells: int) -> Request:
     """The request of a run with these options, which make so many cells."""
     impl = None if options.side == JAX_SIDE else options.impl
-    ledger = Path(options.ledger) if options.ledger else _ROOT / "limitations"
+    ledger = folder_of(impl, options.ledger)
     return {
         "command": run_command(options),
         "cells": cells,
@@ -105,7 +107,7 @@ def _check_same(path: Path, before: Request, now: Request) -> None:
 
 def _files_of(module: str) -> Iterable[Path]:
     """The source of the package (or module) that the implementation is a part of."""
-    spec = importlib.util.find_spec(module.partition(".")[0])
+    spec = importlib.util.find_spec(module_of(module).partition(".")[0])
     assert spec is not None, "check_exists has found it"
     for folder in spec.submodule_search_locations or ():
         yield from Path(folder).rglob("*.py")

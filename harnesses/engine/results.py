@@ -13,6 +13,7 @@ from typing import Any
 import jax
 
 from harnesses.engine.cells import Cell
+from harnesses.engine.converters import converter, is_converter
 from harnesses.engine.journal import Row
 
 # Between the `key=value`s of the column params; values hold commas.
@@ -33,6 +34,10 @@ COLUMNS = (
     "message",  # of everything but a pass
     "ulps",  # the largest error seen; null where nothing could be compared
     "tolerance",
+    "culprit",  # beyond one ULP: jax | judged | both | neither; null where nobody can tell
+    "jax_ulps",  # how far JAX is from the third opinion there
+    "judged_ulps",
+    "opinion",  # who the third is; see `harnesses.engine.opinion`
     "nodes",  # of the graph that the cell's function was lowered to; null where there is none
     "seconds",
     "params",
@@ -43,6 +48,7 @@ COLUMNS = (
     "python",
     "processor",  # which of PROCESSOR_FEATURES it has
     "impl",
+    "impl_versions",  # of a converter that does not end in TensorFlow: what it is made of
 )
 
 # What decides which kernels TensorFlow's oneDNN runs, as Linux names it; results depend on that.
@@ -58,13 +64,15 @@ _UNKNOWN: Row = dict.fromkeys(COLUMNS)
 
 def versions(impl: str | None) -> Row:
     """The columns that are the same for every cell of a run; no `impl` on JAX's own side."""
-    return {
+    direct = is_converter(impl)
+    run = {
         "jax": jax.__version__,
-        "tensorflow": tensorflow_version() if impl else None,
+        "tensorflow": tensorflow_version() if impl and not direct else None,
         "python": platform.python_version(),
         "processor": processor(),
         "impl": impl,
     }
+    return run | {"impl_versions": converter(impl).versions()} if impl and direct else run
 
 
 def processor() -> str:

@@ -13,7 +13,7 @@ the outcome is "inapplicable", with JAX's words for it: there is nothing to be r
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import numpy as np
@@ -88,6 +88,10 @@ class GradientJudge(Judge):
             operands = list(map(tf.constant, (*primals, *others, *cotangents)))
             return self._executed(cell, _MODES[cell.mode], gradients, operands)
 
+    def _question(self, cell: Cell, args: tuple) -> tuple[Callable[..., Any], tuple]:
+        vjp = cast(_Vjp, args)
+        return vjp.gradients, (vjp.primals, vjp.others, vjp.cotangents)
+
     def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
         harness = dataclasses.replace(
             cell.harness, scale="array", ulps=_GRADIENT_ULPS, tags=frozenset({"any_zero_sign"})
@@ -135,6 +139,10 @@ class PolyJudge(Judge):
                     jax.tree.map(self._tensorflow.to_numpy, graph(*map(_constants, batch)))
                     for batch in args
                 ]
+
+    def _question(self, cell: Cell, args: tuple) -> tuple[Callable[..., Any], tuple]:
+        function = jax.vmap(cell.harness.fun)
+        return lambda *batches: [function(*batch) for batch in batches], args
 
     def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
         comparisons = [

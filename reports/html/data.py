@@ -19,7 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from harnesses.engine import journal
+from harnesses.engine import journal, opinion
 from harnesses.engine.cells import Cell
 from harnesses.engine.options import cell_command, defaults
 from limitations.ledger import Limitation
@@ -135,7 +135,7 @@ def _column(
         letter = LETTERS[row["outcome"]]
         letters[place] = letter.upper() if row["verdict"] == "red" else letter
         sizes[place] = [_finite(row[f]) for f in ("ulps", "tolerance", "nodes", "seconds")]
-        if row["outcome"] != "pass" or row["verdict"] == "red":
+        if row["outcome"] != "pass" or row["verdict"] == "red" or row.get("culprit"):
             limitation = row["limitation"]
             notes[place] = [
                 words.number("text", _message(row)),
@@ -147,7 +147,8 @@ def _column(
 def _message(row: Row) -> str:
     """What is told of a cell that did not pass, in one text."""
     where = " ".join(filter(None, (row["phase"], row["exception"])))
-    return f"{where}: {row['message'] or ''}"[:_LONGEST] if where else (row["message"] or "")
+    said = f"{where}: {row['message'] or ''}"[:_LONGEST] if where else (row["message"] or "")
+    return "\n".join(filter(None, (said, opinion.in_words(row))))
 
 
 def _finite(number: float | None) -> float | str | None:

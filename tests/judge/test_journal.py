@@ -5,12 +5,15 @@ import json
 import pytest
 
 from harnesses.engine import journal, request
+from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION
 from harnesses.engine.cells import Selection
 from harnesses.engine.journal import Journal, ResultsError
 from harnesses.engine.options import cell_command
 from tests.judge.rows import harness, passing
 
 ROWS = [passing(harness("sin", dtype)) for dtype in ("float32", "float64", "bfloat16")]
+# Where runs of that fake stand, whose name is not the default one.
+RIGHT = "cpu-tests.judge.fakes.right"
 NAMES = tuple(f"--name=jit_{dtype}" for dtype in ("float16", "float32", "float64"))
 
 
@@ -150,30 +153,32 @@ class TestGoingOn:
 @pytest.mark.parametrize(
     ("lowerings", "name"),
     [
-        ((), "cpu"),
-        (("xla",), "cpu"),
-        (("no_xla",), "cpu-no_xla"),
-        (("xla", "no_xla"), "cpu-xla-no_xla"),
+        ((), ""),
+        (("xla",), ""),
+        (("no_xla",), "-no_xla"),
+        (("xla", "no_xla"), "-xla-no_xla"),
     ],
 )
 def test_results_of_other_lowerings_stand_beside(matrix, tmp_path, monkeypatch, lowerings, name):
     monkeypatch.setattr(journal, "FOLDER", tmp_path)
     run = matrix("right", *(f"--lowering={each}" for each in lowerings), results=None)
-    assert run._latest() == tmp_path / "parts" / f"{name}.jsonl"
+    assert run._latest() == tmp_path / "parts" / f"{RIGHT}{name}.jsonl"
+    run.impl = DEFAULT_IMPLEMENTATION
+    assert run._latest() == tmp_path / "parts" / f"cpu{name}.jsonl"
 
 
 def test_each_run_has_a_file_and_the_latest_a_link(matrix, tmp_path, monkeypatch):
     monkeypatch.setattr(journal, "FOLDER", tmp_path)
-    latest = tmp_path / "parts" / "cpu.jsonl"
-    for fake in ("right", "dtype"):
-        run = matrix(fake, "--name=jit_float32", results=None)
+    latest = tmp_path / "parts" / f"{RIGHT}.jsonl"
+    for number in range(2):
+        run = matrix("right", "--name=jit_float32", results=None)
         run.begin(len(run.cells))
         run.run(next(iter(run.cells.values())))
         run.finish()
         assert latest.resolve() == run.file.resolve()
         assert journal.read(latest) == run.rows
         assert journal.request_of(latest)["cells"] == len(run.cells)
-        run.file.rename(run.file.with_name(f"{fake}.jsonl"))  # the next starts in this second
+        run.file.rename(run.file.with_name(f"{number}.jsonl"))  # the next starts in this second
         run.close()
     assert len(list((tmp_path / "runs").glob("*.jsonl"))) == 2
 
@@ -188,8 +193,8 @@ def test_a_part_does_not_take_the_place_of_a_whole(matrix, tmp_path, monkeypatch
     for cell in list(run.cells.values())[: None if every else 1]:
         run.run(cell)
     run.finish()
-    assert (tmp_path / "cpu.jsonl").exists() == every
-    assert (tmp_path / "parts" / "cpu.jsonl").exists() != every
+    assert (tmp_path / f"{RIGHT}.jsonl").exists() == every
+    assert (tmp_path / "parts" / f"{RIGHT}.jsonl").exists() != every
 
 
 @pytest.mark.parametrize(

@@ -56,11 +56,13 @@ def test_what_a_cell_opens_to(data_of, write_results):
     rows = [
         row("sin_float32", ulps=float("inf"), outcome="mismatch", limitation="special#1"),
         failure("cos_float32", message="line\n</script>"),
+        row("tan_float32", culprit="jax", jax_ulps=7, judged_ulps=0, opinion="float64"),
     ]
     data = data_of(write_results("run.jsonl", rows))
     (column,) = data["runs"][0]["columns"]
     texts = data["words"]["text"]
-    sin, cos = (str(data["harnesses"]["name"].index(f"{n}_float32")) for n in ("sin", "cos"))
+    names = data["harnesses"]["name"]
+    sin, cos, tan = (str(names.index(f"{n}_float32")) for n in ("sin", "cos", "tan"))
     message, limitation = column["notes"][sin]
     assert data["limitations"][limitation]["id"] == "special#1"
     assert data["limitations"][limitation]["reason"]
@@ -68,6 +70,8 @@ def test_what_a_cell_opens_to(data_of, write_results):
     message, limitation = column["notes"][cos]
     assert texts[message] == "run NotFoundError: line\n</script>"
     assert limitation is None
+    message, _ = column["notes"][tan]
+    assert texts[message].startswith("JAX is wrong: by float64, JAX is off by 7 ULPs")
 
 
 def test_the_line_that_repeats_a_cell_has_the_circumstances_of_the_run(data_of, write_results):

@@ -1,0 +1,145 @@
+"""`python -m reports beside NAME=FILE ...`: converters beside each other on the same harnesses.
+
+Each file holds the rows of a run. Counted are the harnesses that every run has and that JAX itself
+runs; a harness passes where all of its cells do. One that a converter declines does not pass: the
+question is what a user gets.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import re
+import textwrap
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from harnesses.engine import journal
+from reports import rendering
+from reports.results import ResultsError, Row
+
+TABLE = "beside.md"
+# How many kinds of failures are shown for each run, and how much of a message.
+_MOST, _LONGEST = 6, 90
+_VARYING = re.compile(r"\d+(?:[.,]\d+)*|'[^']*'")
+_NOT_OF_THE_CONVERTER = "trace"  # the phase of an error of JAX itself
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", nargs="*", metavar="NAME=FILE", help="a run and its column's name")
+    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
+    parser.add_argument("--check", action="store_true", help="say whether the table is current")
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    if options.check:
+        stale = rendering.stale(beside_files(rendering.read_data("beside", options.into)))
+        for path in stale:
+            console.print(f"{path} is stale: python -m reports beside --into {options.into}")
+        return 1 if stale else 0
+    if options.runs:
+        data = gather([_named(text) for text in options.runs])
+    else:
+        data = rendering.read_data("beside", options.into)
+        if not data:
+            raise ResultsError("there are no figures yet: name runs, as in ours=ours.jsonl")
+    for path in rendering.write(beside_files(data), options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    return 0
+
+
+def gather(runs: Sequence[tuple[str, Path]]) -> dict[str, Any]:
+    """The figures of the table: for each run what it is, for each family what passed.
+
+    Raises:
+      ResultsError: the runs have no harness in common, or are of different versions of JAX.
+    """
+    by_name = {name: journal.read(path) for name, path in runs}
+    versions = sorted({str(row["jax"]) for rows in by_name.values() for row in rows})
+    if len(versions) > 1:
+        raise ResultsError(f"the runs are of JAX {' and '.join(versions)}; run them on one version")
+    passed = {name: _passed(rows) for name, rows in by_name.items()}
+    common = set.intersection(*map(set, passed.values()))
+    if not common:
+        raise ResultsError("the runs have no harness in common: ask each for the same --sample")
+    families: dict[str, list[str]] = collections.defaultdict(list)
+    for rows in by_name.values():
+        for row in rows:
+            if row["harness"] in common and row["harness"] not in families[row["family"]]:
+                families[row["family"]].append(row["harness"])
+    return {
+        "jax": versions[0],
+        "dtypes": sorted({row["dtype"] for rows in by_name.values() for row in rows}),
+        "runs": {name: _described(path, by_name[name], common) for name, path in runs},
+        "families": {
+            family: {
+                "harnesses": len(names),
+                "passed": {run: sum(of[name] for name in names) for run, of in passed.items()},
+            }
+            for family, names in sorted(families.items())
+        },
+    }
+
+
+def beside_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The table and its figures, by file name."""
+    families = data["families"]
+    total = {
+        "harnesses": sum(family["harnesses"] for family in families.values()),
+        "passed": {
+            run: sum(family["passed"][run] for family in families.values()) for run in data["runs"]
+        },
+    }
+    text = rendering.render(TABLE, **data, rows=[*families.items(), ("all", total)])
+    return {TABLE: text, "beside.json": json.dumps(data, indent=1) + "\n"}
+
+
+def _named(text: str) -> tuple[str, Path]:
+    name, separator, path = text.rpartition("=")
+    if not (separator and name):
+        raise ResultsError(f"{text!r} is not NAME=FILE, such as ours=ours.jsonl")
+    return name, Path(path)
+
+
+def _passed(rows: Sequence[Row]) -> dict[str, bool]:
+    """Whether each harness passes in all of its cells; without those that JAX itself lacks."""
+    of_jax = {row["harness"] for row in rows if row["phase"] == _NOT_OF_THE_CONVERTER}
+    passed: dict[str, bool] = {}
+    for row in rows:
+        if row["harness"] not in of_jax:
+            before = passed.get(row["harness"], True)
+            passed[row["harness"]] = before and row["outcome"] == "pass"
+    return passed
+
+
+def _described(path: Path, rows: Sequence[Row], counted: Set[str]) -> dict[str, Any]:
+    row, request = rows[0], journal.request_of(path)
+    made_of = row.get("impl_versions") or ""
+    if row["tensorflow"]:
+        made_of = f"TensorFlow {row['tensorflow']}"
+    command = request["command"] if request else ""
+    failures = {r["harness"]: _in_short(r) for r in rows if r["outcome"] != "pass"}
+    counts = collections.Counter(text for name, text in failures.items() if name in counted)
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
+    return {"made_of": made_of, "command": _without_place(command), "failures": most}
+
+
+def _in_short(row: Row) -> str:
+    """How a cell failed, in words that other cells share."""
+    if row["outcome"] != "error":
+        return row["outcome"]
+    message = _VARYING.sub("...", textwrap.shorten(row["message"] or "", _LONGEST, placeholder=""))
+    return f"{row['exception']}: {message}".strip()
+
+
+def _without_place(command: str) -> str:
+    """The command line without the variables before it and the file that it wrote."""
+    words = command[command.find("python -m") :].split()
+    if "--results" in words:
+        at = words.index("--results")
+        del words[at : at + 2]
+    return " ".join(words)

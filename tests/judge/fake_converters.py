@@ -1,0 +1,49 @@
+"""Converters that do not end in TensorFlow, each wrong in one way."""
+
+import jax
+import numpy as np
+
+from harnesses.engine.converters import Converter
+
+
+class Right(Converter):
+    """JAX itself."""
+
+    distributions = ("jax",)
+
+    def convert(self, fun, args):
+        return jax.jit(fun)
+
+
+class Wrong(Right):
+    """Every float is two ULPs too large."""
+
+    def call(self, model, args):
+        return jax.tree.map(lambda x: np.nextafter(np.nextafter(x, 9), 9), model(*args))
+
+
+class Refusing(Converter):
+    """It converts nothing."""
+
+    noise = ((r"node_\d+", "node"),)
+
+    def convert(self, fun, args):
+        raise NotImplementedError("no rule for node_17")
+
+
+class Running(Right):
+    """What it makes cannot be run."""
+
+    def call(self, model, args):
+        raise RuntimeError("no kernel")
+
+
+class Modest(Right):
+    """It claims nothing of the family calls."""
+
+    def declines(self, harness):
+        return "calls are not claimed" if harness.family == "calls" else None
+
+
+class NoConverter:
+    """It is no Converter."""

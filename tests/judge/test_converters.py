@@ -1,0 +1,126 @@
+"""Converters that do not end in TensorFlow: what the judge says of right and of wrong ones."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harnesses.engine.adapter import check_exists
+from harnesses.engine.converters import SHIPPED, ConverterError
+from harnesses.engine.matrix import Matrix
+from harnesses.engine.options import TargetError
+from limitations import ledger
+
+ROOT = Path(__file__).parents[2]
+FAKES = "tests.judge.fake_converters"
+
+
+@pytest.fixture
+def judged(tmp_path, parsed):
+    """Runs one cell against a fake (or another converter) with an empty ledger."""
+
+    def run(impl, *arguments, name="jit_float32"):
+        impl = impl if impl in SHIPPED else f"{FAKES}:{impl}"
+        options = parsed(f"--impl={impl}", f"--ledger={tmp_path}", f"--name={name}", *arguments)
+        matrix = Matrix(options, "main")
+        (cell,) = matrix.cells.values()
+        row, problem = matrix.run(cell)
+        matrix.close()
+        return row, problem, matrix.command(cell)
+
+    return run
+
+
+def test_a_right_one_passes_without_a_mode(judged):
+    row, problem, command = judged("Right")
+    assert problem is None
+    assert (row["outcome"], row["lowering"], row["mode"]) == ("pass", "direct", "direct")
+    assert row["tensorflow"] is None
+    assert re.fullmatch(r"jax \d+\.\d+.*", row["impl_versions"])
+    assert "--mode" not in command
+    assert "--lowering" not in command
+    assert f"--impl {FAKES}:Right" in command
+
+
+@pytest.mark.parametrize(
+    ("fake", "outcome", "phase", "message"),
+    [
+        ("Wrong", "mismatch", None, "ULPs of float32 away"),
+        ("Refusing", "error", "lower", "no rule for node"),
+        ("Running", "error", "run", "no kernel"),
+    ],
+)
+def test_a_wrong_one_is_red(judged, fake, outcome, phase, message):
+    row, problem, _ = judged(fake, name="jit_exact_float32")
+    assert (row["outcome"], row["phase"], row["verdict"]) == (outcome, phase, "red")
+    assert message in row["message"]
+    assert "node_17" not in row["message"]
+    assert problem is not None
+
+
+def test_what_one_declines_is_neither_passed_nor_failed(judged):
+    row, problem, _ = judged("Modest")
+    assert (row["outcome"], row["message"], problem) == (
+        "inapplicable",
+        "calls are not claimed",
+        None,
+    )
+
+
+@pytest.mark.parametrize("impl", ["jax.export", "jax.jit"])
+def test_those_of_jax_itself_pass(judged, impl):
+    assert judged(impl)[0]["outcome"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("impl", "words"),
+    [
+        (f"{FAKES}:Nobody", "has no class 'Nobody'"),
+        (
+            f"{FAKES}:NoConverter",
+            "has no class 'NoConverter' that is a harnesses.engine.converters",
+        ),
+        ("no_such_module:Converter", "no_such_module cannot be imported"),
+    ],
+)
+def test_one_that_is_not_there(impl, words):
+    with pytest.raises(ConverterError, match=re.escape(words)):
+        check_exists(impl)
+
+
+@pytest.mark.parametrize("option", ["--mode=eager", "--lowering=xla", "--direction=call_tf"])
+def test_what_it_does_not_have_is_refused(judged, option):
+    with pytest.raises(TargetError, match=f"Right has one way .* leave out {option[:6]}"):
+        judged("Right", option)
+
+
+def test_every_implementation_has_a_ledger_of_its_own():
+    assert ledger.folder_of(None) == ledger.folder_of("jax2tf") == ledger.FOLDER
+    assert ledger.folder_of("jax2onnx") == ledger.FOLDER / "jax2onnx"
+    assert ledger.folder_of("jax2onnx", "here") == Path("here")
+
+
+def test_the_command_needs_no_tensorflow_and_begins_a_ledger(tmp_path):
+    rows, folder = tmp_path / "rows.jsonl", tmp_path / "ledger"
+    blocked = "import sys; sys.modules.update(tensorflow=None); "
+
+    def command(module, *arguments):
+        code = f"{blocked}from {module}.__main__ import main; sys.exit(main(sys.argv[1:]))"
+        line = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    asked = ("run", f"--impl={FAKES}:Refusing", "--name=jit_float32", "-n0")
+    first = command("harnesses", *asked, f"--results={rows}", f"--ledger={folder}")
+    assert first.returncode == 1, first.stderr
+    assert "1 ran (1 error), 1 red" in first.stdout
+    reason = ("--reason", "it converts nothing")
+    begun = command("limitations", "update", f"--results={rows}", f"--ledger={folder}", *reason)
+    assert begun.returncode == 0, begun.stderr
+    (entry,) = ledger.load(folder)
+    assert (entry.phase, entry.reason) == ("lower", "it converts nothing")
+    again = command(
+        "harnesses", *asked, f"--results={tmp_path / 'again.jsonl'}", f"--ledger={folder}"
+    )
+    assert again.returncode == 0, again.stdout

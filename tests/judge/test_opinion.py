@@ -1,0 +1,99 @@
+"""The third opinion: it names who is wrong, and keeps silent where nobody can tell."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from harnesses.engine.opinion import in_words, third_opinion
+
+X = np.linspace(0.1, 3, 7, dtype=np.float32)
+
+
+def _of_jax(fun, *args):
+    return jax.tree.map(np.asarray, jax.jit(fun)(*args))
+
+
+def _off_by(array, ulps):
+    return (array + ulps * np.spacing(array)).astype(array.dtype)
+
+
+@pytest.mark.parametrize(
+    ("fun", "who"),
+    [
+        (jnp.sin, "long double"),
+        (jax.lax.lgamma, "scipy"),
+        (lambda x: jnp.cumsum(x * 2), "float64"),
+        (jax.vmap(lambda x: jnp.sin(x) * x), "float64"),
+    ],
+)
+def test_the_one_that_is_off_is_named(fun, who):
+    right = _of_jax(fun, X)
+    wrong = _off_by(right, 9)
+    found = third_opinion(fun, (X,), right, wrong)
+    assert (found.culprit, found.opinion) == ("judged", who)
+    assert found.jax_ulps <= 2
+    assert found.judged_ulps == pytest.approx(9, abs=2)
+    assert third_opinion(fun, (X,), wrong, right).culprit == "jax"
+    other = third_opinion(fun, (X,), _off_by(right, 9), _off_by(right, -8))
+    assert other.culprit == "both"
+
+
+def test_digits_of_float64_come_from_long_doubles_alone():
+    with jax.enable_x64(True):
+        x = X.astype(np.float64)
+        right = _of_jax(jnp.exp, x)
+        assert third_opinion(jnp.exp, (x,), right, _off_by(right, 5)).culprit == "judged"
+        twice = _of_jax(lambda x: jnp.exp(jnp.exp(x)), x)
+        assert third_opinion(lambda x: jnp.exp(jnp.exp(x)), (x,), twice, 2 * twice) is None
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: jnp.nextafter(x, x + 1),
+        lambda x: jax.lax.reduce_precision(x, 5, 3),
+        lambda x: (jnp.sin(x) * x).astype(jnp.float32),
+        lambda x: jax.random.uniform(jax.random.key(0), x.shape) * x,
+    ],
+)
+def test_nobody_can_tell(fun):
+    right = _of_jax(fun, X)
+    assert third_opinion(fun, (X,), right, _off_by(right, 9)) is None
+
+
+def test_only_disputed_elements_count():
+    """Elsewhere the two agree, and a rounding of both is no matter of theirs."""
+    right = _of_jax(jnp.sin, X)
+    wrong = right.copy()
+    wrong[3] = _off_by(right[3], 50)
+    found = third_opinion(jnp.sin, (X,), right, wrong)
+    assert (found.culprit, found.judged_ulps) == ("judged", pytest.approx(50, abs=1))
+
+
+def test_overflow_is_judged_in_the_dtype():
+    x = np.float32([200, 1])
+    right = _of_jax(jnp.exp, x)
+    wrong = np.float32([3e38, right[1]])
+    found = third_opinion(jnp.exp, (x,), right, wrong)
+    assert (found.culprit, found.jax_ulps, found.judged_ulps) == ("judged", 0.0, np.inf)
+
+
+def test_a_row_says_it_in_words():
+    row = {"culprit": "jax", "jax_ulps": 12.0, "judged_ulps": 0.0, "opinion": "float64"}
+    said = in_words({**row, "impl": "jax2onnx"})
+    assert said == "JAX is wrong: by float64, JAX is off by 12 ULPs and jax2onnx by 0"
+    assert in_words({"culprit": None}) == in_words({}) == ""
+
+
+def test_the_judge_puts_it_into_the_row(tmp_path, parsed):
+    from harnesses.engine.matrix import Matrix
+
+    options = parsed(
+        "--impl=tests.judge.fake_converters:Wrong", f"--ledger={tmp_path}", "--name=sin_float32"
+    )
+    matrix = Matrix(options, "main")
+    row, problem = matrix.run(next(iter(matrix.cells.values())))
+    matrix.close()
+    assert (row["outcome"], row["culprit"], row["opinion"]) == ("pass", "judged", "long double")
+    assert problem is None

@@ -1,0 +1,76 @@
+"""The table of converters beside each other: what is counted, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.console import Console
+
+from harnesses.engine.journal import Journal
+from reports.__main__ import main
+from tests.judge.rows import error, harness, passing
+
+SIN, COS, SORT = (harness(name, "float32") for name in ("sin", "cos", "sort"))
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Writes the rows of a run; returns NAME=FILE."""
+
+    def make(name, *rows, **changes):
+        path = tmp_path / f"{name}.jsonl"
+        journal = Journal(path)
+        journal.create({"command": f"X=1 python -m harnesses run --results {path} --sample 3"})
+        for row in rows:
+            journal.append({**row, **changes})
+        journal.close()
+        return f"{name}={path}"
+
+    return make
+
+
+def beside(tmp_path, *runs):
+    console = Console(record=True, width=200)
+    status = main(["beside", *runs, "--into", str(tmp_path / "tables")], console)
+    return status, console.export_text()
+
+
+def test_shares_of_the_harnesses_that_all_have(tmp_path, run):
+    ours = run("ours", passing(SIN), passing(COS), passing(SORT))
+    jax_lacks = error(SORT, phase="trace")
+    other = run("other", passing(SIN), error(COS), jax_lacks, tensorflow=None, impl_versions="o 1")
+    assert beside(tmp_path, ours, other)[0] == 0
+    figures = json.loads((tmp_path / "tables/beside.json").read_text())
+    assert figures["families"] == {
+        "elementwise": {"harnesses": 2, "passed": {"ours": 2, "other": 1}}
+    }
+    assert figures["runs"]["ours"] == {
+        "made_of": "TensorFlow 2.21.0",
+        "command": "python -m harnesses run --sample 3",
+        "failures": [],
+    }
+    assert figures["runs"]["other"]["failures"] == [["TypeError: no kernel", 1]]
+    text = (tmp_path / "tables/beside.md").read_text()
+    assert "| elementwise | 2 | 100.0% | 50.0% |" in text
+    assert "| all | 2 | 100.0% | 50.0% |" in text
+
+
+def test_a_harness_passes_in_all_of_its_modes_or_not(tmp_path, run):
+    run_ = run("ours", passing(SIN, "eager"), error(SIN, "graph"))
+    beside(tmp_path, run_)
+    figures = json.loads((tmp_path / "tables/beside.json").read_text())
+    assert figures["families"]["elementwise"]["passed"] == {"ours": 0}
+
+
+def test_runs_that_cannot_stand_beside_each_other(tmp_path, run):
+    ours, newer = run("ours", passing(SIN)), run("newer", passing(SIN), jax="0.13.0")
+    status, said = beside(tmp_path, ours, newer)
+    assert status == 2
+    assert "the runs are of JAX 0.12.0 and 0.13.0; run them on one version" in said
+    status, said = beside(tmp_path, ours, run("cos", passing(COS)))
+    assert status == 2
+    assert "no harness in common: ask each for the same --sample" in said
+    status, said = beside(tmp_path, "ours.jsonl")
+    assert status == 2
+    assert "'ours.jsonl' is not NAME=FILE" in said
