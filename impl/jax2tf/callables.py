@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -180,14 +180,24 @@ class Function:
         setattr(call, "__signature__", self.parameters.signature)  # noqa: B010
         return call
 
-    def note(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-        """What the function was traced for, to be added to an error of its own."""
+    def static_parameters(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+        """The names of the arguments among these that jax.jit has static."""
+        found = self.with_statics((None,) * len(args), dict.fromkeys(kwargs))
+        leaves = jax.tree_util.tree_leaves_with_path(found, is_leaf=_is_noted)
+        return [self.parameters.path(path) for path, leaf in leaves if _is_static(leaf)]
+
+    def called_with(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """These arguments by their paths, each with its dtype and shape."""
         found = jax.tree_util.tree_leaves_with_path((args, kwargs), is_leaf=_is_noted)
         given = [f"{self.parameters.path(path)}: {_described(leaf)}" for path, leaf in found]
         if len(given) > _MAX_NOTED:
             given[_MAX_NOTED:] = [f"and {len(given) - _MAX_NOTED} more"]
+        return ", ".join(given) or "no arguments"
+
+    def note(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """What the function was traced for, to be added to an error of its own."""
         return (
-            f"jax2tf.convert({self.name}) called it with {', '.join(given) or 'no arguments'}. "
+            f"jax2tf.convert({self.name}) called it with {self.called_with(args, kwargs)}. "
             "Where the function takes another structure (a dict or a tuple of arrays), give that: "
             "to a tf.function as a tree of tf.TensorSpec in its input_signature"
         )

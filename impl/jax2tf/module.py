@@ -65,9 +65,7 @@ class Module(tf.Module):
             arguments.unwrap(params), callables.is_array_or_number
         )
         paths, self._tree = jax.tree_util.tree_flatten_with_path(params)
-        flags = jax.tree.leaves(
-            jax.tree.map(lambda flag, sub: [flag] * len(jax.tree.leaves(sub)), trainable, params)
-        )
+        flags = _flags(trainable, params)
         self.parameters: dict[str, tf.Variable] = {
             _name(path): _variable(leaf, _name(path), flag)
             for (path, leaf), flag in zip(paths, flags, strict=True)
@@ -159,6 +157,18 @@ class Module(tf.Module):
     def _hold(self, value: np.ndarray) -> tf.Variable:
         self._constants.append(_variable(value, f"constant_{len(self._constants)}", False))
         return self._constants[-1]
+
+
+def _flags(trainable: Any, params: Any) -> list[Any]:
+    """Whether each parameter is trainable."""
+    try:
+        return jax.tree.leaves(jax.tree.broadcast(trainable, params))
+    except ValueError as error:
+        raise ValueError(
+            "jax2tf.Module: trainable should be True, False or a pytree prefix of params, "
+            f"{jax.tree.structure(params)}, got {trainable!r}; give a dict of the parameters the "
+            "same keys, and True for what trains"
+        ) from error
 
 
 def _name(path: tuple[Any, ...]) -> str:

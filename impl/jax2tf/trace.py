@@ -348,7 +348,20 @@ def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:
 
 
 def trace_of(traced: jax.stages.Traced) -> Trace:
-    """The trace that JAX's own `traced` stands for."""
+    """The trace that JAX's own `traced` stands for.
+
+    Raises:
+      jax.errors.UnexpectedTracerError: the function reads a value of another trace of JAX's.
+    """
+    # JAX makes arguments of such values, before the function's own.
+    foreign = traced.jaxpr.in_avals[: -len(jax.tree.leaves(traced.in_avals)) or None]
+    if foreign:
+        raise jax.errors.UnexpectedTracerError(
+            f"jax2tf.convert({traced.fun_name}): the function reads a value of another trace of "
+            f"JAX's ({', '.join(map(str, foreign))}): one that an earlier call left behind, or one "
+            "of the jax.jit around the conversion. Return what a call computes, and take what the "
+            "function reads as an argument."
+        )
     jaxpr = _without_dead_code(compat.without_references(traced.lojax.jaxpr))
     return Trace(jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
 

@@ -314,9 +314,9 @@ class TestErrors:
         with pytest.raises(TypeError, match=r"call_tf\(string_length_v2\): argument: JAX has no"):
             call_tf(tf.strings.length)(tf.constant("text"))
 
-    def test_typed_keys(self):
-        with pytest.raises(CallTfError, match=r"argument 0 is a typed PRNG key"):
-            jax.jit(call_tf(tf.identity))(jax.random.key(0))
+    def test_typed_keys(self, stage):
+        with pytest.raises(CallTfError, match=r"argument 1 is a typed PRNG key"):
+            stage(call_tf(lambda x, key: key))(1.0, jax.random.key(0))
 
     def test_output_shape_dtype_of_another_shape(self, stage):
         f = call_tf(tf.identity, output_shape_dtype=jax.ShapeDtypeStruct((3,), np.float32))

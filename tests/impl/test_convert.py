@@ -291,6 +291,17 @@ class TestErrors:
         with pytest.raises(TypeError, match=r"argument x: got a JAX tracer.*call_tf"):
             jax.jit(jax2tf.convert(jnp.sin))(1.0)
 
+    @pytest.mark.parametrize("options", [{}, {"native_serialization": True}])
+    @pytest.mark.parametrize("fun", [lambda x, y: x + y, lambda x, y: y, lambda x, y: 2 * y[:1]])
+    def test_a_value_of_another_trace(self, fun, options):
+        left = []
+        jax2tf.convert(lambda x: left.append(x * 2) or x)(tf.ones(3))
+        words = r"the function reads a value of another trace of JAX's \(float32\[3\]\).* argument"
+        with pytest.raises(jax.errors.UnexpectedTracerError, match=words):
+            jax2tf.convert(lambda x: fun(x, left[0]), **options)(tf.ones(3))
+        with pytest.raises(jax.errors.UnexpectedTracerError, match=words):
+            jax2tf.convert(lambda: fun(1.0, left[0]), **options)()
+
     def test_an_unknown_dimension(self):
         fun = tf.function(jax2tf.convert(jnp.sin), autograph=False)
         with pytest.raises(

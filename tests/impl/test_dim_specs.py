@@ -144,6 +144,7 @@ class TestRefused:
         ("spec", "words"),
         [
             ("b", "has 1 dimensions, but the argument has shape (4, 6)"),
+            ("b, _, _", "has 3 dimensions, but the argument has shape (4, 6)"),
             ("b, 7", "dimension 1 should be 7"),
             ([{"w": "b, _"}], "argument x: polymorphic_shapes has a dict with the keys 'w' for it"),
             (("b", "c"), "has 2 specs, and 1 arguments came by position (of x)"),

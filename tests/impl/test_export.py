@@ -118,6 +118,14 @@ class TestSavedModel:
         export(lambda x: x @ table, None, "b, 200", tmp_path / "model")
         assert (tmp_path / "model/saved_model.pb").stat().st_size < table.nbytes / 2
 
+    def test_gradients_that_jax_does_not_have(self, tmp_path):
+        def halve(x):
+            return jax.lax.while_loop(lambda x: jnp.all(x > 1), lambda x: x / 2, x)
+
+        with pytest.raises(jax2tf.ExportError, match=r"gradients.*pass with_gradient=False"):
+            export(halve, None, "3", tmp_path / "model")
+        assert export(halve, None, "3", tmp_path / "model", with_gradient=False).verified
+
 
 class TestLiteRt:
     def test_a_batch_that_is_open(self, tmp_path):
@@ -158,6 +166,17 @@ class TestLiteRt:
         details = interpreter(path).get_input_details() + interpreter(path).get_output_details()
         dtype = np.int8 if integer_io else np.float32
         assert {detail["dtype"] for detail in details} == {dtype}
+
+    def test_complex_results(self, tmp_path):
+        words = "do: z, complex is complex, and engines take and give real numbers: .*y.real"
+        with pytest.raises(jax2tf.ExportError, match=words) as error:
+            export(
+                lambda z, x: {"complex": 1j * x + z},
+                None,
+                ("3:complex64", "3"),
+                tmp_path / "m.tflite",
+            )
+        assert len(str(error.value)) < 1000
 
     def test_what_it_does_not_take(self, tmp_path):
         with pytest.raises(jax2tf.ConversionError):
@@ -356,6 +375,8 @@ class TestSpecs:
             (tf.TensorSpec(None), ValueError, "the spec of x has no rank"),
             (jax.random.key(0), TypeError, "the spec of x is one of typed PRNG keys"),
             ({"z": "b"}, ValueError, "entry for 'z', and the inputs of fun are x, tree"),
+            (("b", "b", "b"), TypeError, r"of fun\(x, tree=None\), got 3: too many positional"),
+            ((3, 4, 5), TypeError, "one spec for each input; a shape is a text: '3, 4, 5'"),
         ],
     )
     def test_what_is_no_spec(self, specs, error, words, tmp_path):
@@ -364,6 +385,15 @@ class TestSpecs:
 
         with pytest.raises(error, match=words):
             export(fun, None, specs, tmp_path / "model")
+
+    def test_static_arguments(self, tmp_path):
+        fun = jax.jit(lambda p, x, n, *, m: p * x * n * m, static_argnames=("n", "m"))
+        words = (
+            r"m, n of <lambda> is static in jax.jit.* functools.partial\(<lambda>, m=..., n=...\)"
+        )
+        with pytest.raises(ValueError, match=words):
+            export(fun, 1.0, {"x": "3", "n": "", "m": ""}, tmp_path / "model")
+        export(functools.partial(fun, n=2, m=3), 1.0, {"x": "3"}, tmp_path / "model")
 
     def test_dimensions_of_two_scopes(self, tmp_path):
         specs = tuple(
@@ -457,8 +487,10 @@ class TestVerification:
 
     def test_a_function_that_does_not_run_in_jax_is_not_converted(self, tmp_path, monkeypatch):
         monkeypatch.setattr(formats.litert, "write", None)
-        with pytest.raises(TypeError, match="dot_general"):
-            export(lambda x: x @ x, None, "3, 4", tmp_path / "model.tflite")
+        with pytest.raises(TypeError, match="dot_general") as error:
+            export(lambda w, x: x @ w["v"], {"v": X}, "b, 3", tmp_path / "model.tflite")
+        (note,) = (n for n in error.value.__notes__ if "jax2tf" in n)
+        assert "random inputs, b=2: w['v']: float32[5, 4], x: float32[2, 3]. Inputs" in note
 
 
 class TestMeasures:

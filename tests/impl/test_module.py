@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import re
 import time
 from typing import NamedTuple
 
@@ -71,6 +72,15 @@ def test_some_of_them_frozen():
     module = jax2tf.Module(model, PARAMS, trainable=trainable)
     assert [v.name for v in module.trainable_variables] == ["layers/0/w:0"]
     assert not jax2tf.Module(model, PARAMS, trainable=False).trainable_variables
+
+
+@pytest.mark.parametrize("trainable", [{"v": False}, ["w"]])
+def test_trainable_of_another_structure(trainable):
+    words = (
+        rf"trainable should be .* prefix of params, .*'w'.*got {re.escape(str(trainable))}; give"
+    )
+    with pytest.raises(ValueError, match=words):
+        jax2tf.Module(lambda p, x: p["w"] * x, {"w": jnp.ones(3)}, trainable=trainable)
 
 
 @pytest.mark.parametrize("options", [{}, {"native_serialization": True}, {"enable_xla": False}])

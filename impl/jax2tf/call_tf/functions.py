@@ -328,14 +328,23 @@ def _spec(aval: Any, i: int, name: str) -> tf.TensorSpec:
         dtype = dtypes.to_tf(aval.dtype)
     except TypeError as error:
         raise CallTfError(f"jax2tf.call_tf({name}): argument {i}: {error}") from error
-    if dtypes.is_key(aval.dtype):
-        raise CallTfError(
-            f"jax2tf.call_tf({name}): argument {i} is a typed PRNG key ({aval.dtype}), which "
-            "TensorFlow does not have; pass jax.random.key_data of it"
-        )
+    refuse_key(aval.dtype, i, name)
     static = dims.is_static(aval.shape)
     shape = aval.shape if static else [d if isinstance(d, int) else None for d in aval.shape]
     return tf.TensorSpec(shape, dtype)
+
+
+def refuse_key(dtype: Any, i: int, name: str) -> None:
+    """Refuses a typed PRNG key as the i-th argument of the function of that name.
+
+    Raises:
+      CallTfError: the dtype is that of a key.
+    """
+    if dtypes.is_key(dtype):
+        raise CallTfError(
+            f"jax2tf.call_tf({name}): argument {i} is a typed PRNG key ({dtype}), which "
+            "TensorFlow does not have; pass jax.random.key_data of it"
+        )
 
 
 def without_value(name: str, what: str) -> CallTfError:

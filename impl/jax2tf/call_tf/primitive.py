@@ -22,7 +22,7 @@ from jax.interpreters import ad, batching
 from jax.sharding import NamedSharding, PartitionSpec
 
 from jax2tf.call_tf import derived, embedding, exchange
-from jax2tf.call_tf.functions import Function
+from jax2tf.call_tf.functions import Function, refuse_key
 from jax2tf.errors import CallTfError
 
 call_tf_p = jex_core.Primitive("call_tf")
@@ -52,7 +52,13 @@ def _op_by_op(*operands: Any, function: Function) -> list[jax.Array]:
             f"jax2tf.call_tf({function.name}): called while TensorFlow makes a graph, which has no "
             "values yet. Call the TensorFlow function itself, or convert the JAX function around it"
         )
-    results = function.run_in_threads([exchange.to_tensor(x) for x in operands])
+    try:
+        tensors = [exchange.to_tensor(x) for x in operands]
+    except TypeError:
+        for i, x in enumerate(operands):
+            refuse_key(jax.typeof(x).dtype, i, function.name)
+        raise
+    results = function.run_in_threads(tensors)
     return [exchange.to_array(r) for r in results]
 
 

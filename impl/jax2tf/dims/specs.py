@@ -158,6 +158,11 @@ def symbolic_shape(
             "the tf.function an input_signature"
         )
     known = shape.as_list()
+    if "_" in _split(spec.text)[len(known) :]:
+        raise ValueError(
+            f"{where}: polymorphic_shapes {spec.text!r} has {len(_split(spec.text))} dimensions, "
+            f"but the argument has shape {shape}"
+        )
     try:
         symbolic = tuple(export.symbolic_shape(_filled(spec.text, known), scope=scope))
     # JAX reads it with Python's tokenizer, which has errors of its own.

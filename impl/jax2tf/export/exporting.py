@@ -86,8 +86,10 @@ def export(
       What was written: format, signatures, size, number of ops, largest difference by output.
 
     Raises:
-      TypeError: the format has no such option, or something is no function or no spec.
-      ValueError: a spec, an option or the suffix cannot be read.
+      TypeError: the format has no such option, something is no function or no spec, or there are
+        more or fewer specs than inputs.
+      ValueError: a spec, an option or the suffix cannot be read, or a spec is of an argument that
+        jax.jit has static.
       FileExistsError: the path exists, and `overwrite` is False.
       jax2tf.MissingPackageError: the engine, or the library of the checkpoint, is not installed.
       jax2tf.ConversionError: something of the function has no lowering.

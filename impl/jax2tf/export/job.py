@@ -28,6 +28,7 @@ class Job:
       scratch: a folder that goes in the end.
       target: what to write, a path in a folder of its own.
       outputs: the names of the outputs by signature, once there is a program.
+      complexes: the names of inputs and outputs that are complex, once there is a program.
     """
 
     signatures: Sequence[Signature]
@@ -39,14 +40,19 @@ class Job:
     scratch: Path
     target: Path
     outputs: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    complexes: list[str] = dataclasses.field(default_factory=list)
 
     def program(self, **options: Any) -> Program:
         """The functions converted, over variables that have the parameters' memory."""
         program = program_of(
             self.signatures, self.params, self.constraints, {**self.convert, **options}
         )
-        for name, function in program.functions.items():
-            self.outputs[name] = list(function.get_concrete_function().structured_outputs)
+        for signature in self.signatures:
+            outputs = program.functions[signature.name].get_concrete_function().structured_outputs
+            self.outputs[signature.name] = list(outputs)
+            of_inputs = {spec.name: spec.spec.dtype for spec in signature.inputs}
+            of_both = {**of_inputs, **{name: output.dtype for name, output in outputs.items()}}
+            self.complexes += [name for name, dtype in of_both.items() if dtype.is_complex]
         return program
 
     def saved_model(self) -> Path:
@@ -58,8 +64,12 @@ class Job:
         return folder
 
 
+# So much of a converter's error says what it is about; the rest of some is pages of MLIR.
+_MOST_OF_ERROR = 600
+
+
 @contextlib.contextmanager
-def converting(name: str) -> Iterator[None]:
+def converting(name: str, job: Job) -> Iterator[None]:
     """Says which engine's converter it is that refuses the function.
 
     Raises:
@@ -69,8 +79,19 @@ def converting(name: str) -> Iterator[None]:
         yield
     # Each converter has errors of its own.
     except Exception as error:
+        text = str(error).strip()
+        if len(text) > _MOST_OF_ERROR:
+            text = f"{text[:_MOST_OF_ERROR]} ..."
+        remedy = (
+            "reports/tables/consumers.md says what each engine takes; choose another format, or "
+            "change the function"
+        )
+        if job.complexes:
+            remedy = (
+                f"{', '.join(job.complexes)} is complex, and engines take and give real numbers: "
+                "take and return the parts, y.real and y.imag"
+            )
         raise ExportError(
-            f"jax2tf.export: {name} refuses the function: {type(error).__name__}: {error}. What to "
-            "do: reports/tables/consumers.md says what each engine takes; choose another format, "
-            "or change the function"
+            f"jax2tf.export: {name} refuses the function: {type(error).__name__}: {text}. What to "
+            f"do: {remedy}"
         ) from error

@@ -70,7 +70,7 @@ def write(job: Job) -> int:
     # It would write the largest finite number for an infinite constant.
     converter.canonicalizing_inf_as_min_max_float = False
     _quantize(converter, job)
-    with converting("the converter of LiteRT"), _without_advice():
+    with converting("the converter of LiteRT", job), _without_advice():
         content = converter.convert()
     job.target.write_bytes(content)
     # A file may have an archive behind it: this is where LiteRT's metadata keeps files.

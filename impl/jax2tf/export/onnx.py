@@ -28,7 +28,7 @@ def write(job: Job) -> int:
     # It tells of what it cannot convert; the error that comes of it says so too.
     logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
     (function,) = job.program().functions.values()
-    with converting("tf2onnx"):
+    with converting("tf2onnx", job):
         model, _ = tf2onnx.convert.from_function(
             function,
             input_signature=function.input_signature,

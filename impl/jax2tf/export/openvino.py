@@ -32,7 +32,7 @@ def write(job: Job) -> int:
     openvino = _openvino()
     # From a function itself names of outputs are lost, and with them which is which.
     folder = job.saved_model()
-    with converting("the converter of OpenVINO"):
+    with converting("the converter of OpenVINO", job):
         model = openvino.convert_model(str(folder))
     for key, value in job.metadata.items():
         model.set_rt_info(value, ["jax2tf", key])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from jax2tf.errors import ExportError
 from jax2tf.export.graphs import count_ops
 from jax2tf.export.job import Job
 from jax2tf.export.measures import Precision
@@ -29,12 +31,28 @@ METADATA = Path("assets.extra/jax2tf.json")
 def write(job: Job) -> int:
     """Writes the folder `job.target`; returns the number of ops."""
     program = job.program(**job.options)
-    program.save(job.target, with_gradients=job.options.get("with_gradient", True))
+    with _saving_gradients():
+        program.save(job.target, with_gradients=job.options.get("with_gradient", True))
     path = job.target / METADATA
     path.parent.mkdir()
     path.write_text(json.dumps(job.metadata, indent=2) + "\n", encoding="utf-8")
     functions = [f.get_concrete_function() for f in program.functions.values()]
     return sum(count_ops(function.graph.as_graph_def()) for function in functions)
+
+
+@contextlib.contextmanager
+def _saving_gradients() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        # TensorFlow logs the cause and raises this in its place.
+        if "tracing gradients for SavedModel" not in str(error):
+            raise
+        raise ExportError(
+            "jax2tf.export: the SavedModel cannot hold the gradients of the function: JAX or "
+            "jax2tf cannot differentiate it, for the reason that TensorFlow logged. What to do: "
+            "pass with_gradient=False, which saves it without gradients"
+        ) from error
 
 
 def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:

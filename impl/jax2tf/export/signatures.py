@@ -123,8 +123,8 @@ def signatures_of(fun: Any, params: Any, specs: Any) -> tuple[Signature, ...]:
       specs: the specs of its inputs; None where `fun` is a dict.
 
     Raises:
-      TypeError: something is no function or no spec.
-      ValueError: a spec cannot be read, or names do not fit.
+      TypeError: something is no function or no spec, or there are more or fewer specs than inputs.
+      ValueError: a spec cannot be read, names do not fit, or one is of a static argument.
     """
     if not isinstance(fun, Mapping):
         return (_signature(DEFAULT, fun, params, specs),)
@@ -179,6 +179,7 @@ def _signature(name: str, fun: Any, params: Any, specs: Any) -> Signature:
                     "dict are names of parameters; specs for an input that is a dict stand in a "
                     f"tuple: ({{{key!r}: ...}},)"
                 )
+    _refuse_arguments(fun, params, args, kwargs)
     found, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
     reader = _Reader()
     names = _Names("input")
@@ -191,6 +192,34 @@ def _signature(name: str, fun: Any, params: Any, specs: Any) -> Signature:
         given = getattr(leaf, "name", None) if isinstance(leaf, tf.TensorSpec) else None
         inputs.append(Input(names.new(given or where), where, shape, dtype))
     return Signature(name, function, tuple(inputs), tree, reader.scope)
+
+
+def _refuse_arguments(
+    fun: Callable[..., Any], params: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    """Refuses specs for other inputs than the function takes."""
+    function = Function(fun)
+    given = args if params is None else (params, *args)
+    try:
+        function.parameters.signature.bind(*given, **kwargs)
+    except TypeError as error:
+        behind = "" if params is None else " behind the parameters"
+        hint = ""
+        if args and all(isinstance(spec, int) for spec in args):
+            text = ", ".join(map(str, args))
+            hint = f". A tuple has one spec for each input; a shape is a text: {text!r}"
+        raise TypeError(
+            f"jax2tf.export: specs should have one spec for each input of {function.name}"
+            f"{function.parameters.signature}{behind}, got {len(args) + len(kwargs)}: {error}{hint}"
+        ) from None
+    statics = function.static_parameters(given, kwargs)
+    if statics:
+        bound = ", ".join(f"{name}=..." for name in statics)
+        raise ValueError(
+            f"jax2tf.export: {', '.join(statics)} of {function.name} is static in jax.jit, and a "
+            f"file has arrays alone. What to do: export functools.partial({function.name}, "
+            f"{bound}), with specs for the others"
+        )
 
 
 def with_no_parameters(fun: Callable[..., Any]) -> Callable[..., Any]:

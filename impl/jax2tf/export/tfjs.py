@@ -53,7 +53,7 @@ def write(job: Job) -> int:
     """Writes the folder `job.target`; returns the number of ops."""
     folder = job.saved_model()
     quantize = job.options.get("quantize")
-    with _converter() as converter, converting("the converter of TensorFlow.js"):
+    with _converter() as converter, converting("the converter of TensorFlow.js", job):
         converter.convert_tf_saved_model(
             str(folder),
             str(job.target),

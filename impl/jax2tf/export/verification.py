@@ -86,7 +86,11 @@ def trials_of(
     trials = []
     for title, arrays in inputs:
         args, kwargs = signature.arguments(arrays)
-        results = callables.values(fun(given, *args, **kwargs))
+        try:
+            results = callables.values(fun(given, *args, **kwargs))
+        except Exception as error:
+            error.add_note(_note(signature, given, title, args, kwargs))
+            raise
         leaves = jax.tree_util.tree_leaves_with_path(results)
         names = output_names(results)
         trials.append(
@@ -99,6 +103,17 @@ def trials_of(
             )
         )
     return trials
+
+
+def _note(
+    signature: Signature, params: Any, title: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> str:
+    function = Function(signature.function)
+    return (
+        f"jax2tf.export({function.name}) called it in JAX with {title}: "
+        f"{function.called_with((params, *args), kwargs)}. Inputs are made from specs, parameters "
+        "are what params holds or names"
+    )
 
 
 def _data(result: Any) -> np.ndarray:
