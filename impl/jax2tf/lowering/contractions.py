@@ -312,7 +312,9 @@ def _contract(
     if not (ctx.enable_xla or left.free or right.free) and lhs.dtype.size >= 4:
         return _inner_product(lhs, rhs, left, right)
     # A right side without batch dimensions broadcasts over the free dimensions of the left one.
-    merge_left = bool(left.batch or left.contracting_first or not left.free)
+    merge_left = bool(left.batch or left.contracting_first or not left.free) or overwrites_memory(
+        left.split(lhs_shape)[1]
+    )
     out = tf.matmul(
         _as_matrices(ctx, lhs, lhs_shape, left, merge_free=merge_left),
         _as_matrices(ctx, rhs, rhs_shape, right, merge_free=True),
@@ -323,6 +325,14 @@ def _contract(
         return out
     batch, left_free, _ = left.split(lhs_shape)
     return tf.reshape(out, ctx.shape(batch + left_free + right.split(rhs_shape)[1]))
+
+
+def overwrites_memory(rows: Sequence[Any]) -> bool:
+    """Whether TensorFlow's product of (*rows, n) and one matrix may overwrite memory.
+
+    oneDNN's BatchMatMulV2 of float32 does, in TensorFlow 2.21, of (12, 1, 3, 8) and (8, 4).
+    """
+    return len(rows) == 3 and (not isinstance(rows[1], int) or rows[1] == 1)
 
 
 def _as_matrices(

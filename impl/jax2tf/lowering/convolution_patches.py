@@ -7,6 +7,7 @@ import math
 
 import tensorflow as tf
 
+from jax2tf.lowering.contractions import overwrites_memory
 from jax2tf.lowering.convolution_ops import Conv
 from jax2tf.lowering.rules import Context
 
@@ -14,8 +15,13 @@ from jax2tf.lowering.rules import Context
 def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
     """One matrix product: the inputs of each position of the filter, side by side, with `rhs`."""
     *positions, features_in, features_out = conv.rhs_shape
-    matrix = tf.reshape(rhs, ctx.shape((math.prod(positions) * features_in, features_out)))
-    return tf.matmul(tf.concat(_patches(ctx, lhs, conv), -1), matrix)
+    size = math.prod(positions) * features_in
+    matrix = tf.reshape(rhs, ctx.shape((size, features_out)))
+    patches = tf.concat(_patches(ctx, lhs, conv), -1)
+    if not overwrites_memory(conv.out_shape[:-1]):
+        return tf.matmul(patches, matrix)
+    rows = tf.reshape(patches, ctx.shape((math.prod(conv.out_shape[:-1]), size)))
+    return tf.reshape(tf.matmul(rows, matrix), ctx.shape(conv.out_shape))
 
 
 def products_of_patches_by_groups(
