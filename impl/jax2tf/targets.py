@@ -202,7 +202,9 @@ _IN_INT32 = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
 _NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
-_IDIOMS = _ACTIVATIONS | _SOFTMAX | {"mean", "variance", "one_hot"}
+_IDIOMS = _ACTIVATIONS | _SOFTMAX | {"mean", "variance", "one_hot", "resize_nearest"}
+# JAX resizes by products, in which a NaN reaches all pixels, and an op those beside it.
+_RESIZE = frozenset({"resize"})
 
 TARGETS: Mapping[str, Target] = {
     target.name: target
@@ -213,6 +215,7 @@ TARGETS: Mapping[str, Target] = {
         Target(
             "litert",
             idioms=_IDIOMS | {"dynamic_update_slice"},
+            finite_idioms=_RESIZE,
             quirks=_LITERT | _REAL,
             lacks={
                 **dict.fromkeys(("LeftShift", "BitwiseAnd", "BitwiseOr", "Invert"), ()),
@@ -233,6 +236,7 @@ TARGETS: Mapping[str, Target] = {
         Target(
             "onnx",
             idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"},
+            finite_idioms=_RESIZE,
             quirks=_TF2ONNX | _REAL | _BITS,
             lacks={
                 **dict.fromkeys(("PopulationCount", "LowerBound", *_LINALG, *_SPECIAL), ()),
@@ -246,7 +250,7 @@ TARGETS: Mapping[str, Target] = {
         Target(
             "openvino",
             idioms=(_IDIOMS - _SOFTMAX) | _NORMS,
-            finite_idioms=_SOFTMAX | {"erf"},
+            finite_idioms=_SOFTMAX | _RESIZE | {"erf"},
             quirks=_REAL | _BITS | {"no_folding", "pads_with_constants_alone"},
             lacks={
                 # It computes them as if they had a sign.
@@ -260,6 +264,7 @@ TARGETS: Mapping[str, Target] = {
         Target(
             "tfjs",
             idioms=_IDIOMS | {"erf"},
+            finite_idioms=_RESIZE,
             quirks=_REAL | _BITS | {"no_convolution_in_groups", "no_folding"},
             # It has a BitwiseAnd, which does not find its operands.
             lacks={

@@ -301,11 +301,116 @@ class TestParametersOfChannels:
         expected = jax.jit(batch_norm)(x, *parameters)
         assert_near(graph(*map(tf.constant, (x, *parameters))), expected, least=1)
 
+    @pytest.mark.parametrize(
+        "batch_norm",
+        [
+            lambda x, m, v, s, b: (x - m) * jax.lax.rsqrt(v + 1e-3) * s + b,
+            lambda x, m, v, s, b: b + s * ((x - m) * jax.lax.rsqrt(v + 1e-3)),
+            lambda x, m, v, s, b: (x - m) / jnp.sqrt(v + 1e-3) * s + b,
+            lambda x, m, v, s, b: (x - m) * (jax.lax.rsqrt(v + 1e-3) * s) + b,
+        ],
+        ids=["factor", "factor first", "root", "one factor"],
+    )
+    def test_batch_norm_by_statistics(self, batch_norm):
+        """What is computed of channels alone becomes constants, whatever their order."""
+        images = RNG.normal(size=(2, 3, 3, 4)).astype(np.float32)
+        given = (self.mean, np.square(self.scale), self.scale, self.offset)
+        graph = _graph(lambda x: batch_norm(x, *given), images)
+        ops = [
+            op.type
+            for op in graph.graph.get_operations()
+            if images.shape in [o.shape for o in op.outputs]
+        ]
+        assert [op for op in ops if op not in ("Placeholder", "Identity")] == ["Mul", "AddV2"]
+        expected = jax.jit(lambda x: batch_norm(x, *given))(images)
+        assert_near(graph(tf.constant(images)), expected, least=1)
+
     def test_statistics_of_each_row_are_none(self):
         """They would have to be computed for each row twice."""
         rows = [RNG.normal(size=(3, 1)).astype(np.float32) for _ in range(3)]
         found, without = self._counts(lambda x, m, s, b: (x - m) * s + b, X, *rows)
         assert found == without
+
+
+class TestImagesThatGrow:
+    images = RNG.normal(size=(2, 4, 6, 3)).astype(np.float32)
+
+    @staticmethod
+    def _resized(*sizes, method="bilinear", **options):
+        def fun(x):
+            shape = (x.shape[0], *sizes, x.shape[-1])
+            return jax.image.resize(x, shape, method, **options)
+
+        return fun
+
+    @pytest.mark.parametrize("sizes", [(8, 12), (5, 7), (8, 9), (12, 7)])
+    @pytest.mark.parametrize("options", [{}, {"antialias": False}], ids=["", "aliased"])
+    def test_bilinear(self, sizes, options):
+        fun = self._resized(*sizes, **options)
+        graph = _graph(fun, self.images)
+        assert op_types(graph.graph)["ResizeBilinear"] == 1
+        assert not op_types(graph.graph).keys() & {"MatMul", "BatchMatMulV2", "Einsum"}
+        assert_near(graph(tf.constant(self.images)), jax.jit(fun)(self.images), least=1)
+
+    def test_nearest(self):
+        fun = self._resized(12, 12, method="nearest")
+        graph = _graph(fun, self.images)
+        assert op_types(graph.graph)["ResizeNearestNeighbor"] == 1
+        assert_near(graph(tf.constant(self.images)), jax.jit(fun)(self.images))
+
+    @pytest.mark.parametrize("method", ["bilinear", "nearest"])
+    def test_any_batch_and_gradients(self, method):
+        fun = self._resized(8, 12, method=method)
+        converted = jax2tf.convert(fun, target=EVERY, polymorphic_shapes="b, ...")
+        function = tf.function(converted, autograph=False)
+        spec = tf.TensorSpec([None, *self.images.shape[1:]], tf.float32)
+        assert any("Resize" in op for op in op_types(function.get_concrete_function(spec).graph))
+        for batch in (1, 2):
+            images = tf.constant(self.images[:batch])
+            with tf.GradientTape() as tape:
+                tape.watch(images)
+                result = function(images)
+            assert_near(result, jax.jit(fun)(self.images[:batch]), least=1)
+            gradient = jax.grad(lambda x: fun(x).sum())(self.images[:batch])
+            assert_near(tape.gradient(result, images), gradient, least=1)
+
+    @pytest.mark.parametrize(
+        "fun",
+        [
+            _resized(2, 3),
+            _resized(8, 3),
+            _resized(4, 12),
+            _resized(8, 12, method="cubic"),
+            _resized(5, 7, method="nearest"),
+            _resized(2, 3, method="nearest"),
+        ],
+        ids=["smaller", "lower", "wider", "cubic", "nearest, no multiple", "nearest, smaller"],
+    )
+    def test_others_are_not_found(self, fun):
+        graph = _graph(fun, self.images)
+        assert not any("Resize" in op for op in op_types(graph.graph))
+        assert_near(graph(tf.constant(self.images)), jax.jit(fun)(self.images), least=1)
+
+    def test_engines_spread_no_nan(self):
+        """A product with a NaN is one, so that the op stands in where numbers are finite alone."""
+        fun = self._resized(8, 12)
+        for finite, found in ((False, 0), (True, 1)):
+            graph = _graph(fun, self.images, target="litert", assume_finite=finite)
+            assert op_types(graph.graph)["ResizeBilinear"] == found
+
+
+def test_kernels_are_flipped_at_conversion():
+    """An engine that folds no constants would flip them in each call."""
+    kernel = RNG.normal(size=(2, 2, 3, 3)).astype(np.float32)
+    images = RNG.normal(size=(1, 4, 4, 3)).astype(np.float32)
+
+    def up(x):
+        layout = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_transpose(x, kernel, (2, 2), "SAME", dimension_numbers=layout)
+
+    graph = _graph(up, images, target="openvino")
+    assert op_types(graph.graph)["ReverseV2"] == 0
+    assert_near(graph(tf.constant(images)), jax.jit(up)(images), least=1)
 
 
 def test_every_idiom_has_a_target_and_a_test():
@@ -314,7 +419,8 @@ def test_every_idiom_has_a_target_and_a_test():
     }
     assert of_targets == idioms.NAMES - {"finite"}
     tested = {name.split(",")[0].split(" ")[0] for name in FOUND}
-    assert tested == of_targets - {"dynamic_update_slice", "bias", "batch_norm"}
+    elsewhere = {"dynamic_update_slice", "bias", "batch_norm", "resize", "resize_nearest"}
+    assert tested == of_targets - elsewhere
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,9 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
 
 def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tensor:
     """`x` in reverse along some axes; not at once for readers of graphs that flip one alone."""
+    if not (at_once or tf.executing_eagerly()) and x.op.type == "Const":
+        # OpenVINO would flip the kernels of transposed convolutions in each call.
+        return tf.constant(np.flip(tf.get_static_value(x), tuple(axes)))
     for group in [list(axes)] if at_once else [[axis] for axis in axes]:
         axis = tf.constant(group)
         x = carried(

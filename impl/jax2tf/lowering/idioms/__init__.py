@@ -112,7 +112,8 @@ def _by_root() -> dict[jex_core.Primitive, list[Idiom]]:
 @functools.cache
 def _skeleton(idiom: Idiom) -> Pattern:
     """The idiom for an example: its primitives are looked for first, whatever the shapes."""
-    return matching.trace(idiom.function, idiom.examples, idiom.numbers, is_exact=False)
+    function = functools.partial(idiom.function, **idiom.example_options)
+    return matching.trace(function, idiom.examples, idiom.numbers, is_exact=False)
 
 
 def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Any], dict[str, Any]] | None:
@@ -124,9 +125,9 @@ def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Any], dict[str, Any]] 
     avals: list[Any] = [roughly.operands[var].aval for var in skeleton.operands]
     if avals[0].dtype.name not in idiom.dtypes or len(avals[0].shape) < idiom.min_rank:
         return None
-    if not idiom.accepts(*avals):
-        return None
     options = idiom.options(roughly)
+    if not idiom.accepts(*avals, **options):
+        return None
     pattern = _pattern(idiom, avals, options)
     made = matching.match(pattern, path)
     if made is None:

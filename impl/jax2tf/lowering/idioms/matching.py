@@ -56,9 +56,18 @@ class Match:
     covered: frozenset[jex_core.JaxprEqn] = frozenset()
 
     def params(self, primitive: jex_core.Primitive) -> dict[str, Any]:
-        """The params of an equation of `primitive` that was found."""
+        """The params of the last equation of `primitive` that was found."""
+        return self._last(primitive).params
+
+    def shape(self, primitive: jex_core.Primitive) -> tuple[Any, ...]:
+        """The shape of the result of the last equation of `primitive` that was found."""
+        aval: Any = self._last(primitive).outvars[0].aval
+        return tuple(aval.shape)
+
+    def _last(self, primitive: jex_core.Primitive) -> jex_core.JaxprEqn:
+        # Values are found from the result back.
         found = (value.eqn for value in self.values.values() if value.eqn is not None)
-        return next(eqn.params for eqn in found if eqn.primitive is primitive)
+        return next(eqn for eqn in found if eqn.primitive is primitive)
 
 
 def trace(

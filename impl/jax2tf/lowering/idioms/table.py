@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 from jax import lax
+from jax.extend import core as jex_core
 
+from jax2tf import dims
 from jax2tf.compat import xla_ops
 from jax2tf.lowering.idioms.matching import Match
 from jax2tf.lowering.index_windows import as_one_index
@@ -26,9 +28,10 @@ _INDEX = jax.ShapeDtypeStruct((), np.int32)
 _VECTOR = jax.ShapeDtypeStruct((3,), np.float32)
 _ROW = jax.ShapeDtypeStruct((1, 3), np.float32)
 _EXAMPLE = jax.ShapeDtypeStruct((2, 3), np.float32)
+_IMAGES = jax.ShapeDtypeStruct((2, 2, 3, 3), np.float32)
 
 
-def _anything(*avals: Any) -> bool:
+def _anything(*avals: Any, **options: Any) -> bool:
     return True
 
 
@@ -59,8 +62,9 @@ class Idiom:
         is traced again: axes and the like.
       dtypes: those of the first array for which the engines have the op.
       min_rank: the least number of dimensions that the first array must have.
-      accepts: whether it is used for arrays of these avals.
+      accepts: whether it is used for arrays of these avals, called with the options too.
       examples: arrays for which the pattern is traced to know its primitives.
+      example_options: the options that it is traced with then, where it has no defaults.
       if_finite: whether it leaves out what guards NaN and infinity: any target that assumes finite
         numbers has it.
     """
@@ -74,6 +78,7 @@ class Idiom:
     min_rank: int = 0
     accepts: Callable[..., bool] = _anything
     examples: Sequence[Any] = (_EXAMPLE,)
+    example_options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
     if_finite: bool = False
 
 
@@ -196,6 +201,60 @@ def _batch_norm(
     return x * scale + (offset - mean * scale)
 
 
+def _batch_norm_by_factors(
+    ctx: Context,
+    x: tf.Tensor,
+    mean: tf.Tensor,
+    factor: tf.Tensor,
+    scale: tf.Tensor,
+    offset: tf.Tensor,
+) -> tf.Tensor:
+    return _batch_norm(ctx, x, mean, factor * scale, offset)
+
+
+def _batch_norm_by_root(
+    ctx: Context,
+    x: tf.Tensor,
+    mean: tf.Tensor,
+    root: tf.Tensor,
+    scale: tf.Tensor,
+    offset: tf.Tensor,
+) -> tf.Tensor:
+    return _batch_norm(ctx, x, mean, scale / root, offset)
+
+
+def _resized(images: jax.Array, *, shape: Sequence[Any], method: str, antialias: bool) -> Any:
+    return jax.image.resize(images, shape, method, antialias)
+
+
+def _shape_of(primitive: jex_core.Primitive) -> Callable[[Match], dict[str, Any]]:
+    return lambda found: {"shape": found.shape(primitive)}
+
+
+def _are_enlarged(images: Any, *, shape: Sequence[Any]) -> bool:
+    """Whether these are images of known height and width, and both grow."""
+    old, new = images.shape[1:3], shape[1:3]
+    return (
+        len(images.shape) == len(shape) == 4
+        and dims.is_static((*old, *new))
+        and all(0 < o < n for o, n in zip(old, new, strict=True))
+    )
+
+
+def _are_multiplied(images: Any, *, shape: Sequence[Any]) -> bool:
+    """Whether height and width grow to a multiple, so that no rounding chooses another pixel."""
+    return _are_enlarged(images, shape=shape) and all(
+        new % old == 0 for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
+    )
+
+
+def _resize(op: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
+    def rule(ctx: Context, images: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
+        return op(images=images, size=ctx.vector(shape[1:3]), half_pixel_centers=True)
+
+    return rule
+
+
 def _classes(found: Match) -> dict[str, Any]:
     shape = found.params(lax.iota_p)["shape"]
     return {
@@ -282,8 +341,39 @@ IDIOMS: tuple[Idiom, ...] = (
         examples=(_EXAMPLE, _ROW, _ROW, _ROW),
         accepts=_are_of_channels,
     ),
+    *(
+        Idiom(
+            "batch_norm", function, rule, examples=(_EXAMPLE, *[_ROW] * 4), accepts=_are_of_channels
+        )
+        for function, rule in (
+            (lambda x, mean, f, s, b: (x - mean) * f * s + b, _batch_norm_by_factors),
+            (lambda x, mean, root, s, b: (x - mean) / root * s + b, _batch_norm_by_root),
+        )
+    ),
     *_of_last_axis(operator.add),
     *_of_last_axis(operator.mul),
+    # Where an image shrinks, JAX's antialias takes more than the pixels beside a place.
+    *(
+        Idiom(
+            "resize",
+            partial(_resized, method="bilinear", antialias=antialias),
+            _resize(tf.raw_ops.ResizeBilinear),
+            options=_shape_of(lax.transpose_p),
+            accepts=_are_enlarged,
+            examples=(_IMAGES,),
+            example_options={"shape": (2, 4, 6, 3)},
+        )
+        for antialias in (True, False)
+    ),
+    Idiom(
+        "resize_nearest",
+        partial(_resized, method="nearest", antialias=False),
+        _resize(tf.raw_ops.ResizeNearestNeighbor),
+        options=_shape_of(lax.gather_p),
+        accepts=_are_multiplied,
+        examples=(_IMAGES,),
+        example_options={"shape": (2, 4, 6, 3)},
+    ),
     Idiom("erf", lax.erf, _of_operand(tf.math.erf)),
     Idiom(
         "one_hot",
