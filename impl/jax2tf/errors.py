@@ -8,7 +8,7 @@ class ConversionError(Exception):
 
 
 class UnsupportedPrimitiveError(ConversionError, NotImplementedError):
-    """A primitive, or one use of it, that has no lowering for the op set that was asked for.
+    """A primitive, or one use of it, that has no lowering for the target.
 
     Attributes:
       primitive: the primitive's name.

@@ -13,8 +13,49 @@ NO_XLA: OpSet = "no_xla"
 OP_SETS: tuple[OpSet, ...] = (XLA, NO_XLA)
 
 
+# Ops that others stand in for in graphs without XLA ops, which are for engines: there is an engine
+# that lacks them. By type, with the dtypes; all dtypes where none is named. So are all XLA ops.
+NOT_IN_EVERY_ENGINE: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("Acos", "Asin", "Atan", "Atanh", "Cosh", "Sinh", "Tan"), ()),
+    **dict.fromkeys(("Expm1", "Log1p", "Erf", "Erfc"), ()),
+    "ArgMax": ("bool",),
+    # It is Equal, Less and more of the bits of a float.
+    "Bitcast": ("float32",),
+    "BroadcastTo": ("complex64", "complex128"),
+    "Case": (),
+    **dict.fromkeys(("Cumprod", "CumulativeLogsumexp"), ("float32", "int32")),
+    "PadV2": ("bool",),
+    **dict.fromkeys(("TruncateDiv", "TruncateMod"), ()),
+}
+
+
+# How every graph is written, because an engine misreads the other way, and both cost the same.
+# Comments in the rules name them.
+FORMS: Mapping[str, str] = {
+    "as_it_is_fused": (
+        "ops in the order in which converters look for what they have one op for: LiteRT's for "
+        "hard_swish and gelu, ONNX Runtime's and OpenVINO's for layer normalisation"
+    ),
+    "atan2_of_arrays": "LiteRT's converter fails on an Atan2 of an array and a scalar",
+    "constants_reversed": (
+        "OpenVINO would reverse the constant kernels of transposed convolutions in each call"
+    ),
+    "last_axis_by_number": (
+        "TensorFlow.js counts no axes of a Cumsum from the end, and tf2onnx 1.16 miscounts -1 in a "
+        "gather with batch dimensions"
+    ),
+    "minimum_of_maximum": (
+        "LiteRT makes Relu6, which it has for floats alone, of a maximum of 0 and what is at most 6"
+    ),
+    "strides_by_gather": "OpenVINO takes other elements in a strided slice of integers",
+}
+
+
 # What an engine gets wrong, and a graph for it has to avoid.
 QUIRKS: Mapping[str, str] = {
+    "appends_in_loops": (
+        "tf2onnx 1.16 appends what a step of a loop writes into a list, whatever the place"
+    ),
     "choice_by_product": (
         "tf2onnx 1.16 makes condition * x + (1 - condition) * y of a SelectV2 of floats, which is "
         "NaN where the side that was not chosen is not finite, and loses the sign of zeros"
@@ -24,6 +65,9 @@ QUIRKS: Mapping[str, str] = {
     ),
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
+    ),
+    "no_bad_indices": (
+        "no engine knows the bad_indices_policy of a scatter: every index has to be in bounds"
     ),
     "no_bitcast": (
         "the engine, or its converter, has no Bitcast: floats are made of their bits by arithmetic"
@@ -47,12 +91,20 @@ QUIRKS: Mapping[str, str] = {
     "no_concat_of_parts": (
         "DTensor joins nothing along a dimension that what reads the result wants in parts"
     ),
+    "no_paddings_in_numbers": (
+        "OpenVINO reads a padding of the depthwise convolution by name alone, and engines read so "
+        "that of a transposed one"
+    ),
+    "no_product_of_vectors": (
+        "OpenVINO ends the process at a MatMul of two vectors as matrices of one row and one column"
+    ),
     "no_reverse": "DTensor has no ReverseV2",
     "no_scalar_choice": (
         "DTensor ends the process at a SelectV2 of arrays whose condition is a scalar"
     ),
     "no_tensor_lists": "DTensor spreads no TensorList over a mesh, which a tf.TensorArray is",
     "no_unpack_of_parts": "DTensor cannot give the results of an Unpack other parts than it has",
+    "one_reverse_at_a_time": "there are engines whose ReverseV2 takes one dimension",
     "pads_with_constants_alone": (
         "OpenVINO pads with zeros where the value depends on an argument of the graph"
     ),
@@ -60,7 +112,20 @@ QUIRKS: Mapping[str, str] = {
         "DTensor moves parts between devices at an Identity, and not at a Transpose, a GatherV2 "
         "or a Pad"
     ),
+    "zero_size_is_kept": "ONNX takes a size of 0 in a Reshape for the size that the operand has",
 }
+
+# Those of one engine or another that graphs without XLA ops always avoid.
+OF_ENGINES = frozenset(
+    {
+        "appends_in_loops",
+        "no_bad_indices",
+        "no_paddings_in_numbers",
+        "no_product_of_vectors",
+        "one_reverse_at_a_time",
+        "zero_size_is_kept",
+    }
+)
 
 # What DTensor, no engine, gets wrong.
 OF_DTENSOR = frozenset(
@@ -109,7 +174,8 @@ class Target:
         the engine's converter computes it (quirk "no_folding").
       computes_in: the dtypes that it does not compute with, each with the one that stands in: int32
         holds the bits of uint32, and the numbers of narrower integers.
-      quirks: the ids, among QUIRKS, of what the engine gets wrong.
+      quirks: the ids, among QUIRKS, of what the engine gets wrong. Those of OF_ENGINES are added
+        where the op set is "no_xla".
       assume_finite: whether what guards NaN and infinity is left out.
       shares_repeats: whether equations that repeat, as the layers of a Python loop do, become calls
         of one function.
@@ -132,6 +198,8 @@ class Target:
         # A target is a key of caches, so any collection of names becomes one that can be hashed.
         for field in ("idioms", "finite_idioms", "quirks"):
             object.__setattr__(self, field, frozenset(getattr(self, field)))
+        if self.op_set == NO_XLA:
+            object.__setattr__(self, "quirks", self.quirks | OF_ENGINES)
         if self.op_set not in OP_SETS:
             raise ValueError(
                 f"jax2tf.Target({self.name!r}): op_set should be one of {', '.join(OP_SETS)}, got "
@@ -158,7 +226,20 @@ class Target:
         """Whether it does not take an op of a dtype."""
         if self.ops is not None:
             return dtype not in self.ops.get(op, ())
-        return op in self.lacks and (not self.lacks[op] or dtype in self.lacks[op])
+        return _is_listed(self.lacks, op, dtype)
+
+    def uses(self, op: str, dtype: str | None = None) -> bool:
+        """Whether graphs for it are to hold an op of a dtype; of every dtype where none is named.
+
+        Not where it lacks the op, nor, in the set of standard ops, where an engine does.
+        """
+        if self.op_set == NO_XLA and (
+            op.startswith("Xla") or _is_listed(NOT_IN_EVERY_ENGINE, op, dtype)
+        ):
+            return False
+        if self.ops is not None:
+            return op in self.ops if dtype is None else dtype in self.ops.get(op, ())
+        return not _is_listed(self.lacks, op, dtype)
 
     def without_idioms(self, *names: str) -> Target:
         """The target with these idioms switched off, or all of them where none is named.
@@ -181,6 +262,11 @@ class Target:
     def has_idiom(self, name: str) -> bool:
         """Whether the idiom of that name is used, given whether numbers are finite."""
         return name in self.idioms or (self.assume_finite and name in self.finite_idioms)
+
+
+def _is_listed(table: Mapping[str, Sequence[str]], op: str, dtype: str | None) -> bool:
+    """Whether a table names an op with a dtype, or, where no dtype is asked for, with any."""
+    return op in table and (not table[op] or dtype is None or dtype in table[op])
 
 
 _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})

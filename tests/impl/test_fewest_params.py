@@ -16,7 +16,7 @@ from tests.running import check
 
 
 def _required_by_rule(eqn):
-    rule = rules.find(eqn.primitive, targets.XLA)
+    rule = rules.find(eqn.primitive, targets.TARGETS["xla"])
     parameters = inspect.signature(rule.function).parameters.values() if rule else ()
     return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
 

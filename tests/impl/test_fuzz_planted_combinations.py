@@ -33,8 +33,13 @@ def views_by_address(patch):
 
 
 def rules_by_name(patch):
-    by_name = {(p.name, op_set): rule for (p, op_set), rule in rules._RULES.items()}
-    patch(rules, "find", lambda primitive, op_set: by_name.get((primitive.name, op_set)))
+    by_name = {primitive.name: primitive for primitive in rules._RULES}
+    find = rules.find
+
+    def find_by_name(primitive, target):
+        return find(by_name.get(primitive.name, primitive), target)
+
+    patch(rules, "find", find_by_name)
 
 
 def statics_ignored(patch):

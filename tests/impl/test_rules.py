@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import pathlib
+import re
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +20,10 @@ from jax2tf import compat, targets
 from jax2tf.lowering import rules
 
 SOURCES = sorted(pathlib.Path(jax2tf.__file__).parent.rglob("*.py"))
+LOWERING = [path for path in SOURCES if "lowering" in path.parts]
 PRIVATE = ("jax._src", "jaxlib", "tensorflow.python", "tensorflow.compiler")
+
+XLA, STANDARD = targets.TARGETS["xla"], targets.TARGETS["tensorflow"]
 
 
 @pytest.fixture
@@ -36,20 +40,35 @@ class TestRegistry:
 
         with pytest.raises(ValueError, match=r"'sin' has two rules.*first.*second"):
 
-            @rules.register(lax.sin_p, op_sets=(targets.XLA,))
+            @rules.register(lax.sin_p, op="")
             def second(ctx, x):
                 return x
 
-    def test_an_op_set_may_have_a_rule_of_its_own(self):
-        for op_set in targets.OP_SETS:
-            rules.register("sin", op_sets=(op_set,))(lambda ctx, x: x)
-        assert rules.find(lax.sin_p, targets.XLA) is not rules.find(lax.sin_p, targets.NO_XLA)
-        assert rules.primitives(targets.XLA) == {"sin"}
+    def test_an_op_may_have_a_rule_of_its_own(self):
+        rules.register("sin", op="XlaSin")(lambda ctx, x: x)
+        assert rules.find(lax.sin_p, STANDARD) is None
+        assert not rules.primitives(STANDARD)
+        rules.register("sin")(lambda ctx, x: -x)
+        assert rules.find(lax.sin_p, XLA).function("ctx", 1) == 1
+        assert rules.find(lax.sin_p, STANDARD).function("ctx", 1) == -1
+        assert rules.primitives(XLA) == rules.primitives(STANDARD) == {"sin"}
+
+    def test_a_target_that_lacks_the_op_gets_the_other_rule(self):
+        rules.register("sin", op="Sin")(lambda ctx, x: x)
+        rules.register("sin")(lambda ctx, x: -x)
+        for target, sign in (
+            (STANDARD, 1),
+            (targets.Target("mine", lacks={"Sin": ()}), -1),
+            (targets.Target("mine", lacks={"Sin": ("float64",)}), -1),
+            (targets.Target("mine", ops={"Neg": ("float32",)}), -1),
+            (targets.Target("mine", ops={"Sin": ("float32",)}), 1),
+        ):
+            assert rules.find(lax.sin_p, target).function("ctx", 1) == sign
 
     def test_a_name_stands_for_the_primitive_of_jax_alone(self):
         rules.register("sin")(lambda ctx, x: x)
-        assert rules.find(lax.sin_p, targets.XLA) is not None
-        assert rules.find(jex_core.Primitive("sin"), targets.XLA) is None
+        assert rules.find(lax.sin_p, XLA) is not None
+        assert rules.find(jex_core.Primitive("sin"), XLA) is None
 
     def test_an_unknown_name(self):
         with pytest.raises(ValueError, match="has no primitive 'sinus'"):
@@ -58,18 +77,14 @@ class TestRegistry:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(jax, "__version_info__", (0, 13, 0))
             rules.register("sinus")(lambda ctx, x: x)
-        assert not rules.primitives(targets.XLA)
-
-    def test_an_unknown_op_set(self):
-        with pytest.raises(ValueError, match="unknown op set 'tflite'; there are xla, no_xla"):
-            rules.register("sin", op_sets=("tflite",))(lambda ctx, x: x)
+        assert not rules.primitives(XLA)
 
     def test_an_unknown_param_is_listed(self):
         @rules.register("sin")
         def rule(ctx, x, *, axis):
             return x
 
-        found = rules.find(lax.sin_p, targets.XLA)
+        found = rules.find(lax.sin_p, XLA)
         (eqn,) = jax.make_jaxpr(jnp.sin)(1.0).eqns
         eqn = eqn.replace(params={"axis": 1, "sharding": 3, "unset": None})
         assert rules.select_params(found, eqn) == {"axis": 1}
@@ -78,8 +93,28 @@ class TestRegistry:
             rules.select_params(found, eqn)
 
 
+ENGINES = re.compile(
+    r"enable_xla|op_set|no_xla|litert|tflite|onnx|openvino|tfjs|tensorflow\.js|core ?ml",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("path", LOWERING, ids=lambda path: path.name)
+def test_rules_name_no_engine_and_no_set_of_ops(path):
+    """What a target takes, and what it gets wrong, stands in targets.py as data."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    named = [f"{path.name}:{n}: {line}" for n, line in enumerate(lines, 1) if ENGINES.search(line)]
+    assert named == []
+
+
+def test_every_form_is_that_of_a_rule():
+    comments = "".join(path.read_text(encoding="utf-8") for path in LOWERING)
+    named = set(re.findall(r"# Form: (\w+)", comments))
+    assert named == targets.FORMS.keys()
+
+
 def test_what_is_lowered_with_xla_is_lowered_without():
-    assert rules.primitives(targets.XLA) == rules.primitives(targets.NO_XLA)
+    assert rules.primitives(XLA) == rules.primitives(STANDARD)
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from jax2tf.lowering.taken import depends_on_an_argument
 # Ops that lack the kernels for float8, or for 16-bit unsigned integers; all lack those for int4.
 _NARROW_CARRIER = {**FLOAT8_CARRIER, **INT4_CARRIER}
 _TILE_CARRIER = {**_NARROW_CARRIER, tf.uint16: tf.int32}
-# tf2onnx pads bools with a number.
 _PAD_CARRIER = {**_NARROW_CARRIER, tf.bool: tf.int32}
 
 # An iota of at most so many elements is a constant: it takes less room than the ops that make it.
@@ -41,8 +40,7 @@ _PAD_MAX_RANK = 6
 def _reshape(
     ctx: Context, x: tf.Tensor, *, new_sizes: Sequence[Any], dimensions: Sequence[int] | None
 ) -> tf.Tensor:
-    if 0 in new_sizes and not ctx.enable_xla:
-        # ONNX takes a size of 0 for the operand's.
+    if 0 in new_sizes and ctx.has_quirk("zero_size_is_kept"):
         return tf.zeros(ctx.shape(new_sizes), x.dtype)
     if dimensions is not None:
         x = _permuted(ctx, x, dimensions)
@@ -111,13 +109,13 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     if x.shape.rank > _MAX_RANK:
         shape = ctx.avals_in[0].shape
         return _axis_by_axis(ctx, x, shape, shape, dimensions, lambda view, *_: flipped(view, [1]))
-    return flipped(x, dimensions, at_once=ctx.enable_xla)
+    return flipped(x, dimensions, at_once=not ctx.has_quirk("one_reverse_at_a_time"))
 
 
 def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tensor:
     """`x` in reverse along some axes; not at once for readers of graphs that flip one alone."""
     if not (at_once or tf.executing_eagerly()) and x.op.type == "Const":
-        # OpenVINO would flip the kernels of transposed convolutions in each call.
+        # Form: constants_reversed.
         return tf.constant(np.flip(tf.get_static_value(x), tuple(axes)))
     for group in [list(axes)] if at_once else [[axis] for axis in axes]:
         axis = tf.constant(group)
@@ -309,7 +307,7 @@ def padded(
         for d, a, b, gap in zip(shape, low, high, interior, strict=True)
     ]
     if any(interior):
-        if ctx.enable_xla and _is_static([*shape, *low, *high]):
+        if ctx.uses("XlaPad") and _is_static([*shape, *low, *high]):
             return carried(
                 INT4_CARRIER,
                 lambda t, v: xla_ops.xla_pad(t, v, low, high, interior),
@@ -377,7 +375,7 @@ def _padded(
         return tf.where(tf.cast(inside, tf.bool), zeros_around, padding_value)
     paddings = ctx.vector(edges)
     return carried(
-        _NARROW_CARRIER if ctx.enable_xla else _PAD_CARRIER,
+        _NARROW_CARRIER if ctx.uses("PadV2", "bool") else _PAD_CARRIER,
         lambda t, v: tf.raw_ops.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
         padding_value,

@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from jax2tf.dtypes import INT4_CARRIER
 
-# Dtypes for which TensorFlow has kernels in compiled code alone. Without XLA ops (enable_xla=False)
-# they are compiled all the same: standard ops, and nothing runs them where XLA is not.
+# Dtypes for which TensorFlow has kernels in compiled code alone. In graphs without XLA ops they are
+# compiled all the same: by standard ops, which nothing runs where XLA is not.
 COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"})
 
 # Dtypes that Switch, Merge and TensorListStack have no kernels for: branches and loops are made of

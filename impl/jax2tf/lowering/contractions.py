@@ -95,7 +95,7 @@ def _dot(
             lhs, rhs = cast(lhs, operand), cast(rhs, operand)
     else:
         compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
-    config = precision_config(precision) if ctx.enable_xla else b""
+    config = precision_config(precision) if ctx.uses("XlaDotV2") else b""
     kernel = KERNEL_DTYPES.get(compute, compute)
     if not (algorithm and config):
         # Two casts: the operands' values in `compute` first, as XLA has them there.
@@ -215,7 +215,7 @@ def _masked(
     kernel = KERNEL_DTYPES.get(x.dtype, x.dtype)
     wide = tf.int64 if group_sizes.dtype in (tf.int64, tf.uint32, tf.uint64) else tf.int32
     sizes = tf.cast(group_sizes, wide)
-    # The last axis by its number: TensorFlow.js does not count axes of Cumsum from the end.
+    # Form: last_axis_by_number.
     ends = tf.cumsum(sizes, sizes.shape.rank - 1)[..., None]
     positions = tf.range(ctx.dim(shape[ragged]), dtype=wide)
     inside = (ends - sizes[..., None] <= positions) & (positions < ends)
@@ -281,7 +281,7 @@ def _scaled(
     product = tf.cast(cast(x, tf.bfloat16), tf.float32) * tf.cast(scale, tf.float32)
     round_to = (
         compat.xla_ops.xla_reduce_precision
-        if ctx.enable_xla
+        if ctx.uses("XlaReducePrecision")
         else functools.partial(with_fewer_bits, ctx)
     )
     return tf.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
@@ -309,7 +309,8 @@ def _contract(
     left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
     if not left.contracting:
         return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
-    if not (ctx.enable_xla or left.free or right.free) and lhs.dtype.size >= 4:
+    of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
+    if of_vectors and ctx.has_quirk("no_product_of_vectors"):
         return _inner_product(lhs, rhs, left, right)
     # A right side without batch dimensions broadcasts over the free dimensions of the left one.
     merge_left = bool(left.batch or left.contracting_first or not left.free) or overwrites_memory(
@@ -353,7 +354,7 @@ def _as_matrices(
 def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
     """dot_general of what has nothing but contracting and batch dimensions.
 
-    There are engines that have no product of vectors, or none of integers, as one of matrices.
+    It stands in for a product of vectors by way of one of matrices.
     """
     product = left.arranged(lhs) * right.arranged(rhs)
     return tf.reduce_sum(product, range(len(left.batch), product.shape.rank))

@@ -18,20 +18,19 @@ from jax2tf import compat, dims, dtypes
 from jax2tf.compat import xla_ops
 from jax2tf.identity import Identity
 from jax2tf.lowering.rules import Context, register
-from jax2tf.targets import NO_XLA, XLA
 from jax2tf.trace import inner_jaxprs
 
 Tensors = list[tf.Tensor]
 
 
-@register("cond", op_sets=(XLA,), takes_keys=True)
+@register("cond", op="Case", takes_keys=True)
 def _cond(
     ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
 ) -> Tensors:
     return _branch(ctx, index, operands, branches, _switch)
 
 
-@register("cond", op_sets=(NO_XLA,), takes_keys=True)
+@register("cond", takes_keys=True)
 def _cond_without_case(
     ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
 ) -> Tensors:
@@ -200,8 +199,7 @@ def _scan_loop(
 ) -> Tensors:
     n_carry = len(carry)
     size = ctx.dim(length)
-    # tf2onnx appends what a step writes, whatever the place.
-    turned = reverse and not ctx.enable_xla
+    turned = reverse and ctx.has_quirk("appends_in_loops")
     spare = dims.may_be_zero(length)
     outputs = [_output_for(ctx, aval)(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
 

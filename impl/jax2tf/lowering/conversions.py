@@ -20,7 +20,6 @@ from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.constants import scalar
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
-from jax2tf.targets import NO_XLA, XLA
 
 # Dtypes that hold every value of a narrow one, and have kernels. Not float16 for float8: there
 # float8_e5m2's smallest numbers are subnormal, which processors may flush to zero.
@@ -189,7 +188,7 @@ def _float_of_bits(ctx: Context, bits: tf.Tensor) -> tf.Tensor:
 
 
 def _shifted_right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
-    """x // 2**distance, of what is not negative; OpenVINO divides integers as floats."""
+    """x // 2**distance, of what is not negative, without a quotient where there are shifts."""
     if ctx.lacks_op("RightShift", x.dtype.name):
         return x // scalar(1 << distance, x.dtype)
     return tf.raw_ops.RightShift(x=x, y=scalar(distance, x.dtype))
@@ -285,14 +284,14 @@ def _bytes_to_int4(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     return cast(nibbles, dtype)
 
 
-@register("reduce_precision", op_sets=(XLA,))
+@register("reduce_precision", op="XlaReducePrecision")
 def _reduce_precision_xla(
     ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
     return xla_ops.xla_reduce_precision(x, exponent_bits, mantissa_bits)
 
 
-@register("reduce_precision", op_sets=(NO_XLA,))
+@register("reduce_precision")
 def _reduce_precision(
     ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:

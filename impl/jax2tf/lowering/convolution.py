@@ -116,7 +116,7 @@ def _complex(
 def _real(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.DType) -> tf.Tensor:
     kernel = KERNEL_DTYPES.get(compute, compute)
     lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
-    exact = ctx.enable_xla and conv.precision and conv.rank and kernel == tf.float32
+    exact = ctx.uses("XlaConvV2") and conv.precision and conv.rank and kernel == tf.float32
     out = xla_conv(ctx, lhs, rhs, conv) if exact else _convolve(ctx, lhs, rhs, conv)
     return cast(out, compute)
 
@@ -136,7 +136,7 @@ def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Te
         return conv3d(ctx, lhs, rhs, conv)
     if is_transposed_conv(conv) and lhs.dtype in FLOATS:
         return conv_backprop_input(ctx, lhs, rhs, conv)
-    if ctx.enable_xla and conv.rank > 0:
+    if ctx.uses("XlaConvV2") and conv.rank > 0:
         return xla_conv(ctx, lhs, rhs, conv)
     return _rewritten(ctx, lhs, rhs, conv)
 

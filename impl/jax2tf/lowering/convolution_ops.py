@@ -62,8 +62,7 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
         out = conv2d(ctx, lhs[:, None], rhs[None], _with_leading_dimension(conv))
         return tf.squeeze(out, [1])
     depthwise = _is_depthwise(conv, lhs.dtype)
-    # OpenVINO reads no numbers of padding of the depthwise op.
-    explicit = ctx.enable_xla or not depthwise
+    explicit = not (depthwise and ctx.has_quirk("no_paddings_in_numbers"))
     lhs, padding = _settled_padding(ctx, lhs, conv, explicit=explicit)
     if not depthwise:
         return tf.nn.conv2d(lhs, rhs, conv.strides, padding, dilations=conv.rhs_dilation)
@@ -162,11 +161,11 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
         for (low, high), window in zip(conv.padding, conv.window, strict=True)
     ]
     # The op flips the filter, and reads it as that of the convolution whose gradient it is.
-    rhs = flipped(rhs, range(rank), at_once=ctx.enable_xla)
+    rhs = flipped(rhs, range(rank), at_once=not ctx.has_quirk("one_reverse_at_a_time"))
     rhs = tf.transpose(rhs, (*range(rank), rank + 1, rank))
     strides = (1, *conv.lhs_dilation, 1)
     padding = _backprop_padding(conv, taken)
-    if rank == 2 and (ctx.enable_xla or padding != "EXPLICIT"):
+    if rank == 2 and not (padding == "EXPLICIT" and ctx.has_quirk("no_paddings_in_numbers")):
         return tf.raw_ops.Conv2DBackpropInput(
             input_sizes=ctx.shape(conv.out_shape),
             filter=rhs,
@@ -180,7 +179,7 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
     transpose = tf.nn.conv2d_transpose if rank == 2 else tf.nn.conv3d_transpose
     if padding != "EXPLICIT":
         return transpose(lhs, rhs, ctx.shape(conv.out_shape), strides, padding)
-    # The op in three dimensions takes no such padding, nor does that in two outside TensorFlow.
+    # The op in three dimensions takes no such padding, nor does that in two for every target.
     full = [
         (n - 1) * d + window
         for n, d, window in zip(conv.lhs_shape[1:-1], conv.lhs_dilation, conv.window, strict=True)

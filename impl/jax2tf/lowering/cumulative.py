@@ -53,7 +53,7 @@ def _cumsum(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tenso
 
 @register("cumprod")
 def _cumprod(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
-    if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, x, axis):
+    if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, "Cumprod", x, axis):
         return _scan(ctx, lax.mul, 1, x, axis, reverse)
     return _accumulated(lambda x: tf.math.cumprod(x, axis, reverse=reverse), x)
 
@@ -70,7 +70,8 @@ def _cummin(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tenso
 
 @register("cumlogsumexp")
 def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
-    if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, x, axis):
+    op = "CumulativeLogsumexp"
+    if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, op, x, axis):
         return _scan(ctx, _logaddexp, -math.inf, x, axis, reverse)
 
     def function(x: tf.Tensor) -> tf.Tensor:
@@ -118,14 +119,13 @@ def _limits(dtype: tf.DType) -> tuple[float, float]:
     return (dtype.min, dtype.max) if dtype.is_integer else (-math.inf, math.inf)
 
 
-def _op_serves(ctx: Context, x: tf.Tensor, axis: int) -> bool:
-    """Whether the result is to be TensorFlow's own op, which other readers of its graphs lack.
+def _op_serves(ctx: Context, op: str, x: tf.Tensor, axis: int) -> bool:
+    """Whether the result is to be TensorFlow's own op.
 
-    They know Cumsum alone, and of dtypes these two. An axis of unknown size is left to the op all
-    the same, because a scan needs to know it.
+    An axis of unknown size is left to the op in any case, because a scan needs to know it.
     """
     is_known = isinstance(ctx.avals_in[0].shape[axis], int)
-    return ctx.enable_xla or x.dtype not in (tf.float32, tf.int32) or not is_known
+    return ctx.uses(op, x.dtype.name) or not is_known
 
 
 def _by_associative_scan() -> bool:
@@ -141,7 +141,7 @@ def _scan(
         return x
     dtype = KERNEL_DTYPES.get(x.dtype.name, x.dtype)
     arguments = tf.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
-    if ctx.enable_xla and not _by_associative_scan():
+    if ctx.uses("XlaReduceWindow") and not _by_associative_scan():
         result = _window_scan(ctx, combine, identity, *arguments)
     else:
         result = _associative_scan(ctx, combine, *arguments)

@@ -1,4 +1,4 @@
-"""Functions of float32 in ops that every reader of graphs has, for the op set without XLA.
+"""Functions of float32 in ops that every reader of graphs has.
 
 Angles and hyperbolic functions are XLA's own expansions of them (chlo in the StableHLO repository),
 or, for sinh and atanh, made of such, so that they lose and overflow where JAX's do.
@@ -11,9 +11,8 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from jax2tf.lowering.elementwise import WITH_XLA_ALONE
+from jax2tf.lowering.elementwise import IN_ONE_OP
 from jax2tf.lowering.rules import register_table
-from jax2tf.targets import NO_XLA
 
 # log(1 + x) = x - x**2 / 2 + x**3 * P(x) from sqrt(1/2) - 1 to sqrt(2) - 1 (Moshier, Cephes, logf).
 _LOG1P = (
@@ -52,7 +51,7 @@ def _tan(x: tf.Tensor) -> tf.Tensor:
 
 
 def _atan(x: tf.Tensor) -> tf.Tensor:
-    # LiteRT's converter fails on a scalar beside an array.
+    # Form: atan2_of_arrays.
     return tf.atan2(x, tf.ones_like(x))
 
 
@@ -93,7 +92,7 @@ _OF_FLOAT32 = {
 
 
 def _of_any_dtype(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
-    return lambda x: (_OF_FLOAT32 if x.dtype == tf.float32 else WITH_XLA_ALONE)[name](x)
+    return lambda x: (_OF_FLOAT32 if x.dtype == tf.float32 else IN_ONE_OP)[name](x)
 
 
-register_table({name: _of_any_dtype(name) for name in _OF_FLOAT32}, op_sets=(NO_XLA,))
+register_table({name: _of_any_dtype(name) for name in _OF_FLOAT32})

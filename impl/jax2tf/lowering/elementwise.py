@@ -20,7 +20,6 @@ import tensorflow as tf
 from jax2tf.lowering import complex_math, conversions
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.lowering.selection import select
-from jax2tf.targets import XLA
 
 raw = tf.raw_ops
 
@@ -136,11 +135,12 @@ _COMPARISONS = {
 }
 
 _FUNCTIONS = {name: in_kernel_dtype(f) for name, f in {**_UNARY, **_BINARY}.items()}
-# For engines that have no such op, decomposed.py computes these.
+# For targets that have no such op, decomposed.py computes these.
 _DECOMPOSED = ("acos", "asin", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan")
-WITH_XLA_ALONE = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
-register_table({name: f for name, f in _FUNCTIONS.items() if name not in WITH_XLA_ALONE})
-register_table(WITH_XLA_ALONE, op_sets=(XLA,))
+IN_ONE_OP = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
+register_table({name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP})
+for _name, _function in IN_ONE_OP.items():
+    register_table({_name: _function}, op=_name.capitalize())
 register_table({name: in_kernel_dtype(f, ORDERED) for name, f in _COMPARISONS.items()})
 
 _add, _exp, _log = (_FUNCTIONS[name] for name in ("add", "exp", "log"))
@@ -210,10 +210,10 @@ def _mul(ctx: Context, x: tf.Tensor, y: tf.Tensor, *, out_dtype: Any = None) -> 
 def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
     """Scalars as arrays, in graphs: TensorFlow's graph optimiser would multiply them last.
 
-    For infinite complex numbers that is another result. Other engines do not do so, and not all of
-    them can broadcast complex numbers.
+    For infinite complex numbers that is another result. Not every target broadcasts complex
+    numbers.
     """
-    if tf.executing_eagerly() or not ctx.enable_xla:
+    if tf.executing_eagerly() or not ctx.uses("BroadcastTo", operands[0].dtype.name):
         return list(operands)
     shape = ctx.vector(ctx.avals_out[0].shape)
     return [x if x.shape.rank else raw.BroadcastTo(input=x, shape=shape) for x in operands]

@@ -1,8 +1,8 @@
 """erf and erfc of the family special without XLA ops: compositions, in float32.
 
-TensorFlow has an op for each, but not all that read its graphs do: LiteRT lacks Erf and tf2onnx
-Erfc, and both are in every exact gelu. erf is the rational function of Eigen's, erfc that of Cephes
-(S. Moshier, ndtr.c in single precision), which XLA takes too. Other dtypes keep the op.
+TensorFlow has an op for each, but not all that read its graphs do, and both are in every exact
+gelu. erf is the rational function of Eigen's, erfc that of Cephes (S. Moshier, ndtr.c in single
+precision), which XLA takes too. Other dtypes keep the op.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import tensorflow as tf
 from jax2tf.lowering.elementwise import in_kernel_dtype
 from jax2tf.lowering.rules import register_table
 from jax2tf.lowering.special import IN_FLOAT32, erf, erfc
-from jax2tf.targets import NO_XLA
 
 raw = tf.raw_ops
 
@@ -109,6 +108,5 @@ def _polynomial(x: tf.Tensor, coefficients: Sequence[float]) -> tf.Tensor:
 
 
 register_table(
-    {name: in_kernel_dtype(f, IN_FLOAT32) for name, f in {"erf": _erf, "erfc": _erfc}.items()},
-    op_sets=(NO_XLA,),
+    {name: in_kernel_dtype(f, IN_FLOAT32) for name, f in {"erf": _erf, "erfc": _erfc}.items()}
 )

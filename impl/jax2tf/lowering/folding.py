@@ -82,7 +82,7 @@ def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:
 
 
 def _every_other(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
-    # Not by a strided slice: OpenVINO gives those of integers other elements.
+    # Form: strides_by_gather.
     return tf.gather(x, list(range(start, stop, 2)), axis=axis)
 
 

@@ -76,11 +76,11 @@ def _traced(ctx: Context, function: Any, operands: Sequence[tf.Tensor]) -> Any:
 
 
 def _as_module(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
-    if not ctx.enable_xla:
+    if not ctx.uses("XlaCallModule"):
         raise ctx.unsupported(
             "JAX has it as StableHLO alone, which only XLA runs",
-            "convert with enable_xla=True; or, if jax.export made it, convert the function that "
-            "was exported, in place of what was exported",
+            "convert for the target 'xla', the default; or, if jax.export made it, convert the "
+            "function that was exported, in place of what was exported",
         )
     exported = params.get("exported")
     options = native.Options(exported.platforms if exported is not None else None)

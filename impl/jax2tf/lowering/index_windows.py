@@ -186,8 +186,7 @@ def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
 
 def clipped(indices: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     """Each index, or the one of 0 and `last`, which is not negative, that is nearest to it."""
-    # The minimum is taken last: LiteRT makes Relu6, which it has for floats alone, of a maximum of
-    # 0 and what is at most 6.
+    # Form: minimum_of_maximum.
     return tf.minimum(tf.maximum(indices, 0), last)
 
 

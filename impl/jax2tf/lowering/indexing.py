@@ -19,7 +19,6 @@ from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
-from jax2tf.targets import NO_XLA, XLA
 
 
 @register("dynamic_slice")
@@ -33,7 +32,7 @@ def _dynamic_slice(
     return tf.cast(tf.slice(moved, begin, ctx.shape(slice_sizes)), operand.dtype)
 
 
-@register("dynamic_update_slice", op_sets=(XLA,))
+@register("dynamic_update_slice", op="XlaDynamicUpdateSlice")
 def _dynamic_update_slice(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
@@ -44,7 +43,7 @@ def _dynamic_update_slice(
     return tf.cast(result, operand.dtype)
 
 
-@register("dynamic_update_slice", op_sets=(NO_XLA,))
+@register("dynamic_update_slice")
 def _dynamic_update_slice_without_xla(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
@@ -115,7 +114,7 @@ def _gather(
     # JAX looks at the low 32 bits where it fills: all that an index in bounds needs.
     starts = tf.cast(indices, tf.int32) if fills else iw.as_index(indices)
     moved = wide(operand)
-    if ctx.enable_xla and not _reads_directly(windows):
+    if ctx.uses("XlaGather") and not _reads_directly(windows):
         # XlaGather clamps by itself, also where JAX was promised to be in bounds.
         result = _xla_gather(ctx, moved, starts, windows, dimension_numbers)
         in_bounds = iw.clamped(ctx, starts, windows) if fills else None

@@ -20,7 +20,6 @@ from jax2tf.lowering.elementwise import (
     known_value,
 )
 from jax2tf.lowering.rules import Context, in_ranks_for_choices, register, register_table
-from jax2tf.targets import NO_XLA, XLA
 
 raw = tf.raw_ops
 
@@ -87,10 +86,10 @@ def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return x - _quotient_by_floor(x, y) * y
 
 
-register_table({"div": in_kernel_dtype(_quotient)}, op_sets=(XLA,))
-register_table({"div": in_kernel_dtype(_quotient_by_floor)}, op_sets=(NO_XLA,))
-register_table({"rem": in_kernel_dtype(_remainder, _REMAINDER)}, op_sets=(XLA,))
-register_table({"rem": in_kernel_dtype(_remainder_by_others, _REMAINDER)}, op_sets=(NO_XLA,))
+register_table({"div": in_kernel_dtype(_quotient)}, op="TruncateDiv")
+register_table({"div": in_kernel_dtype(_quotient_by_floor)})
+register_table({"rem": in_kernel_dtype(_remainder, _REMAINDER)}, op="TruncateMod")
+register_table({"rem": in_kernel_dtype(_remainder_by_others, _REMAINDER)})
 
 
 @register("mulhi")

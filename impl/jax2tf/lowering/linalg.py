@@ -79,7 +79,7 @@ def _lu_pivots_to_permutation(
 ) -> tf.Tensor:
     size = tf.convert_to_tensor(ctx.dim(permutation_size))
     flat = _merge_batch(pivots, pivots.shape.rank - 1)
-    permutation = algorithms.as_function(algorithms.permutation_of, ctx.enable_xla)(flat, size)
+    permutation = algorithms.as_function(algorithms.permutation_of, ctx.runs_xla)(flat, size)
     return tf.reshape(permutation, ctx.shape(ctx.avals_out[0].shape))
 
 
@@ -172,7 +172,7 @@ def _tridiagonal_solve(
     count = rhs.shape.rank - 2
     bands = [tf.transpose(_merge_batch(x, count)) for x in (lower, diagonal, upper)]
     system = (*bands, tf.transpose(_merge_batch(rhs, count), [1, 0, 2]))
-    solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.enable_xla)
+    solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.runs_xla)
     if rhs.shape[-2] is None:
         # One more row, x = 0: a loop over the rows after the first may not be one over none.
         solution = solve(*algorithms.with_a_row_more(*system))[:-1]
@@ -303,7 +303,7 @@ def _batched(ctx: Context, algorithm: Callable[..., Any], *args: tf.Tensor) -> l
     count = args[0].shape.rank - 2
     batch = _shape(args[0])[:count]
     flat = [_merge_batch(a, count) for a in args]
-    results = algorithms.as_function(algorithm, ctx.enable_xla)(*flat)
+    results = algorithms.as_function(algorithm, ctx.runs_xla)(*flat)
     if isinstance(results, tf.Tensor):
         results = (results,)
     return [tf.reshape(r, [*batch, *_shape(r)[1:]]) for r in results]

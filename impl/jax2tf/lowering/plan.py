@@ -23,7 +23,7 @@ from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.lowering import compiled, foreign, idioms, keys, legal, masks, refusals, rules
 from jax2tf.primitives import CALLBACKS
-from jax2tf.targets import XLA, Target
+from jax2tf.targets import Target
 from jax2tf.trace import inner_jaxprs
 
 
@@ -167,7 +167,7 @@ def _rule_and_params(
     instead = legal.rule_of(eqn, target)
     if instead is not None:
         return instead, {}
-    rule = rules.find(eqn.primitive, target.op_set) or foreign.rule(eqn)
+    rule = rules.find(eqn.primitive, target) or foreign.rule(eqn)
     if rule is None:
         return None
     if not rule.takes_keys and keys.has_keys(eqn):
@@ -205,12 +205,13 @@ def _refuse(eqn: jex_core.JaxprEqn, target: Target, *operands: Any) -> Any:
 
 
 def no_rule(eqn: jex_core.JaxprEqn, target: Target) -> UnsupportedPrimitiveError:
-    """The exception for a primitive that has no rule in the target's op set."""
+    """The exception for a primitive that has no rule for the target."""
     name = eqn.primitive.name
-    if not target.enable_xla and rules.find(eqn.primitive, XLA):
-        reason = "it is lowered with XLA ops only"
-        remedy = "convert with enable_xla=True, or write that part with other functions"
-    elif name in rules.primitives(target.op_set):
+    ops = rules.ops_of(eqn.primitive)
+    if ops:
+        reason = f"it is lowered to {' or '.join(ops)}, which the target {target.name!r} lacks"
+        remedy = "convert for another target, or write that part with other functions"
+    elif name in rules.primitives(target):
         reason = (
             "it is no primitive of JAX's, although it has the name of one, and it has no "
             "implementation in JAX functions (Primitive.def_impl) to be lowered instead"

@@ -20,7 +20,6 @@ from jax.extend import core as jex_core
 from jax2tf import compat, dtypes
 from jax2tf.compat import xla_ops
 from jax2tf.lowering.rules import Context, register
-from jax2tf.targets import NO_XLA, XLA
 
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
 # (SC 2011): the rotations of Threefry-2x32 in turns of four rounds, and the key schedule's parity.
@@ -79,7 +78,7 @@ _PHILOX, _THREEFRY = 1, 2
 _TF_ALGORITHM = {0: _PHILOX, 1: _THREEFRY, 2: _PHILOX}
 
 
-@register("rng_bit_generator", op_sets=(XLA,))
+@register("rng_bit_generator", op="XlaRngBitGenerator")
 def _rng_bit_generator(
     ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
 ) -> list[tf.Tensor]:
@@ -92,7 +91,7 @@ def _rng_bit_generator(
     return [_key_of(new_state, key), tf.cast(bits, dtypes.to_tf(dtype))]
 
 
-@register("rng_bit_generator", op_sets=(NO_XLA,))
+@register("rng_bit_generator")
 def _rng_bits_without_xla(
     ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
 ) -> list[tf.Tensor]:

@@ -20,7 +20,6 @@ from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.folding import CARRIER, carried, halved, on_arrays, scanned
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import named
-from jax2tf.targets import NO_XLA, XLA
 from jax2tf.trace import inner_jaxprs
 
 Reducer = Callable[..., tf.Tensor]
@@ -136,8 +135,8 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     if x.dtype.is_floating and not ctx.assume_finite:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
         nan = tf.math.is_nan(x)
-        # Other readers of graphs have no ArgMax of bools.
-        first_nan = tf.argmax(nan if ctx.enable_xla else tf.cast(nan, tf.int32), axis, dtype)
+        of_bools = ctx.uses("ArgMax", "bool")
+        first_nan = tf.argmax(nan if of_bools else tf.cast(nan, tf.int32), axis, dtype)
         index = tf.where(tf.reduce_any(nan, axis), first_nan, index)
     return tf.cast(index, ctx.out)
 
@@ -156,7 +155,7 @@ def _reduce_logically(
     def rule(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
         if x.dtype == tf.bool:
             return reduce_bool(x, axes)
-        reduce = _reduce if ctx.enable_xla else _reduce_by_folding
+        reduce = _reduce if ctx.uses("XlaVariadicReduceV2") else _reduce_by_folding
         scalar = jax.ShapeDtypeStruct((), ctx.avals_in[0].dtype)
         jaxpr = ctx.cached(
             ("bits", bitwise, x.dtype), lambda: jax.make_jaxpr(bitwise)(scalar, scalar)
@@ -173,7 +172,7 @@ register("reduce_or")(_reduce_logically(tf.reduce_any, lax.bitwise_or, 0))
 register("reduce_xor")(_reduce_logically(_parity, lax.bitwise_xor, 0))
 
 
-@register("reduce", op_sets=(XLA,))
+@register("reduce", op="XlaVariadicReduceV2")
 def _reduce(
     ctx: Context,
     *operands: tf.Tensor,
@@ -212,7 +211,7 @@ def _primitives(jaxpr: jex_core.Jaxpr) -> set[jex_core.Primitive]:
     return found.union(*(_primitives(j) for eqn in jaxpr.eqns for j in inner_jaxprs(eqn)))
 
 
-@register("reduce", op_sets=(NO_XLA,))
+@register("reduce")
 def _reduce_by_folding(
     ctx: Context,
     *operands: tf.Tensor,

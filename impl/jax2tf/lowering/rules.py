@@ -1,4 +1,4 @@
-"""The registry of lowering rules: one rule for a primitive and an op set.
+"""The registry of lowering rules: one rule for a primitive, or one for each op that it may be.
 
     @register("sin")
     def _sin(ctx, x):
@@ -7,8 +7,8 @@
 Operands are positional tensors; the primitive's params are keyword-only, so that the signature says
 what the rule reads. A rule is found in this order:
 
-1. the rule registered for the primitive and the op set asked for ("xla" or "no_xla");
-2. otherwise, one registered for both (the default);
+1. the rule registered for the primitive and an op (`op="XlaSort"`), where the target takes that op;
+2. otherwise, the one registered for the primitive without an op;
 3. otherwise, for a primitive of another library, its own implementation (lowering/foreign.py);
 4. otherwise the primitive is refused at conversion, naming it and the user's source line.
 
@@ -30,7 +30,7 @@ from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity
 from jax2tf.lowering import refusals
 from jax2tf.primitives import named
-from jax2tf.targets import OP_SETS, Placement
+from jax2tf.targets import Placement, Target
 
 # Params that never change the values of a result on one device: a rule may name them, and need not.
 IGNORED_PARAMS = frozenset(
@@ -94,9 +94,16 @@ class Context:
         return dtypes.to_tf(self.avals_out[0].dtype)
 
     @property
-    def enable_xla(self) -> bool:
-        """Whether XLA ops may be used."""
-        return self._lowering.target.enable_xla
+    def runs_xla(self) -> bool:
+        """Whether XLA may compile a part of the graph, which TensorFlow runs as such an op."""
+        return self.uses("XlaLaunch")
+
+    def uses(self, op: str, dtype: str | None = None) -> bool:
+        """Whether the graph is to hold an op of a dtype, or of every dtype where none is named.
+
+        Not where the target lacks it, or, without XLA ops, where one of the engines does.
+        """
+        return self._lowering.target.uses(op, dtype)
 
     def has_quirk(self, name: str) -> bool:
         """Whether what the graph is for has that quirk (jax2tf.targets.QUIRKS)."""
@@ -255,43 +262,42 @@ class Context:
         return refusals.unsupported(self.eqn, reason, remedy, **params)
 
 
-_RULES: dict[tuple[jex_core.Primitive, str], Rule] = {}
+# Of each primitive the rules by the op that they need; "" is that of a rule which needs none.
+_RULES: dict[jex_core.Primitive, dict[str, Rule]] = {}
 
 
 def register(
     *primitives: str | jex_core.Primitive,
-    op_sets: Sequence[str] = OP_SETS,
+    op: str = "",
     takes_keys: bool = False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers the decorated function as the rule of `primitives` for `op_sets`.
+    """Registers the decorated function as the rule of `primitives`.
 
     Args:
       *primitives: names of JAX's primitives, or primitives themselves.
-      op_sets: for which op sets.
+      op: the op of TensorFlow that the rule lowers to, where it is a rule for targets that take it
+        alone.
       takes_keys: see `Rule`.
 
     Raises:
-      ValueError: a primitive already has a rule for one of the op sets; both are named. Or no
-        supported version of JAX has a primitive of that name.
+      ValueError: a primitive already has a rule for that op; both are named. Or no supported
+        version of JAX has a primitive of that name.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         rule = _rule(function, takes_keys)
         for each in primitives:
             for primitive in named(each) if isinstance(each, str) else (each,):
-                for op_set in op_sets:
-                    add(primitive, op_set, rule)
+                add(primitive, op, rule)
         return function
 
     return decorate
 
 
-def register_table(
-    table: dict[str, Callable[..., Any]], *, op_sets: Sequence[str] = OP_SETS
-) -> None:
+def register_table(table: dict[str, Callable[..., Any]], *, op: str = "") -> None:
     """Registers functions of the operands alone, one line each: `{"sin": tf.sin}`."""
     for primitive, function in table.items():
-        register(primitive, op_sets=op_sets)(_without_context(function))
+        register(primitive, op=op)(_without_context(function))
 
 
 def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tensor]:
@@ -306,27 +312,34 @@ def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tens
     return [x if x.shape.rank else tf.reshape(x, [1] * rank) for x in operands]
 
 
-def add(primitive: jex_core.Primitive, op_set: str, rule: Rule) -> None:
+def add(primitive: jex_core.Primitive, op: str, rule: Rule) -> None:
     """Puts one rule into the registry."""
-    if op_set not in OP_SETS:
-        raise ValueError(f"unknown op set {op_set!r}; there are {', '.join(OP_SETS)}")
-    present = _RULES.get((primitive, op_set))
-    if present is not None:
+    rules = _RULES.setdefault(primitive, {})
+    if op in rules:
         raise ValueError(
-            f"primitive '{primitive}' has two rules for op set '{op_set}': "
-            f"{present.where} and {rule.where}"
+            f"primitive '{primitive}' has two rules{f' for the op {op}' if op else ''}: "
+            f"{rules[op].where} and {rule.where}"
         )
-    _RULES[primitive, op_set] = rule
+    rules[op] = rule
 
 
-def find(primitive: jex_core.Primitive, op_set: str) -> Rule | None:
-    """The rule for a primitive in an op set, or None."""
-    return _RULES.get((primitive, op_set))
+def find(primitive: jex_core.Primitive, target: Target) -> Rule | None:
+    """The rule for a primitive in graphs for a target, or None."""
+    rules = _RULES.get(primitive, {})
+    for op in rules:
+        if op and target.uses(op):
+            return rules[op]
+    return rules.get("")
 
 
-def primitives(op_set: str) -> frozenset[str]:
-    """The names of all primitives that have a rule in an op set."""
-    return frozenset(primitive.name for primitive, known in _RULES if known == op_set)
+def ops_of(primitive: jex_core.Primitive) -> list[str]:
+    """The ops that a primitive has rules for."""
+    return [op for op in _RULES.get(primitive, ()) if op]
+
+
+def primitives(target: Target) -> frozenset[str]:
+    """The names of all primitives that have a rule for a target."""
+    return frozenset(primitive.name for primitive in _RULES if find(primitive, target))
 
 
 def select_params(rule: Rule, eqn: jex_core.JaxprEqn) -> dict[str, Any]:

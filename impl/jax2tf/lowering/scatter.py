@@ -67,7 +67,9 @@ def _scatter(
     kernel = kernels.at_once(ctx, name, operand.dtype, combiner, in_bounds=clips, unique=unique)
     args = wide(operand), starts, wide(updates), windows
     # XLA's scatter loses updates when index vectors are empty.
-    use_xla = ctx.enable_xla and windows.indexed and not (kernel and _writes_directly(windows))
+    use_xla = (
+        ctx.uses("XlaScatter") and windows.indexed and not (kernel and _writes_directly(windows))
+    )
     if use_xla:
         result = _xla_scatter(ctx, *args, dimension_numbers, combiner)
     else:

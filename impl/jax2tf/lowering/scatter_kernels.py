@@ -116,9 +116,8 @@ def _dropping(
 ) -> Write:
     """The op, which writes nothing where an index is out of bounds.
 
-    TensorFlow's kernels are told so. Other readers of its graphs know no such policy: without XLA
-    ops all indices are in bounds, and what is to be dropped writes what changes nothing, or into a
-    row after the last one.
+    TensorFlow's kernels are told so. For a target that knows no such policy all indices are in
+    bounds, and what is to be dropped writes what changes nothing, or into a row after the last one.
 
     Args:
       neutral: of an array and indices, the updates that change nothing, however many.
@@ -142,7 +141,7 @@ def _dropping(
         written = write(longer, tf.where(inside, near, beyond), updates)
         return tf.slice(written, [0] * x.shape.rank, tf.shape(x))
 
-    return write if ctx.enable_xla or in_bounds else write_inside
+    return write_inside if ctx.has_quirk("no_bad_indices") and not in_bounds else write
 
 
 def _current(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
@@ -248,7 +247,7 @@ def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
     """
     if name not in EXTREMES:
         return False
-    if ctx.enable_xla or not dtype.is_floating:
+    if ctx.uses("Bitcast", "float32") or not dtype.is_floating:
         return True
     bits = _BITS[_widened(dtype)]
     if ctx.has_quirk("no_bitcast") or ctx.lacks_op("Bitcast", dtype.name):

@@ -15,9 +15,9 @@ raw = tf.raw_ops
 def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """`x` where `condition` holds, `y` elsewhere; `condition` broadcasts against both.
 
-    Of floats tf2onnx makes condition * x + (1 - condition) * y, which is NaN where the side that
-    was not chosen is not finite, and loses the sign of zeros. It chooses where one side is a
-    constant that is not finite, or where the condition is an IsNan: it gets one or the other.
+    A target may make a sum of products of a choice between floats (quirk "choice_by_product"). It
+    chooses where one side is a constant that is not finite, or where the condition is an IsNan: it
+    gets one or the other.
     """
     if tf.executing_eagerly():
         return raw.SelectV2(condition=condition, t=x, e=y)
@@ -36,7 +36,7 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
 def _unrepeated(x: tf.Tensor) -> tf.Tensor:
     """The scalar that a graph repeats, because SelectV2 does so by itself.
 
-    tf2onnx would not see that it is a constant.
+    A reader would not see that it is a constant.
     """
     is_repeated = _made_by(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
     return x.op.inputs[0] if is_repeated else x
@@ -47,7 +47,7 @@ _MASK = 1e4
 
 
 def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
-    """Whether tf2onnx would multiply, and it may make a difference."""
+    """Whether the quirk may make a difference."""
     if sides[0].dtype not in (tf.float32, tf.float64) or _made_by(condition) == "IsNan":
         return False
     scalars = [x for x in sides if x.shape.rank == 0]

@@ -56,7 +56,7 @@ def constrained(
             placement.placed(value, sharding) if spans_devices(sharding) else value
             for value, sharding in zip(values, shardings, strict=True)
         ]
-    if not ctx.enable_xla:
+    if not ctx.uses("XlaSharding"):
         return list(values)
     return [
         _constrained(value, sharding) if _says_something(ctx, sharding) else value
@@ -127,7 +127,7 @@ def _sharding_constraint(
         return ctx.placement.placed(x, sharding, unconstrained_dims)
     # A layout is how the bytes lie, which TensorFlow chooses itself.
     constrains = _constrains(sharding, unconstrained_dims) or _says_something(ctx, sharding)
-    if not (ctx.enable_xla and constrains):
+    if not (ctx.uses("XlaSharding") and constrains):
         return x
     return _constrained(x, sharding, unconstrained_dims)
 

@@ -22,7 +22,6 @@ from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.conversions import carried
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.rules import Context, register
-from jax2tf.targets import NO_XLA, XLA
 
 # Dtypes that XlaVariadicSort or TopKV2 lack on some path, and a wider one in the same order.
 _STORAGE = {**KERNEL_DTYPES, "bool": tf.int32, "uint16": tf.int32}
@@ -30,7 +29,7 @@ _STORAGE = {**KERNEL_DTYPES, "bool": tf.int32, "uint16": tf.int32}
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
 
-@register("sort", op_sets=(XLA,))
+@register("sort", op="XlaVariadicSort")
 def _sort(
     ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
 ) -> Sequence[tf.Tensor]:
@@ -75,7 +74,7 @@ def _less(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     return a < b
 
 
-@register("sort", op_sets=(NO_XLA,))
+@register("sort")
 def _sort_by_keys(
     ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
 ) -> Sequence[tf.Tensor]:
@@ -177,7 +176,7 @@ def _extremes(
     if largest and ctx.assume_finite and stored.dtype in (tf.float32, tf.int32):
         values, indices = tf.math.top_k(stored, k)
         return [_from_last(tf.cast(values, x.dtype), axis), _from_last(indices, axis)]
-    if stored.dtype == tf.float32 and not ctx.enable_xla:
+    if stored.dtype == tf.float32 and not ctx.uses("Bitcast", "float32"):
         order = _order_without_bits(stored, k, largest)
         return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
     flip = (lambda key: key) if largest else _reversed
@@ -225,7 +224,7 @@ def _flip_negative(bits: tf.Tensor) -> tf.Tensor:
 
 
 def _take(x: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
-    # Of the last axis by its number: tf2onnx miscounts -1 beside batch_dims.
+    # Form: last_axis_by_number.
     last = x.shape.rank - 1
     return tf.gather(x, order, axis=last, batch_dims=last)
 

@@ -24,7 +24,6 @@ from jax2tf.lowering import special_functions
 from jax2tf.lowering.elementwise import FLOAT8, Function, in_kernel_dtype
 from jax2tf.lowering.legal.held import jaxpr_of
 from jax2tf.lowering.rules import Context, register, register_table
-from jax2tf.targets import XLA
 
 raw = tf.raw_ops
 
@@ -147,8 +146,7 @@ def _traced(name: str) -> Function:
 for _name in ("erf_inv", "polygamma", "zeta"):
     register(_name)(_traced(_name))
 
-# Without XLA ops these two are compositions: error_functions.py.
+# For targets that have no such op these two are compositions: error_functions.py.
 _ERRORS = {"erf": erf, "erfc": erfc}
-register_table(
-    {name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _ERRORS.items()}, op_sets=(XLA,)
-)
+for _name, _rule in _ERRORS.items():
+    register_table({_name: in_kernel_dtype(_rule, IN_FLOAT32)}, op=_name.capitalize())

@@ -15,7 +15,6 @@ from jax2tf.lowering.elementwise import (
     in_kernel_dtype,
 )
 from jax2tf.lowering.rules import register_table
-from jax2tf.targets import NO_XLA, XLA
 
 raw = tf.raw_ops
 
@@ -62,8 +61,8 @@ def _by_bits_unless_float32(name: str) -> Function:
     return compare
 
 
-register_table(_TOTAL_ORDER, op_sets=(XLA,))
-register_table({name: _by_bits_unless_float32(name) for name in _TOTAL_ORDER}, op_sets=(NO_XLA,))
+register_table(_TOTAL_ORDER, op="Bitcast")
+register_table({name: _by_bits_unless_float32(name) for name in _TOTAL_ORDER})
 
 
 def _rank(x: tf.Tensor) -> tf.Tensor:

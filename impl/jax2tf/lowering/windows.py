@@ -79,7 +79,7 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tenso
     pool = pooling(monoid.to_jax, window, x.dtype)
     # XLA's computation would have to order complex numbers, which no op of TensorFlow does.
     ordered = monoid.beats is None or not x.dtype.is_complex
-    if ctx.enable_xla and window.dimensions and ordered:
+    if ctx.uses("XlaReduceWindow") and window.dimensions and ordered:
         carrier = XLA_CARRIER.get(x.dtype, x.dtype)
         computation = _computation(ctx, monoid.to_xla, carrier)
         exact = functools.partial(_xla_reduce_window, ctx, x, identity, window, computation)
@@ -112,7 +112,7 @@ def _reduce_window(
     shape = ctx.avals_in[0].shape
     if any(x.dtype in FLOAT8_CARRIER for x in xs):
         return folded_in_order(ctx, combine, xs, inits, shape, window)
-    if ctx.enable_xla and n == 1 and window.dimensions:
+    if ctx.uses("XlaReduceWindow") and n == 1 and window.dimensions:
         computation = ctx.computation(closed, XLA_CARRIER.get(xs[0].dtype))
         return [_xla_reduce_window(ctx, xs[0], inits[0], window, computation)]
     results, present = folded(ctx, combine, [carried(x) for x in xs], shape, window)

@@ -100,7 +100,7 @@ def _leaky_relu(ctx: Context, x: tf.Tensor, negative_slope: np.ndarray) -> tf.Te
 
 
 def _hard_swish(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    # In the order in which LiteRT's converter looks for it.
+    # Form: as_it_is_fused.
     return x * (tf.nn.relu6(x + 3.0) / 6.0)
 
 
@@ -118,7 +118,7 @@ def _gelu_by_erf_of_product(x: jax.Array) -> jax.Array:
 
 
 def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    # What converters look for: Erf where the engine has it, and what TensorFlow makes in LiteRT's.
+    # Form: as_it_is_fused, by Erf where the target has it.
     if ctx.has_idiom("erf"):
         return 0.5 * x * (1.0 + tf.math.erf(x * math.sqrt(0.5)))
     return tf.nn.gelu(x)
@@ -160,7 +160,7 @@ def _reshaped(x: jax.Array) -> jax.Array:
 
 
 def _layer_norm(ctx: Context, x: tf.Tensor, *scale: tf.Tensor, epsilon: np.ndarray) -> tf.Tensor:
-    # In the form that ONNX Runtime and OpenVINO fuse: a power, and a quotient by a root.
+    # Form: as_it_is_fused, with a power, and a quotient by a root.
     last = ctx.vector([x.shape.rank - 1])
     centered = x - tf.raw_ops.Mean(input=x, axis=last, keep_dims=True)
     variance = tf.raw_ops.Mean(input=tf.pow(centered, 2.0), axis=last, keep_dims=True)
@@ -293,7 +293,7 @@ def _dynamic_update_slice(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
     del ctx
-    # LiteRT's op keeps the slice inside of the operand, as JAX does.
+    # The op keeps the slice inside of the operand, as JAX does.
     return xla_ops.xla_dynamic_update_slice(operand, update, as_one_index(starts))
 
 
