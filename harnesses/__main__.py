@@ -11,11 +11,16 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
-from harnesses.engine.options import add_options, selection
+from harnesses.engine.options import TargetError, add_options, selection
 from harnesses.harness import Arg, Harness, all_harnesses
 from limitations.ledger import load_gap_reasons
 
 _MATRIX = Path(__file__).parent.parent / "tests" / "test_matrix.py"
+
+
+_WORKERS = (
+    "worker processes (default: one a core; none for a single cell, which is then not isolated)"
+)
 
 
 def main(argv: list[str]) -> int:
@@ -91,12 +96,24 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
             "-pno:terminal",
             "-oaddopts=--import-mode=importlib",
             "-pno:cacheprovider",
-            f"-n{options.n}",
             *argv,
+            f"-n{_workers(options)}",
         ],
         plugins=[bar],
     )
     return int(status)
+
+
+def _workers(options: argparse.Namespace) -> str:
+    """How many worker processes a run takes where `-n` does not say."""
+    if options.n is not None:
+        return options.n
+    try:
+        cells = len(selection(options).cells())
+    except TargetError:  # pytest's hooks say what is wrong
+        cells = 0
+    # Starting a worker takes longer than most cells.
+    return str(min(os.cpu_count() or 1, cells)) if cells > 1 else "0"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -107,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         add_options(command.add_argument)
         command.set_defaults(command=function)
         if function is run:
-            command.add_argument("-n", default=str(os.cpu_count()), help="worker processes")
+            command.add_argument("-n", help=_WORKERS)
     return parser
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import os
 import pkgutil
 import zlib
 from collections.abc import Callable, Iterable, Mapping
@@ -31,7 +32,8 @@ DEFAULT_ULPS: Mapping[str, int] = {
 # Families that move or cast values and compute none: not a bit may differ.
 EXACT_FAMILIES = frozenset({"arrays", "conversions", "indexing", "sorting"})
 
-_FAMILIES = Path(__file__).parents[1]
+# Of the files of families, the beginning of their paths.
+_INSIDE = f"{Path(__file__).parents[1]}{os.sep}"
 # What else lies there; the harnesses of other directions, which need TensorFlow, are imported on
 # demand.
 _NO_FAMILIES = frozenset(
@@ -209,14 +211,15 @@ def _caller() -> tuple[str, str]:
         frame = frame.f_back
     assert frame is not None
     outer: FrameType | None = frame
-    while outer is not None and Path(outer.f_code.co_filename).is_relative_to(_FAMILIES):
+    while outer is not None and outer.f_code.co_filename.startswith(_INSIDE):
         if outer.f_code.co_name == "<module>":
             frame = outer
             break
         outer = outer.f_back
-    path = Path(frame.f_code.co_filename)
-    inside = path.relative_to(_FAMILIES) if path.is_relative_to(_FAMILIES) else Path(path.name)
-    return frame.f_globals["__name__"], f"{inside.as_posix()}:{frame.f_lineno}"
+    # Text and no paths: ten thousand harnesses ask, before the first cell of every run.
+    file = frame.f_code.co_filename
+    inside = file.removeprefix(_INSIDE) if file.startswith(_INSIDE) else os.path.basename(file)
+    return frame.f_globals["__name__"], f"{inside.replace(os.sep, '/')}:{frame.f_lineno}"
 
 
 def _import_families(path: Iterable[str], prefix: str = "harnesses.") -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from harnesses import __main__ as command_line
 from harnesses.engine.journal import read
 
 _ROOT = Path(__file__).parents[2]
@@ -139,3 +140,17 @@ def test_list_and_show(harnesses):
     shown, _ = harnesses("show", "--name=jit_float32")
     assert "Normal(shape=(2, 3), dtype=dtype('float32'))" in shown.stdout
     assert "name=transpose" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "workers"),
+    [
+        (("--name=jit_float32", "--mode=eager"), "0"),
+        (("--name=jit_float32", "--mode=eager", "-n", "1"), "1"),
+        (("--name=jit_*",), str(os.cpu_count())),
+        (("--name=jit_float32", "--lowering=on_jax"), "0"),  # pytest's hooks refuse it
+    ],
+)
+def test_one_cell_takes_no_worker(arguments, workers):
+    options = command_line._parser().parse_args(["run", *arguments])
+    assert command_line._workers(options) == workers
