@@ -154,6 +154,7 @@ _OPERATORS = {
     ),
     "Diag": ((3,), lambda tf, x: tf.linalg.LinearOperatorDiag(x + 4)),
     "Identity": ((3,), lambda tf, x: tf.linalg.LinearOperatorIdentity(3, dtype=x.dtype)),
+    "Householder": ((3,), lambda tf, x: tf.linalg.LinearOperatorHouseholder(x)),
     "ScaledIdentity": ((3,), lambda tf, x: tf.linalg.LinearOperatorScaledIdentity(3, x[0] + 4)),
     "Adjoint": (
         (3, 3),

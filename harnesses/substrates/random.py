@@ -42,6 +42,10 @@ for _dtype in FLOAT64:
     ask("random.stateless_categorical", lambda d: [Normal((2, 4), d)],
         lambda tf, x: tf.random.stateless_categorical(x, 5, SEED), dtypes=[_dtype],
         tags=NO_DERIVATIVES)  # fmt: skip
+for _case, _scale in (("small", 3), ("large", 60)):
+    ask("random.stateless_poisson", lambda d, scale=_scale: [Uniform((3,), d, 0.1, scale)],
+        lambda tf, rate: tf.random.stateless_poisson([4, 3], SEED, rate, tf.int64),
+        case=_case, dtypes=["float64"], tags=NO_DERIVATIVES)  # fmt: skip
 ask("random.stateless_uniform", [indices(SEED)],
     lambda tf, seed: tf.random.stateless_uniform([3], seed),
     case="seed", dtypes=["int32"])  # fmt: skip

@@ -24,7 +24,7 @@ JAX = Substrate("jax", modules={"lib": "lib_jax"}, omitted=frozenset({"lib.sgd"}
 REWRITES = [
     ("import tensorflow as tf", "import tf_substrates.jax.tf as tf"),
     ("import tensorflow.compat.v2 as tf", "import tf_substrates.jax.tf as tf"),
-    ("import tensorflow.compat.v1 as tf1", "import tf_substrates.jax.tf as tf1"),
+    ("import tensorflow.compat.v1 as tf1", "import tf_substrates.jax.tf.compat.v1 as tf1"),
     ("import tensorflow", "import tf_substrates.jax.tf as tensorflow"),
     (
         "import tensorflow.math",

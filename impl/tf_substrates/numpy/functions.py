@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from tf_substrates.numpy import nest
 from tf_substrates.numpy.namespaces import export, op
@@ -59,25 +62,57 @@ def function(
 
 
 def _jitted(func: Callable) -> Callable:
-    """jax.jit over the arrays among the leaves; everything else decides which trace it is."""
+    """jax.jit over the arrays among the leaves; everything else decides which trace it is.
+
+    Short vectors of integers that are known are no arrays: they may be shapes.
+    """
 
     @functools.partial(jax.jit, static_argnums=(0, 1))
     def traced(structure: Any, static: tuple, arrays: list) -> Any:
         at = iter(arrays)
-        leaves = [next(at) if is_array else value for is_array, value in static]
+        leaves = [next(at) if value is _ARRAY else _given(value) for value in static]
         args, kwargs = jax.tree_util.tree_unflatten(structure, leaves)
         return func(*args, **kwargs)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
         arrays = [leaf for leaf in leaves if _is_array(leaf)]
-        static = tuple((True, None) if _is_array(leaf) else (False, leaf) for leaf in leaves)
+        static = tuple(_ARRAY if _is_array(leaf) else _kept(leaf) for leaf in leaves)
         return traced(structure, static, arrays)
 
     return call
 
 
+# What stands for an array among the static leaves.
+_ARRAY = object()
+_SHAPE_RANK_LIMIT = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class _Known:
+    """An array of integers by its values, which a trace is made for."""
+
+    values: tuple
+    scalar: bool
+    dtype: np.dtype
+
+
+def _kept(leaf: Any) -> Any:
+    if not isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf
+    return _Known(tuple(np.atleast_1d(leaf).tolist()), np.ndim(leaf) == 0, leaf.dtype)
+
+
+def _given(value: Any) -> Any:
+    if not isinstance(value, _Known):
+        return value
+    array = np.array(value.values, value.dtype)
+    return array[0] if value.scalar else array
+
+
 def _is_array(leaf: Any) -> bool:
+    if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "iub":
+        return leaf.ndim > 1 or leaf.size > _SHAPE_RANK_LIMIT
     return hasattr(leaf, "dtype") and hasattr(leaf, "shape")
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tf_substrates.numpy import dtypes
+from tf_substrates.numpy.namespaces import EXPORTS
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import Reference, is_tensor, traced
 
@@ -29,7 +30,23 @@ def as_tensorflow(value: Any) -> Any:
         return dtypes.as_dtype(value)
     if JAX_MODE and (is_tensor(value) or isinstance(value, np.ndarray)):
         return _View(value)
+    if value is EXPORTS["Tensor"]:
+        return _TensorClass
     return value
+
+
+class _TensorClass:
+    """What is read of the class tf.Tensor."""
+
+    OVERLOADABLE_OPERATORS = frozenset(
+        f"__{name}__"
+        for name in (
+            *("abs", "eq", "ge", "getitem", "gt", "invert", "le", "lt", "ne", "neg"),
+            *("add", "and", "div", "floordiv", "matmul", "mod", "mul", "or", "pow", "sub"),
+            *("truediv", "xor", "radd", "rand", "rdiv", "rfloordiv", "rmatmul", "rmod", "rmul"),
+            *("ror", "rpow", "rsub", "rtruediv", "rxor"),
+        )
+    )
 
 
 class _View:

@@ -175,6 +175,10 @@ class Module:
             if value is not self and (predicate is None or predicate(value)):
                 yield (path, value) if with_path else value
 
+    def _no_dependency(self, value: Any) -> Any:
+        """The value, which nothing tracks."""
+        return value
+
     @classmethod
     def with_name_scope(cls, method: Callable) -> Callable:
         """Runs a method inside the module's name scope."""

@@ -27,6 +27,22 @@ def is_nested(seq: Any) -> bool:
     return isinstance(seq, (list, tuple)) or _is_mapping(seq) or _is_attrs(seq)
 
 
+# The classes of values made of tensors, and how they are taken apart and put together.
+_COMPOSITES: list[tuple[type, Callable, Callable]] = []
+
+
+def register_composite(cls: type, apart: Callable, together: Callable) -> None:
+    """What `expand_composites=True` looks into: `apart(value)`, `together(value, components)`."""
+    _COMPOSITES.append((cls, apart, together))
+
+
+def _composite(value: Any) -> tuple[Callable, Callable] | None:
+    for cls, apart, together in _COMPOSITES:
+        if isinstance(value, cls):
+            return apart, together
+    return None
+
+
 def _keys(value: Any) -> list:
     try:
         return sorted(value)
@@ -64,13 +80,15 @@ def flatten(structure: Any, expand_composites: bool = False) -> list:
     >>> tf.nest.flatten({"b": 2, "a": [1, None]})
     [1, None, 2]
     """
-    return list(_flat(structure))
+    return list(_flat(structure, expand_composites))
 
 
-def _flat(structure: Any) -> Iterator:
+def _flat(structure: Any, expand: bool = False) -> Iterator:
     if is_nested(structure):
         for child in _children(structure):
-            yield from _flat(child)
+            yield from _flat(child, expand)
+    elif expand and (ways := _composite(structure)) is not None:
+        yield from _flat(ways[0](structure), expand)
     else:
         yield structure
 
@@ -86,7 +104,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     if not isinstance(flat_sequence, (list, tuple)):
         raise TypeError(f"Attempted to pack value:\n  {flat_sequence}\ninto a structure, but found"
                         f" incompatible type `{type(flat_sequence)}` instead.")  # fmt: skip
-    if not is_nested(structure):
+    if not is_nested(structure) and not (expand_composites and _composite(structure)):
         if len(flat_sequence) != 1:
             raise ValueError(
                 f"The target structure is of type `{type(structure)}`\n  {structure}\nHowever the"
@@ -94,20 +112,23 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
                 f" {flat_sequence}\nnest cannot guarantee that it is safe to map one to the other."
             )
         return flat_sequence[0]
-    count = len(flatten(structure))
+    count = len(flatten(structure, expand_composites))
     if count != len(flat_sequence):
         raise ValueError(
             f"Could not pack sequence. Structure had {count} atoms, but flat_sequence had"
             f" {len(flat_sequence)} items. Structure: {structure}, flat_sequence: {flat_sequence}."
         )
     leaves = iter(flat_sequence)
-    return _packed(structure, leaves)
+    return _packed(structure, leaves, expand_composites)
 
 
-def _packed(structure: Any, leaves: Iterator) -> Any:
+def _packed(structure: Any, leaves: Iterator, expand: bool = False) -> Any:
     if not is_nested(structure):
+        ways = _composite(structure) if expand else None
+        if ways is not None:
+            return ways[1](structure, _packed(ways[0](structure), leaves, expand))
         return next(leaves)
-    return _rebuild(structure, [_packed(child, leaves) for child in _children(structure)])
+    return _rebuild(structure, [_packed(child, leaves, expand) for child in _children(structure)])
 
 
 @export("nest.assert_same_structure")
@@ -176,11 +197,11 @@ def map_structure(func: Callable, *structure: Any, **kwargs: Any) -> Any:
     if not structure:
         raise ValueError("Must provide at least one structure")
     check_types = kwargs.pop("check_types", True)
-    kwargs.pop("expand_composites", False)
+    expand = kwargs.pop("expand_composites", False)
     if kwargs:
         raise ValueError(f"Only valid keyword arguments are `check_types` and `expand_composites`,"
                          f" not: `{', '.join(kwargs)}`")  # fmt: skip
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types=check_types)
-    columns = zip(*map(flatten, structure), strict=True)
-    return pack_sequence_as(structure[0], [func(*column) for column in columns])
+    columns = zip(*(flatten(each, expand) for each in structure), strict=True)
+    return pack_sequence_as(structure[0], [func(*column) for column in columns], expand)

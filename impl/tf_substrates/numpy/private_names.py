@@ -10,6 +10,7 @@ import contextlib
 import inspect
 import re
 import sys
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,7 +18,21 @@ from tf_substrates.numpy.namespaces import EXPORTS, export, export_lazily
 
 _TEST_UTIL = "python.framework.test_util"
 export_lazily(f"{_TEST_UTIL}.TensorFlowTestCase", "test_case", "TestCase")
-export("python.util.tf_inspect")(inspect)
+
+
+class _Inspect(types.ModuleType):
+    """Python's `inspect`; the functions of TensorFlow's API have no annotations."""
+
+    def getfullargspec(self, obj: Any) -> inspect.FullArgSpec:
+        if not str(getattr(obj, "__module__", "")).startswith("tf_substrates."):
+            return inspect.getfullargspec(obj)
+        return inspect.getfullargspec(inspect.unwrap(obj))._replace(annotations={})
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(inspect, name)
+
+
+export("python.util.tf_inspect")(_Inspect("tf_inspect"))
 for _name in [name for name in EXPORTS if name.startswith("nest.")]:
     export(f"python.util.{_name}")(EXPORTS[_name])
 

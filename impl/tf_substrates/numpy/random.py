@@ -256,7 +256,8 @@ def stateless_categorical(
     x = convert(logits)
     if len(x.shape) != 2:
         raise invalid_argument(f"logits should be a matrix, got shape {list(x.shape)}")
-    wanted, count = dtypes.numpy_dtype(dtype), int(static_value(num_samples, "num_samples"))
+    wanted = dtypes.numpy_dtype(dtypes.int64 if dtype is None else dtype)
+    count = int(static_value(num_samples, "num_samples"))
     rows, classes = x.shape
     if classes == 0:
         raise invalid_argument(f"num_classes should be positive, got {classes}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterator
 from typing import Any
 
@@ -258,13 +259,69 @@ def broadcast_shapes(x: tuple, y: tuple, op_name: str) -> tuple:
 
 
 @export("TypeSpec")
-class TypeSpec:
-    """What a value is: the base of tf.TensorSpec."""
+class TypeSpec(metaclass=abc.ABCMeta):  # noqa: B024  # subclasses have the metaclass too
+    """What a value is: the base of tf.TensorSpec, and of the specs of values made of tensors."""
+
+    __slots__ = ()
+
+    @property
+    def value_type(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}.value_type")
+
+    @property
+    def _component_specs(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}._component_specs")
+
+    def _to_components(self, value: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}._to_components")
+
+    def _from_components(self, components: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}._from_components")
+
+    def _serialize(self) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}._serialize")
+
+    @classmethod
+    def _deserialize(cls, serialization: Any) -> Any:
+        return cls(*serialization)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        return type(self) is type(other) and self == other
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        return type(self) is type(spec_or_value) and self == spec_or_value
+
+    def most_specific_common_supertype(self, others: Any) -> Any:
+        return self if all(self == other for other in others) else None
+
+    def most_specific_compatible_type(self, other: Any) -> Any:
+        found = self.most_specific_common_supertype([other])
+        if found is None:
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return found
+
+    def _with_tensor_ranks_only(self) -> TypeSpec:
+        return self
+
+    @classmethod
+    def __is_compatible(cls, a: Any, b: Any) -> bool:
+        """Whether what specs serialize to agrees, part by part."""
+        if isinstance(a, TypeSpec):
+            return a.is_compatible_with(b)
+        if type(a) is not type(b):
+            return False
+        if isinstance(a, (list, tuple)):
+            return len(a) == len(b) and all(map(cls.__is_compatible, a, b))
+        if isinstance(a, dict):
+            return a.keys() == b.keys() and all(cls.__is_compatible(a[k], b[k]) for k in a)
+        if isinstance(a, (TensorShape, dtypes.DType)):
+            return a.is_compatible_with(b)
+        return a == b
 
 
-@export("TensorSpec")
-class TensorSpec(TypeSpec):
-    """The shape, dtype and name of a tensor."""
+@export("python.framework.tensor_spec.DenseSpec")
+class DenseSpec(TypeSpec):
+    """The spec of values that have a shape and one dtype."""
 
     __slots__ = ("_dtype", "_name", "_shape")
 
@@ -285,6 +342,30 @@ class TensorSpec(TypeSpec):
     def name(self) -> str | None:
         return self._name
 
+    def __hash__(self) -> int:
+        return hash((self._shape, self._dtype))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(self) is type(other)
+            and self._shape == other._shape
+            and self._dtype == other._dtype
+            and self._name == other._name
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(shape={self._shape}, dtype={self._dtype!r},"
+            f" name={self._name!r})"
+        )
+
+
+@export("TensorSpec")
+class TensorSpec(DenseSpec):
+    """The shape, dtype and name of a tensor."""
+
+    __slots__ = ()
+
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
         return cls(spec.shape, spec.dtype, name or spec.name)
@@ -298,16 +379,17 @@ class TensorSpec(TypeSpec):
             spec_or_tensor.shape
         )
 
-    def __eq__(self, other: object) -> bool:
+    def is_subtype_of(self, other: Any) -> bool:
         return (
-            isinstance(other, TensorSpec)
-            and self._shape == other._shape
+            type(self) is type(other)
             and self._dtype == other._dtype
-            and self._name == other._name
+            and self._shape.is_subtype_of(other._shape)
         )
 
-    def __hash__(self) -> int:
-        return hash((self._shape, self._dtype))
-
-    def __repr__(self) -> str:
-        return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
+    def most_specific_common_supertype(self, others: Any) -> Any:
+        shape = self._shape
+        for other in others:
+            if type(other) is not type(self) or other._dtype != self._dtype:
+                return None
+            shape = shape.most_specific_compatible_shape(other._shape)
+        return type(self)(shape, self._dtype)

@@ -83,7 +83,7 @@ class RewritingLoader(importlib.machinery.SourceFileLoader):
         source = importlib.util.decode_source(data)
         is_package = pathlib.Path(path).name == "__init__.py"
         package = self.original if is_package else self.original.rpartition(".")[0]
-        edits = edits_of(source, self.substrate, package, path)
+        edits = edits_of(source, self.substrate, package, path, self.original)
         code = compile(as_tree(source, edits, path), path, "exec", dont_inherit=True)
         if cache is not None and not sys.dont_write_bytecode:
             _write(cache, marshal.dumps(code))

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable
 
+from tf_substrates.rewriter import known_libraries
 from tf_substrates.rewriter.edits import as_text
 from tf_substrates.rewriter.hook import RewritingFinder, put_first
 from tf_substrates.rewriter.rules import Substrate, edits_of
@@ -34,11 +35,7 @@ def install(substrate: str, packages: Iterable[str], omit: Iterable[str] = ()) -
     for name in names:
         source_of(name)
     prefix = f"tf_substrates.on_{substrate}"
-    place = Substrate(
-        substrate,
-        modules={name: f"{prefix}.{name}" for name in names},
-        omitted=frozenset(omit),
-    )
+    place = known_libraries.substrate(substrate, {name: f"{prefix}.{name}" for name in names}, omit)
     put_first(RewritingFinder(prefix, {name: name for name in names}, place))
 
 
@@ -98,7 +95,7 @@ def rewrite(
     original = source.stem if source.is_file() else source.name
     target = pathlib.Path(out) / (name or f"{original}_{substrate}")
     modules = {other: f"{other}_{substrate}" for other in others} | {original: target.name}
-    place = Substrate(substrate, modules=modules, omitted=frozenset(omit))
+    place = known_libraries.substrate(substrate, modules, omit)
     target.parent.mkdir(parents=True, exist_ok=True)
     beside = pathlib.Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
@@ -124,7 +121,9 @@ def _write_all(source: pathlib.Path, original: str, place: Substrate, folder: pa
         is_package = relative.name == "__init__.py"
         package = module if is_package else module.rpartition(".")[0]
         written.write_text(
-            as_text(text, edits_of(text, place, package, str(file))), encoding="utf-8", newline=""
+            as_text(text, edits_of(text, place, package, str(file), module)),
+            encoding="utf-8",
+            newline="",
         )
 
 

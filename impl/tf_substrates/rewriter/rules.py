@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 
 from tf_substrates.rewriter.edits import Edit, Import, Wrap
 
-# The modules that are TensorFlow's API, by whatever version they are asked for.
-TENSORFLOW = ("tensorflow.compat.v1", "tensorflow.compat.v2", "tensorflow")
+# The modules that are TensorFlow's API; that of TensorFlow 1 is its `compat.v1`.
+TENSORFLOW = ("tensorflow.compat.v2", "tensorflow")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Substrate:
       exact: the same for one module and nothing below it, by the name that it is bound to:
         {("numpy", "xp"): "jax.numpy"} replaces `import numpy as xp` alone.
       omitted: modules that the substrate leaves out, as the package names them.
+      as_tensorflow: modules in which `JAX_MODE = False` and `NUMPY_MODE = False` stay.
       members: whether attributes that TensorFlow's shapes, dtypes and tensors have are read of
         what has them.
     """
@@ -36,6 +37,7 @@ class Substrate:
     modules: Mapping[str, str]
     exact: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
     omitted: frozenset[str] = frozenset()
+    as_tensorflow: frozenset[str] = frozenset()
     members: bool = True
 
     def __post_init__(self) -> None:
@@ -49,6 +51,7 @@ class Substrate:
             sorted(self.modules.items()),
             sorted(self.exact.items()),
             sorted(self.omitted),
+            sorted(self.as_tensorflow),
             self.members,
         )
 
@@ -70,7 +73,7 @@ class Substrate:
 
 
 def edits_of(
-    source: str, substrate: Substrate, package: str = "", filename: str = ""
+    source: str, substrate: Substrate, package: str = "", filename: str = "", module: str = ""
 ) -> list[Edit | Wrap | Import]:
     """The edits that bring a file to a substrate.
 
@@ -78,9 +81,10 @@ def edits_of(
       source: the file's text.
       package: the package that the file belongs to, as `__package__` says it, for relative imports.
       filename: for the message of a SyntaxError.
+      module: the file's own name, for what a substrate says of single modules.
     """
     tree = ast.parse(source, filename or "<unknown>")
-    found: list[Edit | Wrap | Import] = list(_walk(tree, substrate, package))
+    found: list[Edit | Wrap | Import] = list(_walk(tree, substrate, package, module))
     wraps = list(_members(tree)) if substrate.members else []
     if wraps:
         where = f"tf_substrates.{substrate.name}.members"
@@ -88,7 +92,8 @@ def edits_of(
     return found
 
 
-def _walk(tree: ast.Module, substrate: Substrate, package: str) -> Iterator[Edit]:
+def _walk(tree: ast.Module, substrate: Substrate, package: str, module: str) -> Iterator[Edit]:
+    modes_stay = module in substrate.as_tensorflow
     dropped: set[str] = set()
     documentation = _docstrings(tree)
     for node in ast.walk(tree):
@@ -98,7 +103,7 @@ def _walk(tree: ast.Module, substrate: Substrate, package: str) -> Iterator[Edit
         elif isinstance(node, ast.ImportFrom):
             text = _import_from(node, substrate, package, dropped)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
-            text = _mode(node, substrate)
+            text = None if modes_stay else _mode(node, substrate)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             moved = None if id(node) in documentation else _module_string(node.value, substrate)
             text = None if moved is None else repr(moved)
@@ -136,6 +141,7 @@ _MEMBERS = frozenset(
         "get_shape",
         "set_shape",
         "ref",
+        "OVERLOADABLE_OPERATORS",
     }
 )
 # Names that other things have as well: of `x.shape` and of a name that says it is one.
@@ -300,7 +306,16 @@ def _mode(node: ast.Assign | ast.AnnAssign, substrate: Substrate) -> str | None:
 
 
 def _module_string(value: str, substrate: Substrate) -> str | None:
-    """A string that is the dotted name of a rewritten module, as lazy loaders take them."""
+    """A string that is the dotted name of a rewritten module, as lazy loaders take them.
+
+    It may end in a place for a name: `"some_package.{}"`.
+    """
+    head, dot, place = value.partition(".{")
+    if not dot:
+        head, dot, place = value.partition(".%")
+    if dot and head.replace(".", "").isidentifier():
+        moved = substrate.of(head)
+        return None if moved is None else moved + dot + place
     if not value.replace(".", "").isidentifier() or value.startswith("."):
         return None
     if "." not in value:

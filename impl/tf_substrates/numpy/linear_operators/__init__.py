@@ -15,4 +15,5 @@ from tf_substrates.numpy.linear_operators import (  # noqa: F401
     composed,
     dense,
     diagonal,
+    special_matrices,
 )

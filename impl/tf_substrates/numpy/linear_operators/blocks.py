@@ -241,7 +241,9 @@ class LinearOperatorLowRankUpdate(LinearOperator):
 
     @property
     def diag_operator(self) -> LinearOperator:
-        return LinearOperatorDiag(self._diagonal())
+        return LinearOperatorDiag(
+            self._diagonal(), is_positive_definite=self._is_diag_update_positive
+        )
 
     def _diagonal(self) -> Any:
         if self._diag_update is None:

@@ -1,0 +1,246 @@
+"""Names of TensorFlow's graphs, devices and replicas that libraries ask, and what holds here.
+
+There is one replica, no graph and, on JAX, always XLA.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tf_substrates.numpy import shapes
+from tf_substrates.numpy.arrays.creation import tf_range
+from tf_substrates.numpy.arrays.shaping import get_static_value
+from tf_substrates.numpy.control_flow import vectorized_map
+from tf_substrates.numpy.functions import stop_gradient
+from tf_substrates.numpy.namespaces import export
+from tf_substrates.numpy.shapes import TensorShape
+from tf_substrates.numpy.tensors import convert
+
+JAX_MODE = False
+
+
+@export("distribute.ReplicaContext")
+class ReplicaContext:
+    """The one replica in which everything runs."""
+
+    num_replicas_in_sync = 1
+
+    def __init__(self, strategy: Any, replica_id_in_sync_group: Any):
+        self.strategy = strategy
+        self.replica_id_in_sync_group = replica_id_in_sync_group
+
+    def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
+        """The value: there is nothing to reduce with."""
+        return value
+
+
+_REPLICA = ReplicaContext(None, 0)
+
+
+@export("distribute.get_replica_context")
+def get_replica_context() -> ReplicaContext:
+    return _REPLICA
+
+
+@export("distribute.has_strategy")
+def has_strategy() -> bool:
+    return False
+
+
+@export("distribute.in_cross_replica_context")
+def in_cross_replica_context() -> bool:
+    return False
+
+
+@export("distribute.ReduceOp")
+class ReduceOp(enum.Enum):
+    """How replicas reduce."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+
+class _Graph:
+    """What stands for TensorFlow's default graph, which has nothing in it."""
+
+    building_function = False
+    seed = None
+
+    @contextlib.contextmanager
+    def as_default(self) -> Iterator[_Graph]:
+        yield self
+
+    def get_name_scope(self) -> str:
+        return ""
+
+
+_GRAPH = _Graph()
+
+
+@export("compat.v1.get_default_graph", "python.framework.ops.get_default_graph")
+def get_default_graph() -> Any:
+    return _GRAPH
+
+
+_UTIL = "python.ops.control_flow_util"
+
+
+@export(f"{_UTIL}.GraphOrParentsInXlaContext")
+def in_xla_context(graph: Any) -> bool:
+    """True on JAX, which compiles with XLA."""
+    return JAX_MODE
+
+
+@export(f"{_UTIL}.EnableControlFlowV2")
+def control_flow_v2(graph: Any) -> bool:
+    return True
+
+
+@export("python.framework.tensor_util.try_evaluate_constant")
+def try_evaluate_constant(tensor: Any) -> Any:
+    return get_static_value(tensor)
+
+
+@export("python.framework.tensor_util.constant_value")
+def constant_value(tensor: Any, partial: bool = False) -> Any:
+    return get_static_value(tensor)
+
+
+@export("python.ops.array_ops.prevent_gradient")
+def prevent_gradient(input: Any, message: str = "", name: Any = None) -> Any:
+    """The value; asking for its derivative is refused on JAX."""
+    return _refusing(convert(input), message) if JAX_MODE else stop_gradient(input)
+
+
+def _refusing(value: Any, message: str) -> Any:
+    import jax
+
+    identity = jax.custom_jvp(lambda x: x)
+
+    @identity.defjvp
+    def refuse(primals: Any, tangents: Any) -> Any:
+        raise LookupError(f"Gradient explicitly disabled. Reason: {message}")
+
+    return identity(value)
+
+
+@export("python.ops.parallel_for.control_flow_ops.pfor")
+def pfor(
+    loop_fn: Callable,
+    iters: Any,
+    fallback_to_while_loop: bool = True,
+    parallel_iterations: Any = None,
+    warn: bool = False,
+) -> Any:
+    """`loop_fn` of 0, 1, ... all at once, its results stacked."""
+    return vectorized_map(loop_fn, tf_range(iters))
+
+
+@export("python.ops.control_flow_case._case_helper")
+def _case_helper(
+    cond_fn: Callable,
+    pred_fn_pairs: Any,
+    default: Any,
+    exclusive: bool,
+    name: Any,
+    allow_python_preds: bool = False,
+    **cond_kwargs: Any,
+) -> Any:
+    """tf.case by way of another function for tf.cond."""
+    pairs = list(pred_fn_pairs)
+    if default is None:
+        default = pairs.pop()[1]
+    chosen = default
+    for predicate, action in reversed(pairs):
+        chosen = functools.partial(cond_fn, predicate, action, chosen)
+    return chosen()
+
+
+@export("compat.v1.Dimension", "python.framework.tensor_shape.Dimension")
+class Dimension:
+    """A dimension as in TensorFlow 1; here those of shapes are integers or None."""
+
+    def __init__(self, value: Any):
+        self.value = None if value is None else int(value)
+
+
+@export("python.framework.tensor_shape.as_shape")
+def as_shape(shape: Any) -> TensorShape:
+    return shapes.as_shape(shape)
+
+
+@export("python.framework.tensor_shape.unknown_shape")
+def unknown_shape(rank: Any = None, **kwargs: Any) -> TensorShape:
+    return shapes.unknown_shape(kwargs.get("ndims", rank))
+
+
+@export("config.run_functions_eagerly")
+def run_functions_eagerly(run_eagerly: bool) -> None:
+    """Nothing: functions without jax.jit run eagerly."""
+
+
+@export("config.functions_run_eagerly")
+def functions_run_eagerly() -> bool:
+    return False
+
+
+class _VariableScope:
+    caching_device = None
+    reuse = False
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Nothing: variables are where their values are."""
+
+
+_SCOPE = _VariableScope()
+
+
+@export("compat.v1.variable_scope")
+class variable_scope:
+    """A context that names variables as in TensorFlow 1, of which there are none here."""
+
+    def __init__(
+        self,
+        name_or_scope: Any,
+        default_name: Any = None,
+        values: Any = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: Any = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: Any = None,
+        constraint: Any = None,
+        auxiliary_name_scope: bool = True,
+    ):
+        self._scope = _SCOPE
+
+    def __enter__(self) -> Any:
+        return self._scope
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing to leave."""
+
+
+@export("compat.v1.get_variable_scope")
+def get_variable_scope() -> Any:
+    return _SCOPE
+
+
+@export("compat.v1.make_template")
+def make_template(
+    name_: Any,
+    func_: Callable,
+    create_scope_now_: bool = False,
+    unique_name_: Any = None,
+    custom_getter_: Any = None,
+    **kwargs: Any,
+) -> Callable:
+    """The function: it makes no variables that could be shared."""
+    return functools.partial(func_, **kwargs)

@@ -1,0 +1,64 @@
+"""Those of tf.raw_ops that libraries call where no other function has what they need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tf_substrates.numpy import dtypes, linalg
+from tf_substrates.numpy.namespaces import EXPORTS, export, op
+from tf_substrates.numpy.tensors import convert, static_value
+
+JAX_MODE = False
+if JAX_MODE:
+    import jax
+
+
+@export("raw_ops.MatrixDiagPartV2")
+def MatrixDiagPartV2(input: Any, k: Any, padding_value: Any, name: Any = None) -> Any:
+    return linalg.diag_part(input, k=k, padding_value=padding_value)
+
+
+@op("raw_ops.BroadcastGradientArgs", static=True)
+def BroadcastGradientArgs(s0: Any, s1: Any, name: Any = None) -> tuple:
+    """The axes over which gradients of two operands are summed, which broadcast to one shape."""
+    shapes = [static_value(convert(s), "A shape").astype(int).tolist() for s in (s0, s1)]
+    if shapes[0] == shapes[1]:
+        return np.zeros(0, np.int32), np.zeros(0, np.int32)
+    rank = max(map(len, shapes))
+    padded = [[1] * (rank - len(shape)) + shape for shape in shapes]
+    axes: list[list[int]] = [[], []]
+    for axis, sizes in enumerate(zip(*padded, strict=True)):
+        for side, size in enumerate(sizes):
+            missing = axis < rank - len(shapes[side])
+            if missing or (size == 1 and (sizes[1 - side] != 1 or len(set(sizes)) == 1)):
+                axes[side].append(axis)
+    return tuple(np.array(found, np.int32) for found in axes)
+
+
+@export("raw_ops.UniqueWithCountsV2")
+def UniqueWithCountsV2(x: Any, axis: Any, out_idx: Any = dtypes.int32, name: Any = None) -> Any:
+    """The different elements of a vector in order of appearance, and how often each is there.
+
+    Raises:
+      NotImplementedError: an axis is given.
+    """
+    if np.size(axis):
+        raise NotImplementedError("tf.raw_ops.UniqueWithCountsV2: an axis is not here yet.")
+    return EXPORTS["unique_with_counts"](x, out_idx)
+
+
+if JAX_MODE:
+
+    @op("raw_ops.IgammaGradA")
+    def IgammaGradA(a: Any, x: Any, name: Any = None) -> Any:
+        """The derivative of tf.math.igamma in `a`."""
+        return jax.lax.igamma_grad_a(*jax.numpy.broadcast_arrays(convert(a), convert(x)))
+
+    @op("raw_ops.RandomGammaGrad")
+    def RandomGammaGrad(alpha: Any, sample: Any, name: Any = None) -> Any:
+        """The derivative of a sample of the gamma distribution in `alpha`."""
+        return jax.lax.random_gamma_grad(
+            *jax.numpy.broadcast_arrays(convert(alpha), convert(sample))
+        )

@@ -1,0 +1,128 @@
+"""tf.SparseTensor as far as tf.sets gives one, and tf.sets of values that are known.
+
+How many elements a set has decides a shape, so the values are known while JAX traces.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tf_substrates.numpy import dtypes
+from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.namespaces import export, named, op
+from tf_substrates.numpy.shapes import TensorShape
+from tf_substrates.numpy.tensors import convert, static_value, wrap
+
+
+@export("SparseTensor", "sparse.SparseTensor", "compat.v1.SparseTensorValue")
+class SparseTensor:
+    """The elements of a tensor that are not zero, and where they are.
+
+    >>> from tf_substrates.numpy import tf
+    >>> sparse = tf.SparseTensor([[0, 1]], [5], [2, 2])
+    >>> print(tf.sparse.to_dense(sparse))
+    tf.Tensor(
+    [[0 5]
+     [0 0]], shape=(2, 2), dtype=int32)
+    """
+
+    def __init__(self, indices: Any, values: Any, dense_shape: Any):
+        self.indices = wrap(convert(indices, dtype=dtypes.int64))
+        self.values = wrap(convert(values))
+        self.dense_shape = wrap(convert(dense_shape, dtype=dtypes.int64))
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return dtypes.dtype_of(self.values)
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape([int(size) for size in np.asarray(self.dense_shape)])
+
+    def __repr__(self) -> str:
+        return (
+            f"SparseTensor(indices={self.indices}, values={self.values},"
+            f" dense_shape={self.dense_shape})"
+        )
+
+
+@op("sparse.to_dense")
+def to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: Any = None
+) -> Any:
+    """The whole tensor, with `default_value` (0) where the sparse one has no element."""
+    values = np.asarray(static_value(sp_input.values, "The values of a sparse tensor"))
+    dense = np.full(sp_input.shape.as_list(), default_value or 0, values.dtype)
+    dense[tuple(np.asarray(sp_input.indices).T)] = values
+    return dense
+
+
+def _set_operation(kind: str, combine: Callable, documentation: str) -> None:
+    def call(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
+        return _of_rows(kind, functools.partial(_kept, combine), a, b)
+
+    export(f"sets.{kind}")(named(call, kind, documentation))
+
+
+def _kept(combine: Callable, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return combine(np.unique(a), np.unique(b))
+
+
+@export("sets.difference")
+def difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
+    """The elements of each row of `a` that are not in the same row of `b`, or the other way.
+
+    Args:
+      a, b: `[..., n]` and `[..., m]`, known while JAX traces, with the same leading dimensions.
+      aminusb: whether `b` is taken from `a`.
+
+    Raises:
+      ValueError: a value depends on what JAX traces.
+      tf.errors.InvalidArgumentError: the leading dimensions differ.
+    """
+    first, second = (a, b) if aminusb else (b, a)
+    return _of_rows("difference", functools.partial(_kept, np.setdiff1d), first, second)
+
+
+_set_operation("intersection", np.intersect1d, "The elements that both rows have.")
+_set_operation("union", np.union1d, "The elements that either row has.")
+
+
+def _of_rows(kind: str, combine: Callable, a: Any, b: Any) -> SparseTensor:
+    first, second = (
+        np.asarray(static_value(convert(_dense(x)), f"tf.sets.{kind}: a set")) for x in (a, b)
+    )
+    if first.dtype != second.dtype:
+        raise TypeError(f"Types mismatch: {first.dtype} and {second.dtype} in tf.sets.{kind}")
+    if first.shape[:-1] != second.shape[:-1]:
+        raise invalid_argument(
+            f"Mismatched group shapes {list(first.shape[:-1])} vs {list(second.shape[:-1])}"
+        )
+    rows = {at: combine(first[at], second[at]) for at in np.ndindex(first.shape[:-1])}
+    indices = [(*at, i) for at, row in rows.items() for i in range(len(row))]
+    width = max((len(row) for row in rows.values()), default=0)
+    values = np.concatenate([*rows.values(), np.zeros(0, first.dtype)]).astype(first.dtype)
+    where = np.array(indices, np.int64).reshape(len(indices), first.ndim)
+    return SparseTensor(where, values, [*first.shape[:-1], width])
+
+
+def _dense(value: Any) -> Any:
+    return to_dense(value) if isinstance(value, SparseTensor) else value
+
+
+@op("sets.size")
+def size(a: SparseTensor, validate_indices: bool = True) -> Any:
+    """How many different elements each row of a sparse tensor has, as int32."""
+    shape = tuple(a.shape.as_list()[:-1])
+    counts = np.zeros(shape, np.int32)
+    seen = set()
+    for index, value in zip(np.asarray(a.indices), np.asarray(a.values), strict=True):
+        row = tuple(int(i) for i in index[:-1])
+        if (row, value.item()) not in seen:
+            seen.add((row, value.item()))
+            counts[row] += 1
+    return counts

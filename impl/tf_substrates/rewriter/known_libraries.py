@@ -1,0 +1,68 @@
+"""What single libraries need beside the rules: modules to leave out, and what stands for others.
+
+A library that is not here is rewritten by the rules alone. `install` and `rewrite` add what stands
+here to what they are given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from tf_substrates.rewriter.rules import Substrate
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """What a library needs.
+
+    Attributes:
+      omit: modules that make no sense without TensorFlow.
+      replace: modules of it, or that it imports, and what stands for them; `{}` in a name is the
+        substrate.
+      as_tensorflow: modules in which `JAX_MODE` stays False, because TensorFlow's way is wanted.
+    """
+
+    omit: tuple[str, ...] = ()
+    replace: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    as_tensorflow: tuple[str, ...] = ()
+
+
+_TFP = "tensorflow_probability"
+
+LIBRARIES = {
+    _TFP: Library(
+        # Keras layers, what it builds for JAX by its own means, and a compiler of Python's syntax.
+        omit=(
+            f"{_TFP}.substrates",
+            f"{_TFP}.python.internal.backend.jax",
+            f"{_TFP}.python.layers",
+            f"{_TFP}.python.experimental.auto_batching",
+            f"{_TFP}.python.experimental.mcmc.nuts_autobatching",
+            f"{_TFP}.python.experimental.bayesopt",
+            f"{_TFP}.python.experimental.fastgp",
+        ),
+        replace={
+            f"{_TFP}.python.internal.backend.numpy": "tf_substrates.numpy.static",
+            f"{_TFP}.python.internal.tf_keras": "tf_substrates.{}.keras",
+        },
+        # Seeds are TensorFlow's, so that samples are.
+        as_tensorflow=(
+            f"{_TFP}.python.internal.samplers",
+            f"{_TFP}.python.util.seed_stream",
+            f"{_TFP}.python.experimental.linalg",  # it makes pytrees of operators, which are some
+        ),
+    ),
+}
+
+
+def substrate(name: str, modules: Mapping[str, str], omit: Iterable[str] = ()) -> Substrate:
+    """A substrate with what the packages among `modules` need."""
+    known = [LIBRARIES[package] for package in modules if package in LIBRARIES]
+    replaced = {old: new.format(name) for library in known for old, new in library.replace.items()}
+    return Substrate(
+        name,
+        modules={**modules, **replaced},
+        omitted=frozenset(omit).union(*(library.omit for library in known)),
+        as_tensorflow=frozenset().union(*(library.as_tensorflow for library in known)),
+    )
