@@ -334,8 +334,8 @@ class _Function:
         return _Function(trace, self.lower, f"the gradient of {self.name}", saved_order)
 
 
-# What JAX raises where it cannot differentiate.
-_REFUSALS = (ValueError, compat.ClosedOverError)
+# What JAX raises where it cannot differentiate, or does not yet.
+_REFUSALS = (ValueError, NotImplementedError, compat.ClosedOverError)
 
 
 @contextlib.contextmanager

@@ -349,14 +349,25 @@ class TestABackwardRuleThatHasNoDerivative:
         for words in ("the gradient of <lambda>", "JAX cannot differentiate", "while_loop"):
             assert words in str(error.value)
 
-    def test_what_has_none_itself_runs_under_a_tape(self):
-        converted = jax2tf.convert(lambda x: _loop(x, x))
+    @pytest.mark.parametrize(
+        ("fun", "words"),
+        [
+            (lambda x: _loop(x, x), "while_loop"),
+            (lambda x: x.at[0].apply(jnp.sin), "scatter_apply"),
+            (lambda x: x.at[jnp.array([0, 0])].multiply(x[1:]), "unique_indices"),
+            (lambda x: jnp.abs(jnp.linalg.eig(jnp.diag(x) + jnp.tri(3))[1]).sum(), "eigenvectors"),
+        ],
+    )
+    def test_what_has_none_itself_runs_under_a_tape(self, fun, words):
+        converted = jax2tf.convert(fun)
         with tf.GradientTape() as tape:
             x = tf.Variable(X)
             result = converted(x)
-        assert_close(result, _loop(X, X))
-        with pytest.raises(jax2tf.errors.NotDifferentiableError, match="while_loop"):
+        assert_close(result, jax.jit(fun)(X))
+        with pytest.raises(jax2tf.errors.NotDifferentiableError, match=words):
             tape.gradient(result, x)
+        with pytest.raises(jax2tf.errors.NotDifferentiableError, match=words):
+            tf_gradient(tf.function(converted, autograph=False), X)
 
 
 class TestResultsOfEveryDtype:
