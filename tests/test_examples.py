@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -38,6 +39,14 @@ def test_finetune_saved_model(tmp_path):
     assert tuned < 0.8 * frozen
 
 
+def test_language_model(tmp_path):
+    """LiteRT, with its cache, writes what JAX writes."""
+    in_litert, in_jax, result = program("language_model").main(str(tmp_path))
+    assert in_litert == in_jax
+    assert len(set(in_jax)) > 3
+    assert list(result.signatures) == ["prefill", "decode"]
+
+
 def test_converter_under_the_judge(tmp_path):
     """The bug is found, the primitive without a rule too, and nothing else."""
     rows = tmp_path / "rows.jsonl"
@@ -66,9 +75,15 @@ def test_converter_under_the_judge(tmp_path):
     assert {"abs", "tanh"} <= passed
 
 
+# What needs an engine or another backend of Keras is tested beside others of its kind.
+ELSEWHERE = ("consumers/test_examples.py", "ecosystem/test_keras.py")
+
+
 def test_every_program_is_tested_and_listed():
     programs = {path.stem for path in FOLDER.glob("*.py")}
-    tested = {name.removeprefix("test_") for name in globals() if name.startswith("test_")}
+    here = pathlib.Path(__file__)
+    tests = "".join(file.read_text() for file in (here, *map(here.parent.joinpath, ELSEWHERE)))
+    tested = set(re.findall(r"^def test_(\w+)\(", tests, flags=re.MULTILINE))
     listed = (FOLDER.parent / "examples.md").read_text()
     assert programs <= tested
     assert all(f"examples/{name}.py" in listed for name in programs)

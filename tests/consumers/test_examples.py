@@ -1,5 +1,6 @@
-"""The guide's examples of engines run, and give what JAX gives."""
+"""The guide's examples of engines run, and give what JAX gives; so do programs of docs/examples."""
 
+import importlib.util
 import json
 import pathlib
 import re
@@ -47,3 +48,14 @@ def test_the_example_of_tfjs_runs(tmp_path, monkeypatch):
     ).stdout
     result = json.loads(answer.strip().splitlines()[-1])
     np.testing.assert_allclose(result, expected(names), rtol=1e-6)
+
+
+def test_speech_front_end(tmp_path):
+    """A higher tone is loudest in a higher band."""
+    path = ROOT / "docs/examples/speech_front_end.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    difference, bands = program.main(str(tmp_path))
+    assert difference < 5e-3
+    assert bands == sorted(set(bands))
