@@ -25,7 +25,8 @@ from reports.results import ResultsError, Row
 TABLE = "beside.md"
 # How many kinds of failures are shown for each run, and how much of a message.
 _MOST, _LONGEST = 6, 90
-_VARYING = re.compile(r"\d+(?:[.,]\d+)*|'[^']*'")
+# Places in files, names of primitives, numbers that stand alone.
+_VARYING = re.compile(r"(?:/[\w.-]+)+(?::\d+)*:?|(?<=primitive )'[^']*'|(?<!\w)\d+(?:[.,:]\d+)*\b")
 _NOT_OF_THE_CONVERTER = "trace"  # the phase of an error of JAX itself
 
 
@@ -132,7 +133,8 @@ def _in_short(row: Row) -> str:
     """How a cell failed, in words that other cells share."""
     if row["outcome"] != "error":
         return row["outcome"]
-    message = _VARYING.sub("...", textwrap.shorten(row["message"] or "", _LONGEST, placeholder=""))
+    message = _VARYING.sub("...", row["message"] or "")
+    message = textwrap.shorten(message, _LONGEST, placeholder="")
     return f"{row['exception']}: {message}".strip()
 
 

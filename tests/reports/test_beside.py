@@ -74,3 +74,15 @@ def test_runs_that_cannot_stand_beside_each_other(tmp_path, run):
     status, said = beside(tmp_path, "ours.jsonl")
     assert status == 2
     assert "'ours.jsonl' is not NAME=FILE" in said
+
+
+def test_failures_are_told_without_places(tmp_path, run):
+    said = "error at /home/me/f.py:3:17: no rule for primitive 'sin' of jax2tf, 12 of 13"
+    beside(tmp_path, run("ours", error(SIN, message=said)))
+    figures = json.loads((tmp_path / "tables/beside.json").read_text())
+    words = "TypeError: error at ... no rule for primitive ... of jax2tf, ... of ..."
+    assert figures["runs"]["ours"]["failures"] == [[words, 1]]
+
+
+def test_the_committed_table_is_what_its_figures_say():
+    assert main(["beside", "--check"], Console()) == 0
