@@ -1,15 +1,20 @@
 """The guide's examples of engines run, and give what JAX gives; so do programs of docs/examples."""
 
+import functools
+import http.server
 import importlib.util
 import json
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import threading
 
 import jax
 import numpy as np
+import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/guides/engines.md").read_text()
@@ -50,12 +55,43 @@ def test_the_example_of_tfjs_runs(tmp_path, monkeypatch):
     np.testing.assert_allclose(result, expected(names), rtol=1e-6)
 
 
+def program(name):
+    path = ROOT / f"docs/examples/{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_speech_front_end(tmp_path):
     """A higher tone is loudest in a higher band."""
-    path = ROOT / "docs/examples/speech_front_end.py"
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    difference, bands = program.main(str(tmp_path))
+    difference, bands = program("speech_front_end").main(str(tmp_path))
     assert difference < 5e-3
     assert bands == sorted(set(bands))
+
+
+@pytest.mark.parametrize("engine", ["tfjs"])
+def test_pose_in_browser(tmp_path, engine):
+    """The model is run by TensorFlow.js as it is written; its page where there is a browser."""
+    places, found = program("pose_in_browser").main(str(tmp_path))
+    np.testing.assert_allclose(found, places, atol=0.1)
+    assert (tmp_path / "tf.min.js").exists()
+    assert "pose.tfjs/model.json" in (tmp_path / "index.html").read_text()
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is not None:
+        assert shown(browser, tmp_path) == [[f"{x:.1f}" for x in place] for place in places]
+
+
+def shown(browser, folder):
+    """The rows and columns that the page says it has found."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        page = f"http://127.0.0.1:{server.server_port}/index.html?backend=cpu"
+        options = "--headless --no-sandbox --disable-gpu --virtual-time-budget=30000 --dump-dom"
+        done = subprocess.run(
+            [browser, *options.split(), page], capture_output=True, text=True, check=True
+        )
+        server.shutdown()
+    rows = re.findall(r"<tr><td>\w+</td><td>(.*?)</td><td>(.*?)</td></tr>", done.stdout)
+    return [list(row) for row in rows]
