@@ -46,6 +46,9 @@ def with_gradient(
     graph = tf.compat.v1.get_default_graph()
     held = weakref.proxy(gradient)
 
+    # To save it, TensorFlow makes a tf.function of it, and would have AutoGraph rewrite all that it
+    # calls: this package and JAX, for minutes.
+    @tf.autograph.experimental.do_not_convert
     def registered(op: tf.Operation, *cotangents: tf.Tensor) -> list[tf.Tensor | None]:
         del op
         return backward(held, cotangents)

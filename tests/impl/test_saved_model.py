@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from functools import partial
 
 import jax
@@ -291,3 +292,24 @@ def test_a_function_that_has_no_reverse_gradient(tmp_path):
 def test_what_is_compiled_by_itself_is_restored(tmp_path):
     save(tmp_path, jax2tf.convert(jax.jit(jnp.cos)), tf.TensorSpec([1, 3]))
     np.testing.assert_allclose(tf.saved_model.load(str(tmp_path)).f(X), np.cos(X), rtol=1e-5)
+
+
+def test_autograph_rewrites_nothing_of_what_is_saved(tmp_path):
+    """It would rewrite JAX, for minutes."""
+    files = []
+
+    @jax.custom_vjp
+    def fun(x):
+        return x
+
+    def backward(_, cotangent):
+        files.extend(frame.filename for frame in traceback.extract_stack())
+        return (cotangent,)
+
+    fun.defvjp(lambda x: (x, None), backward)
+    module = tf.Module()
+    specs = [tf.TensorSpec([3])]
+    module.f = tf.function(jax2tf.convert(lambda x: fun(jnp.sin(x))), input_signature=specs)
+    tf.saved_model.save(module, tmp_path)
+    assert any(name.endswith("graph_gradients.py") for name in files)
+    assert not [name for name in files if "autograph_generated" in name]
