@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
-from jax2tf import dims, dtypes, gradients, native, targets
+from jax2tf import dims, dtypes, gradients, graph_gradients, native, targets
 from jax2tf.arguments import Argument
 from jax2tf.callables import Function
 from jax2tf.errors import UnsupportedPrimitiveError
@@ -155,7 +155,10 @@ def convert(
         on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
         if lowered_for.enable_xla and function.is_jitted and not on_host & trace.primitives():
             compile_here = partial(_compiled, trace, lower_here)
-            return list(trace.cached(("compiled", lowered_for), compile_here)(*tensors))
+            compiled = trace.cached(("compiled", lowered_for), compile_here)
+            # TensorFlow captures the arguments of a compiled function as if all around it were
+            # compiled: the gradient of a tf.cond does not find them then.
+            return list(compiled(*graph_gradients.in_this_graph(tensors)))
         return lower_here(tensors)
 
     @tf.autograph.experimental.do_not_convert

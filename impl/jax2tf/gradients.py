@@ -187,6 +187,7 @@ class _Function:
         if not outputs:
             with compat.nothing_recorded():
                 return way(args)[0]
+        args = graph_gradients.in_this_graph(args)
         if not self.trace.calls_tensorflow and not tf.executing_eagerly():
             return self._recorded_in_graph(way, args)
         results: list[tf.Tensor] = []

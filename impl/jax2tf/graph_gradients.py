@@ -64,6 +64,18 @@ def with_gradient(
     return list(outputs[:count])
 
 
+def in_this_graph(args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """The tensors, each by an op of the graph under construction if another graph around it has it.
+
+    A gradient computes with the arguments again. TensorFlow's gradient of a tf.cond takes what it
+    reads from the branch that read it before, and not from the graph around the branch.
+    """
+    if tf.executing_eagerly():
+        return list(args)
+    graph = tf.compat.v1.get_default_graph()
+    return [x if getattr(x, "graph", graph) is graph else tf.identity(x) for x in args]
+
+
 def _keep(graph: tf.Graph, gradient: Gradient, op_type: str) -> None:
     """Keeps a gradient, and its place in TensorFlow's registry, for as long as the graph lives."""
     held = getattr(graph, _HELD, None)

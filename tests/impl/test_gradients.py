@@ -478,3 +478,70 @@ class TestTheGraphOfAConversion:
 
         with pytest.raises(LookupError, match="No gradient defined"):
             self._differentiate(copied)
+
+
+def _in_a_branch(function, x):
+    return tf.cond(x[0] > 0, lambda: function(x), lambda: x)
+
+
+def _in_a_branch_of_a_branch(function, x):
+    return tf.cond(x[0] > 0, lambda: _in_a_branch(function, x), lambda: x)
+
+
+def _in_a_case(function, x):
+    return tf.switch_case(tf.cast(x[0], tf.int32), [lambda: x, lambda: function(x)])
+
+
+def _in_a_branch_of_a_loop(function, x):
+    return tf.while_loop(
+        lambda i, y: i < 1,
+        lambda i, y: (i + 1, _in_a_branch(function, y)),
+        (0, x),
+        maximum_iterations=1,
+    )[1]
+
+
+def _beside_the_variable_of_a_loop(function, x):
+    ends = tf.while_loop(
+        lambda i, y: i < 1, lambda i, y: (i + 1, y + function(x)), (0, x), maximum_iterations=1
+    )
+    return ends[1] - x
+
+
+class TestInControlFlowOfTensorFlow:
+    """The arguments come from the graph around a branch or a body."""
+
+    @pytest.mark.parametrize("jit_compile", [False, True])
+    @each_option
+    @pytest.mark.parametrize(
+        "within",
+        [
+            _in_a_branch,
+            _in_a_branch_of_a_branch,
+            _in_a_case,
+            _in_a_branch_of_a_loop,
+            _beside_the_variable_of_a_loop,
+        ],
+    )
+    def test_gradient(self, within, option, jit_compile):
+        converted = converted_with(option, lambda x: jnp.sin(x) * x)
+        function = tf.function(
+            lambda x: within(converted, x), autograph=False, jit_compile=jit_compile
+        )
+
+        @partial(tf.function, autograph=False, jit_compile=jit_compile)
+        def by_a_tape_inside(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = within(converted, x)
+            return tape.gradient(y, x)
+
+        x = np.array([1.0, 2.0], np.float32)
+        expected = jax.grad(lambda x: (jnp.sin(x) * x).sum())(x)
+        assert_close(by_a_tape_inside(tf.constant(x)), expected)
+        if jit_compile and within is _in_a_branch_of_a_loop:
+            # Of TensorFlow's own functions too: what the loop keeps for the tape is a list.
+            with pytest.raises(tf.errors.UnimplementedError, match="TensorList"):
+                tf_gradient(function, x)
+        else:
+            assert_close(tf_gradient(function, x)[0], expected)
