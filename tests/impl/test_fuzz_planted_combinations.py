@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from jax2tf import callables, compat, dtypes, gradients, identity
+from jax2tf import callables, compat, dtypes, gradients, graph_gradients, identity
 from jax2tf.lowering import control_flow, rules
 from tests.impl.fuzzing import foreign
 from tests.impl.fuzzing.planted import is_found
@@ -94,6 +94,11 @@ def keys_without_data(patch):
     )
 
 
+def arguments_around_a_branch(patch):
+    """A gradient reads its arguments from the graph around the branch that it is of."""
+    patch(graph_gradients, "in_this_graph", list)
+
+
 CALL = ("calls", "call")
 OUTSIDE = ("first order", "tape outside")
 VIEWS = [f"views {i}" for i in range(5)]
@@ -105,6 +110,7 @@ PLANTS = {
     no_tangents: combinations("second order", "forward accumulator", steps=["f"]),
     none_for_integers: combinations(*OUTSIDE, steps=["f", "int", "compare"]),
     gradients_of_gradients_at_once: combinations(*OUTSIDE, steps=["f"], parts=["custom_vjp"]),
+    arguments_around_a_branch: combinations("first order", "in a branch", steps=["f"]),
     keys_without_data: combinations(*CALL, steps=["empty scan of keys", "split"]),
 }
 

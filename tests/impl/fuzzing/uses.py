@@ -181,6 +181,21 @@ def tape_across(called: Called, how: How) -> None:
     near(of_tape(*tensors.values), _conj(called.gradients))
 
 
+def in_a_branch(called: Called, how: How) -> None:
+    """In a branch of a tf.cond, which sees its arguments from the graph around it."""
+    tensors = Tensors(called, how)
+
+    def branched(*values: tf.Tensor) -> Any:
+        zeros = [tf.zeros(y.shape, y.dtype) for y in called.inexact]
+        any_size = tf.size(values[0]) >= 0
+        return tf.cond(any_size, lambda: tensors.inexact(*values), lambda: zeros)
+
+    of_tape = how.run(gradients(branched, tensors.of, called.cotangents))
+    near(of_tape(*tensors.values), _conj(called.gradients))
+    of_tape = gradients(how.run(branched), tensors.of, called.cotangents)
+    near(of_tape(*tensors.values), _conj(called.gradients))
+
+
 def persistent_tape(called: Called, how: How) -> None:
     tensors = Tensors(called, how)
     of_tape = gradients(how.run(tensors), tensors.of, called.cotangents, each=True)
@@ -371,6 +386,7 @@ USES: dict[str, dict[str, Callable[[Called, How], None]]] = {
         "tape inside": tape_inside,
         "tape outside": tape_outside,
         "tape across": tape_across,
+        "in a branch": in_a_branch,
         "persistent tape": persistent_tape,
         "jacobian": jacobian,
         "threads": threads,
@@ -389,7 +405,7 @@ SLOW = {"saved", "saved for second order", "second order outside", "threads"}
 # So many things are done with one program: JAX's results are compiled once for all of them.
 TOGETHER = 4
 # In eager mode these are what a tape inside is.
-OUTSIDE = {"tape outside", "tape across", "second order outside"}
+OUTSIDE = {"tape outside", "tape across", "in a branch", "second order outside"}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
