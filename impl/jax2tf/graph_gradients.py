@@ -55,8 +55,7 @@ def with_gradient(
 
     registered.__name__ = compat.REGISTERED_GRADIENT_NAME
     op_type = f"jax2tf.{name}.{next(_ids)}"
-    # Where tf.saved_model.save traces it, AutoGraph would rewrite all that it calls.
-    tf.RegisterGradient(op_type)(tf.autograph.experimental.do_not_convert(registered))
+    tf.RegisterGradient(op_type)(registered)
     _keep(graph, gradient, op_type)
     inputs = [*results, *args]
     with graph.gradient_override_map({"IdentityN": op_type}), compat.nothing_recorded():

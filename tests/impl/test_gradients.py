@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import traceback
 import weakref
 from functools import partial
 
@@ -479,25 +478,6 @@ class TestTheGraphOfAConversion:
 
         with pytest.raises(LookupError, match="No gradient defined"):
             self._differentiate(copied)
-
-    def test_autograph_rewrites_nothing_when_it_is_saved(self, tmp_path):
-        stacks = []
-
-        @jax.custom_vjp
-        def double(x):
-            return 2 * x
-
-        def backward(_, cotangent):
-            stacks.append([frame.name for frame in traceback.extract_stack()])
-            return (2 * cotangent,)
-
-        double.defvjp(lambda x: (2 * x, None), backward)
-        module = tf.Module()
-        module.f = tf.function(jax2tf.convert(double), input_signature=[tf.TensorSpec([2])])
-        options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
-        tf.saved_model.save(module, tmp_path, options=options)
-        assert stacks
-        assert not [name for stack in stacks for name in stack if name.startswith("tf__")]
 
 
 def _in_a_branch(function, x):
