@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -66,9 +67,10 @@ class Module(tf.Module):
         )
         paths, self._tree = jax.tree_util.tree_flatten_with_path(params)
         flags = _flags(trainable, params)
+        names = _names([path for path, _ in paths])
         self.parameters: dict[str, tf.Variable] = {
-            _name(path): _variable(leaf, _name(path), flag)
-            for (path, leaf), flag in zip(paths, flags, strict=True)
+            name: _variable(leaf, name, flag)
+            for name, (_, leaf), flag in zip(names, paths, flags, strict=True)
         }
         self._constants: list[tf.Variable] = []
         # Whether a layer of Keras has the parameters among its weights.
@@ -171,8 +173,14 @@ def _flags(trainable: Any, params: Any) -> list[Any]:
         ) from error
 
 
-def _name(path: tuple[Any, ...]) -> str:
-    return jax.tree_util.keystr(path, simple=True, separator="/") or "parameters"
+def _names(paths: Sequence[tuple[Any, ...]]) -> list[str]:
+    """A name for each parameter; a number behind it where a key like "a/b" makes two alike."""
+    given: dict[str, None] = {}
+    for path in paths:
+        name = jax.tree_util.keystr(path, simple=True, separator="/") or "parameters"
+        others = (f"{name}_{i}" for i in itertools.count(1))
+        given[next(n for n in itertools.chain([name], others) if n not in given)] = None
+    return list(given)
 
 
 def _variable(leaf: Any, name: str, trainable: bool) -> tf.Variable:

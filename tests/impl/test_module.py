@@ -74,6 +74,13 @@ def test_some_of_them_frozen():
     assert not jax2tf.Module(model, PARAMS, trainable=False).trainable_variables
 
 
+def test_paths_that_read_alike():
+    params = {"a": {"b": 1.0}, "a/b": 2.0, "a/b_1": 3.0}
+    module = jax2tf.Module(lambda p, x: jax.tree.map(lambda leaf: leaf * x, p), params)
+    assert list(module.parameters) == ["a/b", "a/b_1", "a/b_1_1"]
+    assert jax.tree.map(float, module(2.0)) == {"a": {"b": 2.0}, "a/b": 4.0, "a/b_1": 6.0}
+
+
 @pytest.mark.parametrize("trainable", [{"v": False}, ["w"]])
 def test_trainable_of_another_structure(trainable):
     words = (
