@@ -76,3 +76,34 @@ BITS = [
 @over(BITS)
 def test_bits_of_complex_numbers(case, substrate):
     assert_as_tensorflow(case, substrate)
+
+
+TIES = {
+    "maximum": lambda tf, x, y: tf.maximum(x, y),
+    "minimum": lambda tf, x, y: tf.minimum(x, y),
+    "multiply_no_nan": lambda tf, x, y: tf.math.multiply_no_nan(x, y),
+}
+
+
+@pytest.mark.parametrize("name", TIES)
+def test_derivatives_where_operands_are_equal_or_zero(name):
+    x = np.array([[1.0], [0.0], [-2.0]])
+    y = np.array([1.0, 0.0, -2.0, 5.0])
+
+    def loss(tf, x, y):
+        result = TIES[name](tf, x, y)
+        return tf.reduce_sum(result * WEIGHTS.reshape(3, 4) + result * result)
+
+    variables = list(map(tensorflow.constant, (x, y)))
+    with tensorflow.GradientTape() as tape:
+        tape.watch(variables)
+        value = loss(tensorflow, *variables)
+    expected = tape.gradient(value, variables)
+    with jax.enable_x64(True):
+        of_both = jax.jit(lambda *both: loss(tf_of("jax"), *both))
+        gradients = jax.grad(of_both, (0, 1))(x, y)
+        _, tangent = jax.jvp(of_both, (x, y), (x + 1, y + 2))
+    for found, wanted in zip(gradients, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    products = [(e.numpy() * t).sum() for e, t in zip(expected, (x + 1, y + 2), strict=True)]
+    np.testing.assert_allclose(tangent, sum(products), rtol=1e-12)

@@ -63,7 +63,8 @@ def on_tensorflow() -> dict[str, dict[str, Any]]:
             except Exception as error:  # whatever it is, a substrate has it too
                 results[method] = error.__class__.__name__
         if _floats(tf, x) and not isinstance(results["log_prob"], str):
-            leaves = tf.nest.flatten(x)
+            # Copies: bijectors know what they made, and that has no derivative.
+            leaves = [tf.identity(leaf) for leaf in tf.nest.flatten(x)]
             with tf.GradientTape() as tape:
                 tape.watch(leaves)
                 total = tf.reduce_sum(d.log_prob(tf.nest.pack_sequence_as(x, leaves)))
