@@ -105,6 +105,9 @@ QUIRKS: Mapping[str, str] = {
     "no_tensor_lists": "DTensor spreads no TensorList over a mesh, which a tf.TensorArray is",
     "no_unpack_of_parts": "DTensor cannot give the results of an Unpack other parts than it has",
     "one_reverse_at_a_time": "there are engines whose ReverseV2 takes one dimension",
+    "no_integer_square": (
+        "LiteRT's converter leaves SQUARE and NEG in float32 where it quantises all ops to integers"
+    ),
     "pads_with_constants_alone": (
         "OpenVINO pads with zeros where the value depends on an argument of the graph"
     ),
@@ -270,7 +273,7 @@ def _is_listed(table: Mapping[str, Sequence[str]], op: str, dtype: str | None) -
 
 
 _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
-_LITERT = frozenset({"lists_of_known_shape"})
+_LITERT = frozenset({"lists_of_known_shape", "no_integer_square"})
 _REAL = frozenset({"no_complex_numbers"})
 _BITS = frozenset({"no_bitcast"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightShift"})

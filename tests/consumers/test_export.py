@@ -10,6 +10,7 @@ import json
 import os
 import sys
 
+import ai_edge_litert.schema_py_generated
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -135,6 +136,50 @@ def test_tfjs_metadata_and_quantised_weights(quantize, most, tmp_path):
     assert model["userDefinedMetadata"]["jax2tf"]["source"] == f"{__name__}:dense"
     assert list(model["signature"]["inputs"]) == ["x"]
     assert sorted(model["signature"]["outputs"]) == ["same", "signs", "size"]
+
+
+@pytest.mark.parametrize(
+    "name", ["convolutional", "MobileNet", "ResNet", "EfficientNet", "UNet", "spectrogram"]
+)
+def test_no_float_remains_among_integers(name, tmp_path):
+    """But where they begin and end."""
+    model = MODELS[name]
+    path = tmp_path / "model.tflite"
+    samples = [model.inputs(2, model.length) for _ in range(3)]
+    samples = samples if len(samples[0]) > 1 else [inputs[0] for inputs in samples]
+    export(
+        model.function, None, specs_of(model), path, quantize="int8", representative_data=samples
+    )
+    floats = {op for op, dtypes in litert_ops(path) if "FLOAT32" in dtypes}
+    assert floats == {"QUANTIZE", "DEQUANTIZE"}
+
+
+def litert_ops(path):
+    """The ops of a LiteRT file with the dtypes of what they take and give."""
+    schema = ai_edge_litert.schema_py_generated
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes(), 0))
+    ops, types = (
+        {v: name for name, v in vars(enum).items() if isinstance(v, int)}
+        for enum in (schema.BuiltinOperator, schema.TensorType)
+    )
+    for graph in model.subgraphs:
+        for op in graph.operators:
+            code = model.operatorCodes[op.opcodeIndex]
+            tensors = [graph.tensors[i] for i in (*op.inputs, *op.outputs) if i >= 0]
+            name = ops[max(code.builtinCode, code.deprecatedBuiltinCode)]
+            yield name, {types[tensor.type] for tensor in tensors}
+
+
+@pytest.mark.parametrize("format", ["litert", "onnx", "openvino"])
+def test_numbers_that_are_finite(format, tmp_path):
+    """Guards of NaN are left out."""
+    ops = []
+    for finite in (False, True):
+        path = tmp_path / f"{finite}{SUFFIXES[format]}"
+        specs = "b, 64"
+        fun = lambda x: jax.nn.logsumexp(x.max(0))  # noqa: E731
+        ops.append(export(fun, None, specs, path, assume_finite=finite).ops)
+    assert ops[1] < ops[0]
 
 
 def test_tfjs_without_node(tmp_path, monkeypatch):

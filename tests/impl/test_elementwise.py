@@ -10,6 +10,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
+from harnesses.engine.graphs import op_types
 from harnesses.harness import Harness, all_harnesses
 
 
@@ -189,3 +190,15 @@ def test_an_infinity_that_is_written_in_the_program(extremum, infinity):
     converted = tf.function(jax2tf.convert(function), autograph=False)
     for actual, expected in zip(converted(x), function(x), strict=True):
         np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("name", ["square", "neg", "power"])
+def test_products_in_place_of_what_an_engine_does_not_quantise(name):
+    fun = {"square": jnp.square, "neg": jnp.negative, "power": lambda x: x**4}[name]
+    x = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 3e38], np.float32)
+    converted = jax2tf.convert(fun, target="litert", with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(tf.TensorSpec(x.shape))
+    assert op_types(graph.graph).keys().isdisjoint({"Square", "Neg"})
+    actual, expected = graph(tf.constant(x)).numpy(), np.asarray(jax.jit(fun)(x))
+    np.testing.assert_array_equal(actual, expected)
+    np.testing.assert_array_equal(np.signbit(actual)[:6], np.signbit(expected)[:6])

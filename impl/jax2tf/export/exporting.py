@@ -80,7 +80,8 @@ def export(
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
         "int8"), representative_data (inputs for "int8", each given as the specs are; for several
         signatures a dict of lists), integer_io (inputs and outputs of int8 too). ONNX: opset (18).
-        OpenVINO: compress_to_fp16. TensorFlow.js: quantize ("float16", "uint16", "uint8").
+        OpenVINO: compress_to_fp16. TensorFlow.js: quantize ("float16", "uint16", "uint8"). All
+        engines: assume_finite (as in `convert`; True where numbers are int8).
 
     Returns:
       What was written: format, signatures, size, number of ops, largest difference by output.
@@ -119,7 +120,7 @@ def export(
             signatures=signatures,
             params=params,
             constraints=polymorphic_constraints,
-            convert=chosen.convert,
+            convert=_convert_options(chosen, options),
             options=options,
             metadata=_metadata(signatures),
             scratch=folder,
@@ -147,6 +148,14 @@ def export(
         differences,
         tuple(f"{trial.signature.name}: {trial.title}" for trial in trials),
     )
+
+
+def _convert_options(chosen: Format, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of `convert`: an engine's graph may assume finite numbers, as integers are."""
+    if "assume_finite" not in chosen.engine.OPTIONS:
+        return chosen.convert
+    is_finite = options.get("assume_finite", options.get("quantize") == "int8")
+    return {**chosen.convert, "assume_finite": is_finite}
 
 
 def _steps(target: Path, shown: bool) -> progress.Step:

@@ -25,6 +25,7 @@ OPTIONS = {
     "quantize": (None, "dynamic", "float16", "int8"),
     "representative_data": None,
     "integer_io": (False, True),
+    "assume_finite": (False, True),
 }
 
 METADATA = "jax2tf.json"

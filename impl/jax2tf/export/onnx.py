@@ -15,7 +15,7 @@ from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.export.signatures import Signature
 
-OPTIONS = {"opset": range(7, 19)}
+OPTIONS = {"opset": range(7, 19), "assume_finite": (False, True)}
 
 # The newest that tf2onnx writes.
 _OPSET = 18

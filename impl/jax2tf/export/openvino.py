@@ -13,7 +13,7 @@ from jax2tf.export import packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 
-OPTIONS = {"compress_to_fp16": (False, True)}
+OPTIONS = {"compress_to_fp16": (False, True), "assume_finite": (False, True)}
 
 # On processors with faster units for bfloat16 it would compute float32 in those.
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}

@@ -30,7 +30,10 @@ from jax2tf.errors import ExportError, MissingPackageError
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 
-OPTIONS = {"quantize": (None, "float16", "uint16", "uint8")}
+OPTIONS = {
+    "quantize": (None, "float16", "uint16", "uint8"),
+    "assume_finite": (False, True),
+}
 
 _PRECISION = {
     None: Precision.FULL,

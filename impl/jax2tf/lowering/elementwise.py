@@ -94,7 +94,6 @@ _UNARY = {
     "ceil": _unary(raw.Ceil),
     "floor": _unary(raw.Floor),
     "is_finite": _unary(raw.IsFinite),
-    "square": _unary(raw.Square),
 }
 # Functions that are one op for real numbers and take more care for complex ones.
 _ANALYTIC = {
@@ -146,8 +145,23 @@ register_table({name: in_kernel_dtype(f, ORDERED) for name, f in _COMPARISONS.it
 _add, _exp, _log = (_FUNCTIONS[name] for name in ("add", "exp", "log"))
 _negative = in_kernel_dtype(_unary(raw.Neg), SIGNED)
 _product = in_kernel_dtype(binary(raw.Mul))
+_square = in_kernel_dtype(_unary(raw.Square))
 _reciprocal = in_kernel_dtype(_or_complex(_unary(raw.Reciprocal), complex_math.reciprocal))
-register_table({"neg": _negative})
+
+
+@register("neg")
+def _neg(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    return _product(x, _scalar(-1, x.dtype)) if _is_product(ctx, x) else _negative(x)
+
+
+@register("square")
+def _squared(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    return _product(x, x) if _is_product(ctx, x) else _square(x)
+
+
+def _is_product(ctx: Context, x: tf.Tensor) -> bool:
+    """Whether a square, or what changes the sign, has to be a product."""
+    return x.dtype == tf.float32 and ctx.has_quirk("no_integer_square")
 
 
 # Logic: TensorFlow has one op for bool and another for bits.
@@ -230,7 +244,7 @@ def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
             result = x if result is None else _product(result, x)
         exponent >>= 1
         if exponent:
-            x = _FUNCTIONS["square"](x)
+            x = _squared(ctx, x)
     return result if y > 0 else _reciprocal(result)
 
 
