@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "what changed from one results file to another",
     "beside": "converters beside each other on the same harnesses, by family",
     "bench": "the converter beside jax.jit, in time and in graph nodes",
+    "engines": "models in engines beside the same models of Keras: ops and time",
     "overhead": "a call of TensorFlow from JAX beside another call_tf",
     "mutation": "whether the tests notice faults that are planted in the code",
     "memory": "what saving, restoring and differentiating a large model take",

@@ -40,6 +40,14 @@ def memory_files(data: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def engine_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of `python -m reports engines`, by name."""
+    return {
+        "engines.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
+        "engines.md": rendering.render("engines.md", **data),
+    }
+
+
 def steady_picture(device: str, section: Mapping[str, Any]) -> str:
     """An SVG image of the steady ratios of the benchmark's section about a device."""
     programs = [p for p in section["programs"] if not p["refused"]]

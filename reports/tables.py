@@ -44,7 +44,7 @@ from harnesses.harness import (
 )
 from limitations.ledger import Limitation, load, load_uncovered
 from reports import explained, proofs, rendering, results
-from reports.benchmarks import benchmark_files, memory_files
+from reports.benchmarks import benchmark_files, engine_files, memory_files
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
 from reports.explained import explained_files
@@ -99,6 +99,9 @@ def main(options: argparse.Namespace, console: Console) -> int:
     benchmarks = rendering.read_data("benchmarks", options.into)
     if benchmarks:
         texts |= benchmark_files(benchmarks)
+    engines = rendering.read_data("engines", options.into)
+    if engines:
+        texts |= engine_files(engines)
     memory = rendering.read_data("memory", options.into)
     if memory:
         texts |= memory_files(memory)

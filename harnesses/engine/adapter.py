@@ -49,7 +49,9 @@ class Adapter:
         """The TensorFlow function that the implementation makes of `fun`."""
         return self._imported().convert(fun, **options, **LOWERINGS[lowering])
 
-    def convert_for(self, fun: Callable[..., Any], engine: str) -> Callable[..., Any]:
+    def convert_for(
+        self, fun: Callable[..., Any], engine: str, **options: Any
+    ) -> Callable[..., Any]:
         """The TensorFlow function that the implementation makes of `fun` for an engine.
 
         An implementation that has no targets (`convert` has no parameter `target`) makes what every
@@ -57,7 +59,7 @@ class Adapter:
         """
         parameters = inspect.signature(self._imported().convert).parameters
         target = {"target": engine} if "target" in parameters else {}
-        return self.convert(fun, "no_xla", **target)
+        return self.convert(fun, "no_xla", **target, **options)
 
     def convert_for_mesh(
         self, fun: Callable[..., Any], mesh: Any, **options: Any

@@ -1,5 +1,8 @@
 """LiteRT: tf.lite's converter with builtin ops only, run by the interpreter of ai-edge-litert."""
 
+import contextlib
+import io
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +30,13 @@ def flatbuffer(graph: Graph) -> bytes:
         # It would write the largest finite number for an infinite constant.
         converter.canonicalizing_inf_as_min_max_float = False
         return converter.convert()
+
+
+def count_ops(graph: Graph) -> int:
+    """How many ops the model has, in the bodies of its loops too."""
+    with contextlib.redirect_stdout(io.StringIO()) as report:
+        tf.lite.experimental.Analyzer.analyze(model_content=flatbuffer(graph))
+    return len(re.findall(r"^\s*Op#\d+ ", report.getvalue(), flags=re.MULTILINE))
 
 
 def _in_interpreter(content: bytes, graph: Graph) -> Model:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -27,9 +28,7 @@ NOISE = (
 
 def convert(graph: Graph) -> Model:
     """The graph as an ONNX model in a session of ONNX Runtime."""
-    model, _ = tf2onnx.convert.from_function(
-        graph.function, input_signature=graph.function.input_signature, opset=OPSET
-    )
+    model = _model(graph)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(
@@ -42,3 +41,21 @@ def convert(graph: Graph) -> Model:
         return session.run(list(graph.outputs), feed)
 
     return run
+
+
+def count_ops(graph: Graph) -> int:
+    """How many nodes the model has, in the bodies of its loops too; constants do not count."""
+    return _count(_model(graph).graph)
+
+
+def _model(graph: Graph) -> Any:
+    model, _ = tf2onnx.convert.from_function(
+        graph.function, input_signature=graph.function.input_signature, opset=OPSET
+    )
+    return model
+
+
+def _count(graph: Any) -> int:
+    inner = [a.g for node in graph.node for a in node.attribute if a.HasField("g")]
+    own = [node for node in graph.node if node.op_type not in ("Constant", "Identity")]
+    return len(own) + sum(map(_count, inner))

@@ -29,6 +29,16 @@ NOISE = (
 )
 
 
+_NOT_COUNTED = ("Constant", "Parameter", "Result")
+
+
+def count_ops(graph: Graph) -> int:
+    """How many ops the model has; a loop is one."""
+    with saved(graph) as folder:
+        ops = openvino.convert_model(folder).get_ops()
+    return sum(op.get_type_name() not in _NOT_COUNTED for op in ops)
+
+
 def convert(graph: Graph) -> Model:
     """The graph as a compiled OpenVINO model."""
     # From the function itself names of outputs are lost, and with them which is which.

@@ -1,0 +1,134 @@
+"""`python -m reports engines`: models in engines beside Keras's, into reports/tables/engines.md.
+
+Each architecture of reports/architectures.py is written in JAX and in Keras, with the same weights.
+Both become graphs of any batch, go through the engine's converter and run on the same inputs; both
+have to give what jax.jit gives. Their calls take turns in one process, as in `python -m reports
+bench`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import tensorflow as tf
+from rich.console import Console
+
+from harnesses.engine import consumers
+from harnesses.engine import results as engine_results
+from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, Adapter
+from harnesses.engine.consumers.graph import Graph, graph_of
+from reports import rendering, timing
+from reports.architectures import PAIRS, Pair
+from reports.benchmarks import engine_files
+from reports.results import ResultsError
+
+ENGINES = {"litert": "LiteRT", "onnx": "ONNX Runtime", "openvino": "OpenVINO"}
+# Times are related to the first.
+CONTENDERS = ("keras", "jax", "finite")
+# The largest difference from jax.jit, relative to its largest element.
+AGREEMENT = 1e-4
+_ROUNDS, _QUICK_ROUNDS = 15, 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--impl", default=DEFAULT_IMPLEMENTATION, help="module with a convert")
+    parser.add_argument("--engine", action="append", choices=ENGINES, help="only this engine")
+    parser.add_argument("--model", action="append", choices=PAIRS, help="only this model")
+    parser.add_argument("--quick", action="store_true", help="two rounds")
+    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    adapter = Adapter(options.impl)
+    rounds = _QUICK_ROUNDS if options.quick else _ROUNDS
+    rows = []
+    for name in options.model or PAIRS:
+        for engine in options.engine or ENGINES:
+            console.print(f"{name} in {ENGINES[engine]}")
+            rows.append(
+                {"model": name, "engine": ENGINES[engine]}
+                | measured(PAIRS[name], engine, adapter, rounds)
+            )
+    circumstances = engine_results.versions(options.impl) | timing.machine()
+    data = circumstances | {"rounds": rounds, "quick": options.quick, "rows": rows}
+    for path in rendering.write(engine_files(data), options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    return 0
+
+
+def measured(pair: Pair, engine: str, adapter: Adapter, rounds: int) -> dict[str, Any]:
+    """The ops of each contender, None where the converter refuses Keras's, and the times."""
+    module = consumers.engine(engine)
+    graphs = graphs_of(pair, engine, adapter)
+    inputs = pair.inputs(1)
+    expected = np.asarray(jax.jit(pair.in_jax)(*inputs))
+    ops: dict[str, int | None] = {}
+    calls: dict[str, Callable[[], Any]] = {}
+    for name, graph in graphs.items():
+        if name == "keras" and engine in pair.refused:
+            _check_refusal(module, graph, pair, engine)
+            ops[name] = None
+            continue
+        ops[name], calls[name] = module.count_ops(graph), partial(module.convert(graph), inputs)
+        _check(calls[name]()[0], expected, f"{name} in {engine}")
+    times = timing.paired(rounds, {n: timing.repeated(call) for n, call in calls.items()})
+    return {"ops": ops, **asdict(times)}
+
+
+def graphs_of(pair: Pair, engine: str, adapter: Adapter | None = None) -> dict[str, Graph]:
+    """The graph of each contender, for batches of any size."""
+    adapter = adapter or Adapter(DEFAULT_IMPLEMENTATION)
+    specs = [tf.TensorSpec([None, *shape], dtype) for shape, dtype in pair.specs]
+    return {"keras": _of_keras(pair, specs)} | {
+        name: graph_of(_converted(pair, engine, adapter, name == "finite"), specs)
+        for name in CONTENDERS[1:]
+    }
+
+
+def _converted(pair: Pair, engine: str, adapter: Adapter, is_finite: bool) -> Callable[..., Any]:
+    return adapter.convert_for(
+        pair.in_jax,
+        engine,
+        polymorphic_shapes="b, ...",
+        polymorphic_checks=False,
+        assume_finite=is_finite,
+        with_gradient=False,
+    )
+
+
+def _of_keras(pair: Pair, specs: list[tf.TensorSpec]) -> Graph:
+    model = pair.in_keras()
+
+    def call(*inputs: tf.Tensor) -> tf.Tensor:
+        return model(list(inputs) if len(inputs) > 1 else inputs[0], training=False)
+
+    graph = graph_of(call, specs)
+    # A SavedModel has constants of what it can see, and ops that read the rest.
+    graph.module.weights = [variable.value for variable in model.weights]
+    return graph
+
+
+def _check_refusal(module: Any, graph: Graph, pair: Pair, engine: str) -> None:
+    try:
+        module.convert(graph)
+    # An engine and its converter raise anything.
+    except Exception as error:
+        if pair.refused[engine] in str(error):
+            return
+        raise
+    raise ResultsError(f"{engine} takes a model of Keras that it should refuse: name it no more")
+
+
+def _check(actual: np.ndarray, expected: np.ndarray, what: str) -> None:
+    difference = float(np.abs(actual - expected).max() / np.abs(expected).max())
+    if not difference <= AGREEMENT:
+        raise ResultsError(
+            f"{what} differs from jax.jit by {difference:.1e} of the largest element"
+        )

@@ -1,0 +1,54 @@
+"""Models in engines beside the same models of Keras: what `python -m reports engines` measures."""
+
+from __future__ import annotations
+
+import json
+
+import jax
+import numpy as np
+import pytest
+from rich.console import Console
+
+from harnesses.engine import consumers
+from reports.__main__ import main
+from reports.architectures import PAIRS
+from reports.engines import CONTENDERS, ENGINES, graphs_of
+
+# What is allowed, relative to Keras's ops.
+LIMIT = 1.1
+# tf2onnx makes ONNX's LSTM of the loop that Keras writes; of others it makes a Loop.
+FATTER = {("LSTM", "onnx")}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_both_compute_the_same(name):
+    pair = PAIRS[name]
+    inputs = pair.inputs(3)
+    expected = np.asarray(jax.jit(pair.in_jax)(*inputs))
+    given = inputs if len(inputs) > 1 else inputs[0]
+    actual = np.asarray(pair.in_keras()(given, training=False))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("name", PAIRS)
+def test_it_is_as_lean(name, engine):
+    graphs = graphs_of(PAIRS[name], engine)
+    count = consumers.engine(engine).count_ops
+    if engine in PAIRS[name].refused:
+        with pytest.raises(Exception, match=PAIRS[name].refused[engine]):
+            consumers.engine(engine).convert(graphs["keras"])
+        return
+    allowed = LIMIT * count(graphs["keras"])
+    assert (count(graphs["finite"]) <= allowed) == ((name, engine) not in FATTER)
+
+
+def test_a_quick_run(tmp_path):
+    command = ["engines", "--quick", "--model", "LSTM", "--engine", "onnx"]
+    assert main([*command, "--into", str(tmp_path)], Console()) == 0
+    (row,) = json.loads((tmp_path / "engines.json").read_text())["rows"]
+    assert row["ops"].keys() == set(CONTENDERS)
+    assert row["ratios"].keys() == set(CONTENDERS[1:])
+    table = (tmp_path / "engines.md").read_text()
+    assert "A quick run" in table
+    assert f"| LSTM | ONNX Runtime | {row['ops']['keras']} | {row['ops']['jax']} |" in table
