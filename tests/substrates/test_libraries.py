@@ -217,7 +217,9 @@ def test_modes_stay_where_a_library_wants_tensorflow_s_way():
 
 def test_what_a_known_library_needs_is_added(monkeypatch):
     known = known_libraries.Library(
-        omit=("p.keras",), replace={"p.twin": "tf_substrates.{}.tf"}, as_tensorflow=("p.seeds",)
+        omit=("p.keras",),
+        replace={"p.twin": "tf_substrates.{}.tf", "tf_keras": "tf_substrates.{}.keras"},
+        as_tensorflow=("p.seeds",),
     )
     monkeypatch.setitem(known_libraries.LIBRARIES, "p", known)
     place = known_libraries.substrate("jax", {"p": "p_jax"}, omit=["p.other"])
@@ -225,6 +227,7 @@ def test_what_a_known_library_needs_is_added(monkeypatch):
     assert place.omits("p.other")
     assert place.as_tensorflow == {"p.seeds"}
     assert rewritten("from p import twin", place) == "from tf_substrates.jax import tf as twin"
+    assert rewritten("import tf_keras", place) == "import tf_substrates.jax.keras as tf_keras"
     assert known_libraries.substrate("jax", {"q": "q_jax"}).omitted == frozenset()
 
 

@@ -183,6 +183,12 @@ def run_functions_eagerly(run_eagerly: bool) -> None:
     """Nothing: functions without jax.jit run eagerly."""
 
 
+@export("config.experimental.tensor_float_32_execution_enabled")
+def tensor_float_32_execution_enabled() -> bool:
+    """False: how exact products are is the substrate's choice, and JAX's default is float32."""
+    return False
+
+
 @export("config.functions_run_eagerly")
 def functions_run_eagerly() -> bool:
     return False

@@ -25,8 +25,7 @@ class SparseTensor:
     >>> from tf_substrates.numpy import tf
     >>> sparse = tf.SparseTensor([[0, 1]], [5], [2, 2])
     >>> print(tf.sparse.to_dense(sparse))
-    tf.Tensor(
-    [[0 5]
+    tf.Tensor([[0 5]
      [0 0]], shape=(2, 2), dtype=int32)
     """
 

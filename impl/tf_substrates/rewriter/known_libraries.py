@@ -45,6 +45,7 @@ LIBRARIES = {
         replace={
             f"{_TFP}.python.internal.backend.numpy": "tf_substrates.numpy.static",
             f"{_TFP}.python.internal.tf_keras": "tf_substrates.{}.keras",
+            "tf_keras": "tf_substrates.{}.keras",  # imported to see whether it is there
         },
         # Seeds are TensorFlow's, so that samples are.
         as_tensorflow=(
