@@ -44,6 +44,9 @@ FORMS: Mapping[str, str] = {
         "TensorFlow.js counts no axes of a Cumsum from the end, and tf2onnx 1.16 miscounts -1 in a "
         "gather with batch dimensions"
     ),
+    "logarithm_of_half": (
+        "LiteRT's kernel takes the logarithm of the largest numbers of float32 for infinite"
+    ),
     "minimum_of_maximum": (
         "LiteRT makes Relu6, which it has for floats alone, of a maximum of 0 and what is at most 6"
     ),
@@ -316,7 +319,7 @@ TARGETS: Mapping[str, Target] = {
                 # Likewise, and sums of floats lose what was there where that is a negative zero.
                 "TensorScatterAdd": ("float32",),
                 **dict.fromkeys(("TensorScatterSub", *_SCATTERED_EXTREMES, "LowerBound"), ()),
-                **dict.fromkeys((*_LINALG, *_SPECIAL), ()),
+                **dict.fromkeys(("Acosh", "Asinh", *_LINALG, *_SPECIAL), ()),
                 **dict.fromkeys(_PRODUCTS, ("int32",)),
             },
             computes_in=_IN_INT32 | {"uint32": "int32", "float16": "float32"},

@@ -78,9 +78,34 @@ def _atanh(x: tf.Tensor) -> tf.Tensor:
     return (_log1p(x) - _log1p(-x)) / 2
 
 
+def _asinh(x: tf.Tensor) -> tf.Tensor:
+    size = tf.abs(x)
+    square = size * size
+    result = _log1p(size + square / (1 + tf.sqrt(square + 1)))
+    result = tf.where(size > _SQUARE_OVERFLOWS, _log_of_twice(size), result)
+    # As x**3 / 6 is nothing beside x there, and the sign of zero stays.
+    return tf.where(size < 1e-4, x, tf.where(x < 0, -result, result))
+
+
+def _acosh(x: tf.Tensor) -> tf.Tensor:
+    beyond = x - 1
+    result = _log1p(beyond + tf.sqrt(beyond) * tf.sqrt(x + 1))
+    return tf.where(x > _SQUARE_OVERFLOWS, _log_of_twice(x), result)
+
+
+def _log_of_twice(x: tf.Tensor) -> tf.Tensor:
+    # Form: logarithm_of_half.
+    return tf.math.log(x / 2) + 2 * math.log(2)
+
+
+# Before it does: from here on the square is all that counts beside 1.
+_SQUARE_OVERFLOWS = 1e9
+
 _OF_FLOAT32 = {
     "acos": _acos,
+    "acosh": _acosh,
     "asin": _asin,
+    "asinh": _asinh,
     "atan": _atan,
     "atanh": _atanh,
     "cosh": _cosh,

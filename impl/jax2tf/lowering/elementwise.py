@@ -135,7 +135,9 @@ _COMPARISONS = {
 
 _FUNCTIONS = {name: in_kernel_dtype(f) for name, f in {**_UNARY, **_BINARY}.items()}
 # For targets that have no such op, decomposed.py computes these.
-_DECOMPOSED = ("acos", "asin", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan")
+_DECOMPOSED = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan"),
+)
 IN_ONE_OP = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
 register_table({name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP})
 for _name, _function in IN_ONE_OP.items():
