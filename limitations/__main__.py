@@ -1,6 +1,7 @@
 """`python -m limitations check | update`: hold the ledger against the results of a run."""
 
 import argparse
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from harnesses.engine import journal
 from harnesses.engine.journal import ResultsError
 from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses
 from limitations.check import check
-from limitations.ledger import LedgerError, folder_of, load, load_uncovered
+from limitations.ledger import LedgerError, Limitation, folder_of, load, load_uncovered
 from limitations.update import update, write
 
 
@@ -61,13 +62,19 @@ def update_(options: argparse.Namespace) -> int:
     rows = [row for path in options.results for row in journal.read(path)]
     limitations = load(options.ledger, options.direction)
     staying, new = update(rows, limitations, all_harnesses(direction=options.direction))
-    new = [replace(entry, reason=entry.reason or options.reason) for entry in new]
+    new = [with_reason(entry, options.reason) for entry in new]
     options.ledger.mkdir(exist_ok=True)
     for path in write(options.ledger, staying, new, options.direction):
         print(path)
     unreasoned = sum(not limitation.reason for limitation in new)
     print(f"{len(staying)} entries stay, {len(new)} are new; {unreasoned} need a reason")
     return 0
+
+
+def with_reason(entry: Limitation, reason: str) -> Limitation:
+    """The entry with the reason where it has none; an unbounded error needs a note too."""
+    note = entry.note or (reason or None if entry.ulps == math.inf else None)
+    return replace(entry, reason=entry.reason or reason, note=note)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """`limitations update`: entries that explain all failures and nothing else, and few of them."""
 
 import itertools
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harnesses.engine.cells import MODE_NAMES
+from limitations.__main__ import with_reason
 from limitations.check import check
 from limitations.ledger import LedgerError, Limitation, load
 from limitations.update import explain, update, write
@@ -189,6 +191,16 @@ def test_what_jax_does_not_transform_needs_no_entry():
     rows = _rows(lambda h, mode: False)
     rows += [{**error(h, "poly"), "outcome": "inapplicable", "phase": None} for h in DATABASE]
     assert update(rows, [], DATABASE) == ([], [])
+
+
+def test_a_reason_makes_a_ledger_that_loads(tmp_path):
+    """Of an error that no number bounds, too, whose entry has to say why."""
+    rows = [row for h in DATABASE for row in all_modes(mismatch, h, math.inf)]
+    _, new = update(rows, [], DATABASE)
+    write(tmp_path, [], [with_reason(entry, "not looked into") for entry in new])
+    loaded = load(tmp_path)
+    assert {entry.ulps for entry in loaded} == {math.inf}
+    assert {(entry.reason, entry.note) for entry in loaded} == {("not looked into",) * 2}
 
 
 def test_update_leaves_the_other_direction_alone(tmp_path):

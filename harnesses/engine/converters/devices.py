@@ -25,6 +25,6 @@ class OtherDevice(Converter):
 
 
 def _other() -> jax.Device:
-    law = jax.config.jax_default_device
+    (law,) = jax.numpy.zeros(()).devices()
     others = [device for device in (*jax.devices(), *jax.devices("cpu")) if device != law]
     return next((device for device in others if device.platform != law.platform), others[0])
