@@ -46,8 +46,11 @@ def on_page_markdown(markdown, page, config, files):
         target = (source.parent / path).resolve()
         if target in _ADDRESSES:
             return f"]({posixpath.relpath(_ADDRESSES[target], here or '.')}{anchor})"
-        if target.is_relative_to(docs) or not target.exists():
+        if not target.exists():
             return match[0]
+        if target.is_relative_to(docs):
+            # A page from elsewhere (a table) is at another place in the site.
+            return f"]({posixpath.relpath(target.relative_to(docs), here or '.')}{anchor})"
         return "]"
 
     def outside(text):

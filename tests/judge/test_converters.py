@@ -23,7 +23,13 @@ def judged(tmp_path, parsed):
 
     def run(impl, *arguments, name="jit_float32"):
         impl = impl if impl in SHIPPED else f"{FAKES}:{impl}"
-        options = parsed(f"--impl={impl}", f"--ledger={tmp_path}", f"--name={name}", *arguments)
+        options = parsed(
+            f"--impl={impl}",
+            f"--ledger={tmp_path}",
+            f"--results={tmp_path / 'rows.jsonl'}",
+            f"--name={name}",
+            *arguments,
+        )
         matrix = Matrix(options, "main")
         (cell,) = matrix.cells.values()
         row, problem = matrix.run(cell)
