@@ -152,7 +152,8 @@ class TestOfAModule:
     def test_errors_name_the_users_parameter(self):
         module = jax2tf.Module(lambda p, ids: ids @ p, np.ones((6, 2)), polymorphic_shapes="b, _")
         with pytest.raises(
-            ValueError, match=r"argument ids: polymorphic_shapes 'b, _' does not fit"
+            ValueError,
+            match=r"argument ids: polymorphic_shapes 'b, _' has 2 dimensions, .* shape \(6,\)",
         ):
             module(X[0])
         with pytest.raises(TypeError, match=r"argument ids\['x'\]: expected"):
