@@ -13,6 +13,9 @@ NO_XLA: OpSet = "no_xla"
 OP_SETS: tuple[OpSet, ...] = (XLA, NO_XLA)
 
 
+# The remedy for what XLA alone runs.
+FOR_XLA = "convert with enable_xla=True"
+
 # Ops that others stand in for in graphs without XLA ops, which are for engines: there is an engine
 # that lacks them. By type, with the dtypes; all dtypes where none is named. So are all XLA ops.
 NOT_IN_EVERY_ENGINE: Mapping[str, Sequence[str]] = {

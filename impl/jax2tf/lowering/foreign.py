@@ -23,6 +23,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, native
 from jax2tf.lowering.rules import Context, Rule
+from jax2tf.targets import FOR_XLA
 from jax2tf.trace import Trace, trace_of
 
 
@@ -79,8 +80,8 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
     if not ctx.uses("XlaCallModule"):
         raise ctx.unsupported(
             "JAX has it as StableHLO alone, which only XLA runs",
-            "convert for the target 'xla', the default; or, if jax.export made it, convert the "
-            "function that was exported, in place of what was exported",
+            f"{FOR_XLA}; or, if jax.export made it, convert the function that was exported, in "
+            "place of what was exported",
         )
     exported = params.get("exported")
     options = native.Options(exported.platforms if exported is not None else None)
