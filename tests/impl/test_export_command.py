@@ -102,7 +102,7 @@ def test_representative_data(run, named):
         (["models:alone", "-i", "x=b", "-i", "b", "--to", "m"], "all have names"),
         (["models:alone", "-i", "x=b", "-i", "x=b", "--to", "m"], "all have names"),
         (["models:alone", "-i", "z=b", "--to", "m"], "an entry for 'z'"),
-        (["models:alone", "-i", "b:float33", "--to", "m"], "float33"),
+        (["models:alone", "-i", "b:float33", "-i", "b", "--to", "m"], "float33"),
         (["models:alone", "-i", "b", "-i", "b", "--to", "m.h5"], "no format has the suffix"),
         (["models:alone", "--to", "m", "--option", "opset"], "should be NAME=VALUE, got 'opset'"),
         (["models:alone", "--to", "m", "--option", "opset=3"], "has no option 'opset'"),
