@@ -290,6 +290,8 @@ _SPECIAL = (
     *("BesselI0e", "BesselI1e", "Betainc", "Digamma", "Igamma", "IgammaGradA", "Igammac"),
     *("Lgamma", "Zeta"),
 )
+# Nor of this, which is made of bits.
+_BY_BITS = ("NextAfter",)
 _PRODUCTS = ("MatMul", "BatchMatMulV2", "Conv2D")
 _LINALG = ("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd")
 # Integers of fewer bits, in which few kernels compute.
@@ -322,7 +324,7 @@ TARGETS: Mapping[str, Target] = {
                 # Likewise, and sums of floats lose what was there where that is a negative zero.
                 "TensorScatterAdd": ("float32",),
                 **dict.fromkeys(("TensorScatterSub", *_SCATTERED_EXTREMES, "LowerBound"), ()),
-                **dict.fromkeys(("Acosh", "Asinh", *_LINALG, *_SPECIAL), ()),
+                **dict.fromkeys(("Acosh", "Asinh", *_LINALG, *_SPECIAL, *_BY_BITS), ()),
                 **dict.fromkeys(_PRODUCTS, ("int32",)),
             },
             computes_in=_IN_INT32 | {"uint32": "int32", "float16": "float32"},
@@ -334,7 +336,9 @@ TARGETS: Mapping[str, Target] = {
             finite_idioms=_RESIZE,
             quirks=_TF2ONNX | _REAL | _BITS,
             lacks={
-                **dict.fromkeys(("PopulationCount", "LowerBound", *_LINALG, *_SPECIAL), ()),
+                **dict.fromkeys(
+                    ("PopulationCount", "LowerBound", *_LINALG, *_SPECIAL, *_BY_BITS), ()
+                ),
                 "Conv2D": ("int32",),
                 # They lose NaN.
                 **dict.fromkeys(_SCATTERED_EXTREMES, ("float32",)),
@@ -351,7 +355,9 @@ TARGETS: Mapping[str, Target] = {
                 # It computes them as if they had a sign.
                 **dict.fromkeys(_BITWISE, ("uint32",)),
                 **dict.fromkeys(("Bitcast", "LowerBound", "TensorScatterSub", *_LINALG), ()),
-                **dict.fromkeys((*_SCATTERED_EXTREMES, "UnsortedSegmentMin", *_SPECIAL), ()),
+                **dict.fromkeys(
+                    (*_SCATTERED_EXTREMES, "UnsortedSegmentMin", *_SPECIAL, *_BY_BITS), ()
+                ),
                 # It writes where indices repeat, and does not add.
                 "ScatterNd": (),
             },
@@ -366,7 +372,9 @@ TARGETS: Mapping[str, Target] = {
                 **dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast", "PopulationCount"), ()),
                 "Conv2D": ("int32",),
                 **dict.fromkeys(("TensorScatterAdd", "TensorScatterSub"), ()),
-                **dict.fromkeys((*_SCATTERED_EXTREMES, *_SEGMENTS, *_LINALG, *_SPECIAL), ()),
+                **dict.fromkeys(
+                    (*_SCATTERED_EXTREMES, *_SEGMENTS, *_LINALG, *_SPECIAL, *_BY_BITS), ()
+                ),
             },
         ),
         Target("coreml"),

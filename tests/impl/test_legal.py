@@ -253,3 +253,36 @@ def test_fewer_bits_by_arithmetic(target, bits):
 
     concrete = assert_same(reduce, target, np.append(NUMBERS, np.float32(np.nan)))
     assert not ops_of(concrete) & {"BitwiseAnd", "BitwiseOr"}
+
+
+_NORMAL = [1, -1, 1.5, 3.4028235e38, -3.4028235e38, np.inf, -np.inf, np.nan]
+_SMALL = [0, -0.0, 1.1754944e-38, -1.1754944e-38]
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "numbers"),
+    [
+        ("litert", np.float32, _NORMAL + _SMALL),
+        ("litert", np.float64, _NORMAL + _SMALL),
+        # These have no bits of float64, and those of float32 by arithmetic of normal numbers.
+        ("onnx", np.float32, _NORMAL),
+        ("openvino", np.float32, _NORMAL),
+        ("tfjs", np.float32, _NORMAL),
+    ],
+)
+def test_the_next_number(target, dtype, numbers):
+    with jax.enable_x64(dtype == np.float64):
+        x, y = (v.ravel() for v in np.meshgrid(np.array(numbers, dtype), np.array(numbers, dtype)))
+        concrete = assert_same(lax.nextafter, target, x, y)
+        assert "NextAfter" not in ops_of(concrete)
+        expected = np.asarray(jax.jit(lax.nextafter)(x, y))
+        is_number = ~np.isnan(expected)
+        signs = np.signbit(concrete(tf.constant(x), tf.constant(y)).numpy())
+        np.testing.assert_array_equal(signs[is_number], np.signbit(expected)[is_number])
+        assert_same(lambda x: lax.nextafter(x, dtype(2)), target, x)
+        assert_same(lax.nextafter, target, dtype(1), dtype(2))
+
+
+def test_the_next_number_of_narrow_floats_is_one_of_theirs():
+    x = np.array([0, 1, -1, np.inf], jnp.bfloat16)
+    assert_same(lambda x: lax.nextafter(x, jnp.ones_like(x)), "litert", x)

@@ -6,8 +6,8 @@ ops that it does not take. Two ways lead around a lack:
 - An equation of numbers that are held in another dtype becomes a JAX function of that dtype
   (held.py, unsigned.py), an integer contraction one of products and sums (contractions.py), a
   special function one of elementary functions (special.py), a factorisation one of loops over
-  columns or rotations (linalg.py). It is traced, and lowered in place as any other, so that one
-  lack may lead to another.
+  columns or rotations (linalg.py), the next float one of bits (neighbours.py). It is traced, and
+  lowered in place as any other, so that one lack may lead to another.
 - Logic of bits and shifts of int32 become arithmetic (bits.py).
 """
 
@@ -22,7 +22,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import dtypes
 from jax2tf.lowering import keys
-from jax2tf.lowering.legal import bits, contractions, held, linalg, special
+from jax2tf.lowering.legal import bits, contractions, held, linalg, neighbours, special
 from jax2tf.lowering.rules import Context
 from jax2tf.targets import Target
 
@@ -41,7 +41,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
         function = held.function_of(eqn, carriers)
         if function is not None:
             return functools.partial(_traced, function, carriers)
-    for module in (contractions, special, linalg):
+    for module in (contractions, special, linalg, neighbours):
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})
