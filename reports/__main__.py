@@ -16,6 +16,7 @@ COMMANDS = {
     "call_tf": "write reports/tables/call_tf.md, or --check that it is current",
     "substrates": "write reports/tables/substrates.md, or --check that it is current",
     "html": "one page to look at: primitives, modes and what came of them",
+    "merge": "the shards of one run as one results file; what is missing is counted",
     "diff": "what changed from one results file to another",
     "beside": "converters beside each other on the same harnesses, by family",
     "bench": "the converter beside jax.jit, in time and in graph nodes",
@@ -41,7 +42,8 @@ def main(arguments: list[str] | None = None, console: Console | None = None) -> 
     try:
         return importlib.import_module(f"reports.{options.command}").main(options, console)
     except ResultsError as problem:
-        console.print(f"python -m reports {options.command}: {problem}", style="red")
+        line = f"python -m reports {options.command}: {problem}"
+        console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
 
 

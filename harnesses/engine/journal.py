@@ -45,11 +45,15 @@ class Journal:
         """
         check_free(self.path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.write_request(request)
+        self._lock()
+
+    def write_request(self, request: Request) -> None:
+        """Writes what the run was asked for beside the file, in the place of what stood there."""
         beside = _request_file(self.path)
         unfinished = beside.with_name(f"{beside.name}.{os.getpid()}")
         unfinished.write_text(json.dumps(request, indent=1) + "\n", encoding="utf-8")
         unfinished.replace(beside)
-        self._lock()
 
     def reopen(self) -> list[Row]:
         """The rows that stand in the file; the row that a killed process was writing is dropped.

@@ -1,7 +1,8 @@
 """What a run is asked for, and of what code: what has to be the same where another goes on with it.
 
-{"command": "python -m harnesses run --family special", "cells": 3120, "asked": {...},
- "versions": {"jax": "0.12.0", ...}, "code": {"the judge": "1f2e...", ...}}
+{"command": "python -m harnesses run --family special --shard 1/4", "cells": 780,
+ "cells_of_all_shards": 3120, "asked": {...}, "versions": {"jax": "0.12.0", ...},
+ "code": {"the judge": "1f2e...", ...}}
 """
 
 import dataclasses
@@ -29,6 +30,7 @@ def request(options: Any, cells: int) -> Request:
     return {
         "command": run_command(options),
         "cells": cells,
+        "cells_of_all_shards": _cells_of_all_shards(options) if options.shard else cells,
         "asked": _asked(options),
         "versions": results.versions(impl),
         "code": {
@@ -39,6 +41,11 @@ def request(options: Any, cells: int) -> Request:
             "the implementation": _digest(_files_of(impl)) if impl else "",
         },
     }
+
+
+def _cells_of_all_shards(options: Any) -> int:
+    """How many cells the run has that a shard is a part of."""
+    return len(dataclasses.replace(selection(options), shard=None).cells())
 
 
 def stopped_run(options: Any, folder: Path) -> Path:

@@ -9,6 +9,7 @@ from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION
 from harnesses.engine.cells import Selection
 from harnesses.engine.journal import Journal, ResultsError
 from harnesses.engine.options import cell_command
+from reports.merge import Shard, merge
 from tests.judge.rows import harness, passing
 
 ROWS = [passing(harness("sin", dtype)) for dtype in ("float32", "float64", "bfloat16")]
@@ -83,6 +84,27 @@ class TestFile:
         ended.append(ROWS[0])
         written.with_name("unknown.jsonl").write_text(json.dumps(ROWS[0]) + "\n")
         assert list(journal.stopped(written.parent)) == [(written, {"cells": 3})]
+
+
+class TestShards:
+    def test_each_knows_how_many_cells_all_of_them_have(self, matrix):
+        shards = [matrix("right", *NAMES, "--mode=eager", f"--shard={i}/2") for i in (1, 2)]
+        for shard in shards:
+            shard.begin(len(shard.cells))
+        requests = [journal.request_of(shard.file) for shard in shards]
+        assert [request["cells"] for request in requests] == [2, 1]
+        assert [request["cells_of_all_shards"] for request in requests] == [3, 3]
+
+    def test_together_they_go_on_as_the_run_that_they_are_parts_of(self, matrix, tmp_path):
+        shard = matrix("right", *NAMES, "--mode=eager", "--shard=2/2")
+        shard.begin(len(shard.cells))
+        for cell in shard.cells.values():
+            shard.run(cell)
+        shard.close()
+        whole = merge([Shard.read(shard.file)])
+        whole.write(tmp_path / "whole.jsonl")
+        run = matrix("right", *NAMES, "--mode=eager", "--resume", results=tmp_path / "whole.jsonl")
+        assert list(run.cells) == [f"jit_{d}-cpu-xla-eager" for d in ("float16", "float64")]
 
 
 class TestGoingOn:
