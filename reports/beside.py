@@ -10,8 +10,6 @@ from __future__ import annotations
 import argparse
 import collections
 import json
-import re
-import textwrap
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,12 @@ from rich.console import Console
 
 from harnesses.engine import journal
 from reports import rendering
+from reports.causes import cause_of
 from reports.results import ResultsError, Row
 
 TABLE = "beside.md"
-# How many kinds of failures are shown for each run, and how much of a message.
-_MOST, _LONGEST = 6, 90
-# Places in files, names of primitives, numbers that stand alone.
-_VARYING = re.compile(r"(?:/[\w.-]+)+(?::\d+)*:?|(?<=primitive )'[^']*'|(?<!\w)\d+(?:[.,:]\d+)*\b")
+# How many kinds of failures are shown for each run.
+_MOST = 6
 _NOT_OF_THE_CONVERTER = "trace"  # the phase of an error of JAX itself
 
 
@@ -123,19 +120,10 @@ def _described(path: Path, rows: Sequence[Row], counted: Set[str]) -> dict[str, 
     if row["tensorflow"]:
         made_of = f"TensorFlow {row['tensorflow']}"
     command = request["command"] if request else ""
-    failures = {r["harness"]: _in_short(r) for r in rows if r["outcome"] != "pass"}
+    failures = {r["harness"]: cause_of(r) for r in rows if r["outcome"] != "pass"}
     counts = collections.Counter(text for name, text in failures.items() if name in counted)
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
     return {"made_of": made_of, "command": _without_place(command), "failures": most}
-
-
-def _in_short(row: Row) -> str:
-    """How a cell failed, in words that other cells share."""
-    if row["outcome"] != "error":
-        return row["outcome"]
-    message = _VARYING.sub("...", row["message"] or "")
-    message = textwrap.shorten(message, _LONGEST, placeholder="")
-    return f"{row['exception']}: {message}".strip()
 
 
 def _without_place(command: str) -> str:

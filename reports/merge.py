@@ -12,7 +12,7 @@ import argparse
 import dataclasses
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +191,7 @@ def _check_same(first: Shard, other: Shard) -> None:
         )
 
 
-def _identity(request: Request) -> Mapping[str, Any]:
+def _identity(request: Request) -> dict[str, Any]:
     """What the shards of a run have in common."""
     parts = [request["asked"], request["versions"], request["code"]]
     same = {key: value for part in parts for key, value in part.items()}

@@ -1,5 +1,10 @@
 """What changed from one run to another."""
 
+import json
+
+import pytest
+
+from reports.diff import KINDS
 from tests.reports.rows import failure, row
 
 
@@ -34,6 +39,7 @@ def test_every_kind_of_change(reports, write_results):
         "  tan_float32 cpu xla eager: error in run (NotFoundError): Could not find device for node"
         " -> error in lower (ValueError): no rule",
         "other ULPs: 2",
+        "  by family: 2 elementwise",
         "  log_float32 cpu xla eager: 1 ULPs -> 3 ULPs",
         "  exp_float32 cpu xla eager: 1 ULPs -> 1.5 ULPs",
         "other numbers of nodes: 0",
@@ -55,8 +61,9 @@ def test_graphs_that_grew_come_first(reports, write_results):
         "diff", write_results("old.jsonl", old), write_results("new.jsonl", new)
     )
     assert status == 0
-    assert printed.partition("other numbers of nodes: ")[2].splitlines()[:3] == [
+    assert printed.partition("other numbers of nodes: ")[2].splitlines()[:4] == [
         "2",
+        "  by family: 2 elementwise",
         "  cos_float32 cpu xla graph: 5 -> 9 nodes",
         "  sin_float32 cpu xla graph: 4 -> 2 nodes",
     ]
@@ -74,7 +81,10 @@ def test_equal_runs_differ_in_nothing(reports, write_results):
     slower = write_results("b.jsonl", [row(seconds=9.0), failure("cos_float32", seconds=9.0)])
     status, printed = reports("diff", path, slower)
     assert status == 0
-    assert [line.split(": ")[1] for line in printed.splitlines()] == ["0"] * 7
+    assert [line.split(": ")[1] for line in printed.splitlines()] == [
+        *["0"] * 7,
+        "0.0 s -> 18.0 s",
+    ]
 
 
 def test_versions_do_not_make_a_cell_another(reports, write_results):
@@ -94,6 +104,70 @@ def test_long_lists_are_cut_and_all_shows_them(reports, write_results):
     assert "... and 5 more (--all lists them)" in printed
     _, printed = reports("diff", old, new, "--all")
     assert "sin_24 " in printed
+
+
+def test_changes_are_counted_by_family_and_cause(reports, write_results):
+    old = [row("sin_float32"), row("cos_float32"), row("rev_float32", family="arrays"), row()]
+    failures = [
+        failure("sin_float32", message="no kernel at 12:4 in /a/b.py"),
+        failure("cos_float32", message="no kernel at 7:9 in /a/c.py"),
+        failure("rev_float32", family="arrays", outcome="mismatch", message="3 of 4 differ"),
+    ]
+    _, printed = reports(
+        "diff", write_results("old.jsonl", old), write_results("new.jsonl", failures)
+    )
+    assert printed.splitlines()[:3] == [
+        "newly failing: 3",
+        "  by family: 2 elementwise; 1 arrays",
+        "  by cause: 2 NotFoundError: no kernel at ... in ...; 1 mismatch",
+    ]
+
+
+def test_markdown(reports, write_results, tmp_path):
+    old = write_results("old.jsonl", [row(), row("cos_float32", seconds=2.0)])
+    new = write_results("new.jsonl", [failure(message="a | b"), row("cos_float32", seconds=4.0)])
+    into = tmp_path / "changes.md"
+    status, printed = reports("diff", old, new, "--format", "markdown", "--into", into)
+    assert (status, printed) == (1, f"wrote {into}\n")
+    text = into.read_text()
+    assert "| newly failing | 1 | elementwise 1 |\n| newly passing | 0 |  |\n" in text
+    assert "## Newly failing: 1\n\n| cause | cells |\n| --- | ---: |\n" in text
+    cell = "| `sin_float32 cpu xla eager` | error in run (NotFoundError): a \\| b |"
+    assert f"| cell | what changed |\n| --- | --- |\n{cell}\n" in text
+    assert text.endswith("| elementwise | 2.0 s | 4.0 s |\n")
+
+
+def test_json_has_every_change(reports, write_results):
+    old = write_results("old.jsonl", [row(f"sin_{i}", ulps=1.0) for i in range(25)])
+    new = write_results("new.jsonl", [row(f"sin_{i}", ulps=2.0) for i in range(24)])
+    status, printed = reports("diff", old, new, "--format", "json")
+    data = json.loads(printed)
+    assert status == 0
+    assert {kind: len(data[kind]) for kind in KINDS} == dict.fromkeys(KINDS, 0) | {
+        "ulps": 24,
+        "gone": 1,
+    }
+    first = data["ulps"][0]
+    assert (first["harness"], first["family"], first["cause"]) == ("sin_0", "elementwise", None)
+    assert (first["before"]["ulps"], first["after"]["ulps"]) == (1.0, 2.0)
+    assert data["gone"][0]["after"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed", "status"),
+    [
+        ("ulps", {"ulps": 2.0}, 1),
+        ("ulps", {"ulps": 0.5}, 0),
+        ("nodes", {"nodes": 9}, 1),
+        ("nodes", {"nodes": 3}, 0),
+        ("gone", {"mode": "graph"}, 1),
+    ],
+)
+def test_what_the_status_tells_besides(reports, write_results, kind, changed, status):
+    old = write_results("old.jsonl", [row(ulps=1.0, nodes=5)])
+    new = write_results("new.jsonl", [row(**{"ulps": 1.0, "nodes": 5} | changed)])
+    assert reports("diff", old, new)[0] == 0
+    assert reports("diff", old, new, "--fail-on", kind)[0] == status
 
 
 def test_a_missing_file_ends_with_status_two(reports, write_results, tmp_path):
