@@ -128,8 +128,8 @@ def compare(old: Mapping[Cell, Row], new: Mapping[Cell, Row]) -> Changes:
         before, after = old.get(cell), new.get(cell)
         for kind in _kinds_of(before, after):
             changes[kind].append(Change(cell, before, after))
-    for name, kind in KINDS.items():
-        field = kind.ordered_by
+    for name in KINDS:
+        field = KINDS[name].ordered_by
         if field is not None:
             changes[name].sort(key=lambda change: change.growth(field), reverse=True)
     return changes
