@@ -138,6 +138,35 @@ _WHILES = {
 }
 for case, fun in _WHILES.items():
     define("while", case, fun, [Normal(_VECTOR, np.float32)], dtype=np.float32)
+
+
+# A step gives to another place what it got.
+_MOVES = {
+    "exchanged": lambda x: lax.fori_loop(0, 5, lambda _, c: (c[1], c[0]), (x, x[::-1])),
+    "turned": lambda x: lax.fori_loop(
+        0, 4, lambda _, c: (c[2], c[0], c[1]), (x, x[::-1], jnp.stack([x[1], x[0], x[2]]))
+    ),
+    "exchanged_as_columns": lambda x: lax.fori_loop(
+        0, 5, lambda _, c: (c[1][:, None], c[0][:, 0]), (x[:, None], x[::-1])
+    ),
+    "exchanged_by_a_call": lambda x: lax.fori_loop(
+        0, 5, lambda _, c: jax.jit(lambda a, b: (b, a))(*c), (x, x[::-1])
+    ),
+}
+for case, fun in _MOVES.items():
+    for dtype in (np.float32, np.int32, np.bool_):
+        define("while", case, fun, [Values([1, 0, 3], dtype)], dtype=dtype)
+for case, fun in {
+    "fibonacci": lambda x: lax.fori_loop(0, 7, lambda _, c: (c[0] + c[1], c[0]), (x, x + 1)),
+    "fibonacci_by_scan": lambda x: lax.scan(
+        lambda c, _: ((c[0] + c[1], c[0]), c[1]), (x, x + 1), None, length=7
+    ),
+    "moved_around_a_loop": lambda x: lax.fori_loop(
+        0, 3, lambda _, c: lax.fori_loop(0, 2, lambda _, e: (e[0] + 1, e[1]), c[::-1]), (x, x * 2)
+    ),
+}.items():
+    for dtype in (np.float32, np.int32):
+        define("while", case, fun, [Values([1, 2, 3], dtype)], dtype=dtype)
 for dtype in (np.int32, np.int64):
     define("while", "collatz", _collatz, [Fill((), dtype, 27)], dtype=dtype)
     define("while", "collatz_vmap", jax.vmap(_collatz), [Integers((5,), dtype, 1, 30)], dtype=dtype)

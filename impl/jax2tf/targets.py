@@ -62,6 +62,10 @@ QUIRKS: Mapping[str, str] = {
     "appends_in_loops": (
         "tf2onnx 1.16 appends what a step of a loop writes into a list, whatever the place"
     ),
+    "carries_in_turn": (
+        "LiteRT and OpenVINO write what a step of a loop gives into the places of its arguments "
+        "one after the other: an argument that the step moves to another place is overwritten first"
+    ),
     "choice_by_product": (
         "tf2onnx 1.16 makes condition * x + (1 - condition) * y of a SelectV2 of floats, which is "
         "NaN where the side that was not chosen is not finite, and loses the sign of zeros"
@@ -128,6 +132,7 @@ QUIRKS: Mapping[str, str] = {
 OF_ENGINES = frozenset(
     {
         "appends_in_loops",
+        "carries_in_turn",
         "no_bad_indices",
         "no_paddings_in_numbers",
         "no_product_of_vectors",
@@ -293,7 +298,10 @@ _SPECIAL = (
 # Nor of this, which is made of bits.
 _BY_BITS = ("NextAfter",)
 _PRODUCTS = ("MatMul", "BatchMatMulV2", "Conv2D")
-_LINALG = ("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd")
+_LINALG = (
+    *("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd"),
+    "TridiagonalSolve",
+)
 # Integers of fewer bits, in which few kernels compute.
 _IN_INT32 = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})

@@ -50,6 +50,11 @@ FUNCTIONS = {
     "spectrum": lambda x: jnp.abs(jnp.fft.rfft(x)),
     "complex": lambda x: jnp.angle(jnp.exp(1j * x) * (x + 2j) / (1 - 1j * x[:, ::-1])),
     "loop": lambda x: jax.lax.fori_loop(0, 4, lambda i, y: y * 0.5 + x[:, i, None], x * 0),
+    # LiteRT and OpenVINO overwrote what a step moves before they read it.
+    "moved carry": lambda x: jax.lax.fori_loop(0, 4, lambda i, c: (c[0] + c[1], c[0]), (x, x * 2)),
+    "exchanged carries": lambda x: jax.lax.scan(
+        lambda c, y: (jax.jit(lambda a, b: (b, a))(*c), c[1] * y), (x[0], x[0] * 2), x[0]
+    ),
     "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
     # TensorFlow.js adds into zeros alone.
     "bincount": lambda x: jnp.bincount(jnp.argsort(x[0]), length=4),

@@ -8,6 +8,7 @@ from jax import lax
 
 import jax2tf
 from harnesses.engine.graphs import op_types
+from jax2tf.lowering.carries import moved_results
 from tests.running import LOWERINGS, MODES, assert_near, each_lowering
 
 
@@ -116,3 +117,61 @@ def test_the_branch_of_the_platform_that_jax_runs_on(here, monkeypatch):
     # Where JAX is told to run on the CPU, whatever else there is.
     with jax.default_device(jax.devices("cpu")[0]):
         assert_near(converted(x), jnp.exp(x.numpy()))
+
+
+def _moved_by(step, *carry):
+    """The results of a step that are the carry of another place, by number."""
+    jaxpr = jax.make_jaxpr(lambda *c: step(*c))(*carry).jaxpr
+    return moved_results(jaxpr, 0, len(carry))
+
+
+_X, _COLUMN = jnp.zeros(3), jnp.zeros((3, 1))
+
+
+@pytest.mark.parametrize(
+    ("step", "carry", "moved"),
+    [
+        (lambda a, b: (b, a), (_X, _X), [0, 1]),
+        (lambda a, b: (a, b), (_X, _X), []),
+        (lambda a, b: (a + b, a), (_X, _X), [1]),
+        (lambda a, b: (b[:, None], a[:, 0]), (_COLUMN, _X), [0, 1]),
+        (lambda a, b: (b * 1 + 0, 1 * a - 0), (_X, _X), [0, 1]),
+        (lambda a, b: (b * 2, 0 - a), (_X, _X), []),
+        (lambda a, b: (b[::-1], a + 1), (_X, _X), []),
+        (lambda a, b: jax.jit(lambda a, b: (b, a + 1))(a, b), (_X, _X), [0]),
+        (lambda a, b: (lax.fori_loop(0, 2, lambda i, c: c + 1, b), a), (_X, _X), [1]),
+        (lambda a, b: lax.fori_loop(0, 2, lambda i, c: (c[0] + 1, c[1]), (b, a)), (_X, _X), [1]),
+        (lambda a, b: lax.scan(lambda c, _: ((c[0], c[1] + 1), c[0]), (b, a), None, 2)[0],
+         (_X, _X), [0]),
+        (lambda a, b: lax.cond(a[0] > 0, lambda a, b: (b, a), lambda a, b: (b, b), a, b),
+         (_X, _X), [0]),
+    ],
+)  # fmt: skip
+def test_what_a_step_moves(step, carry, moved):
+    assert _moved_by(step, *carry) == moved
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int32", "uint32", "bfloat16", "float16", "float32"]
+)
+@pytest.mark.parametrize("target", ["litert", "openvino", "tensorflow"])
+def test_what_a_step_moves_comes_from_an_op(target, dtype):
+    def exchanged(x):
+        return lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (x, x[::-1]))
+
+    x = jnp.array([3, 0, 200]).astype(dtype)
+    converted = jax2tf.convert(exchanged, target=target, with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(tf.constant(x))
+    functions = graph.graph.as_graph_def().library.function
+    ops = {node.op for function in functions for node in function.node_def}
+    assert ("LogicalOr" if dtype == "bool" else "Minimum") in ops
+    for result, expected in zip(graph(tf.constant(x)), exchanged(x), strict=True):
+        assert result.numpy().tolist() == expected.tolist()
+
+
+def test_xla_keeps_what_a_step_moves():
+    converted = jax2tf.convert(
+        lambda x: lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (x, x + 1)), with_gradient=False
+    )
+    graph = tf.function(converted, autograph=False).get_concrete_function(tf.zeros([3])).graph
+    assert not op_types(graph)["Minimum"]

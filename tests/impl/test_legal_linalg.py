@@ -12,7 +12,10 @@ from jax import lax
 import jax2tf
 from tests.running import assert_near
 
-LACKING = {"Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd"}
+LACKING = {
+    *("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd"),
+    "TridiagonalSolve",
+}
 SQUARES = [(1, 1), (5, 5), (2, 3, 4, 4)]
 SHAPES = [(1, 1), (5, 3), (3, 5), (2, 4, 4), (1, 4), (4, 1)]
 
@@ -96,6 +99,22 @@ def test_lu_pivots_to_permutation():
 @pytest.mark.parametrize("shape", SHAPES)
 def test_qr(shape, mode):
     _assert_same(lambda a: jnp.linalg.qr(a, mode=mode), _matrix(shape))
+
+
+@pytest.mark.parametrize("shape", [(1,), (5,), (2, 3, 4)])
+def test_tridiagonal_solve(shape):
+    lower, diagonal, upper = (_matrix(shape, seed=seed) for seed in range(3))
+    # A row is exchanged for the next one where that has the larger element.
+    lower[..., -1] *= 10
+    _assert_same(lax.linalg.tridiagonal_solve, lower, diagonal, upper, _matrix((*shape, 2)))
+
+
+def test_tridiagonal_solve_of_a_singular_matrix_is_nan():
+    bands = np.float32([[0, 1, 1], [0, 0, 2]])
+    zeros = np.zeros((2, 3), np.float32)
+    diagonal = np.float32([[2, 2, 2], [2, 0, 2]])
+    _assert_same(lax.linalg.tridiagonal_solve, zeros, diagonal, zeros, _matrix((2, 3, 1)))
+    _assert_same(lax.linalg.tridiagonal_solve, bands, diagonal, zeros, _matrix((2, 3, 1)))
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -17,6 +17,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat, dims, dtypes
 from jax2tf.compat import xla_ops
 from jax2tf.identity import Identity
+from jax2tf.lowering import carries
 from jax2tf.lowering.rules import Context, register
 from jax2tf.trace import inner_jaxprs
 
@@ -119,6 +120,8 @@ def _while(
         cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:n_consts]
         run_cond = _closed(ctx, cond_jaxpr, cond_consts)
         run_body = _mappable(ctx, _closed(ctx, body_jaxpr, body_consts), body_jaxpr, body_nconsts)
+        n_carry = len(body_jaxpr.out_avals)
+        run_body = carries.kept(ctx, run_body, body_jaxpr, body_nconsts, n_carry)
         run = _while_batched if cond_jaxpr.out_avals[0].shape else _while_scalar
         return run(run_cond, run_body, operands[n_consts:])
 
@@ -174,6 +177,7 @@ def _scan(
     def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
         step = _closed(ctx, jaxpr, operands[:n_consts])
         step = _mappable(ctx, step, jaxpr, n_consts, n_carry)
+        step = carries.kept(ctx, step, jaxpr, n_consts, n_carry)
         return _scan_loop(
             ctx, step, operands[n_consts:n_fixed], operands[n_fixed:], jaxpr, length, reverse
         )

@@ -34,9 +34,13 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     op, function = found
     aval: Any = eqn.invars[0].aval
     is_lacking = aval.dtype in _DTYPES and target.lacks_op(op, str(aval.dtype))
-    sizes = (*aval.shape[-2:], eqn.params.get("permutation_size", 1))
+    # Bands of a matrix have one size, and what is before it is a batch.
+    sizes = aval.shape[-1:] if function is _tridiagonal_solve else aval.shape[-2:]
+    sizes = (*sizes, eqn.params.get("permutation_size", 1))
     is_known = all(isinstance(d, int) and d > 0 for d in sizes)
-    return function if is_lacking and is_known else None
+    # What perturbs singular systems is refused by the primitive's own rule.
+    is_refused = eqn.params.get("perturb_singular", False)
+    return function if is_lacking and is_known and not is_refused else None
 
 
 def _numbers(size: int) -> Any:
@@ -404,6 +408,49 @@ def _nan_unless_finite(a: Any, *results: Any) -> list[Any]:
     return [jnp.where(mask, x, nan) for mask, x in zip(masks, results, strict=True)]
 
 
+def _tridiagonal_solve(
+    eqn: jex_core.JaxprEqn, lower: Any, diagonal: Any, upper: Any, rhs: Any
+) -> Sequence[Any]:
+    """By elimination with partial pivoting, as LAPACK's gtsv; NaN for a matrix that is singular."""
+    if rhs.shape[-2] == 1:
+        return [rhs / diagonal[..., None]]
+    lower, diagonal, upper = (jnp.moveaxis(x, -1, 0) for x in (lower, diagonal, upper))
+    rows = jnp.moveaxis(rhs, -2, 0)
+    zero = jnp.zeros_like(diagonal[0])
+
+    def eliminate(row: Any, following: Any) -> tuple[Any, Any]:
+        """The row with which the next ones are eliminated, and one that is done."""
+        d, u, b = row
+        below, d_next, u_next, b_next = following
+        swap = jnp.abs(below) > jnp.abs(d)
+        pivot = jnp.where(swap, below, d)
+        factor = jnp.where(swap, d, below) / jnp.where(pivot == 0, jnp.ones_like(pivot), pivot)
+        first = jnp.where(swap, d_next, u)
+        of_pivot = jnp.where(swap[..., None], b_next, b)
+        rest = jnp.where(swap[..., None], b, b_next) - factor[..., None] * of_pivot
+        row = (
+            jnp.where(swap, u, d_next) - factor * first,
+            jnp.where(swap, -factor * u_next, u_next),
+            rest,
+        )
+        return row, (pivot, first, jnp.where(swap, u_next, zero), of_pivot)
+
+    def substitute(solved: Any, row: Any) -> tuple[Any, Any]:
+        pivot, first, second, b = row
+        x, x_after = solved
+        x = (b - first[..., None] * x - second[..., None] * x_after) / pivot[..., None]
+        return (x, solved[0]), x
+
+    first_row = (diagonal[0], upper[0], rows[0])
+    following = (lower[1:], diagonal[1:], upper[1:], rows[1:])
+    (pivot, _, b), done = lax.scan(eliminate, first_row, following)
+    last = b / pivot[..., None]
+    x = lax.scan(substitute, (last, jnp.zeros_like(last)), done, reverse=True)[1]
+    singular = jnp.any(done[0] == 0, 0) | (pivot == 0)
+    x = jnp.moveaxis(jnp.concatenate([x, last[None]]), 0, -2)
+    return [jnp.where(singular[..., None, None], np.array(np.nan, x.dtype), x)]
+
+
 # Each with TensorFlow's op for it.
 _BY_NAME: dict[str, tuple[str, Function]] = {
     "cholesky": ("Cholesky", _cholesky),
@@ -416,5 +463,6 @@ _BY_NAME: dict[str, tuple[str, Function]] = {
     "qr": ("Qr", _qr),
     "svd": ("Svd", _svd),
     "triangular_solve": ("MatrixTriangularSolve", _triangular_solve),
+    "tridiagonal_solve": ("TridiagonalSolve", _tridiagonal_solve),
 }
 _FUNCTIONS = {primitive: found for name, found in _BY_NAME.items() for primitive in named(name)}

@@ -1,0 +1,148 @@
+"""What a step of a loop gives unchanged for another place of the loop's state.
+
+There are engines that write the results of a step into the places of its arguments one after the
+other. In (a, b) -> (a + b, a) the second result is the place of the first argument, which is
+overwritten by then. An op of its own for such a result keeps the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf import compat
+from jax2tf.lowering.rules import Context
+from jax2tf.primitives import named
+from jax2tf.trace import inner_jaxprs
+
+Tensors = list[tf.Tensor]
+
+# Each result is the operand of the same number, or the same numbers in another shape.
+_IDENTITIES = frozenset(named("copy", "device_put", "name", "optimization_barrier"))
+_VIEWS = frozenset(
+    named(
+        "broadcast_in_dim",
+        "convert_element_type",
+        "reshape",
+        "slice",
+        "squeeze",
+        "stop_gradient",
+        "transpose",
+    )
+)
+# By the number as one of these operands, a converter takes the other operand for the result.
+_NEUTRAL = {
+    primitive: neutral
+    for name, neutral in {"add": (0, 0, 1), "div": (1, 1), "mul": (1, 0, 1), "sub": (0, 1)}.items()
+    for primitive in named(name)
+}
+
+
+def kept(
+    ctx: Context,
+    step: Callable[..., Tensors],
+    jaxpr: jex_core.ClosedJaxpr,
+    n_consts: int,
+    n_carry: int,
+) -> Callable[..., Tensors]:
+    """`step` with an op for each result that it moves, for targets that would lose it."""
+    if not ctx.has_quirk("carries_in_turn"):
+        return step
+    moved = moved_results(jaxpr.jaxpr, n_consts, n_carry)
+    if not moved:
+        return step
+
+    def keeping(*operands: tf.Tensor) -> Tensors:
+        results = list(step(*operands))
+        for i in moved:
+            results[i] = _by_an_op(results[i])
+        return results
+
+    return keeping
+
+
+def moved_results(jaxpr: jex_core.Jaxpr, n_consts: int, n_carry: int) -> list[int]:
+    """The carried results that are the carry of another place, or its numbers in another shape."""
+    sources = [_source(jaxpr, v) for v in jaxpr.outvars[:n_carry]]
+    return [
+        i
+        for i, source in enumerate(sources)
+        if source is not None and source >= n_consts and source != n_consts + i
+    ]
+
+
+def _source(jaxpr: jex_core.Jaxpr, result: Any) -> int | None:
+    """Of which operand of a jaxpr a variable has the numbers, without an op that computes them."""
+    made_by = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
+    places = {v: i for i, v in enumerate(jaxpr.invars)}
+    while isinstance(result, jex_core.Var) and result in made_by:
+        eqn, number = made_by[result]
+        operand = _operand(eqn, number)
+        if operand is None:
+            return None
+        result = eqn.invars[operand]
+    return places.get(result) if isinstance(result, jex_core.Var) else None
+
+
+def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
+    """Of which operand of an equation a result has the numbers."""
+    primitive = eqn.primitive
+    if primitive in _IDENTITIES:
+        return result
+    if primitive in _VIEWS:
+        # A slice or a broadcast of all elements is none.
+        old: Any = eqn.invars[0].aval
+        new: Any = eqn.outvars[0].aval
+        return 0 if old.size == new.size and old.dtype == new.dtype else None
+    if primitive in _NEUTRAL:
+        number, *places = _NEUTRAL[primitive]
+        return next((1 - i for i in places if _is_number(eqn.invars[i], number)), None)
+    if primitive is lax.while_p:
+        n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+        body = eqn.params["body_jaxpr"].jaxpr
+        return n_cond + n_body + result if _stays(body, n_body, result) else None
+    if primitive is lax.scan_p:
+        n_consts, n_carry = compat.scan_arity(eqn.params)
+        is_carried = result < n_carry and _stays(eqn.params["jaxpr"].jaxpr, n_consts, result)
+        return n_consts + result if is_carried else None
+    if primitive is lax.cond_p:
+        sources = {_source(b.jaxpr, b.jaxpr.outvars[result]) for b in eqn.params["branches"]}
+        (source, *others) = sources
+        return None if others or source is None else 1 + source
+    called = list(inner_jaxprs(eqn))
+    if len(called) == 1 and len(called[0].invars) == len(eqn.invars):
+        return _source(called[0], called[0].outvars[result])
+    return None
+
+
+def _stays(body: jex_core.Jaxpr, n_consts: int, carry: int) -> bool:
+    """Whether a step gives the carry of a place for that place."""
+    return _source(body, body.outvars[carry]) == n_consts + carry
+
+
+def _is_number(atom: Any, number: int) -> bool:
+    return isinstance(atom, jex_core.Literal) and bool(np.all(np.asarray(atom.val) == number))
+
+
+def _by_an_op(x: tf.Tensor) -> tf.Tensor:
+    """The same numbers, by an op that no converter leaves out."""
+    if x.dtype == tf.bool:
+        return tf.raw_ops.LogicalOr(x=x, y=x)
+    carrier = _CARRIERS.get(x.dtype, x.dtype)
+    if carrier.is_floating or carrier.is_integer:
+        wide = tf.cast(x, carrier)
+        return tf.cast(tf.raw_ops.Minimum(x=wide, y=wide), x.dtype)
+    return x
+
+
+# In which every engine has the op: of as many bits, or exact.
+_CARRIERS = {
+    **dict.fromkeys((tf.bfloat16, tf.float16), tf.float32),
+    **dict.fromkeys((tf.int8, tf.int16, tf.uint8, tf.uint16, tf.uint32), tf.int32),
+    tf.uint64: tf.int64,
+}
