@@ -40,7 +40,7 @@ class Argument:
         try:
             self.dtype = dtypes.jax_dtype(value)
         except (TypeError, OverflowError) as error:
-            remedy = "" if is_array_or_number(value) else f". What to do: {self._remedy()}"
+            remedy = f". What to do: {self._remedy(value)}" if isinstance(error, TypeError) else ""
             raise type(error)(f"{self.where}: {error}{remedy}") from None
         self._value = value
         self.shape = _shape(value)
@@ -56,7 +56,12 @@ class Argument:
         """Function and path, for messages."""
         return where(self._path, self._function)
 
-    def _remedy(self) -> str:
+    def _remedy(self, value: Any) -> str:
+        if is_array_or_number(value):
+            return (
+                "make numbers of it before the call: tf.strings.to_number or a table of tf.lookup "
+                "does for texts, tf.quantization.dequantize for quantized numbers"
+            )
         name = self._function.name
         if len(self._path) > 2:
             return (

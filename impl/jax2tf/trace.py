@@ -266,7 +266,16 @@ class Tracer:
             args, kwargs = jax.tree.unflatten(in_tree, _avals(leaves, specs, scope))
             self._function.trace(args, kwargs)
 
-        return dims.advising(retrace)
+        def trace_known() -> dict[str, str]:
+            args, kwargs = jax.tree.unflatten(in_tree, _with_known_sizes(leaves, avals))
+            self._function.trace(args, kwargs)
+            return {
+                leaf.path: f"({', '.join(map(str, aval.shape))})"
+                for leaf, aval in zip(leaves, avals, strict=True)
+                if not dims.is_static(aval.shape)
+            }
+
+        return dims.advising(retrace, trace_known)
 
     def _trace(
         self,
@@ -340,6 +349,25 @@ def _avals(
             weak_type=leaf.weak_type,
         )
         for leaf, spec in zip(leaves, specs, strict=True)
+    ]
+
+
+# What a size is taken to be that nobody knows: it has many divisors.
+_A_SIZE = 24
+
+
+def _with_known_sizes(
+    leaves: Sequence[Leaf], avals: Sequence[jax.ShapeDtypeStruct]
+) -> list[jax.ShapeDtypeStruct]:
+    """The avals with the sizes that came, or with some of their own where none is known."""
+    if all(leaf.shape.is_fully_defined() for leaf in leaves):
+        shapes = [tuple(leaf.shape.as_list()) for leaf in leaves]
+    else:
+        values = dict.fromkeys(dims.variables_of(d for a in avals for d in a.shape), _A_SIZE)
+        shapes = [tuple(dims.evaluate(d, values) for d in aval.shape) for aval in avals]
+    return [
+        jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type)
+        for shape, aval in zip(shapes, avals, strict=True)
     ]
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tensorflow as tf
 from jax import lax
 
 import jax2tf
@@ -78,3 +80,36 @@ def test_nothing_is_said_where_nothing_helps():
     with pytest.raises(TypeError) as error:
         jax2tf.convert(lambda x: x @ x, polymorphic_shapes="t, _")(X)
     assert not any("polymorphic_constraints" in n for n in error.value.__notes__)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: np.zeros(x.shape) + x,
+        lambda x: sum(x[i] for i in range(x.shape[0])),
+        lambda x: int(x.shape[0]) * x,
+        lambda x: float(x.shape[0]) * x,
+        lambda x: x.at[x.shape[0] - 1].set(1),
+        lambda x: jax.random.permutation(jax.random.key(0), x),
+    ],
+)
+@pytest.mark.parametrize("is_known", [True, False], ids=["eager", "graph"])
+def test_a_dimension_is_no_int(fun, is_known):
+    converted = jax2tf.convert(fun, polymorphic_shapes="t, _")
+    if not is_known:
+        signature = [tf.TensorSpec([None, 4], tf.float32)]
+        converted = tf.function(converted, autograph=False, input_signature=signature)
+    with pytest.raises(Exception) as error:  # noqa: PT011 - of JAX's, of several types
+        converted(X)
+    (note,) = (n for n in error.value.__notes__ if "every size is known" in n)
+    for words in ("not for x: (t, 4)", "jnp.zeros", "jnp.asarray(x.shape[0])", "fori_loop", "`_`"):
+        assert words in note
+
+
+def test_what_fails_for_every_size_is_not_for_the_names():
+    def fun(x):
+        raise TypeError("of the user")
+
+    with pytest.raises(TypeError, match="of the user") as error:
+        jax2tf.convert(fun, polymorphic_shapes="t, _")(X)
+    assert not any("every size is known" in n for n in error.value.__notes__)

@@ -103,13 +103,24 @@ class Function(abc.ABC):
         try:
             yield
         except Exception as error:
-            note = f"jax2tf.call_tf({self.name}): raised by the TensorFlow function"
+            note = f"jax2tf.call_tf({self.name}): {_source(error)}"
             if not isinstance(error, CallTfError) and note not in getattr(error, "__notes__", ()):
                 error.add_note(note)
             raise
 
     def __repr__(self) -> str:
         return self.name
+
+
+def _source(error: Exception) -> str:
+    # TensorFlow's error for an op without a gradient; a KeyError is of the user's own code.
+    if type(error) is not LookupError:
+        return "raised by the TensorFlow function"
+    return (
+        "TensorFlow cannot differentiate an op of the function. What to do: "
+        "jax.lax.stop_gradient around the argument, where no derivative is needed; "
+        "tf.custom_gradient in the function, where one is known; or other ops of TensorFlow"
+    )
 
 
 class Root(Function):

@@ -1,7 +1,8 @@
 """What may be assumed of dimension variables where JAX could not decide without it.
 
 JAX raises where a program needs to know that `t <= 512`, and speaks of `min(512, t)`. What its
-words suggest is tried: the constraints with which the function traces are named in a note.
+words suggest is tried: the constraints with which the function traces are named in a note. Where
+there are none, the sizes are tried that came: what traces for these takes a dimension for an int.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from jax import export
@@ -26,11 +27,15 @@ _OPPOSITE = {"<=": ">=", ">=": "<="}
 
 
 @contextlib.contextmanager
-def advising(retrace: Callable[[Sequence[str]], Any]) -> Iterator[None]:
-    """Adds to an error of a trace the constraints with which there is none.
+def advising(
+    retrace: Callable[[Sequence[str]], Any], trace_known: Callable[[], Mapping[str, str]]
+) -> Iterator[None]:
+    """Adds to an error of a trace what to do about dimensions that have names.
 
     Args:
       retrace: traces again, with these constraints beside those that were given.
+      trace_known: traces again, with a known size for every dimension; returns the shapes that
+        have names, by argument.
     """
     try:
         yield
@@ -42,7 +47,26 @@ def advising(retrace: Callable[[Sequence[str]], Any]) -> Iterator[None]:
                 "jax2tf.convert: JAX cannot decide that for every size of the dimensions. It can "
                 f"with {ways}, which is then checked when the function runs"
             )
+        else:
+            _add_note_on_known_sizes(error, trace_known)
         raise
+
+
+def _add_note_on_known_sizes(
+    error: Exception, trace_known: Callable[[], Mapping[str, str]]
+) -> None:
+    try:
+        named = trace_known()
+    # Whatever the user's function raises: it is not for the names that it does not trace.
+    except Exception:
+        return
+    shapes = ", ".join(f"{argument}: {shape}" for argument, shape in named.items())
+    error.add_note(
+        f"jax2tf.convert: the function traces where every size is known, and not for {shapes}. A "
+        "dimension that has a name is no Python int: make arrays of it with jax.numpy (jnp.zeros, "
+        "not np.zeros), its value with jnp.asarray(x.shape[0]), a loop with jax.lax.fori_loop, not "
+        "range; or leave the dimension known, with `_` in its place in polymorphic_shapes"
+    )
 
 
 def _search(error: Exception, retrace: Callable[[Sequence[str]], Any]) -> list[tuple[str, ...]]:
