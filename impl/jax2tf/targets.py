@@ -94,6 +94,10 @@ QUIRKS: Mapping[str, str] = {
         "the engine has no complex numbers, or a few functions of them: each is computed as two "
         "real ones"
     ),
+    "no_bits_of_open_shape": (
+        "OpenVINO computes integers among ops of floats in float32 where a dimension is open: the "
+        "bits of floats lose the lowest ones"
+    ),
     "no_axes_in_slices": (
         "DTensor ends the process at a StridedSlice that adds a dimension, and takes wrong parts "
         "at one that drops a dimension"
@@ -186,6 +190,7 @@ class Target:
       lacks: the ops that it does not take, by type, each with the dtypes of its first input for
         which it does not; all of them where none is named. An op of constants alone is taken where
         the engine's converter computes it (quirk "no_folding").
+      lacks_dtypes: those of which it has no arrays.
       computes_in: the dtypes that it does not compute with, each with the one that stands in: int32
         holds the bits of uint32, and the numbers of narrower integers.
       quirks: the ids, among QUIRKS, of what the engine gets wrong. Those of OF_ENGINES are added
@@ -202,6 +207,7 @@ class Target:
     finite_idioms: frozenset[str] = frozenset()
     ops: Mapping[str, Sequence[str]] | None = dataclasses.field(default=None, hash=False)
     lacks: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict, hash=False)
+    lacks_dtypes: frozenset[str] = frozenset()
     computes_in: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     quirks: frozenset[str] = frozenset()
     assume_finite: bool = False
@@ -210,7 +216,7 @@ class Target:
 
     def __post_init__(self) -> None:
         # A target is a key of caches, so any collection of names becomes one that can be hashed.
-        for field in ("idioms", "finite_idioms", "quirks"):
+        for field in ("idioms", "finite_idioms", "lacks_dtypes", "quirks"):
             object.__setattr__(self, field, frozenset(getattr(self, field)))
         if self.op_set == NO_XLA:
             object.__setattr__(self, "quirks", self.quirks | OF_ENGINES)
@@ -234,7 +240,7 @@ class Target:
     @property
     def takes_all(self) -> bool:
         """Whether every op is taken."""
-        return self.ops is None and not self.lacks
+        return self.ops is None and not self.lacks and not self.lacks_dtypes
 
     def lacks_op(self, op: str, dtype: str) -> bool:
         """Whether it does not take an op of a dtype."""
@@ -302,6 +308,15 @@ _LINALG = (
     *("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd"),
     "TridiagonalSolve",
 )
+# Of these no engine has arrays that its converter knows.
+_NARROW = frozenset(
+    {
+        *("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
+        *("float8_e5m2fnuz", "float4_e2m1fn", "int2", "int4", "uint2", "uint4"),
+    }
+)
+# Its converter makes float16 of it.
+_BFLOAT16 = frozenset({"bfloat16"})
 # Integers of fewer bits, in which few kernels compute.
 _IN_INT32 = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
@@ -322,7 +337,9 @@ TARGETS: Mapping[str, Target] = {
             idioms=_IDIOMS | {"dynamic_update_slice"},
             finite_idioms=_RESIZE,
             quirks=_LITERT | _REAL,
+            lacks_dtypes=_NARROW,
             lacks={
+                "Complex": (),
                 **dict.fromkeys(("LeftShift", "BitwiseAnd", "BitwiseOr", "Invert"), ()),
                 "FloorDiv": ("int64",),
                 "PopulationCount": (),
@@ -343,7 +360,9 @@ TARGETS: Mapping[str, Target] = {
             idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"},
             finite_idioms=_RESIZE,
             quirks=_TF2ONNX | _REAL | _BITS,
+            lacks_dtypes=_NARROW | _BFLOAT16,
             lacks={
+                "Complex": (),
                 **dict.fromkeys(
                     ("PopulationCount", "LowerBound", *_LINALG, *_SPECIAL, *_BY_BITS), ()
                 ),
@@ -358,8 +377,12 @@ TARGETS: Mapping[str, Target] = {
             "openvino",
             idioms=(_IDIOMS - _SOFTMAX) | _NORMS,
             finite_idioms=_SOFTMAX | _RESIZE | {"erf"},
-            quirks=_REAL | _BITS | {"no_folding", "pads_with_constants_alone"},
+            quirks=_REAL
+            | _BITS
+            | {"no_bits_of_open_shape", "no_folding", "pads_with_constants_alone"},
+            lacks_dtypes=_NARROW | _BFLOAT16,
             lacks={
+                "Complex": (),
                 # It computes them as if they had a sign.
                 **dict.fromkeys(_BITWISE, ("uint32",)),
                 **dict.fromkeys(("Bitcast", "LowerBound", "TensorScatterSub", *_LINALG), ()),
@@ -376,6 +399,7 @@ TARGETS: Mapping[str, Target] = {
             finite_idioms=_RESIZE,
             quirks=_REAL | _BITS | {"no_convolution_in_groups", "no_folding"},
             # It has a BitwiseAnd, which does not find its operands.
+            lacks_dtypes=_NARROW,
             lacks={
                 **dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast", "PopulationCount"), ()),
                 "Conv2D": ("int32",),

@@ -152,6 +152,41 @@ class TestTheChoice:
         with pytest.raises(jax2tf.ConversionError, match="takes no BitwiseXor of uint32"):
             _graph(lambda n: n ^ 5, n.astype(np.uint32), target=mine)
 
+    @pytest.mark.parametrize("target", ["litert", "onnx", "openvino"])
+    def test_complex_results_of_an_engine_that_has_none(self, target):
+        with pytest.raises(jax2tf.ConversionError) as raised:
+            _graph(jnp.fft.rfft, X, target=target)
+        assert f"the target {target!r} takes no Complex" in str(raised.value)
+        assert "give the real and the imaginary part" in str(raised.value)
+        assert "Complex" not in op_types(
+            _graph(lambda x: abs(jnp.fft.rfft(x)), X, target=target).graph
+        )
+
+    @pytest.mark.parametrize("target", ["litert", "onnx", "openvino", "tfjs"])
+    @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "int4"])
+    def test_dtypes_of_which_a_target_has_no_arrays(self, target, dtype):
+        with pytest.raises(
+            jax2tf.ConversionError,
+            match=f"gives an array of {dtype}, and the target '{target}' has none of it",
+        ) as raised:
+            _graph(lambda x: x.astype(dtype), X, target=target)
+        assert "cast to a dtype of the engine's" in str(raised.value)
+
+    @pytest.mark.parametrize("target", ["onnx", "openvino"])
+    def test_bfloat16_where_it_would_become_float16(self, target):
+        def model(x):
+            return (x.astype(jnp.bfloat16) * 2).astype(jnp.float32)
+
+        with pytest.raises(jax2tf.ConversionError, match="an array of bfloat16"):
+            _graph(model, X, target=target)
+        _graph(model, X, target="litert")
+
+    def test_dtypes_that_a_converter_folds(self):
+        mine = jax2tf.Target("mine", lacks_dtypes=["float16"])
+        _graph(lambda x: x + jnp.float16(1.5).astype(jnp.float32), X, target=mine)
+        with pytest.raises(jax2tf.ConversionError, match="'mine' has none of it"):
+            _graph(lambda x: (x.astype(jnp.float16) * 2).astype(jnp.float32), X, target=mine)
+
     def test_constants_of_a_converter_that_does_not_fold(self):
         mine = jax2tf.Target("mine", lacks={"Sin": ()}, quirks=frozenset({"no_folding"}))
         waves = jax.jit(lambda n: jnp.sin(jnp.arange(100) * n).sum())

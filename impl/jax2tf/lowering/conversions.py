@@ -106,17 +106,17 @@ def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
     """`x` cut towards zero, the nearer of `low` and `high` outside of them, 0 for NaN."""
     wide = tf.float64 if x.dtype == tf.float64 else tf.float32
     x = _cast(x, wide)
-    number = tf.raw_ops.SelectV2(condition=tf.raw_ops.Equal(x=x, y=x), t=x, e=scalar(0, wide))
     # Floats have no 2**63 - 1: clip to what they have below, and put the highest integer above.
     highest = wide.as_numpy_dtype(high)
     if int(highest) > high:
         highest = np.nextafter(highest, wide.as_numpy_dtype(0))
     # Not by ClipByValue, which is one op more for engines to have.
-    clipped = tf.minimum(tf.maximum(number, scalar(low, wide)), scalar(highest, wide))
+    clipped = tf.minimum(tf.maximum(x, scalar(low, wide)), scalar(highest, wide))
     result = _cast(clipped, dtype)
-    if highest == high:
-        return result
-    return tf.where(number > highest, scalar(high, dtype), result)
+    if highest != high:
+        result = tf.where(x > highest, scalar(high, dtype), result)
+    # Among integers, as there are engines that choose among floats by products.
+    return tf.raw_ops.SelectV2(condition=tf.raw_ops.Equal(x=x, y=x), t=result, e=scalar(0, dtype))
 
 
 def _cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
@@ -196,6 +196,13 @@ def _shifted_right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
 
 def _bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """The bits of a float32 as an int32; a NaN has those of the NaN without a sign."""
+    if ctx.has_quirk("no_bits_of_open_shape") and not x.shape.is_fully_defined():
+        raise ctx.unsupported(
+            "the target takes no bits of a float32 array with an open dimension: it computes them "
+            "in float32, which rounds them",
+            "give each dimension a number, write that part with functions of numbers, or convert "
+            "for another target",
+        )
     digits, exponent = _digits_and_exponent(ctx, x)
     # A leading 1 adds 1 to the exponent, and subnormal numbers have none.
     bits = tf.cast(digits * 2.0**23, tf.int32) + (exponent - _EXPONENTS[0]) * 2**23

@@ -66,9 +66,11 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
     """Refuses an equation that was lowered to an op which the target does not take.
 
     Raises:
-      UnsupportedPrimitiveError: naming the op, its dtype and the target.
+      UnsupportedPrimitiveError: naming the op, its dtype and the target; or the dtype of its
+        result.
     """
     for op in ops:
+        _require_dtypes(eqn, op, target)
         if op.type in STRUCTURAL:
             continue
         dtype = (*op.inputs, *op.outputs)[0].dtype.name
@@ -85,7 +87,27 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
         raise refusals.unsupported(
             eqn,
             f"it is lowered to the op {op.type} of {dtype}, and the target {target.name!r} {takes}",
-            "write that part with other functions, or convert for another target",
+            _REMEDIES.get(op.type, _OTHER_FUNCTIONS),
+        )
+
+
+_OTHER_FUNCTIONS = "write that part with other functions, or convert for another target"
+# By the op that is not taken.
+_REMEDIES = {
+    "Complex": (
+        "give the real and the imaginary part, jnp.real(x) and jnp.imag(x), each as a result of "
+        "its own, or convert for another target"
+    )
+}
+
+
+def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
+    lacking = [x.dtype.name for x in op.outputs if x.dtype.name in target.lacks_dtypes]
+    if lacking and _is_run(op, target):
+        raise refusals.unsupported(
+            eqn,
+            f"it gives an array of {lacking[0]}, and the target {target.name!r} has none of it",
+            "cast to a dtype of the engine's, or convert for another target",
         )
 
 
@@ -107,8 +129,7 @@ def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
     """What a target takes instead of an op; None if it takes the op."""
     if op.type in target.lacks:
         lacking = target.lacks[op.type]
-        is_run = "no_folding" in target.quirks or depends_on_an_argument(op)
-        if is_run and (not lacking or dtype in lacking):
+        if _is_run(op, target) and (not lacking or dtype in lacking):
             return f"takes no {op.type}{' of ' + ', '.join(lacking) if lacking else ''}"
     if target.ops is None:
         return None
@@ -116,6 +137,11 @@ def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
     if dtype in taken:
         return None
     return f"takes {op.type} of {', '.join(taken)} alone" if taken else f"takes no {op.type}"
+
+
+def _is_run(op: tf.Operation, target: Target) -> bool:
+    """Whether the engine runs an op, whose converter may compute it."""
+    return "no_folding" in target.quirks or depends_on_an_argument(op)
 
 
 def depends_on_an_argument(*ops: tf.Operation) -> bool:
