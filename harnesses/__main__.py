@@ -21,6 +21,7 @@ _MATRIX = Path(__file__).parent.parent / "tests" / "test_matrix.py"
 _WORKERS = (
     "worker processes (default: one a core; none for a single cell, which is then not isolated)"
 )
+_RAY = "run on a Ray cluster: its address, or `local` for one of this machine's processes"
 
 
 def main(argv: list[str]) -> int:
@@ -83,6 +84,8 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
     root = str(_MATRIX.parent.parent)
     # Workers are new processes: they find the implementation where this one does.
     os.environ["PYTHONPATH"] = os.pathsep.join([root, *filter(None, sys.path)])
+    if options.ray is not None:
+        return _run_on_ray(options)
     # What a scheduler or `timeout` sends ends the run as Ctrl-C does, with the counts.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     bar = ProgressBar(Console())
@@ -102,6 +105,18 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
         plugins=[bar],
     )
     return int(status)
+
+
+def _run_on_ray(options: argparse.Namespace) -> int:
+    from harnesses.engine import fleet
+    from harnesses.engine.plugin import REFUSALS
+    from harnesses.engine.progress import print_red
+
+    try:
+        return fleet.run(options, Console())
+    except (fleet.FleetError, *REFUSALS) as error:
+        print_red(Console(), str(error))
+        return 2
 
 
 def _workers(options: argparse.Namespace) -> str:
@@ -125,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(command=function)
         if function is run:
             command.add_argument("-n", help=_WORKERS)
+            command.add_argument("--ray", metavar="ADDRESS", help=_RAY)
     return parser
 
 

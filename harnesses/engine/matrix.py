@@ -134,13 +134,21 @@ class Matrix:
         self.seconds += seconds or 0.0
         return seconds is not None
 
-    def lost(self, cell: Cell, worker: str) -> tuple[Row, str | None]:
+    def hung(self, worker: str) -> bool:
+        """Whether a worker that died was ended by its watchdog."""
+        return _holds_text(self.scratch / worker)
+
+    def lost(self, cell: Cell, *, timed_out: bool) -> tuple[Row, str | None]:
         """As `run`, for a cell whose worker died over it."""
-        if _holds_text(self.scratch / worker):
+        if timed_out:
             ended = {"outcome": "timeout", "message": f"ended after {self._timeout:g} s"}
         else:
             ended = {"outcome": "crash", "message": "the process died"}
         return self._judged(cell, ended)
+
+    def take(self, row: Row) -> None:
+        """Puts the row of a cell that another machine ran into this run's file."""
+        self._journal.append(row)
 
     def finish(self) -> list[Finding]:
         """Checks the rows in the run's file against the ledger; returns the findings."""

@@ -30,7 +30,7 @@ _ROW = "row"
 _SHOWN = 400
 _TEST = "test_matrix.py::test_cell["
 # Of a run that cannot be begun as it was asked for.
-_REFUSALS = (
+REFUSALS = (
     LedgerError,
     ImplementationError,
     ConverterError,
@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
         chosen = selection(config.option)
         devices.prepare(chosen.device, on_mesh=DTENSOR in chosen.mode)
         config.stash[MATRIX] = Matrix(config.option, *place)
-    except _REFUSALS as error:
+    except REFUSALS as error:
         raise pytest.UsageError(str(error)) from error
     config.pluginmanager.register(Gatherer(config.stash[MATRIX]))
     _choose_distribution(config.option)
@@ -159,7 +159,8 @@ class Gatherer:
         cell = self.matrix.cells.get(_cell_name(crashitem))
         if cell is None:
             return
-        row, problem = self.matrix.lost(cell, report.node.gateway.id)
+        timed_out = self.matrix.hung(report.node.gateway.id)
+        row, problem = self.matrix.lost(cell, timed_out=timed_out)
         report.user_properties.append((_ROW, row))
         if problem is None:
             report.outcome, report.when = "passed", "call"

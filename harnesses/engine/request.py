@@ -96,12 +96,7 @@ def _asked(options: Any) -> dict[str, Any]:
 
 def _check_same(path: Path, before: Request, now: Request) -> None:
     """Raises ResultsError if rows of the two requests do not belong into one file."""
-    differing = [
-        f"{key} was {before[part].get(key)!r} and is {now[part].get(key)!r}"
-        for part in ("asked", "versions")
-        for key in before[part] | now[part]
-        if before[part].get(key) != now[part].get(key)
-    ]
+    differing = differences(before, now, ("asked", "versions"))
     differing += [
         f"{what} has changed" for what in now["code"] if before["code"][what] != now["code"][what]
     ]
@@ -110,6 +105,16 @@ def _check_same(path: Path, before: Request, now: Request) -> None:
             f"--resume: {path} is of another run: {'; '.join(differing)}. "
             "Begin a new run without --resume"
         )
+
+
+def differences(before: Request, now: Request, parts: Iterable[str]) -> list[str]:
+    """In what two requests differ: `jax was '0.10.2' and is '0.12.0'`."""
+    return [
+        f"{key} was {before[part].get(key)!r} and is {now[part].get(key)!r}"
+        for part in parts
+        for key in before[part] | now[part]
+        if before[part].get(key) != now[part].get(key)
+    ]
 
 
 def _files_of(module: str) -> Iterable[Path]:

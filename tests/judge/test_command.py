@@ -111,6 +111,13 @@ def test_worker_that_has_grown_is_replaced_at_the_cost_of_no_cell(harnesses):
     assert float(summary[1]) > 4 * 1.0  # four processes imported JAX and TensorFlow
 
 
+def test_a_fleet_without_ray(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setenv("PYTHONPATH", "")
+    assert command_line.main(["run", "--ray=local", "--name=jit_float32"]) == 2
+    assert "--ray needs Ray, which is not installed." in capsys.readouterr().out
+
+
 def test_empty_selection_is_a_failure(harnesses):
     process, _ = harnesses("run", "--name=no_such_harness", "-n0")
     assert process.returncode != 0
