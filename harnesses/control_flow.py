@@ -132,6 +132,9 @@ _WHILES = {
     "vmap_of_matrix": lambda x: jax.vmap(
         lambda x: lax.while_loop(lambda y: y[0, 0] < 2, lambda y: y * 1.5 + 1, jnp.outer(x, x))
     )(jnp.stack([x, x * 3])),
+    "vmap_from_infinity": lambda x: jax.vmap(
+        lambda x: lax.while_loop(lambda c: c[0] > 1, lambda c: (1 / c[1], c[1] + x), (jnp.inf, x))
+    )(jnp.abs(x) + 0.1),
     "vmap_of_constant": lambda x: jax.vmap(
         lambda limit: lax.while_loop(lambda y: y < limit, lambda y: y + 0.3, jnp.float32(0))
     )(x),

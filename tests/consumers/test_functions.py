@@ -57,6 +57,13 @@ FUNCTIONS = {
     "exchanged carries": lambda x: jax.lax.scan(
         lambda c, y: (jax.jit(lambda a, b: (b, a))(*c), c[1] * y), (x[0], x[0] * 2), x[0]
     ),
+    # Who has stopped keeps a number, and no product of it with infinity.
+    "mapped loop": lambda x: jax.vmap(
+        lambda x: jax.lax.while_loop(
+            lambda c: c[0] > 1, lambda c: (1 / c[1], c[1] + x), (jnp.inf, x)
+        )
+    )(jnp.abs(x[0]) + 0.1),
+    "first of bools": lambda x: jnp.argmax(x > 0, axis=-1),
     "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
     # TensorFlow.js adds into zeros alone.
     "bincount": lambda x: jnp.bincount(jnp.argsort(x[0]), length=4),

@@ -154,7 +154,7 @@ def test_what_a_step_moves(step, carry, moved):
 @pytest.mark.parametrize(
     "dtype", ["bool", "int8", "uint8", "int32", "uint32", "bfloat16", "float16", "float32"]
 )
-@pytest.mark.parametrize("target", ["litert", "openvino", "tensorflow"])
+@pytest.mark.parametrize("target", ["litert", "tensorflow"])
 def test_what_a_step_moves_comes_from_an_op(target, dtype):
     def exchanged(x):
         return lax.fori_loop(0, 3, lambda i, c: (c[1], c[0]), (x, x[::-1]))
@@ -175,3 +175,15 @@ def test_xla_keeps_what_a_step_moves():
     )
     graph = tf.function(converted, autograph=False).get_concrete_function(tf.zeros([3])).graph
     assert not op_types(graph)["Minimum"]
+
+
+def test_a_mapped_loop_chooses_by_no_product():
+    def loop(x):
+        return lax.while_loop(lambda c: c[0] > 1, lambda c: (1 / c[1], c[1] + x), (jnp.inf, x))
+
+    converted = jax2tf.convert(jax.vmap(loop), target="onnx", with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(tf.ones([3]))
+    functions = graph.graph.as_graph_def().library.function
+    ops = [node.op for function in functions for node in function.node_def]
+    # Each choice among floats is by an IsNan, which the converter knows for a choice.
+    assert ops.count("IsNan") == 2

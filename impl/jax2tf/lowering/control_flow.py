@@ -19,6 +19,7 @@ from jax2tf.compat import xla_ops
 from jax2tf.identity import Identity
 from jax2tf.lowering import carries
 from jax2tf.lowering.rules import Context, register
+from jax2tf.lowering.selection import select
 from jax2tf.trace import inner_jaxprs
 
 Tensors = list[tf.Tensor]
@@ -123,27 +124,34 @@ def _while(
         n_carry = len(body_jaxpr.out_avals)
         run_body = carries.kept(ctx, run_body, body_jaxpr, body_nconsts, n_carry)
         run = _while_batched if cond_jaxpr.out_avals[0].shape else _while_scalar
-        return run(run_cond, run_body, operands[n_consts:])
+        return run(ctx, run_cond, run_body, operands[n_consts:])
 
     return _in_graph(ctx, loop, operands)
 
 
 def _while_scalar(
-    run_cond: Callable[..., Tensors], run_body: Callable[..., Tensors], carry: Sequence[tf.Tensor]
+    ctx: Context,
+    run_cond: Callable[..., Tensors],
+    run_body: Callable[..., Tensors],
+    carry: Sequence[tf.Tensor],
 ) -> Tensors:
+    del ctx
     return list(
         tf.while_loop(lambda *carry: run_cond(*carry)[0], lambda *carry: run_body(*carry), carry)
     )
 
 
 def _while_batched(
-    run_cond: Callable[..., Tensors], run_body: Callable[..., Tensors], carry: Sequence[tf.Tensor]
+    ctx: Context,
+    run_cond: Callable[..., Tensors],
+    run_body: Callable[..., Tensors],
+    carry: Sequence[tf.Tensor],
 ) -> Tensors:
     """A vmapped loop whose members stop at different times: who has stopped keeps its carry."""
 
     def body(going: tf.Tensor, *carry: tf.Tensor) -> list[tf.Tensor]:
         kept = [
-            tf.where(_with_rank_of(new, going), new, old)
+            select(ctx, _with_rank_of(new, going), new, old)
             for new, old in zip(run_body(*carry), carry, strict=True)
         ]
         return [run_cond(*kept)[0], *kept]

@@ -131,6 +131,8 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     axis = int(axes[0])
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
     x = tf.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype))
+    if x.dtype == tf.bool and not ctx.uses("ArgMax", "bool"):
+        x = tf.cast(x, tf.int32)
     index = arg(x, axis, output_type=dtype)
     if x.dtype.is_floating and not ctx.assume_finite:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
