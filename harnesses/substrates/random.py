@@ -1,5 +1,7 @@
 """tf.random: the stateless samplers, whose numbers are TensorFlow's own, and seeds."""
 
+import numpy as np
+
 from harnesses.harness import Normal, Uniform
 from harnesses.substrates.asking import FLOAT64, NO_DERIVATIVES, ask, ask_raises, call, indices
 
@@ -57,6 +59,16 @@ ask(
 for _op in ("uniform", "normal", "truncated_normal"):
     ask(f"random.{_op}", [],
         lambda tf, op=_op: [tf.random.set_seed(5), getattr(tf.random, op)([3], seed=11)][1:],
+        ulps=LOOSE, tags=("not_jit", "not_vmap", "not_round_trip"))  # fmt: skip
+for _op, _arguments in (
+    ("shuffle", (np.arange(9),)),
+    ("categorical", ([[0.1, 0.5, 0.9]], 4)),
+    ("gamma", ([2], 1.5)),
+    ("poisson", ([2], 1.5)),
+):
+    ask(f"random.{_op}", [],
+        lambda tf, op=_op, args=_arguments: [
+            tf.random.set_seed(5), getattr(tf.random, op)(*args, seed=11)][1:],
         ulps=LOOSE, tags=("not_jit", "not_vmap", "not_round_trip"))  # fmt: skip
 ask("random.set_seed", [], lambda tf: [
     tf.random.set_seed(5), tf.random.uniform([2], seed=1), tf.random.set_seed(6),

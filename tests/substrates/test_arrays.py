@@ -170,6 +170,16 @@ CASES = [
             tf.squeeze(tf.zeros([1, 2, 1]), [0]),
         ],
     ),
+    Case("expand at a list of one", lambda tf: tf.expand_dims(m(tf), [-1])),
+    Case("expand at a list of two", lambda tf: tf.expand_dims(m(tf), [0, 1])),
+    Case(
+        "searchsorted among none",
+        lambda tf: [
+            tf.searchsorted(tf.zeros([2, 0]), tf.ones([2, 3])),
+            tf.searchsorted(tf.zeros([2, 3]), tf.ones([2, 0])),
+            tf.searchsorted(tf.zeros([0, 3]), tf.ones([0, 2])),
+        ],
+    ),
     Case("expand outside", lambda tf: tf.expand_dims(m(tf), 5)),
     Case("squeeze what is not 1", lambda tf: tf.squeeze(m(tf), 0)),
     Case(

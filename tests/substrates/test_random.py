@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import jax
 import numpy as np
@@ -98,6 +99,46 @@ CASES += [
     Case("truncated with a state", with_state("truncated_normal"), rtol=1e-5, atol=1e-6),
 ]
 
+
+def rows_with_state(call):
+    """Three calls of one generator and one of another, from a seed of the whole."""
+
+    def program(tf):
+        tf.random.set_seed(5)
+        return [call(tf, seed) for seed in (3, 3, 4, None)]
+
+    return program
+
+
+CASES += [
+    Case(
+        f"rows in a random order {shape}",
+        rows_with_state(
+            lambda tf, seed, shape=shape: tf.random.shuffle(
+                tf.reshape(tf.range(math.prod(shape)), shape), seed=seed
+            )
+        ),
+    )
+    for shape in ([9], [12], [5, 3], [1], [0, 2])
+] + [
+    Case("no rows to shuffle", lambda tf: tf.random.shuffle(tf.constant(3), seed=1)),
+    Case(
+        "classes with a state",
+        rows_with_state(lambda tf, seed: tf.random.categorical(LOGITS, 7, seed=seed)),
+    ),
+    Case(
+        "gamma with a state",
+        rows_with_state(
+            lambda tf, seed: tf.random.gamma([3], [0.5, 2.0], 1.5, tf.float64, seed=seed)
+        ),
+        rtol=1e-10,
+    ),
+    Case(
+        "poisson with a state",
+        rows_with_state(lambda tf, seed: tf.random.poisson([3], [0.5, 20.0], seed=seed)),
+    ),
+]
+
 # On JAX the ten rounds are compiled anew for each number of samples: one case of each kind.
 ON_JAX = {
     "uniform [3, 7]",
@@ -117,6 +158,9 @@ ON_JAX = {
     "truncated normal float64",
     "categorical",
     "categorical of a vector",
+    "rows in a random order [12]",
+    "classes with a state",
+    "gamma with a state",
     "uniform with a state",
 }
 assert {case.name for case in CASES} >= ON_JAX
@@ -145,6 +189,14 @@ def test_what_has_a_state_needs_a_seed_under_jit():
     tf = tf_of("jax")
     with pytest.raises(ValueError, match=r"tf.random.normal: it has no seed, and inside jax.jit"):
         jax.jit(lambda: tf.random.normal([2]))()
+    for draw in (
+        lambda: tf.random.shuffle(tf.range(4)),
+        lambda: tf.random.categorical(LOGITS, 2),
+        lambda: tf.random.gamma([2], 1.0),
+        lambda: tf.random.poisson([2], 1.0),
+    ):
+        with pytest.raises(ValueError, match=r"has no seed, and inside jax\.jit"):
+            jax.jit(draw)()
     tf.random.set_seed(3)
     expected = np.asarray(tf.random.normal([2], seed=4))
     tf.random.set_seed(3)

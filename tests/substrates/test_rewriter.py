@@ -10,9 +10,12 @@ import sys
 import textwrap
 import traceback
 
+import jax
+import numpy as np
 import pytest
 
 import tf_substrates
+from tests.substrates.comparing import tf_of
 from tf_substrates.__main__ import main
 from tf_substrates.rewriter import packages
 from tf_substrates.rewriter.edits import as_text, as_tree
@@ -81,9 +84,9 @@ MEMBERS = [
     ("y = x.get_shape().as_list()", "{i}; y = {t}({t}(x).get_shape()).as_list()"),
     ("y = x.dtype.max", "{i}; y = {t}(x.dtype).max"),
     ("y = x.max", "y = x.max"),
-    ("y = x.shape + [1]", "{i}; y = {t}(x.shape) + [1]"),
-    ("y = [1] + x.shape[1:] + [2]", "{i}; y = [1] + {t}(x.shape[1:]) + [2]"),
-    ("y = batch + [None]", "{i}; y = {t}(batch) + [None]"),
+    ("y = x.shape + [1]", "{s}; y = _as_shape(x.shape) + [1]"),
+    ("y = [1] + x.shape[1:] + [2]", "{s}; y = [1] + _as_shape(x.shape[1:]) + [2]"),
+    ("y = batch + [None]", "{s}; y = _as_shape(batch) + [None]"),
     ("y = batch + (1,)", "y = batch + (1,)"),
     ("y = x.shape[0] + 1", "y = x.shape[0] + 1"),
     ("y = tree.rank", "y = tree.rank"),
@@ -107,6 +110,7 @@ MEMBERS = [
 def test_attributes_are_read_of_what_has_them(source, expected):
     edits = edits_of(source, JAX, "lib")
     expected = expected.replace("{i}", IMPORT).replace("{t}", "_as_tensorflow")
+    expected = expected.replace("{s}", IMPORT.replace("as_tensorflow", "as_shape"))
     assert as_text(source, edits) == expected
     assert ast.dump(as_tree(source, edits)) == ast.dump(ast.parse(expected))
 
@@ -332,3 +336,55 @@ def test_the_own_modules_are_rewritten_however_deep(module):
         assert (jax_side.JAX_MODE, jax_side.xp.__name__) == (True, "jax.numpy")
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module(f"tf_substrates.jax.{module}.nothing")
+
+
+NUMBERS = """import numpy as np
+_ROOT = np.sqrt(2.0)
+def f(x, n):
+    y = x / np.sqrt(2 * np.pi) + 2 * np.log(3.0) * x
+    return -_ROOT * y, n / _ROOT, np.ones(3) * np.pi, f"{x * np.pi}", _ROOT * 2
+"""
+
+
+def test_numbers_of_numpy_take_the_dtype_of_a_tensor_on_jax():
+    on_jax = as_text(NUMBERS, edits_of(NUMBERS, Substrate("jax", modules={}), "p"))
+    lines = on_jax.splitlines()
+    assert lines[0].endswith("; import numpy as np")
+    assert lines[3].strip() == (
+        "y = x / _as_number(np.sqrt(2 * np.pi)) + _as_number(2 * np.log(3.0)) * x"
+    )
+    assert lines[4].strip() == (
+        'return _as_number(-_ROOT) * y, n / _as_number(_ROOT), np.ones(3) * np.pi, f"{x * np.pi}",'
+        " _ROOT * 2"
+    )
+    assert as_text(NUMBERS, edits_of(NUMBERS, Substrate("numpy", modules={}), "p")) == NUMBERS
+    scope = {}
+    edits = edits_of(NUMBERS, Substrate("jax", modules={}), "p")
+    exec(compile(as_tree(NUMBERS, edits), "", "exec"), scope)
+    x = jax.numpy.ones((), np.float32)
+    with_64_bits = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        assert [y.dtype for y in scope["f"](x, x)[:2]] == [np.float32, np.float32]
+    finally:
+        jax.config.update("jax_enable_x64", with_64_bits)
+
+
+@pytest.mark.parametrize("substrate", ["numpy", "jax"])
+def test_lists_of_slices_and_lists_beside_shapes(substrate):
+    source = """
+class A:
+    def __init__(self, x):
+        self.batch = x.shape[:-1]
+    def last(self, x, n):
+        slices = [slice(None)] * n
+        slices[-1] = slice(1, None)
+        return x[slices], self.batch + [n]
+"""
+    scope = {}
+    edits = edits_of(source, Substrate(substrate, modules={}), "p")
+    exec(compile(as_tree(source, edits), "", "exec"), scope)
+    x = tf_of(substrate).reshape(tf_of(substrate).range(6), [2, 3])
+    row, shape = scope["A"](x).last(x, 2)
+    assert np.asarray(row).tolist() == [[1, 2], [4, 5]]
+    assert list(shape) == [2, 2]

@@ -194,6 +194,22 @@ CASES = [
 ]
 
 
+CASES += [
+    Case(
+        f"assertions of TensorFlow 1: {name}",
+        lambda tf, name=name: (
+            getattr(tf.compat.v1, name)(tf.constant([1, 2]), tf.constant(2), data=["x"]) or "passes"
+        ),
+    )
+    for name in ("assert_less_equal", "assert_greater_equal")
+]
+
+
+def test_a_graph_is_named_and_not_made():
+    with pytest.raises(NotImplementedError, match="the substrates build no graphs"):
+        tf_of("numpy").compat.v1.GraphDef()
+
+
 @over(CASES)
 def test_state(case, substrate):
     assert_as_tensorflow(case, substrate)

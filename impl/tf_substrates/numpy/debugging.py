@@ -41,6 +41,24 @@ def _compare(kind: str, holds: Callable, sign: str) -> None:
     if kind in ("equal", "greater", "less"):
         names.append(f"assert_{kind}")
     export(*names)(function)
+    if kind not in ("equal", "greater", "less", "none_equal"):
+        export(f"compat.v1.assert_{kind}")(_of_version_1(function))
+
+
+def _of_version_1(function: Callable) -> Callable:
+    """The assertion as TensorFlow 1 has it, which takes data to print before the message."""
+
+    def call(
+        x: Any,
+        y: Any,
+        data: Any = None,
+        summarize: Any = None,
+        message: Any = None,
+        name: Any = None,
+    ) -> None:
+        function(x, y, message=message)
+
+    return named(call, function.__name__, str(function.__doc__))
 
 
 def _check_pair(holds: Callable, sign: str, x: Any, y: Any, message: Any) -> None:

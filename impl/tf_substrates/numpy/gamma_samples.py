@@ -16,7 +16,7 @@ import numpy as xp
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import op
-from tf_substrates.numpy.random import blocks_of_seed
+from tf_substrates.numpy.random import _GENERATORS, blocks_of_seed
 from tf_substrates.numpy.shapes import broadcast_shapes
 from tf_substrates.numpy.tensors import convert, require, static_shape
 
@@ -56,6 +56,31 @@ def stateless_gamma(
     shapes = xp.broadcast_to(alpha, below)
     samples = _differentiable(seed, dims, shapes)
     return xp.maximum(np.asarray(np.finfo(wanted).tiny, wanted), samples / beta)
+
+
+@op("random.gamma")
+def gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: Any = None,
+    name: Any = None,
+) -> Any:
+    """Samples of Gamma(alpha, rate beta), of each alpha and beta `shape` of them.
+
+    With `seed` or tf.random.set_seed they are TensorFlow's own, call after call.
+
+    Raises:
+      ValueError: inside jax.jit there is no seed.
+    """
+    wanted = dtypes.numpy_dtype(dtype)
+    alpha = convert(alpha, dtype=wanted)
+    beta = convert(1 if beta is None else beta, dtype=wanted)
+    below = broadcast_shapes(alpha.shape, beta.shape, "BroadcastTo")
+    dims = (*static_shape(shape), *below)
+    stream = _GENERATORS.next("gamma", dtype, seed, math.prod(dims))
+    return stateless_gamma(dims, stream, alpha, beta, dtype)
 
 
 def _differentiable(seed: Any, dims: tuple, alpha: Any) -> Any:

@@ -86,6 +86,17 @@ def get_default_graph() -> Any:
     return _GRAPH
 
 
+@export("compat.v1.GraphDef")
+class GraphDef:
+    """A class to name in annotations: there are no graphs."""
+
+    def __init__(self, **kwargs: Any):
+        raise NotImplementedError(
+            "tf.compat.v1.GraphDef: the substrates build no graphs. What to do: pass the Python"
+            " function itself, which jax.jit compiles."
+        )
+
+
 _UTIL = "python.ops.control_flow_util"
 
 

@@ -35,6 +35,30 @@ def as_tensorflow(value: Any) -> Any:
     return value
 
 
+def as_shape(value: Any) -> Any:
+    """A tuple, to which a list is added, as tf.TensorShape; everything else is given back."""
+    return TensorShape(value) if type(value) is tuple else value
+
+
+def as_index(value: Any) -> Any:
+    """A list that holds slices as the tuple that TensorFlow takes it for."""
+    if type(value) is list and any(isinstance(part, slice) for part in value):
+        return tuple(value)
+    return value
+
+
+def as_number(value: Any) -> Any:
+    """A floating-point number of NumPy's as Python's, which takes the dtype of a tensor beside it.
+
+    Everything else is given back.
+    """
+    if isinstance(value, np.floating) or (
+        isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind == "f"
+    ):
+        return float(value)
+    return value
+
+
 class _TensorClass:
     """What is read of the class tf.Tensor."""
 

@@ -18,7 +18,7 @@ from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.gamma_samples import _RESERVED, _next, _tiled
 from tf_substrates.numpy.namespaces import EXPORTS, op
-from tf_substrates.numpy.random import _uniform
+from tf_substrates.numpy.random import _GENERATORS, _uniform
 from tf_substrates.numpy.shapes import broadcast_shapes
 from tf_substrates.numpy.tensors import convert, require, static_shape
 
@@ -61,6 +61,23 @@ def stateless_poisson(
     first = xp.asarray((position * _RESERVED).astype(np.uint32))
     drawn = _drawn(seed, first, _tiled(rates.astype(wide), count, each))
     return drawn.astype(wanted).reshape(dims)
+
+
+@op("random.poisson")
+def poisson(
+    shape: Any, lam: Any, dtype: Any = dtypes.float32, seed: Any = None, name: Any = None
+) -> Any:
+    """Samples of Poisson(lam), of each rate `shape` of them.
+
+    With `seed` or tf.random.set_seed they are TensorFlow's own, call after call.
+
+    Raises:
+      ValueError: inside jax.jit there is no seed.
+    """
+    rates = convert(lam, hint=np.float32)
+    dims = (*static_shape(shape), *rates.shape)
+    stream = _GENERATORS.next("poisson", dtype, seed, math.prod(dims))
+    return stateless_poisson(dims, stream, rates, dtype)
 
 
 def _drawn(seed: Any, first: Any, rate: Any) -> Any:

@@ -23,6 +23,8 @@ from tf_substrates.numpy.namespaces import export, named, op
 from tf_substrates.numpy.tensors import convert, static_shape, static_value, traced
 
 JAX_MODE = False
+if JAX_MODE:
+    import jax
 
 # The round constants of Philox4x32, and the key under which TensorFlow scrambles seeds.
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
@@ -273,6 +275,26 @@ def stateless_categorical(
     return xp.sum(weights[:, None, :] <= wanted_sums[:, :, None], axis=-1).astype(wanted)
 
 
+@op("random.categorical")
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: Any = None
+) -> Any:
+    """Classes drawn with probabilities `softmax(logits)`.
+
+    With `seed` or tf.random.set_seed they are TensorFlow's own, call after call.
+
+    Raises:
+      ValueError: inside jax.jit there is no seed.
+    """
+    x = convert(logits)
+    count = int(static_value(num_samples, "num_samples"))
+    wanted = dtypes.int64 if dtype is None else dtype
+    # Of each row TensorFlow reserves two draws for each sample, of which it counts whole fours.
+    reserved = (x.shape[0] if x.shape else 1) * (-(-count // 4) * 4) * 2
+    stream = _GENERATORS.next("categorical", wanted, seed, reserved)
+    return stateless_categorical(x, count, stream, wanted)
+
+
 @op("random.split", "random.experimental.stateless_split")
 def split(seed: Any, num: Any = 2, alg: Any = "auto_select") -> Any:
     """`num` new seeds of one, the same as TensorFlow's."""
@@ -317,8 +339,12 @@ class _Generators:
         self.seeds = random.Random(seed)
         self.drawn: dict[tuple, int] = {}
 
-    def next(self, kind: str, dtype: Any, seed: int | None, count: int) -> _Stream:
+    def next(
+        self, kind: str, dtype: Any, seed: int | None, count: int, blocks: int = _RESERVED
+    ) -> _Stream:
         """The generator of an operation; it goes on behind what this call may take.
+
+        That is `blocks` of four words for each of `count` samples.
 
         Raises:
           ValueError: JAX is tracing, and the operation has no seed.
@@ -337,7 +363,7 @@ class _Generators:
         key = (kind, dtypes.as_dtype(dtype).name, *pair)
         first = self.drawn.get(key, 0)
         if not (JAX_MODE and traced(xp.zeros(()))):
-            self.drawn[key] = first + count * _RESERVED
+            self.drawn[key] = first + count * blocks
         return _Stream(*pair, first)
 
 
@@ -398,3 +424,32 @@ def _normal_with_state(kind: str, stateless: Callable) -> None:
 
 _normal_with_state("normal", stateless_normal)
 _normal_with_state("truncated_normal", stateless_truncated_normal)
+
+
+@op("random.shuffle")
+def shuffle(value: Any, seed: Any = None, name: Any = None) -> Any:
+    """The rows in a random order; with `seed` or tf.random.set_seed TensorFlow's own.
+
+    Raises:
+      ValueError: inside jax.jit there is no seed.
+    """
+    rows = convert(value)
+    if len(rows.shape) == 0 or rows.shape[0] < 2:
+        return rows
+    count = rows.shape[0]
+    stream = _GENERATORS.next("shuffle", dtypes.int32, seed, -(-(count - 1) // 4), blocks=1)
+    # Each row but the last changes places with itself or one of those behind it (Fisher and Yates).
+    left = np.arange(count, 1, -1, dtype=np.uint32)
+    swaps = (bits(stream, count - 1) % left).astype(np.int32) + np.arange(count - 1, dtype=np.int32)
+    order = xp.arange(count, dtype=np.int32)
+    if JAX_MODE:
+        order = jax.lax.fori_loop(0, count - 1, lambda i, o: _swapped(o, i, swaps[i]), order)
+    else:
+        for i, j in enumerate(swaps):
+            order[i], order[j] = order[j], order[i]
+    return rows[order]
+
+
+def _swapped(order: Any, i: Any, j: Any) -> Any:
+    at = xp.stack([i, j])
+    return order.at[at].set(order[at[::-1]])

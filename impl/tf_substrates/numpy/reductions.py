@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -579,12 +580,9 @@ def searchsorted(
             "Leading dim_size of both tensors must match:"
             f" {list(sequence.shape)} and {list(wanted.shape)} [Op:LowerBound]"
         )
-    rows = sequence.reshape((-1, sequence.shape[-1]))
-    asked = (
-        wanted.reshape((-1, wanted.shape[-1]))
-        if wanted.shape[-1]
-        else wanted.reshape((len(rows), 0))
-    )
+    count = math.prod(sequence.shape[:-1])
+    rows = sequence.reshape((count, sequence.shape[-1]))
+    asked = wanted.reshape((count, wanted.shape[-1]))
     if JAX_MODE:
         found = jax.vmap(lambda row, value: xp.searchsorted(row, value, side=side))(
             xp.asarray(rows), xp.asarray(asked)

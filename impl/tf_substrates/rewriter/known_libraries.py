@@ -31,6 +31,8 @@ class Library:
 _TFP = "tensorflow_probability"
 
 LIBRARIES = {
+    # It writes protocol buffers and files of TensorFlow's.
+    "tf_quant_finance": Library(omit=("tf_quant_finance.experimental.io",)),
     _TFP: Library(
         # Keras layers, what it builds for JAX by its own means, and a compiler of Python's syntax.
         omit=(

@@ -86,9 +86,15 @@ def edits_of(
     tree = ast.parse(source, filename or "<unknown>")
     found: list[Edit | Wrap | Import] = list(_walk(tree, substrate, package, module))
     wraps = list(_members(tree)) if substrate.members else []
-    if wraps:
+    if substrate.members and substrate.name == "jax":
+        taken = {id(wrap.node) for wrap in wraps}
+        wraps += [wrap for wrap in _numbers(tree) if id(wrap.node) not in taken]
+    used = {wrap.function for wrap in wraps if isinstance(wrap, Wrap)}
+    used |= {_AS_TENSORFLOW} if any(isinstance(wrap, Edit) for wrap in wraps) else set()
+    if used:
+        names = ", ".join(f"{name[1:]} as {name}" for name in sorted(used))
         where = f"tf_substrates.{substrate.name}.members"
-        found += [*wraps, Import(f"from {where} import as_tensorflow as {_AS_TENSORFLOW}")]
+        found += [*wraps, Import(f"from {where} import {names}")]
     return found
 
 
@@ -148,6 +154,8 @@ _MEMBERS = frozenset(
 _OF_SHAPES = frozenset({"rank", "ndims", "dims"})
 _OF_DTYPES = frozenset({"limits", "max", "min", "size"})
 _AS_TENSORFLOW = "_as_tensorflow"
+_AS_SHAPE = "_as_shape"
+_AS_INDEX = "_as_index"
 
 
 def _members(tree: ast.Module) -> Iterator[Edit | Wrap]:
@@ -158,6 +166,11 @@ def _members(tree: ast.Module) -> Iterator[Edit | Wrap]:
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
+    # Whether lists of slices may be indices.
+    has_slices = any(
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "slice"
+        for node in ast.walk(tree)
+    )
     inside_texts: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
@@ -173,9 +186,19 @@ def _members(tree: ast.Module) -> Iterator[Edit | Wrap]:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             # tf.TensorShape takes a list beside it, a tuple does not.
             for side, other in ((node.left, node.right), (node.right, node.left)):
-                named = isinstance(side, ast.Name) and isinstance(other, ast.List)
-                if (named or _is_shape(side)) and id(side) not in inside_texts:
-                    yield Wrap(side, _AS_TENSORFLOW)
+                beside_list = isinstance(other, ast.List) and isinstance(
+                    side, (ast.Name, ast.Attribute)
+                )
+                if (beside_list or _is_shape(side)) and id(side) not in inside_texts:
+                    yield Wrap(side, _AS_SHAPE)
+        elif (
+            isinstance(node, ast.Subscript)
+            and has_slices
+            and id(node) not in inside_texts
+            and isinstance(node.ctx, ast.Load)
+            and isinstance(node.slice, ast.Name)
+        ):
+            yield Wrap(node.slice, _AS_INDEX)
 
 
 class _Wrapping(ast.NodeTransformer):
@@ -188,6 +211,81 @@ class _Wrapping(ast.NodeTransformer):
         if is_member:
             node.value = ast.Call(ast.Name(_AS_TENSORFLOW, ast.Load()), [node.value], [])
         return node
+
+
+_AS_NUMBER = "_as_number"
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
+
+
+def _numbers(tree: ast.Module) -> Iterator[Wrap]:
+    """Wraps around numbers of NumPy's that an operator has beside something else.
+
+    TensorFlow gives them the tensor's dtype; JAX gives the tensor theirs.
+    """
+    of_numpy = _Numbers(tree)
+    # Before Python 3.12 what is inside a formatted string has no positions.
+    in_texts = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.JoinedStr)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, _ARITHMETIC)
+            and id(node) not in in_texts
+        ):
+            for side, other in ((node.left, node.right), (node.right, node.left)):
+                if of_numpy.holds(side) and not of_numpy.may_be(other):
+                    yield Wrap(side, _AS_NUMBER)
+
+
+class _Numbers:
+    """Which expressions of a file are made by NumPy."""
+
+    def __init__(self, tree: ast.Module):
+        self.modules = {
+            alias.asname or alias.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import)
+            for alias in node.names
+            if alias.name == "numpy"
+        }
+        self.names: set[str] = set()
+        assigned: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(tree) if self.modules else ():
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        assigned.setdefault(target.id, []).append(node.value)
+        others = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+        for name, values in assigned.items():
+            if name not in others and all(map(self.holds, values)):
+                self.names.add(name)
+
+    def holds(self, node: ast.expr) -> bool:
+        """`np.sqrt(2.0)`, arithmetic on it, or a name that only such expressions are given to."""
+        if isinstance(node, ast.BinOp):
+            sides = (node.left, node.right)
+            return any(map(self.holds, sides)) and all(map(self.may_be, sides))
+        if isinstance(node, ast.UnaryOp):
+            return self.holds(node.operand)
+        if isinstance(node, ast.Name):
+            return node.id in self.names
+        while isinstance(node, (ast.Attribute, ast.Call)):
+            node = node.func if isinstance(node, ast.Call) else node.value
+            if isinstance(node, ast.Name):
+                return node.id in self.modules
+        return False
+
+    def may_be(self, node: ast.expr) -> bool:
+        """The same, or a number of Python's."""
+        if isinstance(node, ast.UnaryOp):
+            return self.may_be(node.operand)
+        if isinstance(node, ast.BinOp):
+            return self.may_be(node.left) and self.may_be(node.right)
+        return isinstance(node, ast.Constant) or self.holds(node)
 
 
 def _is_shape(node: ast.expr) -> bool:

@@ -114,8 +114,16 @@ def reshape(tensor: Any, shape: Any, name: Any = None) -> Any:
 
 @op("expand_dims", static=True)
 def expand_dims(input: Any, axis: Any, name: Any = None) -> Any:
+    """With a dimension of 1 at `axis`, a number or a list of one.
+
+    Raises:
+      tf.errors.InvalidArgumentError: the axis is no place of the result, or more than one.
+    """
     x = convert(input)
-    at = int(static_value(axis, "An axis"))
+    axes = np.ravel(static_value(axis, "An axis"))
+    if axes.size != 1:
+        raise invalid_argument(f"'dim' input must be a tensor with a single value: {axis}")
+    at = int(axes[0])
     limit = len(x.shape)
     if not -limit - 1 <= at <= limit:
         raise invalid_argument(

@@ -1,0 +1,285 @@
+"""Programs of a library, run on TensorFlow and on substrates, and compared.
+
+A program is a function of the module `tf`, of the library and of arrays. Each runs where it says: on
+NumPy, on JAX, under jax.jit, its gradient under jax.grad, a batch of two under jax.vmap, and some in
+float32. TensorFlow's own results are made first and kept in a file, by a process of its own: the
+process of a substrate never imports TensorFlow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import json
+import pathlib
+import pickle
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import tf_substrates
+
+# Where a program runs; "jvp" stands for "grad" in a program that has a loop of unknown length.
+NUMPY, JAX, JIT, GRAD, VMAP = "numpy", "jax", "jit", "grad", "vmap"
+FLOAT32 = " float32"
+PLACES = (NUMPY, NUMPY + FLOAT32, JAX, JIT, JIT + FLOAT32, GRAD, VMAP)
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A use of a library.
+
+    Attributes:
+      name: the public name that it is about, without the library's own, and after a colon what is
+        particular.
+      function: of `tf`, the library and the arrays; its result is a structure of tensors.
+      arrays: float64 arrays, which `jax.grad` and `jax.vmap` are over.
+      places: where it runs, of those above.
+      tolerance: relative to the larger of 1 and the value, in float64; in float32 `wide`.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    arrays: tuple[Any, ...] = ()
+    places: tuple[str, ...] = (NUMPY, JAX, JIT)
+    tolerance: float = 1e-10
+    wide: float = 1e-5
+
+    @property
+    def area(self) -> str:
+        return self.name.partition(".")[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Suite:
+    """The programs of a library.
+
+    Attributes:
+      library: the name of the package.
+      packages: the packages that are rewritten, it and those that it depends on.
+      needs: what to install to repeat it.
+      names: the public functions and classes that are asked about, of the library as it is on
+        TensorFlow; empty where the programs say all.
+    """
+
+    library: str
+    programs: Sequence[Program]
+    packages: tuple[str, ...] = ()
+    needs: str = ""
+    names: Callable[[Any], Sequence[str]] = lambda library: ()
+
+
+def flat(tf: Any, structure: Any) -> list[np.ndarray]:
+    return [np.asarray(leaf) for leaf in tf.nest.flatten(structure, expand_composites=True)]
+
+
+def _error(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = next(
+        (f for f in reversed(frames) if "site-packages" not in f.filename or "tf_" in f.filename),
+        frames[-1],
+    )
+    text = " ".join(str(error).split())[:160]
+    return f"{type(error).__name__}: {text} [{pathlib.Path(where.filename).name}:{where.lineno}]"
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: int) -> Iterator[None]:
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _second(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Other arguments, near the first."""
+    return [a * 1.01 if a.dtype.kind == "f" else a for a in arrays]
+
+
+def _as(arrays: Sequence[Any], dtype: Any) -> list[np.ndarray]:
+    found = [np.asarray(a) for a in arrays]
+    return [a.astype(dtype) if a.dtype.kind == "f" else a for a in found]
+
+
+def _floats(arrays: Sequence[np.ndarray]) -> list[int]:
+    return [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
+
+
+# TensorFlow's side.
+
+
+def expected_of(program: Program, tf: Any, library: Any) -> dict[str, Any]:
+    """What TensorFlow gives, by kind: leaves, or the text of what it raises."""
+    found: dict[str, Any] = {}
+
+    def values(arrays: list[np.ndarray]) -> list[np.ndarray]:
+        return flat(tf, program.function(tf, library, *map(tf.constant, arrays)))
+
+    arrays = _as(program.arrays, np.float64)
+    found["value"] = _kept(lambda: values(arrays))
+    if isinstance(found["value"], str):
+        return found
+    if any(FLOAT32 in place for place in program.places):
+        found["float32"] = _kept(lambda: values(_as(program.arrays, np.float32)))
+    if VMAP in program.places:
+        found["batch"] = _kept(
+            lambda: [np.stack(p) for p in zip(values(arrays), values(_second(arrays)), strict=True)]
+        )
+    if GRAD in program.places:
+        found["gradient"] = _kept(lambda: _gradient(program, tf, library, arrays))
+    return found
+
+
+def _gradient(program: Program, tf: Any, library: Any, arrays: list[np.ndarray]) -> list:
+    tensors = [tf.constant(a) for a in arrays]
+    watched = [tensors[i] for i in _floats(arrays)]
+    with tf.GradientTape() as tape:
+        tape.watch(watched)
+        total = _total(tf, program.function(tf, library, *tensors))
+    return flat(tf, tape.gradient(total, watched, unconnected_gradients="zero"))
+
+
+def _total(tf: Any, structure: Any) -> Any:
+    leaves = [x for x in tf.nest.flatten(structure) if "float" in str(x.dtype)]
+    return sum(tf.reduce_sum(tf.cast(leaf, tf.float64)) for leaf in leaves)
+
+
+def _kept(call: Callable[[], Any]) -> Any:
+    try:
+        with _time_limit(240):
+            return call()
+    except Exception as error:  # whatever it is: the program is then not asked about
+        return _error(error)
+
+
+def on_tensorflow(suite: Suite, file: pathlib.Path, only: str) -> None:
+    """Writes what TensorFlow gives beside what is in the file already."""
+    tf = importlib.import_module("tensorflow")
+    library = importlib.import_module(suite.library)
+    found = pickle.loads(file.read_bytes()) if file.exists() else {}
+    found["names"] = list(suite.names(library))
+    found["version"] = getattr(library, "__version__", "")
+    for program in suite.programs:
+        if only and only not in program.name:
+            continue
+        start = time.time()
+        found[program.name] = expected_of(program, tf, library)
+        kinds = {k: v for k, v in found[program.name].items() if isinstance(v, str)}
+        print(f"{program.name}: {time.time() - start:.1f} s {kinds or ''}", flush=True)
+        file.write_bytes(pickle.dumps(found))
+
+
+# A substrate's side.
+
+
+def on_substrate(
+    suite: Suite, substrate: str, file: pathlib.Path, only: str, place: str = ""
+) -> Iterator[dict[str, Any]]:
+    """A row for each program and place."""
+    expected = pickle.loads(file.read_bytes())
+    if substrate == "jax":
+        importlib.import_module("jax").config.update("jax_enable_x64", True)
+    tf = importlib.import_module(f"tf_substrates.{substrate}.tf")
+    packages = [suite.library, *suite.packages]
+    tf_substrates.install(substrate, packages)
+    library = importlib.import_module(f"tf_substrates.on_{substrate}.{suite.library}")
+    for program in suite.programs:
+        wanted = expected.get(program.name)
+        if (
+            (only and only not in program.name)
+            or wanted is None
+            or isinstance(wanted["value"], str)
+        ):
+            continue
+        for where in program.places:
+            if (where.startswith(NUMPY)) != (substrate == "numpy") or (place and where != place):
+                continue
+            start = time.time()
+            wrong = _wrong(program, where, wanted, tf, library)
+            if wrong is None:
+                continue
+            yield {
+                "library": suite.library,
+                "program": program.name,
+                "place": where,
+                "wrong": wrong,
+                "seconds": round(time.time() - start, 1),
+            }
+    if "tensorflow" in sys.modules:
+        raise RuntimeError("a rewritten package has imported TensorFlow")
+
+
+def _wrong(program: Program, place: str, wanted: dict, tf: Any, library: Any) -> str | None:
+    """Empty where a place gives what TensorFlow gives; None where TensorFlow has no result."""
+    narrow = FLOAT32 in place
+    kind = {GRAD: "gradient", VMAP: "batch"}.get(place, "float32" if narrow else "value")
+    if isinstance(wanted[kind], str):
+        return None
+    arrays = _as(program.arrays, np.float32 if narrow else np.float64)
+
+    def values(*arrays: Any) -> Any:
+        result = program.function(tf, library, *arrays)
+        return [tf.convert_to_tensor(x) for x in tf.nest.flatten(result, expand_composites=True)]
+
+    try:
+        with _time_limit(240):
+            actual = [np.asarray(x) for x in _at(place, values, arrays, tf)]
+    except Exception as error:
+        return _error(error)
+    return compared(actual, wanted[kind], program.wide if narrow else program.tolerance)
+
+
+def _at(place: str, values: Callable, arrays: list, tf: Any) -> Any:
+    if place.startswith(NUMPY) or place == JAX:
+        return values(*map(tf.constant, arrays))
+    jax = importlib.import_module("jax")
+    if place.startswith(JIT):
+        return jax.jit(values)(*arrays)
+    if place == VMAP:
+        floats = _floats(arrays)
+        axes = [0 if i in floats else None for i in range(len(arrays))]
+        batch = [
+            np.stack([a, b]) if i in floats else a
+            for i, (a, b) in enumerate(zip(arrays, _second(arrays), strict=True))
+        ]
+        return jax.jit(jax.vmap(values, axes))(*batch)
+    total = lambda *arrays: _total(tf, values(*arrays))  # noqa: E731  # a function of its own for grad
+    return jax.jit(jax.grad(total, _floats(arrays)))(*arrays)
+
+
+def compared(actual: list, expected: list, tolerance: float) -> str:
+    """Empty where they are equal."""
+    if len(actual) != len(expected):
+        return f"{len(actual)} results, TensorFlow has {len(expected)}"
+    for a, e in zip(actual, expected, strict=True):
+        if a.dtype != e.dtype or a.shape != e.shape:
+            return f"{a.dtype}{a.shape}, TensorFlow has {e.dtype}{e.shape}"
+        if a.dtype.kind in "fc":
+            with np.errstate(all="ignore"):
+                error = np.abs(a - e) / np.maximum(1, np.abs(e))
+            same = (a == e) | (np.isnan(a) & np.isnan(e)) | (error <= tolerance)
+            if not same.all():
+                return f"differs by {np.max(np.where(same, 0, error)):.1e}"
+        elif not np.array_equal(a, e):
+            return "differs"
+    return ""
+
+
+def add_rows(file: pathlib.Path, rows: Sequence[dict]) -> None:
+    """Puts rows into a file of rows, in the place of older ones for the same program and place."""
+    found = json.loads(file.read_text()) if file.exists() else []
+    new = {(r["library"], r["program"], r["place"]) for r in rows}
+    kept = [r for r in found if (r["library"], r["program"], r["place"]) not in new]
+    file.write_text(json.dumps([*kept, *rows], indent=0))
