@@ -19,6 +19,7 @@ COMMANDS = {
     "merge": "the shards of one run as one results file; what is missing is counted",
     "diff": "what changed from one results file to another",
     "versions": "the same cells on several versions of JAX, TensorFlow and Python",
+    "culprits": "who is off where JAX and the judged differ, by a third opinion",
     "beside": "converters beside each other on the same harnesses, by family",
     "bench": "the converter beside jax.jit, in time and in graph nodes",
     "engines": "models in engines beside the same models of Keras: ops and time",

@@ -35,6 +35,7 @@ class Opinion(NamedTuple):
     jax_ulps: float
     judged_ulps: float
     opinion: str  # long double | scipy | float64
+    example: str  # the element over which they dispute most
 
 
 def third_opinion(
@@ -57,11 +58,16 @@ def third_opinion(
         return None
     exact, who = found
     leaves = zip(exact, jax.tree.leaves(expected), jax.tree.leaves(actual), strict=True)
-    off = [errors for leaf in leaves if (errors := _off(*leaf, scale)) is not None]
-    if not off:
+    disputes = [each for leaf in leaves if (each := _dispute(*leaf, scale)) is not None]
+    if not disputes:
         return None
-    jax_ulps, judged_ulps = (max(errors) for errors in zip(*off, strict=True))
-    return Opinion(_culprit(jax_ulps, judged_ulps), jax_ulps, judged_ulps, who)
+    jax_ulps = max(dispute.jax_ulps for dispute in disputes)
+    judged_ulps = max(dispute.judged_ulps for dispute in disputes)
+    worst = max(disputes, key=lambda dispute: max(dispute.jax_ulps, dispute.judged_ulps))
+    # What an element is of can be told where it is of one element of each argument.
+    operands = [] if who == "float64" else jax.tree.leaves(args)
+    example = worst.in_words(operands, who)
+    return Opinion(_culprit(jax_ulps, judged_ulps), jax_ulps, judged_ulps, who, example)
 
 
 def in_words(row: Mapping[str, Any]) -> str:
@@ -179,9 +185,31 @@ def _widened(fun: Callable[..., Any], args: tuple) -> _Found | None:
     return results, "float64"
 
 
-def _off(
+class _Dispute(NamedTuple):
+    """One leaf of the results: by how much each is off, and where they are most."""
+
+    jax_ulps: float
+    judged_ulps: float
+    place: tuple[int, ...]
+    values: tuple[Any, Any, Any]  # of JAX, of the judged, with more digits
+
+    def in_words(self, operands: Sequence[np.ndarray], who: str) -> str:
+        """`of 0.5: JAX 0.479, judged 0.25, long double 0.4794255`."""
+        of = [str(x[self.place] if x.ndim else x) for x in operands if x.ndim in (0, self.rank)]
+        where = f"of {', '.join(of)}" if of else f"at {list(self.place)}"
+        # `str` has the fewest digits that are the number in its dtype, a format those of float64.
+        ours, theirs, exact = map(str, self.values)
+        return f"{where}: JAX {ours}, judged {theirs}, {who} {exact}"
+
+    @property
+    def rank(self) -> int:
+        """How many dimensions the results have."""
+        return len(self.place)
+
+
+def _dispute(
     exact: np.ndarray, expected: np.ndarray, actual: np.ndarray, scale: str
-) -> tuple[float, float] | None:
+) -> _Dispute | None:
     """By how many ULPs the two are off where they dispute; None where nothing can be told."""
     if not _is_inexact(expected.dtype) or expected.shape != exact.shape:
         return None
@@ -192,8 +220,13 @@ def _off(
         return None
     with np.errstate(all="ignore"):
         rounded = exact.astype(expected.dtype)
-    ours, theirs = (ulp_errors(rounded, x, scale)[disputed] for x in (expected, actual))
-    return float(ours.max()), float(theirs.max())
+    ours, theirs = (
+        np.where(disputed, ulp_errors(rounded, x, scale), 0.0) for x in (expected, actual)
+    )
+    flat = np.argmax(np.nan_to_num(np.maximum(ours, theirs), nan=np.inf))
+    place = tuple(int(i) for i in np.unravel_index(flat, expected.shape))
+    values = (expected[place], actual[place], exact[place])
+    return _Dispute(float(ours.max()), float(theirs.max()), place, values)
 
 
 def _culprit(jax_ulps: float, judged_ulps: float) -> str:

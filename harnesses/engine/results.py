@@ -38,6 +38,7 @@ COLUMNS = (
     "jax_ulps",  # how far JAX is from the third opinion there
     "judged_ulps",
     "opinion",  # who the third is; see `harnesses.engine.opinion`
+    "example",  # the element over which the two dispute most, in numbers
     "nodes",  # of the graph that the cell's function was lowered to; null where there is none
     "seconds",
     "params",

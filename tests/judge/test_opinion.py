@@ -71,6 +71,25 @@ def test_only_disputed_elements_count():
     assert (found.culprit, found.judged_ulps) == ("judged", pytest.approx(50, abs=1))
 
 
+def test_the_element_of_the_largest_dispute_is_told():
+    right = _of_jax(jnp.sin, X)
+    wrong = right.copy()
+    wrong[[2, 5]] = 9, 0.25
+    found = third_opinion(jnp.sin, (X,), right, wrong)
+    assert found.example.startswith(f"of {X[2]!s}: JAX {right[2]!s}, judged 9.0, long double 0.")
+    composed = jax.vmap(lambda x: jnp.sin(x) * x)
+    found = third_opinion(composed, (X,), _of_jax(composed, X), np.full_like(X, 9))
+    assert found.example.startswith("at [0]: JAX ")
+
+
+def test_an_example_of_two_operands():
+    right = _of_jax(jax.lax.div, X, np.full_like(X, 2))
+    found = third_opinion(jax.lax.div, (X, np.full_like(X, 2)), right, right + 1)
+    half = np.longdouble(X[0]) / 2
+    shown = map(str, (X[0], right[0], right[0] + 1, half))
+    assert found.example == "of {}, 2.0: JAX {}, judged {}, long double {}".format(*shown)
+
+
 def test_overflow_is_judged_in_the_dtype():
     x = np.float32([200, 1])
     right = _of_jax(jnp.exp, x)
