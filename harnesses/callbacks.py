@@ -63,6 +63,13 @@ _CASES = {
             np.sort, jax.ShapeDtypeStruct(row.shape, row.dtype), row, vmap_method="sequential"
         )
     )(x),
+    # Over a batch these are one call each, and the size of the batch is the function's to find.
+    **{
+        ("pure_callback", f"vmap_{method}"): lambda x, method=method: jax.pure_callback(
+            _double_on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x, vmap_method=method
+        )
+        for method in ("expand_dims", "broadcast_all")
+    },
     ("pure_callback", "in_scan"): lambda x: jax.lax.scan(
         lambda c, row: (c + _called(row), c), x[0], x
     ),

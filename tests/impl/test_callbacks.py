@@ -13,7 +13,7 @@ import tensorflow as tf
 from jax.experimental import checkify, io_callback
 
 import jax2tf
-from tests.running import MODES
+from tests.running import MODES, assert_near, of_every_size
 
 X = np.array([1.0, 4.0], np.float32)
 
@@ -105,6 +105,58 @@ class TestChecks:
             np.testing.assert_allclose(result, jnp.log(x), rtol=1e-6)
             error = jax.tree.unflatten(structures[0], [leaf.numpy() for leaf in leaves])
             assert (message is None and error.get() is None) or message in error.get()
+
+
+OVER_OPEN_SIZES = {
+    "pure": lambda x: jax.pure_callback(np.sin, x, x),
+    "longer": lambda x: jax.pure_callback(
+        lambda x: (np.concatenate([x, x]), np.float32(len(x))),
+        (
+            jax.ShapeDtypeStruct((2 * x.shape[0], *x.shape[1:]), x.dtype),
+            jax.ShapeDtypeStruct((), x.dtype),
+        ),
+        x,
+    ),
+    "known result": lambda x: jax.pure_callback(
+        lambda x: x.sum(0), jax.ShapeDtypeStruct(x.shape[1:], x.dtype), x
+    ),
+    "vmapped, with more dimensions": jax.vmap(
+        lambda row: jax.pure_callback(np.sin, row, row, vmap_method="expand_dims")
+    ),
+    "vmapped, one by one": jax.vmap(
+        lambda row: jax.pure_callback(np.sort, row, row, vmap_method="sequential")
+    ),
+    "in a scan": lambda x: jax.lax.scan(
+        lambda c, row: (c + 1, jax.pure_callback(np.sin, row, row)), 0, x
+    ),
+    "in a branch": lambda x: jax.lax.cond(
+        x.sum() > -99, lambda x: jax.pure_callback(np.sin, x, x), lambda x: x, x
+    ),
+    "io": lambda x: io_callback(np.sin, x, x),
+    "io, ordered": lambda x: io_callback(np.sin, x, x, ordered=True),
+    "debug": lambda x: (jax.debug.callback(lambda x: None, x), x + 1)[1],
+}
+
+
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("mode", ["eager", "graph"])
+@pytest.mark.parametrize("name", OVER_OPEN_SIZES)
+def test_over_open_sizes(name, mode, enable_xla):
+    fun = OVER_OPEN_SIZES[name]
+    converted = jax2tf.convert(fun, polymorphic_shapes="b, _", enable_xla=enable_xla)
+    run = of_every_size(converted, mode, tf.TensorSpec([None, 2], tf.float32))
+    for size in (1, 3):
+        x = np.linspace(-1, 1, 2 * size, dtype=np.float32).reshape(size, 2)
+        actual, expected = run(tf.constant(x)), fun(jnp.asarray(x))
+        assert_near(jax.tree.map(np.asarray, actual), expected)
+
+
+def test_a_wrong_size_is_told_as_in_jax():
+    converted = jax2tf.convert(
+        lambda x: jax.pure_callback(lambda x: x[1:], x, x), polymorphic_shapes="b"
+    )
+    with pytest.raises(RuntimeError, match=r"Expected: \(2,\), Actual: \(1,\)"):
+        converted(X)
 
 
 def test_a_branch_that_is_not_taken_calls_nothing():

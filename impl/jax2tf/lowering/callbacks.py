@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dtypes
+from jax2tf import compat, dims, dtypes
 from jax2tf.lowering.plan import identifier
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import CALLBACKS, DEBUG_CALLBACKS
@@ -31,18 +31,21 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tens
     if compat.in_compiled_function():
         raise ctx.unsupported("XLA cannot compile a call back into Python", _remedy(primitive))
     x64 = jax.config.read("jax_enable_x64")
+    count = len(operands)
+    sizes = _open_sizes(ctx)
 
     def on_host(*arrays: np.ndarray) -> list[np.ndarray]:
+        known = _with_sizes(params, dict(zip(sizes, arrays[count:], strict=True)))
         # TensorFlow calls from a thread of its own, which has the default configuration of JAX.
         with jax.enable_x64(x64):
-            return [np.asarray(r) for r in primitive.bind(*arrays, **params)]
+            return [np.asarray(r) for r in primitive.bind(*arrays[:count], **known)]
 
     name = compat.callback_name(params) or primitive.name
     if not tf.executing_eagerly():
         _warn_when_saved(name, compat.user_source(ctx.eqn))
     results = tf.numpy_function(
         on_host,
-        operands,
+        [*operands, *sizes.values()],
         [dtypes.to_tf(aval.dtype) for aval in ctx.avals_out],
         # A pure one too: TensorFlow folds a stateless op on constants while it optimises the graph,
         # in branches that are never taken, and an error check would complain.
@@ -52,9 +55,30 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tens
     )
     results = results if isinstance(results, list | tuple) else [results]
     return [
-        tf.ensure_shape(r, ctx.shape(aval.shape))
+        tf.ensure_shape(r, ctx.static_shape(aval.shape))
         for r, aval in zip(results, ctx.avals_out, strict=False)
     ]
+
+
+def _open_sizes(ctx: Context) -> dict[int, tf.Tensor]:
+    """The shapes of the results that have open dimensions, by the place of the result."""
+    return {
+        i: ctx.vector(aval.shape)
+        for i, aval in enumerate(ctx.avals_out)
+        if not dims.is_static(aval.shape)
+    }
+
+
+def _with_sizes(params: dict[str, Any], shapes: dict[int, np.ndarray]) -> dict[str, Any]:
+    """The params with the shapes that the results have in this call: JAX holds them against what
+    the function gives.
+    """
+    if not shapes:
+        return params
+    avals = list(params["result_avals"])
+    for i, shape in shapes.items():
+        avals[i] = avals[i].update(shape=tuple(map(int, shape)))
+    return {**params, "result_avals": tuple(avals)}
 
 
 def _remedy(primitive: jex_core.Primitive) -> str:
