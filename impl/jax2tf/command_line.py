@@ -45,12 +45,21 @@ def function(text: str) -> Any:
     """The function that MODULE:FUNCTION names.
 
     Raises:
-      ValueError: it is not written so, or the module has none of that name.
+      ValueError: it is not written so, or there is no such module, or none of that name in it.
     """
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         raise ValueError(f"jax2tf: the function should be given as MODULE:FUNCTION, got {text!r}")
-    found = importlib.import_module(module)
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        # A module that it imports is the module's own affair.
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise
+        raise ValueError(
+            f"jax2tf: there is no module {error.name!r}; run this where it can be imported, such "
+            "as the folder of its file, or put that folder into PYTHONPATH"
+        ) from error
     try:
         return operator.attrgetter(name)(found)
     except AttributeError as error:

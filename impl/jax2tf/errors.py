@@ -62,7 +62,7 @@ class VerificationError(ExportError):
     """What jax2tf.export wrote gives other results than JAX, or does not run. Nothing is left.
 
     Attributes:
-      signature: the signature that was run.
+      signature: the signature that was run; None where the engine did not load the file.
       output: the name of the output that is wrong; None where nothing ran.
       deviation: how far it is from JAX, in the measure that the message names; None as above.
       tolerance: what was allowed of that.
@@ -71,7 +71,7 @@ class VerificationError(ExportError):
     def __init__(
         self,
         message: str,
-        signature: str,
+        signature: str | None = None,
         output: str | None = None,
         deviation: float | None = None,
         tolerance: float | None = None,

@@ -122,7 +122,9 @@ class TestSavedModel:
         def halve(x):
             return jax.lax.while_loop(lambda x: jnp.all(x > 1), lambda x: x / 2, x)
 
-        with pytest.raises(jax2tf.ExportError, match=r"gradients.*pass with_gradient=False"):
+        with pytest.raises(
+            jax2tf.ExportError, match=r"gradients.*lax\.while_loop.*pass with_gradient=False"
+        ):
             export(halve, None, "3", tmp_path / "model")
         assert export(halve, None, "3", tmp_path / "model", with_gradient=False).verified
 
@@ -440,6 +442,17 @@ class TestVerification:
         assert "signature 'serving_default', random inputs, b=2" in text
         assert "What to do" in text
         assert caught.value.signature == "serving_default"
+        assert left(tmp_path) == []
+
+    def test_a_file_that_does_not_load(self, monkeypatch, tmp_path):
+        def load(target, job):
+            raise RuntimeError("no such op")
+
+        monkeypatch.setattr(formats.litert, "load", load)
+        words = "'litert' does not load: RuntimeError: no such op. What to do: .* verify=False"
+        with pytest.raises(jax2tf.VerificationError, match=words) as caught:
+            export(mlp, PARAMS, "b, 4", tmp_path / "model.tflite")
+        assert caught.value.signature is None
         assert left(tmp_path) == []
 
     def test_the_error_has_the_numbers(self, broken, tmp_path):

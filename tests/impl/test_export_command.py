@@ -98,6 +98,8 @@ def test_representative_data(run, named):
     [
         (["models", "--to", "m"], "should be given as MODULE:FUNCTION, got 'models'"),
         (["models:absent", "--to", "m"], "there is no 'absent' in models"),
+        (["absent:f", "--to", "m"], "there is no module 'absent'; run this where"),
+        (["models.absent:f", "--to", "m"], "there is no module 'models.absent'"),
         (["models:W", "--to", "m"], "fun should be a function, .* got ndarray"),
         (["models:alone", "-i", "x=b", "-i", "b", "--to", "m"], "all have names"),
         (["models:alone", "-i", "x=b", "-i", "x=b", "--to", "m"], "all have names"),

@@ -135,7 +135,8 @@ def export(
         differences: Mapping[str, Mapping[str, float]] = {}
         if trials:
             with step(f"running in {chosen.name}"):
-                differences = judge.differences(chosen.engine.load(job.target, job), trials)
+                run = judge.loaded(lambda: chosen.engine.load(job.target, job))
+                differences = judge.differences(run, trials)
         written = chosen.files(job.target)
         size = sum(map(_size, written))
         placing.put(written, chosen.files(target), overwrite)

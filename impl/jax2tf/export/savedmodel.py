@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from jax2tf.errors import ExportError
+from jax2tf.errors import ExportError, NotDifferentiableError
 from jax2tf.export.graphs import count_ops
 from jax2tf.export.job import Job
 from jax2tf.export.measures import Precision
@@ -50,9 +50,17 @@ def _saving_gradients() -> Iterator[None]:
             raise
         raise ExportError(
             "jax2tf.export: the SavedModel cannot hold the gradients of the function: JAX or "
-            "jax2tf cannot differentiate it, for the reason that TensorFlow logged. What to do: "
-            "pass with_gradient=False, which saves it without gradients"
+            f"jax2tf cannot differentiate it: {_reason(error)}. What to do: pass "
+            "with_gradient=False, which saves it without gradients"
         ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of what JAX, or else jax2tf, said of the gradient."""
+    cause = error.__context__ or error
+    if isinstance(cause, NotDifferentiableError) and cause.__cause__ is not None:
+        cause = cause.__cause__
+    return str(cause).partition("\n")[0].rstrip(".")
 
 
 def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:

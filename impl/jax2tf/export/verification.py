@@ -12,7 +12,7 @@ import numpy as np
 
 from jax2tf import callables, compat, dtypes
 from jax2tf.callables import Function
-from jax2tf.errors import VerificationError
+from jax2tf.errors import ExportError, VerificationError
 from jax2tf.export.measures import (
     Precision,
     deviation,
@@ -127,6 +127,11 @@ def dtypes_of(params: Any) -> set[Any]:
     }
 
 
+_REMEDY = (
+    "What to do: reports/tables/consumers.md says what each engine takes; verify=False leaves the "
+    "file untried"
+)
+
 Run = Callable[[str, Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
 
@@ -161,6 +166,23 @@ class Judge:
                 of_outputs[name] = max(difference, of_outputs.get(name, 0.0))
         return found
 
+    def loaded(self, load: Callable[[], Run]) -> Run:
+        """What runs the file in its engine.
+
+        Raises:
+          VerificationError: the engine does not load the file.
+        """
+        try:
+            return load()
+        except ExportError:
+            raise
+        # Each engine has errors of its own.
+        except Exception as error:
+            raise VerificationError(
+                f"jax2tf.export: what was written as {self.format!r} does not load: "
+                f"{type(error).__name__}: {error}. {_REMEDY}"
+            ) from error
+
     def _run(self, run: Run, trial: Trial) -> Mapping[str, np.ndarray]:
         try:
             return run(trial.signature.name, trial.inputs)
@@ -168,9 +190,7 @@ class Judge:
         except Exception as error:
             raise VerificationError(
                 f"jax2tf.export: what was written as {self.format!r} does not run "
-                f"({_called(trial)}): {type(error).__name__}: {error}. What to do: "
-                "reports/tables/consumers.md says what each engine takes; verify=False leaves the "
-                "file untried",
+                f"({_called(trial)}): {type(error).__name__}: {error}. {_REMEDY}",
                 trial.signature.name,
             ) from error
 
