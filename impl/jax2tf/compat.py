@@ -13,6 +13,7 @@ import os
 import pathlib
 import sys
 import types
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -161,6 +162,35 @@ def unwrap_module_container(container: Any) -> Any:
     """The plain dict, list or tuple inside; what it contains may be wrapped again."""
     # A list has its elements itself, the others wrap what was assigned.
     return container.__wrapped__ if hasattr(container, "__wrapped__") else list(container)
+
+
+class SavesVariableLists:
+    """What a tf.Module inherits from, so that it has its lists of variables when it is restored.
+
+    They are properties of tf.Module's class, which a SavedModel does not hold, and no public name
+    adds something to what is saved. A checkpoint stays as it is.
+    """
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        parent: Any = super()
+        children: dict[str, Any] = parent._trackable_children(save_type, **kwargs)
+        if save_type != "savedmodel":
+            return children
+        return {**{name: _saved_list(self, name) for name in _SAVED_LISTS}, **children}
+
+
+_SAVED_LISTS = ("variables", "trainable_variables")
+
+# TensorFlow asks several times for one save, and goes by the identity of what it gets.
+_saved_lists: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+
+
+def _saved_list(module: Any, name: str) -> Any:
+    lists = _saved_lists.setdefault(module, {})
+    present = list(getattr(module, name))
+    if name not in lists or list(map(id, lists[name])) != list(map(id, present)):
+        lists[name] = _tf_data_structures.ListWrapper(present)
+    return lists[name]
 
 
 def _wrap_module_container(kind: Any, plain: Any) -> Any:

@@ -16,7 +16,7 @@ from jax2tf.convert import convert
 from jax2tf.errors import ConversionError
 
 
-class Module(tf.Module):
+class Module(compat.SavesVariableLists, tf.Module):
     """`fun_jax(params, *inputs, **kwargs)` with a tf.Variable for each leaf of `params`.
 
     Graphs and SavedModels hold the variables once, whatever the number of functions that use them,
@@ -37,8 +37,8 @@ class Module(tf.Module):
     use what `keras_layer` gives.
 
     Attributes:
-      parameters: the variables by the path of their leaf, as "layers/0/w"; a restored SavedModel
-        has them too.
+      parameters: the variables by the path of their leaf, as "layers/0/w". A restored SavedModel
+        has them too, as it has `variables` and `trainable_variables`.
 
     Args:
       fun_jax: the function, as `convert` takes it; its first argument are the parameters.

@@ -67,6 +67,42 @@ def test_names_that_tensorflow_takes_for_none(tmp_path):
     assert restored.f(2.0) == 12
 
 
+def test_a_restored_module_has_its_lists_of_variables(tmp_path):
+    table = np.ones((200, 100), np.float32)
+
+    def fun(p, x):
+        return x * p["w"] * p["frozen"] + jnp.sum(table)
+
+    module = jax2tf.Module(
+        fun, {"w": 2.0, "frozen": 3.0}, trainable={"w": True, "frozen": False}, name="inner"
+    )
+    module.f = tf.function(module, input_signature=[tf.TensorSpec([])], autograph=False)
+    outer = tf.Module()
+    outer.inner = module
+    for saved in (module, outer, module):
+        tf.saved_model.save(saved, tmp_path / "model")
+        restored = tf.saved_model.load(tmp_path / "model")
+        inner = restored.inner if saved is outer else restored
+        (weight,) = inner.trainable_variables
+        assert weight is inner.parameters["w"]
+        assert {id(v) for v in inner.parameters.values()} <= {id(v) for v in inner.variables}
+        with tf.GradientTape() as tape:
+            y = inner.f(5.0)
+        assert [float(g) for g in tape.gradient(y, inner.trainable_variables)] == [15.0]
+
+
+def test_a_checkpoint_holds_each_variable_once(tmp_path):
+    module = jax2tf.Module(lambda p, x: p["w"] * x, {"w": 2.0})
+    path = tf.train.Checkpoint(module=module).save(str(tmp_path / "checkpoint"))
+    names = [name for name, _ in tf.train.list_variables(path) if "VARIABLE_VALUE" in name]
+    assert [name for name in names if "module" in name] == [
+        "module/parameters/w/.ATTRIBUTES/VARIABLE_VALUE"
+    ]
+    module.parameters["w"].assign(0.0)
+    tf.train.Checkpoint(module=module).restore(path).assert_existing_objects_matched()
+    assert float(module.parameters["w"]) == 2.0
+
+
 def test_some_of_them_frozen():
     trainable = Params([{"w": True, "b": False}, False], False)
     module = jax2tf.Module(model, PARAMS, trainable=trainable)
