@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 
 from harnesses.engine import journal
-from reports import rendering
+from reports import rendering, results
 from reports.causes import cause_of
 from reports.results import ResultsError, Row
 
@@ -115,21 +115,11 @@ def _passed(rows: Sequence[Row]) -> dict[str, bool]:
 
 
 def _described(path: Path, rows: Sequence[Row], counted: Set[str]) -> dict[str, Any]:
-    row, request = rows[0], journal.request_of(path)
+    row = rows[0]
     made_of = row.get("impl_versions") or ""
     if row["tensorflow"]:
         made_of = f"TensorFlow {row['tensorflow']}"
-    command = request["command"] if request else ""
     failures = {r["harness"]: cause_of(r) for r in rows if r["outcome"] != "pass"}
     counts = collections.Counter(text for name, text in failures.items() if name in counted)
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
-    return {"made_of": made_of, "command": _without_place(command), "failures": most}
-
-
-def _without_place(command: str) -> str:
-    """The command line without the variables before it and the file that it wrote."""
-    words = command[command.find("python -m") :].split()
-    if "--results" in words:
-        at = words.index("--results")
-        del words[at : at + 2]
-    return " ".join(words)
+    return {"made_of": made_of, "command": results.command_of(path), "failures": most}

@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace, console: Console) -> int:
     if options.files:
         rows = [row for path in options.files for row in results.read(path).values()]
-        data = gather(rows)
+        commands = {results.command_of(path) for path in options.files}
+        data = gather(rows) | {"commands": sorted(filter(None, commands))}
     else:
         data = rendering.read_data("culprits", options.into)
         if not data:

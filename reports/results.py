@@ -16,7 +16,16 @@ from harnesses.engine import journal
 from harnesses.engine.journal import FOLDER as RESULTS
 from harnesses.engine.journal import ResultsError, Row
 
-__all__ = ["RESULTS", "Cell", "ResultsError", "Row", "default_files", "latest_files", "read"]
+__all__ = [
+    "RESULTS",
+    "Cell",
+    "ResultsError",
+    "Row",
+    "command_of",
+    "default_files",
+    "latest_files",
+    "read",
+]
 
 OUTCOMES = ("pass", "mismatch", "error", "crash", "timeout", "inapplicable")
 # JAX's own column has this for a lowering and a mode.
@@ -55,3 +64,16 @@ def read(path: Path) -> dict[Cell, Row]:
     if not rows:
         raise ResultsError(f"{path} holds no row: the run that wrote it executed no cell")
     return {Cell(*(row[field] for field in Cell._fields)): row for row in rows}
+
+
+def command_of(path: Path) -> str:
+    """The command line of a file's run, without variables and the file; empty if it is unknown."""
+    request = journal.request_of(path)
+    if request is None:
+        return ""
+    command = request["command"]
+    words = command[command.find("python -m") :].split()
+    if "--results" in words:
+        at = words.index("--results")
+        del words[at : at + 2]
+    return " ".join(words)
