@@ -1,9 +1,9 @@
 """Programs of a library, run on TensorFlow and on substrates, and compared.
 
-A program is a function of the module `tf`, of the library and of arrays. Each runs where it says: on
-NumPy, on JAX, under jax.jit, its gradient under jax.grad, a batch of two under jax.vmap, and some in
-float32. TensorFlow's own results are made first and kept in a file, by a process of its own: the
-process of a substrate never imports TensorFlow.
+A program is a function of the module `tf`, of the library and of arrays. Each runs where it says:
+on NumPy, on JAX, under jax.jit, its gradient under jax.grad, a batch of two under jax.vmap, and
+some in float32. TensorFlow's own results are made first and kept in a file, by a process of its
+own: the process of a substrate never imports TensorFlow.
 """
 
 from __future__ import annotations
