@@ -73,6 +73,10 @@ QUIRKS: Mapping[str, str] = {
     "constants_by_name": (
         "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
     ),
+    "exchanges_constant_and_transpose": (
+        "LiteRT's converter moves a transpose behind a difference or a quotient, and exchanges the "
+        "operands where the first is a constant of one number, or of as many as the result"
+    ),
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
@@ -290,7 +294,8 @@ def _is_listed(table: Mapping[str, Sequence[str]], op: str, dtype: str | None) -
 
 
 _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
-_LITERT = frozenset({"lists_of_known_shape", "no_integer_square"})
+_EXCHANGES = frozenset({"exchanges_constant_and_transpose"})
+_LITERT = _EXCHANGES | {"lists_of_known_shape", "no_integer_square"}
 _REAL = frozenset({"no_complex_numbers"})
 _BITS = frozenset({"no_bitcast"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightShift"})
@@ -331,7 +336,7 @@ TARGETS: Mapping[str, Target] = {
     for target in (
         Target("xla", XLA),
         # What every engine takes.
-        Target("tensorflow", quirks=_TF2ONNX),
+        Target("tensorflow", quirks=_TF2ONNX | _EXCHANGES),
         Target(
             "litert",
             idioms=_IDIOMS | {"dynamic_update_slice"},

@@ -64,6 +64,21 @@ FUNCTIONS = {
         )
     )(jnp.abs(x[0]) + 0.1),
     "first of bools": lambda x: jnp.argmax(x > 0, axis=-1),
+    # LiteRT's converter exchanged the operands.
+    "constants less a transpose": lambda x: (
+        1 - jax.nn.sigmoid(x.T),
+        2 / x.T,
+        1 + -x.T,
+        7 - (x * 5).astype(jnp.int32).T,
+    ),
+    "constants less a transposed row": lambda x: (
+        np.arange(7, dtype=np.float32)[:, None] - x[:1].T,
+        np.arange(14, dtype=np.float32).reshape(7, 2) / jnp.stack([x[0], x[0] + 1]).T,
+        jnp.full((7, 2), 2.0) - jnp.stack([x[0], x[0] + 1]).T,
+        3 * jax.lax.integer_pow(jnp.stack([x[0], x[0] + 1]).T, -1),
+        ~(x[:1] * 5).astype(jnp.int32).T,
+        jnp.sort(jnp.stack([x[0], x[0] + 1, x[0]]) > 0, axis=0),
+    ),
     "diagonal": lambda x: jnp.diagonal(x[:1].T @ x[:1]),
     # TensorFlow.js adds into zeros alone.
     "bincount": lambda x: jnp.bincount(jnp.argsort(x[0]), length=4),

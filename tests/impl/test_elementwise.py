@@ -202,3 +202,30 @@ def test_products_in_place_of_what_an_engine_does_not_quantise(name):
     actual, expected = graph(tf.constant(x)).numpy(), np.asarray(jax.jit(fun)(x))
     np.testing.assert_array_equal(actual, expected)
     np.testing.assert_array_equal(np.signbit(actual)[:6], np.signbit(expected)[:6])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: 1 - x.T,
+        lambda x: 2 / x.T,
+        lambda x: 1 + -x.T,
+        lambda x: jnp.full((3, 2), 2.0) - x.T,
+        lambda x: np.arange(6, dtype=np.float32).reshape(3, 2) - x.T,
+        lambda x: np.arange(6, dtype=np.float32).reshape(3, 2) / x.T,
+        lambda x: lax.integer_pow(x.T, -1),
+        lambda x: 7 - x.astype(jnp.int32).T,
+        lambda x: ~x.astype(jnp.int32).T,
+    ],
+)
+def test_a_constant_before_a_transpose_has_another_shape_than_the_result(function):
+    """LiteRT's converter exchanges the two otherwise; tests/consumers runs it."""
+    x = np.float32([[1, 2, 4], [8, 3, 5]])
+    converted = jax2tf.convert(function, target="litert", with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(tf.constant(x))
+    np.testing.assert_array_equal(graph(tf.constant(x)).numpy(), np.asarray(function(x)))
+    moved = [op for op in graph.graph.get_operations() if op.type in ("Sub", "RealDiv")]
+    for op in moved:
+        for operand in op.inputs:
+            is_constant = operand.op.type in ("Const", "BroadcastTo", "Fill")
+            assert not is_constant or operand.shape not in ([], [3, 2])

@@ -117,6 +117,18 @@ def test_tridiagonal_solve_of_a_singular_matrix_is_nan():
     _assert_same(lax.linalg.tridiagonal_solve, bands, diagonal, zeros, _matrix((2, 3, 1)))
 
 
+@pytest.mark.parametrize(
+    "function", [lax.linalg.cholesky, jnp.linalg.qr, jnp.linalg.eigh, lax.linalg.lu, jnp.linalg.svd]
+)
+def test_an_empty_batch_has_no_loop(function):
+    a = np.zeros((0, 3, 3), np.float32)
+    _assert_same(function, a)
+    converted = jax2tf.convert(function, target="openvino", with_gradient=False)
+    spec = tf.TensorSpec(a.shape, a.dtype)
+    graph = tf.function(converted, autograph=False).get_concrete_function(spec).graph
+    assert not {op.type for op in graph.get_operations()} & {"While", "StatelessWhile"}
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_qr_with_pivots(shape):
     _assert_same(lambda a: lax.linalg.qr(a, pivoting=True, full_matrices=False), _matrix(shape))

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from jax2tf.lowering import complex_math, conversions
 from jax2tf.lowering.rules import Context, register, register_table
-from jax2tf.lowering.selection import select
+from jax2tf.lowering.selection import select, unrepeated
 
 raw = tf.raw_ops
 
@@ -49,7 +49,7 @@ SIGNED = {
     "uint32": tf.int32,
     "uint64": tf.int64,
 }
-ORDERED = {**KERNEL_DTYPES, "bool": tf.int8}
+ORDERED = {**KERNEL_DTYPES, "bool": tf.int32}
 _IN_FLOAT32 = {
     **dict.fromkeys(FLOAT8, tf.float32),
     **dict.fromkeys(("bfloat16", "float16"), tf.float32),
@@ -119,12 +119,9 @@ _ANALYTIC = {
 }
 _UNARY |= {name: _or_complex(_unary(op), other) for name, (op, other) in _ANALYTIC.items()}
 _BINARY = {
-    "add": binary(raw.AddV2),
-    "add_any": binary(raw.AddV2),
     "atan2": _or_complex(lambda y, x: raw.Atan2(y=y, x=x), complex_math.atan2),
     "eq": binary(raw.Equal),
     "ne": binary(raw.NotEqual),
-    "sub": binary(raw.Sub),
 }
 _COMPARISONS = {
     "ge": binary(raw.GreaterEqual),
@@ -144,11 +141,54 @@ for _name, _function in IN_ONE_OP.items():
     register_table({_name: _function}, op=_name.capitalize())
 register_table({name: in_kernel_dtype(f, ORDERED) for name, f in _COMPARISONS.items()})
 
-_add, _exp, _log = (_FUNCTIONS[name] for name in ("add", "exp", "log"))
+_exp, _log = (_FUNCTIONS[name] for name in ("exp", "log"))
+_add = in_kernel_dtype(binary(raw.AddV2))
+_difference = in_kernel_dtype(binary(raw.Sub))
 _negative = in_kernel_dtype(_unary(raw.Neg), SIGNED)
 _product = in_kernel_dtype(binary(raw.Mul))
 _square = in_kernel_dtype(_unary(raw.Square))
+_quotient = in_kernel_dtype(binary(raw.RealDiv))
 _reciprocal = in_kernel_dtype(_or_complex(_unary(raw.Reciprocal), complex_math.reciprocal))
+
+
+@register("sub")
+def _sub(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return beside_a_constant(ctx, _difference, x, y)
+
+
+@register("add", "add_any")
+def _sum(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return _joined_with_inverse(ctx, _add, x, y, "Neg")
+
+
+def _joined_with_inverse(
+    ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor, inverse: str
+) -> tf.Tensor:
+    """A sum or a product, of which a converter makes a difference or a quotient."""
+    if not ctx.has_quirk("exchanges_constant_and_transpose"):
+        return function(x, y)
+    # Arrays of eager mode have no op.
+    of_x, of_y = (getattr(getattr(v, "op", None), "type", None) for v in (x, y))
+    if of_x == inverse:
+        return beside_a_constant(ctx, function, y, x)
+    return beside_a_constant(ctx, function, x, y) if of_y == inverse else function(x, y)
+
+
+def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`function(x, y)`, of which a constant `x` stays the first operand.
+
+    See the quirk "exchanges_constant_and_transpose": a vector of one number is left alone.
+    """
+    rank = y.shape.rank
+    if not ctx.has_quirk("exchanges_constant_and_transpose") or rank is None or rank < 2:
+        return function(x, y)
+    value = None if tf.executing_eagerly() else known_value(unrepeated(x))
+    if value is None or not value.size or known_value(y) is not None:
+        return function(x, y)
+    if (value == value.flat[0]).all():
+        return function(tf.constant(value.reshape(-1)[:1], x.dtype), y)
+    flat = function(tf.reshape(x, [-1]), tf.reshape(y, [-1]))
+    return tf.reshape(flat, ctx.shape(ctx.avals_out[0].shape))
 
 
 @register("neg")
@@ -220,7 +260,7 @@ def _mul(ctx: Context, x: tf.Tensor, y: tf.Tensor, *, out_dtype: Any = None) -> 
         x, y = (conversions.cast(operand, ctx.out) for operand in (x, y))
     if x.dtype.is_complex and x.shape.rank != y.shape.rank:
         x, y = _of_one_shape(ctx, x, y)
-    return _product(x, y)
+    return _joined_with_inverse(ctx, _product, x, y, "Reciprocal")
 
 
 def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
@@ -247,7 +287,13 @@ def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
         exponent >>= 1
         if exponent:
             x = _squared(ctx, x)
-    return result if y > 0 else _reciprocal(result)
+    if y > 0:
+        return result
+    is_moved = x.dtype.is_floating and (x.shape.rank or 0) > 1
+    if is_moved and ctx.has_quirk("exchanges_constant_and_transpose"):
+        # A converter makes a quotient of a Reciprocal.
+        return beside_a_constant(ctx, _quotient, tf.constant(1, x.dtype), result)
+    return _reciprocal(result)
 
 
 @register("pow")

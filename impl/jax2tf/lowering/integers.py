@@ -16,6 +16,7 @@ from jax2tf.lowering.elementwise import (
     NARROW_INTEGERS,
     SIGNED,
     Function,
+    beside_a_constant,
     in_kernel_dtype,
     known_value,
 )
@@ -87,9 +88,13 @@ def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 register_table({"div": in_kernel_dtype(_quotient)}, op="TruncateDiv")
-register_table({"div": in_kernel_dtype(_quotient_by_floor)})
 register_table({"rem": in_kernel_dtype(_remainder, _REMAINDER)}, op="TruncateMod")
 register_table({"rem": in_kernel_dtype(_remainder_by_others, _REMAINDER)})
+
+
+@register("div")
+def _div(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return beside_a_constant(ctx, in_kernel_dtype(_quotient_by_floor), x, y)
 
 
 @register("mulhi")

@@ -22,9 +22,9 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     if tf.executing_eagerly():
         return raw.SelectV2(condition=condition, t=x, e=y)
     # One of the three has to keep the shape of the result.
-    y = _unrepeated(y)
+    y = unrepeated(y)
     if condition.shape.rank or y.shape.rank:
-        x = _unrepeated(x)
+        x = unrepeated(x)
     if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
         nan, zero = tf.constant(math.nan, x.dtype), tf.constant(0, x.dtype)
         condition = raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=zero))
@@ -33,7 +33,7 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     return raw.SelectV2(condition=condition, t=x, e=y)
 
 
-def _unrepeated(x: tf.Tensor) -> tf.Tensor:
+def unrepeated(x: tf.Tensor) -> tf.Tensor:
     """The scalar that a graph repeats, because SelectV2 does so by itself.
 
     A reader would not see that it is a constant.

@@ -138,7 +138,8 @@ def _reversed(key: tf.Tensor) -> tf.Tensor:
     """Numbers in the reverse order; of integers all bits flipped, which no least one overflows."""
     if key.dtype.is_floating:
         return -key
-    return tf.constant(key.dtype.max if key.dtype.is_unsigned else -1, key.dtype) - key
+    # A vector: see the quirk "exchanges_constant_and_transpose".
+    return tf.constant([key.dtype.max if key.dtype.is_unsigned else -1], key.dtype) - key
 
 
 @register("top_k")
@@ -181,8 +182,8 @@ def _extremes(
         return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
     flip = (lambda key: key) if largest else _reversed
     values, indices = tf.math.top_k(flip(_total_order(stored)), k)
-    values = tf.cast(_from_total_order(flip(values), stored.dtype), x.dtype)
-    return [_from_last(values, axis), _from_last(indices, axis)]
+    values = _from_last(_from_total_order(flip(values), stored.dtype), axis)
+    return [tf.cast(values, x.dtype), _from_last(indices, axis)]
 
 
 def _order_without_bits(x: tf.Tensor, k: Any, largest: bool) -> tf.Tensor:

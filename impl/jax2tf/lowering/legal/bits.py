@@ -72,7 +72,8 @@ def _xor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _not(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    return np.int32(-1) - x
+    # A vector: see the quirk "exchanges_constant_and_transpose".
+    return (np.full(1, -1, np.int32) if x.shape.rank else np.int32(-1)) - x
 
 
 def _looked_up(

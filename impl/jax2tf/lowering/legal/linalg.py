@@ -40,7 +40,15 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     is_known = all(isinstance(d, int) and d > 0 for d in sizes)
     # What perturbs singular systems is refused by the primitive's own rule.
     is_refused = eqn.params.get("perturb_singular", False)
-    return function if is_lacking and is_known and not is_refused else None
+    if not is_lacking or not is_known or is_refused:
+        return None
+    return _nothing if 0 in aval.shape else function
+
+
+def _nothing(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+    """The results of an empty batch: there are engines whose loops end the process at one."""
+    avals: list[Any] = [v.aval for v in eqn.outvars]
+    return [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
 
 
 def _numbers(size: int) -> Any:
