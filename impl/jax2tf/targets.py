@@ -163,6 +163,19 @@ OF_DTENSOR = frozenset(
 )
 
 
+# What makes a graph faster and changes no value. `Target.without_optimizations` leaves some out.
+OPTIMIZATIONS: Mapping[str, str] = {
+    "compiled_draws": (
+        "XLA compiles the generator of many random bits whose number is known: TensorFlow runs it "
+        "as over a hundred ops, each of which goes through memory"
+    ),
+    "sorts_by_top_k": (
+        "what XLA does not compile sorts by one integer key, along the last axis, with TopKV2: on "
+        "a CPU that takes a part of the time of XlaVariadicSort"
+    ),
+}
+
+
 class Placement(Protocol):
     """Says where in a mesh a value of a graph is."""
 
@@ -199,6 +212,7 @@ class Target:
         holds the bits of uint32, and the numbers of narrower integers.
       quirks: the ids, among QUIRKS, of what the engine gets wrong. Those of OF_ENGINES are added
         where the op set is "no_xla".
+      optimizations: the names, among OPTIMIZATIONS, of what makes its graphs faster.
       assume_finite: whether what guards NaN and infinity is left out.
       shares_repeats: whether equations that repeat, as the layers of a Python loop do, become calls
         of one function.
@@ -214,13 +228,14 @@ class Target:
     lacks_dtypes: frozenset[str] = frozenset()
     computes_in: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     quirks: frozenset[str] = frozenset()
+    optimizations: frozenset[str] = frozenset()
     assume_finite: bool = False
     shares_repeats: bool = True
     placement: Placement | None = None
 
     def __post_init__(self) -> None:
         # A target is a key of caches, so any collection of names becomes one that can be hashed.
-        for field in ("idioms", "finite_idioms", "lacks_dtypes", "quirks"):
+        for field in ("idioms", "finite_idioms", "lacks_dtypes", "quirks", "optimizations"):
             object.__setattr__(self, field, frozenset(getattr(self, field)))
         if self.op_set == NO_XLA:
             object.__setattr__(self, "quirks", self.quirks | OF_ENGINES)
@@ -229,12 +244,13 @@ class Target:
                 f"jax2tf.Target({self.name!r}): op_set should be one of {', '.join(OP_SETS)}, got "
                 f"{self.op_set!r}"
             )
-        unknown = self.quirks - QUIRKS.keys()
-        if unknown:
-            raise ValueError(
-                f"jax2tf.Target({self.name!r}): quirks should be among {', '.join(QUIRKS)}, got "
-                f"{', '.join(sorted(unknown))}"
-            )
+        for field, known in (("quirks", QUIRKS), ("optimizations", OPTIMIZATIONS)):
+            unknown = getattr(self, field) - known.keys()
+            if unknown:
+                raise ValueError(
+                    f"jax2tf.Target({self.name!r}): {field} should be among {', '.join(known)}, "
+                    f"got {', '.join(sorted(unknown))}"
+                )
 
     @property
     def enable_xla(self) -> bool:
@@ -282,6 +298,21 @@ class Target:
         return dataclasses.replace(
             self, idioms=self.idioms - left_out, finite_idioms=self.finite_idioms - left_out
         )
+
+    def without_optimizations(self, *names: str) -> Target:
+        """The target with these optimisations switched off, or all of them where none is named.
+
+        Raises:
+          ValueError: the target has no optimisation of that name.
+        """
+        left_out = frozenset(names) if names else self.optimizations
+        unknown = left_out - self.optimizations
+        if unknown:
+            raise ValueError(
+                f"jax2tf.Target({self.name!r}): it has no optimisation "
+                f"{', '.join(sorted(unknown))}; it has {', '.join(sorted(self.optimizations))}"
+            )
+        return dataclasses.replace(self, optimizations=self.optimizations - left_out)
 
     def has_idiom(self, name: str) -> bool:
         """Whether the idiom of that name is used, given whether numbers are finite."""
@@ -334,7 +365,7 @@ _RESIZE = frozenset({"resize"})
 TARGETS: Mapping[str, Target] = {
     target.name: target
     for target in (
-        Target("xla", XLA),
+        Target("xla", XLA, optimizations=frozenset(OPTIMIZATIONS)),
         # What every engine takes.
         Target("tensorflow", quirks=_TF2ONNX | _EXCHANGES),
         Target(

@@ -150,6 +150,13 @@ class Trace:
         """All primitives in the jaxpr, inner ones too."""
         return self.cached("primitives", lambda: frozenset(e.primitive for e in self.equations()))
 
+    def count_of(self, primitive: jex_core.Primitive) -> int:
+        """How many equations are of a primitive, those of an inner jaxpr once."""
+        counts = self.cached(
+            "counts", lambda: collections.Counter(e.primitive for e in self.equations())
+        )
+        return counts[primitive]
+
     def inner_constants(self) -> list[Any]:
         """The arrays that jitted functions inside of the function capture."""
         params = (p for e in self.equations() for p in e.params.values())

@@ -152,3 +152,48 @@ def test_a_program_is_saved_and_loaded(tmp_path):
     tf.saved_model.save(module, tmp_path)
     loaded = tf.saved_model.load(tmp_path)
     assert_near(loaded.logits(tokens), jax.jit(program.fun)(params, tokens))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        jax.lax.erf_inv,
+        lambda x: jnp.where(x > 0, x, -jnp.inf),
+        lambda x: jnp.where(x > 0, 1.0, 2.0),
+        lambda x: jnp.where(x[0] > 0, x, 2.0),
+    ],
+)
+def test_a_graph_repeats_no_scalar_that_nothing_reads(fun):
+    # SelectV2 repeats the scalars that JAX repeats for it.
+    x = np.linspace(-0.9, 0.9, 12, dtype=np.float32).reshape(3, 4)
+    graph = tf.function(jax2tf.convert(lambda x: fun(x)), autograph=False)
+    concrete = graph.get_concrete_function(tf.TensorSpec(x.shape, x.dtype))
+    for part in _parts(concrete.graph.as_graph_def()):
+        read = {name.split(":")[0] for node in part for name in node.input}
+        assert not [n.name for n in part if n.op == "BroadcastTo" and n.name not in read]
+    np.testing.assert_allclose(graph(x), jax.jit(fun)(x), rtol=1e-6)
+
+
+def _parts(definition):
+    """The nodes of a graph, and those of each function in it; a result is read by an Identity."""
+    return [definition.node, *(f.node_def for f in definition.library.function)]
+
+
+@each_program
+def test_a_graph_holds_each_small_axis_once(program):
+    args = jax.tree.map(lambda x: tf.TensorSpec(x.shape, x.dtype), program.make_args())
+    graph = tf.function(jax2tf.convert(program.fun), autograph=False).get_concrete_function(*args)
+    for part in _parts(graph.graph.as_graph_def()):
+        constants = {node.name: node.attr["value"].tensor for node in part if node.op == "Const"}
+        axes = [
+            constants[node.input[-1].split(":")[0]].SerializeToString()
+            for node in part
+            if node.op in ("ExpandDims", "Sum", "Max", "Any", "ConcatV2")
+            and node.input[-1].split(":")[0] in constants
+        ]
+        names = {
+            node.input[-1].split(":")[0]
+            for node in part
+            if node.op in ("ExpandDims", "Sum", "Max", "Any", "ConcatV2")
+        }
+        assert len(names) == len(set(axes))

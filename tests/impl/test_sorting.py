@@ -10,7 +10,8 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from tests.running import LOWERINGS, each_lowering, each_mode, of_every_size
+from harnesses.engine.graphs import op_types
+from tests.running import LOWERINGS, MODES, each_lowering, each_mode, of_every_size
 
 FUNCTIONS = {
     "all": lambda x: lax.top_k(x, x.shape[1]),
@@ -53,3 +54,41 @@ def test_a_cut_among_what_compares_equal(values, k, lowering):
     for actual, expected in zip(converted(x), jax.jit(lambda x: lax.top_k(x, k))(x), strict=True):
         np.testing.assert_array_equal(actual, expected, strict=True)
         np.testing.assert_array_equal(np.signbit(actual), np.signbit(expected))
+
+
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_sorting_by_top_k_is_stable_and_gives_what_the_comparator_gives(dtype):
+    without = jax2tf.TARGETS["xla"].without_optimizations("sorts_by_top_k")
+    limits = np.iinfo(dtype)
+    rng = np.random.default_rng(0)
+    with jax.enable_x64(True):
+        for size in (0, 50):
+            key = rng.integers(limits.min, limits.max, (4, size, 3), dtype, endpoint=True)
+            key[:, ::3] = 5
+            others = (rng.normal(size=key.shape), key > 7)
+            for axis in (0, 2):
+
+                def fun(key, *others, axis=axis):
+                    return lax.sort(key, axis), lax.sort((key, *others), axis, num_keys=1)
+
+                expected = jax.tree.leaves(jax.jit(fun)(key, *others))
+                for target in ("xla", without):
+                    actual = MODES["graph"](jax2tf.convert(fun, target=target))(key, *others)
+                    for a, e in zip(jax.tree.leaves(actual), expected, strict=True):
+                        np.testing.assert_array_equal(a, e, strict=True)
+
+
+def test_sorting_by_top_k_is_left_out_where_xla_compiles():
+    def fun(x):
+        return lax.sort(x)
+
+    for options, op in (({}, "TopKV2"), ({"jit_compile": True}, "XlaVariadicSort")):
+        graph = tf.function(jax2tf.convert(fun), autograph=False, **options)
+        concrete = graph.get_concrete_function(tf.TensorSpec([5], tf.int32))
+        assert op_types(concrete.graph)[op] == 1
+    graph = tf.function(jax2tf.convert(fun), autograph=False)
+    concrete = graph.get_concrete_function(tf.TensorSpec([5], tf.float32))
+    assert op_types(concrete.graph)["XlaVariadicSort"] == 1

@@ -140,6 +140,10 @@ class TestTheChoice:
             jax2tf.Target("mine", op_set="some")
         with pytest.raises(ValueError, match=r"quirks should be among .*, got slow"):
             jax2tf.Target("mine", quirks=frozenset({"slow"}))
+        with pytest.raises(ValueError, match=r"optimizations should be among .*, got slow"):
+            jax2tf.Target("mine", optimizations=frozenset({"slow"}))
+        with pytest.raises(ValueError, match=r"no optimisation slow; it has .*compiled_draws"):
+            jax2tf.TARGETS["xla"].without_optimizations("slow")
         with pytest.raises(ValueError, match=r"has no idiom fft; it has .*softmax"):
             jax2tf.TARGETS["onnx"].without_idioms("fft")
 

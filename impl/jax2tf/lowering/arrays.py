@@ -59,9 +59,9 @@ def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tens
     return carried(INT4_CARRIER, lambda t: tf.raw_ops.Transpose(x=t, perm=perm), x)
 
 
-@register("squeeze")
+@register("squeeze", takes_keys=True)
 def _squeeze(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
-    # tf.squeeze takes an empty list for all dimensions of size one.
+    # Those of a key's own data come last. tf.squeeze takes an empty list for all of size one.
     return tf.squeeze(x, dimensions) if dimensions else x
 
 
@@ -91,7 +91,7 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence
     """Inserts the dimensions of size one of `shape` that are not among `places`."""
     new = sorted(set(range(len(shape))) - set(places))
     if len(new) == 1:
-        return tf.expand_dims(x, new[0])
+        return tf.raw_ops.ExpandDims(input=x, axis=ctx.number(new[0]))
     return tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(shape)) if new else x
 
 
@@ -129,7 +129,8 @@ def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tenso
 def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tensor:
     if len(operands) == 1:
         return operands[0]
-    joined = carried(INT4_CARRIER, lambda *ts: tf.concat(ts, dimension), *operands)
+    axis = ctx.number(dimension)
+    joined = carried(INT4_CARRIER, lambda *ts: tf.concat(ts, axis), *operands)
     if not ctx.has_quirk("no_concat_of_parts"):
         return joined
     # Nobody asks for what a gather reads in parts.
@@ -139,16 +140,17 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
 
 @register("stack")
 def _stack(ctx: Context, *operands: tf.Tensor, axis: int) -> tf.Tensor:
-    return carried(INT4_CARRIER, lambda *ts: stacked(ts, axis), *operands)
+    return carried(INT4_CARRIER, lambda *ts: stacked(ctx, ts, axis), *operands)
 
 
-def stacked(tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
+def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
     """As tf.stack, in ops that Grappler leaves as they are.
 
     Of a Pack of equal operands it makes a Tile, and there takes the first output of an op for any
     other: of TopKV2's indices, stacked, it makes its values (TensorFlow 2.21).
     """
-    return tf.concat([tf.expand_dims(t, axis) for t in tensors], axis)
+    number = ctx.number(axis)
+    return tf.concat([tf.expand_dims(t, number) for t in tensors], number)
 
 
 @register("unstack")
@@ -168,8 +170,8 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Sequence[Any], axis: int) -> li
     if len(sizes) == 1:
         return [x]
     if all(size == sizes[0] for size in sizes):
-        return tf.split(x, len(sizes), axis)
-    return tf.split(x, ctx.vector(sizes), axis, num=len(sizes))
+        return tf.split(x, len(sizes), ctx.number(axis))
+    return tf.split(x, ctx.vector(sizes), ctx.number(axis), num=len(sizes))
 
 
 @register("tile")
@@ -229,9 +231,9 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     """cases[which], where a selector out of range takes the nearest case, as it does in XLA."""
     if len(cases) == 1:
         return cases[0]
-    if cases[0].shape.rank > _MAX_RANK:
-        flat = [tf.reshape(t, [-1]) for t in (which, *cases)]
-        which, cases = flat[0] if which.shape.rank else which, tuple(flat[1:])
+    if max(which.shape.rank, cases[0].shape.rank) > _MAX_RANK:
+        flat = [tf.reshape(t, [-1]) if t.shape.rank else t for t in (which, *cases)]
+        which, cases = flat[0], tuple(flat[1:])
     result = carried(_NARROW_CARRIER, lambda *ts: _selected(ctx, which, ts), *cases)
     shape = ctx.avals_out[0].shape
     return (

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 from jax.extend import core as jex_core
 
+from jax2tf.lowering import draws
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.sharding import constrained
 
@@ -23,7 +24,10 @@ def _jit(
     **_: Any,
 ) -> list[tf.Tensor]:
     # Layouts, donation and compiler options say where and how fast, not what.
-    results = ctx.call(jaxpr, *constrained(ctx, args, in_shardings), name=name)
+    operands = constrained(ctx, args, in_shardings)
+    results = draws.compiled(ctx, jaxpr, *operands)
+    if results is None:
+        results = ctx.call(jaxpr, *operands, name=name)
     return constrained(ctx, results, out_shardings)
 
 

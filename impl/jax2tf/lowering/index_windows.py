@@ -218,7 +218,7 @@ def grid(
         return starts, labels
     shape = ctx.shape([windows.size(label) for label in labels])
     columns = [tf.broadcast_to(_column(ctx, starts, windows, d, labels), shape) for d in dims]
-    return stacked(columns, -1), labels
+    return stacked(ctx, columns, -1), labels
 
 
 def _column(

@@ -241,6 +241,12 @@ class Lowering:
             return _eager_vector(tuple(sizes))
         return self.constant(np.array(sizes, np.int32))
 
+    def number(self, value: int) -> tf.Tensor:
+        """An axis or a size as the int32 operand of an op, made once."""
+        if tf.executing_eagerly():
+            return _eager_number(value)
+        return self.constant(np.int32(value))
+
     def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
         """What is known of a shape before the run."""
         if self._has_unknown_dims():
@@ -363,7 +369,7 @@ def _concrete_function(
     jit_compile: bool | None,
 ) -> Callable[..., Any]:
     def function(*inner: tf.Tensor) -> list[tf.Tensor]:
-        return [tf.identity(r) for r in body(*inner)]
+        return list(body(*inner))
 
     function.__name__ = identifier(name) or "shared"
     # The sizes of dimension variables follow the arguments that have shapes.
@@ -384,6 +390,11 @@ def _scope_in(graph: Any, scope: str) -> str:
 @functools.cache
 def _eager_vector(sizes: tuple[Any, ...]) -> tf.Tensor:
     return tf.constant(np.array(sizes, np.int32))
+
+
+@functools.cache
+def _eager_number(value: int) -> tf.Tensor:
+    return tf.constant(value, tf.int32)
 
 
 def _constant_tensor(value: np.ndarray, variable: tf.Variable | None) -> tf.Tensor:

@@ -21,7 +21,17 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
-from jax2tf.lowering import compiled, foreign, idioms, keys, legal, masks, refusals, rules
+from jax2tf.lowering import (
+    compiled,
+    foreign,
+    idioms,
+    keys,
+    legal,
+    masks,
+    refusals,
+    rules,
+    selection,
+)
 from jax2tf.primitives import CALLBACKS
 from jax2tf.targets import Target
 from jax2tf.trace import inner_jaxprs
@@ -107,7 +117,11 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     converted = masks.conversions(jaxpr)
     masked = masks.products(jaxpr, converted)
     places = idioms.found(jaxpr, target)
-    replaced = {**masked, **{eqn: place.operands for eqn, place in places.items()}}
+    replaced = {
+        **selection.scalar_cases(jaxpr),
+        **masked,
+        **{eqn: place.operands for eqn, place in places.items()},
+    }
     kept = set(_variables(jaxpr.outvars))
     equations = _read_equations(jaxpr, replaced, kept)
     operands = [replaced.get(eqn, eqn.invars) for eqn in equations]

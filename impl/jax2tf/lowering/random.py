@@ -19,6 +19,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
 from jax2tf.compat import xla_ops
+from jax2tf.lowering import draws
 from jax2tf.lowering.rules import Context, register
 
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
@@ -61,8 +62,11 @@ def _iota_2x32_shape(ctx: Context, *, shape: Any) -> list[tf.Tensor]:
     """The row-major index of each element of `shape`, as its high and its low 32 bits."""
     shape = ctx.shape(shape)
     if isinstance(shape, tuple) and np.prod(shape, dtype=np.float64) < 2**31:
-        low = tf.cast(tf.range(int(np.prod(shape, dtype=np.int64))), tf.uint32)
-        return [tf.zeros(shape, tf.uint32), tf.reshape(low, shape)]
+        size = int(np.prod(shape, dtype=np.int64))
+        low = tf.cast(tf.range(ctx.number(0), ctx.number(size), ctx.number(1)), tf.uint32)
+        if len(shape) != 1:
+            low = tf.raw_ops.Reshape(tensor=low, shape=ctx.vector(shape))
+        return [tf.raw_ops.ZerosLike(x=low), low]
     if ctx.lacks_op("FloorDiv", "int64"):
         # Where sizes are of int32, no array has more elements.
         low = tf.cast(tf.range(tf.reduce_prod(shape)), tf.uint32)
@@ -290,7 +294,8 @@ def _call_jax(
     def body(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
         return ctx.inline(_trace(function, specs, partitionable), *operands)
 
-    return ctx.function((*key, partitionable), body, *operands)[0]
+    compiled = True if draws.is_compiled(ctx) else None
+    return ctx.function((*key, partitionable), body, *operands, jit_compile=compiled)[0]
 
 
 def _trace(

@@ -33,12 +33,12 @@ def widened(function: Reducer, x: tf.Tensor) -> tf.Tensor:
 
 @register("reduce_sum")
 def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return widened(lambda x: tf.reduce_sum(x, axes), x) if axes else x
+    return widened(lambda x: tf.reduce_sum(x, ctx.vector(axes)), x) if axes else x
 
 
 @register("reduce_prod")
 def _reduce_prod(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return widened(lambda x: tf.reduce_prod(x, axes), x) if axes else x
+    return widened(lambda x: tf.reduce_prod(x, ctx.vector(axes)), x) if axes else x
 
 
 @register("reduce_max")
@@ -68,7 +68,7 @@ def _extreme(
     ctx: Context, reduce: Reducer, reduce_bool: Reducer, x: tf.Tensor, axes: Sequence[int]
 ) -> tf.Tensor:
     if x.dtype == tf.bool:
-        return reduce_bool(x, axes)
+        return reduce_bool(x, ctx.vector(axes))
     if not axes:
         return x
     if any(ctx.avals_in[0].shape[d] == 0 for d in axes):
@@ -98,13 +98,14 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
 
 def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     """`reduce(x, axes)`, NaN where there is one: only TensorFlow's kernels of a CPU keep it."""
-    result = reduce(x, axes)
+    along = ctx.vector(axes)
+    result = reduce(x, along)
     if not x.dtype.is_floating or ctx.assume_finite:
         return result
     if tf.executing_eagerly() and _is_cpu(result.device):
         return result
-    nan = tf.constant(math.nan, x.dtype)
-    return tf.where(tf.reduce_any(tf.math.is_nan(x), axes), nan, result)
+    nan = ctx.constant(np.array(math.nan, x.dtype.as_numpy_dtype))
+    return tf.where(tf.reduce_any(tf.math.is_nan(x), along), nan, result)
 
 
 def _lexicographic(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
@@ -128,7 +129,7 @@ def _argmin(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: Any
 
 def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     # JAX may hold a NumPy integer here, whose dtype TensorFlow would take for that of its tensors.
-    axis = int(axes[0])
+    axis = ctx.number(int(axes[0]))
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
     x = tf.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype))
     if x.dtype == tf.bool and not ctx.uses("ArgMax", "bool"):
@@ -156,7 +157,7 @@ def _reduce_logically(
 
     def rule(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
         if x.dtype == tf.bool:
-            return reduce_bool(x, axes)
+            return reduce_bool(x, ctx.vector(axes))
         reduce = _reduce if ctx.uses("XlaVariadicReduceV2") else _reduce_by_folding
         scalar = jax.ShapeDtypeStruct((), ctx.avals_in[0].dtype)
         jaxpr = ctx.cached(

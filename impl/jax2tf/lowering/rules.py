@@ -105,6 +105,10 @@ class Context:
         """
         return self._lowering.target.uses(op, dtype)
 
+    def optimizes(self, name: str) -> bool:
+        """Whether graphs are to be faster in that way (jax2tf.targets.OPTIMIZATIONS)."""
+        return name in self._lowering.target.optimizations
+
     def has_quirk(self, name: str) -> bool:
         """Whether what the graph is for has that quirk (jax2tf.targets.QUIRKS)."""
         return name in self._lowering.target.quirks
@@ -162,6 +166,10 @@ class Context:
         """
         return self._lowering.vector(dims)
 
+    def number(self, value: int) -> tf.Tensor:
+        """An axis or a size as the int32 operand of an op, as `vector`."""
+        return self._lowering.number(value)
+
     def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
         """What is known of a shape before the run, for tf.TensorShape and the like."""
         return self._lowering.static_shape(shape)
@@ -199,12 +207,14 @@ class Context:
         *args: tf.Tensor,
         name: str = "",
         any_shape: bool = False,
+        jit_compile: bool | None = None,
     ) -> list[tf.Tensor]:
         """Calls `body(ctx, *args)` as one TensorFlow function, in eager mode too.
 
         For a rule of many ops (a threefry block) or of loops, which eager TensorFlow runs in
         Python. `key` names the body; shapes and dtypes of `args` are added to it. With `any_shape`
-        one function serves arguments of all shapes.
+        one function serves arguments of all shapes. With `jit_compile` XLA
+        compiles it, whatever runs around it.
         """
 
         def with_context(lowering: Any, *inner: tf.Tensor) -> Any:
@@ -213,7 +223,12 @@ class Context:
         # For TensorFlow (b, 3) and (2*b, 3) are both (None, 3).
         shapes = () if any_shape else tuple(str(getattr(a, "shape", ())) for a in self.avals_in)
         return self._lowering.call_function(
-            (key, shapes), with_context, args, name or self.eqn.primitive.name, any_shape=any_shape
+            (key, shapes),
+            with_context,
+            args,
+            name or self.eqn.primitive.name,
+            any_shape=any_shape,
+            jit_compile=jit_compile,
         )
 
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:

@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
 
 from jax2tf.lowering.rules import Context
 
 raw = tf.raw_ops
+
+
+def scalar_cases(jaxpr: jex_core.Jaxpr) -> dict[jex_core.JaxprEqn, list[Any]]:
+    """The operands of choices between scalars that JAX repeats to the shape of the condition.
+
+    SelectV2 repeats them by itself.
+    """
+    repeated = {
+        eqn.outvars[0]: eqn.invars[0]
+        for eqn in jaxpr.eqns
+        if eqn.primitive is lax.broadcast_in_dim_p and not _shape(eqn.invars[0])
+    }
+    found = {}
+    for eqn in jaxpr.eqns if repeated else ():
+        if eqn.primitive is not lax.select_n_p or not _shape(eqn.invars[0]):
+            continue
+        which, *cases = eqn.invars
+        scalars = [repeated.get(x, x) if isinstance(x, jex_core.Var) else x for x in cases]
+        if scalars != cases:
+            found[eqn] = [which, *scalars]
+    return found
+
+
+def _shape(atom: Any) -> tuple[Any, ...]:
+    return atom.aval.shape
 
 
 def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

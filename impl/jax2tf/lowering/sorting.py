@@ -17,6 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from jax2tf import compat
 from jax2tf.compat import xla_ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.conversions import carried
@@ -33,12 +34,35 @@ _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 def _sort(
     ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
 ) -> Sequence[tf.Tensor]:
+    by_top_k = ctx.optimizes("sorts_by_top_k") and not compat.in_compiled_function()
+    by_integers = num_keys == 1 and operands[0].dtype in _INTEGERS
+    if by_top_k and by_integers and dimension == operands[0].shape.rank - 1:
+        return _sort_by_integers(ctx, *operands)
     stored = [tf.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype)) for x in operands]
     comparator = _comparator(tuple(x.dtype for x in stored), num_keys)
     results = xla_ops.xla_variadic_sort(
         stored, tf.constant(dimension), comparator=comparator, is_stable=is_stable
     )
     return [tf.cast(r, x.dtype) for r, x in zip(results, operands, strict=True)]
+
+
+# Those that TopKV2 and Invert have kernels for.
+_INTEGERS = frozenset({tf.int8, tf.uint8, tf.int16, tf.int32, tf.uint32, tf.int64, tf.uint64})
+
+
+def _sort_by_integers(ctx: Context, key: tf.Tensor, *others: tf.Tensor) -> Sequence[tf.Tensor]:
+    """Sorts stably along the last axis, by one key of integers; see `_stable_order`."""
+    size = ctx.dim(ctx.avals_in[0].shape[-1])
+    k = ctx.number(size) if isinstance(size, int) else size
+    values, order = tf.raw_ops.TopKV2(input=tf.raw_ops.Invert(x=key), k=k)
+    last = key.shape.rank - 1
+    axis = ctx.number(last)
+
+    def put_in_order(x: tf.Tensor) -> tf.Tensor:
+        return tf.raw_ops.GatherV2(params=x, indices=order, axis=axis, batch_dims=last)
+
+    in_order = [carried(INT4_CARRIER, put_in_order, x) for x in others]
+    return [tf.raw_ops.Invert(x=values), *in_order]
 
 
 @functools.cache

@@ -137,8 +137,13 @@ def _traced(name: str) -> Function:
         jaxpr = ctx.traced("special", lambda: jaxpr_of(ctx.eqn, of_floats, {}))
         given = zip(ctx.eqn.invars, operands, strict=True)
         variables = [x for v, x in given if isinstance(v, jex_core.Var)]
-        (result,) = ctx.inline(jaxpr, *variables)
-        return result
+        if ctx.trace.count_of(ctx.eqn.primitive) < 2:
+            (result,) = ctx.inline(jaxpr, *variables)
+            return result
+        dtypes = tuple(aval.dtype for aval in ctx.avals_in)
+        literals = tuple(str(v) for v in ctx.eqn.invars if isinstance(v, jex_core.Literal))
+        key = (ctx.eqn.primitive.name, dtypes, literals)
+        return ctx.function(key, lambda ctx, *inner: ctx.inline(jaxpr, *inner), *variables)[0]
 
     return rule
 

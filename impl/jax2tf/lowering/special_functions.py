@@ -139,9 +139,10 @@ def erf_inv(x: Any) -> Any:
 
     def choose(values: Sequence[float]) -> Any:
         *others, value = values
-        chosen: Any = jnp.full_like(x, value)
+        chosen: Any = lax.full_like(x, value)
         for bound, other in zip(reversed(bounds), reversed(others), strict=True):
-            chosen = jnp.where(w < bound, other, chosen)
+            # Not jnp.where, a function of its own, which would not see what is a scalar.
+            chosen = lax.select(w < bound, lax.full_like(x, other), chosen)
         return chosen
 
     near = jnp.minimum(w, bounds[0])
