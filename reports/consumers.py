@@ -1,28 +1,35 @@
 """reports/tables/consumers.md: what each engine that reads TensorFlow graphs takes.
 
-It is made of the database and of the ledger's files of the engines, for the cells that runs of
-`command` prove: of the dtypes and families of a model for inference, a sample that stays the same.
+It is made of rows of runs, which engine_rows.json keeps, and says of how many harnesses they are.
+The ledger's files of the engines say what fails, and why. `python -m reports consumers FILE...`
+takes the rows of results files in, in place of those of the same cells.
 """
 
 from __future__ import annotations
 
+import argparse
 import collections
 import dataclasses
+import json
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
-from harnesses.engine.cells import CONSUMER_MODES, JAX_SIDE, Cell, sampled
+from rich.console import Console
+
+from harnesses.engine.cells import CONSUMER_MODES, Cell
 from harnesses.engine.results import VERSIONS, row_of
-from harnesses.harness import Harness
+from harnesses.harness import Harness, all_harnesses
 from limitations.check import LedgerIndex
-from limitations.ledger import Limitation
-from reports import rendering
+from limitations.ledger import Limitation, load
+from reports import engine_rows, rendering, results
 from reports.results import Row
 
 TABLE = "consumers.md"
 
-FAMILIES = (
+# What the environments of tox run a sample of, and prove the ledger for.
+PROVED_FAMILIES = (
     "elementwise",
     "arrays",
     "reductions",
@@ -35,10 +42,11 @@ FAMILIES = (
     "sorting",
     "control_flow",
 )
-DTYPES = ("float32", "int32")
+PROVED_DTYPES = ("float32", "int32")
 SAMPLE = 250
-# Of these, every harness of the families was run, not the sample alone.
-WHOLE = ("litert", "onnx", "openvino", "tfjs")
+# What the table speaks of.
+FAMILIES = (*PROVED_FAMILIES, "special", "conversions", "calls", "fft", "random", "linalg")
+DTYPES = (*PROVED_DTYPES, "bool")
 # The environments of tox, and the engines that each has.
 ENVIRONMENTS = {
     "consumers": tuple(mode for mode in CONSUMER_MODES if mode != "tfjs"),
@@ -47,12 +55,12 @@ ENVIRONMENTS = {
 
 
 def command(environment: str) -> str:
-    """The command that proves the table for the engines of an environment."""
+    """The command of an environment of tox."""
     parts = (
         "python -m harnesses run --lowering no_xla",
         *(f"--mode {mode}" for mode in ENVIRONMENTS[environment]),
-        *(f"--family {family}" for family in FAMILIES),
-        *(f"--dtype {dtype}" for dtype in DTYPES),
+        *(f"--family {family}" for family in PROVED_FAMILIES),
+        *(f"--dtype {dtype}" for dtype in PROVED_DTYPES),
         f"--sample {SAMPLE}",
     )
     return " ".join(parts)
@@ -66,17 +74,21 @@ _NO_VERSIONS: Row = dict.fromkeys(VERSIONS)
 
 @dataclass(frozen=True)
 class Share:
-    """How many of some cells pass."""
+    """How many of the cells that were run pass."""
 
     passed: int
     cells: int
 
     def __str__(self) -> str:
+        if not self.cells:
+            return "not run"
         return f"{self.passed} of {self.cells} ({self.passed / self.cells:.1%})"
 
     @property
     def word(self) -> str:
-        """yes, no, or a count."""
+        """yes, no, or a count; nothing where nothing was run."""
+        if not self.cells:
+            return ""
         if self.passed in (0, self.cells):
             return "yes" if self.passed else "no"
         return f"{self.passed} of {self.cells}"
@@ -96,64 +108,94 @@ def is_of_engines(limitation: Limitation) -> bool:
     return bool(limitation.modes) and set(limitation.modes) <= set(CONSUMER_MODES)
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("results", nargs="+", type=Path, metavar="FILE", help="a results file")
+    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the tables' folder")
+    parser.add_argument(
+        "--problems", type=int, help="how many contradictions to the ledger are told; default: all"
+    )
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    harnesses = all_harnesses(jax_version=None)
+    kept = rendering.read_data(engine_rows.NAME, options.into)
+    for path in options.results:
+        kept = engine_rows.merged(kept, results.read(path).values(), harnesses)
+    ledger = load()
+    texts = {f"{engine_rows.NAME}.json": json.dumps(kept, indent=0) + "\n"}
+    texts |= consumer_files(harnesses, ledger, kept)
+    for path in rendering.write(texts, options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    problems = contradictions(kept, harnesses, ledger)
+    for problem in problems[: options.problems]:
+        console.print(problem, markup=False, highlight=False, soft_wrap=True)
+    return 1 if problems else 0
+
+
 def consumer_files(
-    harnesses: Sequence[Harness], limitations: Sequence[Limitation]
+    harnesses: Sequence[Harness], limitations: Sequence[Limitation], kept: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The file of the table, by name."""
-    # The table is the same whatever versions it is made on: what some lack counts for all.
-    everywhere = [dataclasses.replace(entry, jax=None, tensorflow=None) for entry in limitations]
-    index = LedgerIndex(everywhere)
-    there_are = [h for h in harnesses if h.family in FAMILIES and h.dtype.name in DTYPES]
-    whole = [h for h in there_are if not _jax_lacks(h, index)]
-    sample = {h.name for h in sampled(there_are, SAMPLE)}
-    asked = [h for h in whole if h.name in sample]
-    passing = {mode: _passing(mode, whole, index) for mode in CONSUMER_MODES}
-    of_whole = {mode: passing[mode] for mode in WHOLE}
+    """The file of the table, by name; `kept` is what engine_rows.json holds."""
+    asked = [h for h in harnesses if h.family in FAMILIES and h.dtype.name in DTYPES]
     families = _grouped(asked, lambda harness: harness.family)
-    shares = [(f, _shares(families[f], passing)) for f in FAMILIES if f in families]
+    shares = [(f, len(families[f]), _shares(families[f], kept)) for f in FAMILIES if f in families]
+    of_dtypes = _grouped(asked, lambda harness: harness.dtype.name)
+    shares += [
+        (d, len(of_dtypes[d]), _shares(of_dtypes[d], kept)) for d in DTYPES if d in of_dtypes
+    ]
     text = rendering.render(
         TABLE,
         engines=CONSUMER_MODES,
         dtypes=DTYPES,
-        harnesses=len(asked),
-        shares=[*shares, ("all", _shares(asked, passing))],
-        whole=dict(zip(WHOLE, _shares(whole, of_whole), strict=True)),
-        rows=_rows(asked, passing),
+        shares=[*shares, ("all", len(asked), _shares(asked, kept))],
+        versions=kept.get("versions", {}),
+        rows=_rows(asked, kept),
         limitations=_by_engine(filter(is_of_engines, limitations)),
         commands={name: command(name) for name in ENVIRONMENTS},
     )
     return {TABLE: text}
 
 
-def _passing(mode: str, harnesses: Sequence[Harness], index: LedgerIndex) -> Mapping[str, bool]:
-    """For each harness, by name, whether the engine gives JAX's result."""
-    return {harness.name: not _matching(harness, mode, index) for harness in harnesses}
+def contradictions(
+    kept: Mapping[str, Any], harnesses: Sequence[Harness], limitations: Sequence[Limitation]
+) -> list[str]:
+    """A line for each cell of which the ledger says other things than the row that is kept."""
+    # What some versions lack counts for all: the rows are of one of them.
+    everywhere = [dataclasses.replace(entry, jax=None, tensorflow=None) for entry in limitations]
+    index = LedgerIndex(everywhere)
+    lines = []
+    for harness in harnesses:
+        for mode in CONSUMER_MODES:
+            letter = engine_rows.letter(kept, harness.name, mode)
+            if letter == engine_rows.NOT_RUN:
+                continue
+            row = row_of(Cell(harness, "cpu", "no_xla", mode), _NO_VERSIONS)
+            declared = bool(index.matching(row))
+            if declared and letter == engine_rows.PASSED:
+                lines.append(f"{harness.name} {mode}: it passes, and the ledger declares a failure")
+            if not declared and letter != engine_rows.PASSED:
+                lines.append(f"{harness.name} {mode}: it fails, and the ledger has no entry")
+    return lines
 
 
-def _jax_lacks(harness: Harness, index: LedgerIndex) -> bool:
-    entries = _matching(harness, CONSUMER_MODES[0], index)
-    return any(entry.side == JAX_SIDE for entry in entries)
-
-
-def _matching(harness: Harness, mode: str, index: LedgerIndex) -> list[Limitation]:
-    return index.matching(row_of(Cell(harness, "cpu", "no_xla", mode), _NO_VERSIONS))
-
-
-def _shares(
-    harnesses: Iterable[Harness], passing: Mapping[str, Mapping[str, bool]]
-) -> Sequence[Share]:
+def _shares(harnesses: Iterable[Harness], kept: Mapping[str, Any]) -> Sequence[Share]:
     names = [harness.name for harness in harnesses]
-    return [Share(sum(of[name] for name in names), len(names)) for of in passing.values()]
+    shares = []
+    for mode in CONSUMER_MODES:
+        letters = [engine_rows.letter(kept, name, mode) for name in names]
+        run = [letter for letter in letters if letter != engine_rows.NOT_RUN]
+        shares.append(Share(run.count(engine_rows.PASSED), len(run)))
+    return shares
 
 
-def _rows(
-    harnesses: Sequence[Harness], passing: Mapping[str, Mapping[str, bool]]
-) -> list[PrimitiveRow]:
+def _rows(harnesses: Sequence[Harness], kept: Mapping[str, Any]) -> list[PrimitiveRow]:
+    """The primitives that some engine does not take in whole."""
     groups = _grouped(harnesses, lambda harness: (harness.primitive, harness.dtype.name))
-    return [
-        PrimitiveRow(primitive, dtype, [share.word for share in _shares(members, passing)])
+    rows = [
+        PrimitiveRow(primitive, dtype, [share.word for share in _shares(members, kept)])
         for (primitive, dtype), members in sorted(groups.items())
     ]
+    return [row for row in rows if not {*row.words} <= {"", "yes"}]
 
 
 def _by_engine(limitations: Iterable[Limitation]) -> list[tuple[str, list[Limitation]]]:

@@ -43,7 +43,7 @@ from harnesses.harness import (
     all_harnesses,
 )
 from limitations.ledger import Limitation, load, load_uncovered
-from reports import explained, proofs, rendering, results
+from reports import engine_rows, explained, proofs, rendering, results
 from reports.benchmarks import benchmark_files, engine_files, memory_files
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
@@ -95,7 +95,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         files = results.default_files() if options.results is None else options.results
         proved = proofs.with_proofs(proved, files, harnesses, ledger, console)
     texts = table_files(harnesses, ledger, load_uncovered(), proved)
-    texts |= consumer_files(harnesses, ledger)
+    texts |= consumer_files(harnesses, ledger, rendering.read_data(engine_rows.NAME, options.into))
     benchmarks = rendering.read_data("benchmarks", options.into)
     if benchmarks:
         texts |= benchmark_files(benchmarks)

@@ -7,7 +7,15 @@ import pytest
 
 from harnesses.engine.cells import CONSUMER_MODES
 from limitations.ledger import Limitation
-from reports.consumers import ENVIRONMENTS, SAMPLE, TABLE, command, consumer_files, is_of_engines
+from reports import engine_rows
+from reports.consumers import (
+    ENVIRONMENTS,
+    TABLE,
+    command,
+    consumer_files,
+    contradictions,
+    is_of_engines,
+)
 from tests.judge.rows import harness
 
 
@@ -25,31 +33,48 @@ DATABASE = [
 ]
 
 
-def test_a_primitive_has_a_row_for_each_dtype_with_a_word_for_each_engine():
-    ledger = [
-        limitation("sin", "litert", harness=("sin_edge_*",)),
-        limitation("cos", "onnx", exception="ONNXError"),
-        limitation("tan", side="jax"),
-    ]
-    text = consumer_files(DATABASE, ledger)[TABLE]
-    assert "| sin | float32 | yes | 1 of 2 | yes | yes | yes |" in text
-    assert "| cos | int32 | yes | yes | no | yes | yes |" in text
-    assert "tan" not in text
-    assert "bfloat16" not in text
-    all_of_them, some = "3 of 3 (100.0%)", "2 of 3 (66.7%)"
-    shares = (all_of_them, some, some, all_of_them, all_of_them)
-    assert f"| all | {' | '.join(shares)} |" in text
-    assert f"- tfjs: {all_of_them}\n" in text
-    assert f"- litert: {some}\n- onnx: {some}\n" in text
+def row(name, mode, outcome="pass", phase=None):
+    versions = {"jax": "0.12.0", "tensorflow": "2.21.0", "python": "3.12.1"}
+    return {"harness": name, "mode": mode, "outcome": outcome, "phase": phase} | versions
+
+
+def kept(*rows, before=None):
+    return engine_rows.merged(before or {}, rows, DATABASE)
+
+
+def test_the_table_counts_what_was_run():
+    rows = kept(
+        row("sin_float32", "litert"),
+        row("sin_edge_float32", "litert", "mismatch"),
+        row("cos_int32", "onnx", "error", "lower"),
+        row("tan_int32", "onnx", "error", "trace"),
+        row("sin_bfloat16", "litert"),
+    )
+    ledger = [limitation("cos", "onnx", exception="ONNXError")]
+    text = consumer_files(DATABASE, ledger, rows)[TABLE]
+    assert "| sin | float32 |  | 1 of 2 |  |  |  |" in text
+    assert "| cos | int32 |  |  | no |  |  |" in text
+    assert "| all | 4 | not run | 1 of 2 (50.0%) | 0 of 1 (0.0%) | not run | not run |" in text
+    assert "| tan |" not in text
+    assert "- onnx: JAX 0.12.0, TensorFlow 2.21.0, Python 3.12.1" in text
     assert "| cos | all | all | ONNXError | because |" in text
 
 
-def test_the_shares_of_all_harnesses_are_not_those_of_the_sample():
-    many = [harness("sin", "float32", f"case{number}") for number in range(SAMPLE + 50)]
-    text = consumer_files(many, [limitation("sin", "onnx")])[TABLE]
-    assert f"| all | {SAMPLE} of {SAMPLE}" in text
-    assert f"- litert: {SAMPLE + 50} of {SAMPLE + 50} (100.0%)" in text
-    assert f"- onnx: 0 of {SAMPLE + 50} (0.0%)" in text
+def test_a_later_row_takes_the_place_of_an_earlier_one():
+    first = kept(row("sin_float32", "litert", "crash"), row("gone_float32", "litert"))
+    assert first["cells"] == {"sin_float32": ".c..."}
+    again = kept(row("sin_float32", "tfjs", "timeout"), row("sin_float32", "litert"), before=first)
+    assert again["cells"] == {"sin_float32": ".p..t"}
+    assert kept(row("sin_float32", "eager"), before=again)["cells"] == again["cells"]
+
+
+def test_what_the_ledger_says_otherwise_than_a_row():
+    rows = kept(row("sin_float32", "litert"), row("cos_int32", "onnx", "mismatch"))
+    assert contradictions(rows, DATABASE, [limitation("sin", "litert")]) == [
+        "sin_float32 litert: it passes, and the ledger declares a failure",
+        "cos_int32 onnx: it fails, and the ledger has no entry",
+    ]
+    assert not contradictions(rows, DATABASE, [limitation("cos", "onnx")])
 
 
 def test_what_speaks_of_engines_alone():

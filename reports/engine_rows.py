@@ -1,0 +1,51 @@
+"""What runs of the engines saw, kept beside the tables: a letter for each harness and engine.
+
+    "abs_float32": "p.pm."
+
+The letters stand in the order of CONSUMER_MODES; a dot says that the cell was not run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harnesses.engine.cells import CONSUMER_MODES
+from harnesses.harness import Harness
+from reports.results import OUTCOMES, Row
+
+NAME = "engine_rows"
+
+NOT_RUN = "."
+_INAPPLICABLE = "i"
+_LETTERS = {outcome: outcome[0] for outcome in OUTCOMES}
+PASSED = _LETTERS["pass"]
+
+
+def merged(
+    kept: Mapping[str, Any], rows: Iterable[Row], harnesses: Sequence[Harness]
+) -> dict[str, Any]:
+    """What is kept, with the rows in place of those of the same cells, without lost harnesses."""
+    names = {harness.name for harness in harnesses}
+    cells = {name: list(letters) for name, letters in kept.get("cells", {}).items()}
+    versions = dict(kept.get("versions", {}))
+    for row in rows:
+        if row["mode"] not in CONSUMER_MODES:
+            continue
+        letters = cells.setdefault(row["harness"], [NOT_RUN] * len(CONSUMER_MODES))
+        letters[CONSUMER_MODES.index(row["mode"])] = _letter(row)
+        versions[row["mode"]] = {name: row[name] for name in ("jax", "tensorflow", "python")}
+    texts = {name: "".join(cells[name]) for name in sorted(cells) if name in names}
+    return {"versions": dict(sorted(versions.items())), "cells": texts}
+
+
+def letter(kept: Mapping[str, Any], harness: str, mode: str) -> str:
+    """What came of a cell; NOT_RUN if it was not run, or JAX itself cannot run it."""
+    letters = kept.get("cells", {}).get(harness)
+    found = letters[CONSUMER_MODES.index(mode)] if letters else NOT_RUN
+    return NOT_RUN if found == _INAPPLICABLE else found
+
+
+def _letter(row: Row) -> str:
+    # What does not trace is JAX's own failure.
+    return _INAPPLICABLE if row["phase"] == "trace" else _LETTERS[row["outcome"]]
