@@ -87,6 +87,11 @@ MEMBERS = [
     ("y = x.shape + [1]", "{s}; y = _as_shape(x.shape) + [1]"),
     ("y = [1] + x.shape[1:] + [2]", "{s}; y = [1] + _as_shape(x.shape[1:]) + [2]"),
     ("y = batch + [None]", "{s}; y = _as_shape(batch) + [None]"),
+    ("y = x.shape[:-1].rank", "{i}; y = {t}(x.shape[:-1]).rank"),
+    (
+        "ok = isinstance(x, (tf.Tensor, int))",
+        "{c}; ok = isinstance(x, (_as_classes(tf.Tensor), int))",
+    ),
     ("y = batch + (1,)", "y = batch + (1,)"),
     ("y = x.shape[0] + 1", "y = x.shape[0] + 1"),
     ("y = tree.rank", "y = tree.rank"),
@@ -111,6 +116,7 @@ def test_attributes_are_read_of_what_has_them(source, expected):
     edits = edits_of(source, JAX, "lib")
     expected = expected.replace("{i}", IMPORT).replace("{t}", "_as_tensorflow")
     expected = expected.replace("{s}", IMPORT.replace("as_tensorflow", "as_shape"))
+    expected = expected.replace("{c}", IMPORT.replace("as_tensorflow", "as_classes"))
     assert as_text(source, edits) == expected
     assert ast.dump(as_tree(source, edits)) == ast.dump(ast.parse(expected))
 

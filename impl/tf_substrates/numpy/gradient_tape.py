@@ -34,6 +34,7 @@ import numpy as np
 
 from tf_substrates.numpy import nest
 from tf_substrates.numpy.errors import StatefulError, invalid_argument
+from tf_substrates.numpy.known_values import Known
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.recording import Call, Log, is_differentiable, recorded, start, stop
 from tf_substrates.numpy.tensors import convert, is_tensor
@@ -307,7 +308,9 @@ def _one_target(target: Any, method: str) -> Any:
 def _upstream(target: Any, given: Any) -> Any:
     if given is None:
         return jax.numpy.ones_like(target)
-    value = jax.numpy.asarray(convert(given, dtype=target.dtype))
+    value = convert(given, dtype=target.dtype)
+    if not isinstance(value, Known):  # an outer tape knows it by identity
+        value = jax.numpy.asarray(value)
     if value.shape != target.shape:
         raise invalid_argument(
             f"Incompatible shapes: {list(value.shape)} vs. {list(target.shape)} (output_gradients"

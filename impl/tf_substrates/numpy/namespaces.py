@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tf_substrates.numpy.recording import recorded
+from tf_substrates.numpy.known_values import Known, is_known, is_small, known
+from tf_substrates.numpy.recording import recorded, staged
 
 JAX_MODE = False
 if JAX_MODE:
@@ -79,6 +80,7 @@ def op(*names: str, static: bool = False) -> Callable[[Callable], Callable]:
     def register(function: Callable) -> Callable:
         if JAX_MODE:
             wrapped = _static_by_numpy(function, names[0]) if static else _jax_out(function)
+            wrapped = _known_by_numpy(wrapped, names[0])
             wrapped = recorded(wrapped, connects=names[0] not in _WITHOUT_DERIVATIVE)
         else:
             wrapped = _tensors_out(function)
@@ -136,6 +138,46 @@ def _static_by_numpy(function: Callable, name: str) -> Callable:
         return _on_device(function(*args, **kwargs))
 
     return call
+
+
+# What has a state, or gives as many elements as its first argument says.
+_OF_A_SHAPE = frozenset({"zeros", "ones", "fill", "eye"})
+
+
+def _known_by_numpy(function: Callable, name: str) -> Callable:
+    """The function, which NumPy computes of known numbers while JAX traces."""
+    if name.startswith("random."):
+        return function
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if not all(map(is_known, args)) or not all(map(is_known, kwargs.values())) or not staged():
+            return function(*args, **kwargs)
+        if name in _OF_A_SHAPE and not (args and is_small(args[0])):
+            return function(*args, **kwargs)
+        importlib.import_module(".numpy.tf", "tf_substrates")
+        twin = importlib.import_module(".numpy.namespaces", "tf_substrates").EXPORTS[name]
+        args = tuple(map(_as_twin, args))
+        return _known(_plain(twin(*args, **{k: _as_twin(v) for k, v in kwargs.items()})))
+
+    return call
+
+
+def _as_twin(value: Any) -> Any:
+    """A known tensor as one of NumPy's side, with its strictness about dtypes."""
+    if isinstance(value, Known):
+        return importlib.import_module(".numpy.tensors", "tf_substrates").wrap(
+            value.view(np.ndarray)
+        )
+    return type(value)(map(_as_twin, value)) if type(value) in (list, tuple) else value
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(_known, value))
+    if type(value) in (list, tuple):
+        return type(value)(map(_known, value))
+    return known(value)
 
 
 def _plain(value: Any) -> Any:

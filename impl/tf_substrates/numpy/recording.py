@@ -19,6 +19,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tf_substrates.numpy.known_values import Known
+
 JAX_MODE = False
 if JAX_MODE:
     import jax
@@ -85,7 +87,9 @@ class Log:
 
 def is_differentiable(value: Any) -> bool:
     """Whether a value is a tensor of floats or complex numbers."""
-    return isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.numpy.inexact)
+    return isinstance(value, (jax.Array, Known)) and jax.numpy.issubdtype(
+        value.dtype, jax.numpy.inexact
+    )
 
 
 def staged() -> bool:
@@ -150,7 +154,7 @@ def _unseen(name: str) -> Exception:
 def _distinct(output: Any, inputs: list) -> Any:
     """The output, as another array than every input: tapes know arrays by identity."""
     if is_differentiable(output) and any(output is leaf for leaf in inputs):
-        return jax.numpy.array(output)
+        return output.copy() if isinstance(output, Known) else jax.numpy.array(output)
     return output
 
 
@@ -251,7 +255,7 @@ class _Operators:
                 self.own = []
 
     def _replace(self) -> None:
-        for owner in (type(jax.numpy.zeros(())), jax.core.Tracer):
+        for owner in (type(jax.numpy.zeros(())), jax.core.Tracer, Known):
             for name, function in _OPERATOR_FUNCTIONS.items():
                 original = getattr(owner, name)
                 self.own.append((owner, name, original))

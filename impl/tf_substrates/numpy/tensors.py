@@ -15,6 +15,7 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.known_values import Known
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.shapes import TensorShape
 
@@ -192,7 +193,7 @@ class Reference:
 
 
 def is_tensor(value: Any) -> bool:
-    return isinstance(value, Tensor)
+    return isinstance(value, (Tensor, Known) if JAX_MODE else Tensor)
 
 
 @export("is_tensor")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 from collections.abc import Iterator, Mapping
+from typing import TypeGuard
 
 from tf_substrates.rewriter.edits import Edit, Import, Wrap
 
@@ -156,6 +157,7 @@ _OF_DTYPES = frozenset({"limits", "max", "min", "size"})
 _AS_TENSORFLOW = "_as_tensorflow"
 _AS_SHAPE = "_as_shape"
 _AS_INDEX = "_as_index"
+_AS_CLASSES = "_as_classes"
 
 
 def _members(tree: ast.Module) -> Iterator[Edit | Wrap]:
@@ -191,6 +193,10 @@ def _members(tree: ast.Module) -> Iterator[Edit | Wrap]:
                 )
                 if (beside_list or _is_shape(side)) and id(side) not in inside_texts:
                     yield Wrap(side, _AS_SHAPE)
+        elif _is_isinstance(node):
+            for part in ast.walk(node.args[1]):
+                if isinstance(part, ast.Attribute) and part.attr == "Tensor":
+                    yield Wrap(part, _AS_CLASSES)
         elif (
             isinstance(node, ast.Subscript)
             and has_slices
@@ -288,6 +294,15 @@ class _Numbers:
         return isinstance(node, ast.Constant) or self.holds(node)
 
 
+def _is_isinstance(node: ast.AST) -> TypeGuard[ast.Call]:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "isinstance"
+        and len(node.args) == 2
+    )
+
+
 def _is_shape(node: ast.expr) -> bool:
     """`x.shape`, or `x.shape[1:]`."""
     if isinstance(node, ast.Subscript):
@@ -303,7 +318,7 @@ def _is_member(node: ast.AST, modules: set[str]) -> bool:
         return False
     name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
     if node.attr in _OF_SHAPES:
-        return name.endswith("shape")
+        return name.endswith("shape") or _is_shape(of)
     if node.attr in _OF_DTYPES:
         return name.endswith("dtype")
     return node.attr in _MEMBERS

@@ -1,0 +1,100 @@
+"""Tensors that are known while JAX traces.
+
+Programs compute from known numbers what must be known: how many steps a grid of times has, where a
+function jumps. Under jax.jit, JAX makes every operation a part of the compiled program, that of two
+constants too. So while it traces, what this package computes of known numbers alone is computed by
+NumPy at once, and is a `Known`, whose operators do the same. Beside a traced value a `Known` is an
+array like any other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+JAX_MODE = False
+if JAX_MODE:
+    import jax
+
+# More elements than this are left to the compiled program.
+_MOST = 4096
+
+
+class Known(np.ndarray):
+    """A known tensor."""
+
+    # The operators of JAX's arrays come first.
+    __array_priority__ = -1.0
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(part, jax.Array) for part in parts):
+            return jax.numpy.asarray(self)[index]
+        return known(np.ndarray.__getitem__(self, index))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+
+def _operator(name: str) -> Callable:
+    original = getattr(np.ndarray, name)
+
+    def call(self: Known, *others: Any) -> Any:
+        if any(isinstance(other, jax.Array) for other in others):
+            return NotImplemented
+        with np.errstate(all="ignore"):
+            result = original(self, *(_beside(other, self.dtype) for other in others))
+        return result if result is NotImplemented else known(result)
+
+    return call
+
+
+def _beside(other: Any, dtype: np.dtype) -> Any:
+    """The other operand, which takes the tensor's dtype if it is no tensor and has floats."""
+    if isinstance(other, Known) or not isinstance(other, (np.ndarray, np.generic, list)):
+        return other
+    array = np.asarray(other)
+    return array.astype(dtype) if array.dtype.kind == "f" or isinstance(other, list) else array
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+    for _side in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Known, _side, _operator(_side))
+    # Nothing changes in place: another name may stand for the same tensor.
+    setattr(Known, f"__i{_name}__", getattr(Known, f"__{_name}__"))
+for _name in ("__neg__", "__pos__", "__abs__"):
+    setattr(Known, _name, _operator(_name))
+
+
+def known(value: Any) -> Any:
+    """A known tensor of an array of NumPy's that holds numbers; everything else is given back."""
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcV":
+        dtype = jax.dtypes.canonicalize_dtype(value.dtype)
+        return np.asarray(value).astype(dtype, copy=False).view(Known)
+    return value
+
+
+def is_known(value: Any) -> bool:
+    """Whether an argument is known while JAX traces, and small."""
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):
+        return True
+    if isinstance(value, np.ndarray):
+        return value.size <= _MOST
+    if isinstance(value, (list, tuple, range)):
+        return len(value) <= _MOST and all(map(is_known, value))
+    if isinstance(value, jax.Array):
+        return False
+    # A dtype or a shape.
+    return (
+        isinstance(value, (np.dtype, type))
+        or hasattr(value, "as_numpy_dtype")
+        or (hasattr(value, "as_list"))
+    )
+
+
+def is_small(value: Any) -> bool:
+    """Whether a shape holds few elements."""
+    return math.prod(int(size) for size in np.ravel(np.asarray(value))) <= _MOST

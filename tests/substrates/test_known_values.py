@@ -1,0 +1,110 @@
+"""What is computed of known numbers stays known while JAX traces."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+
+from tests.substrates.comparing import tf_of
+
+tf = tf_of("jax")
+
+
+def steps(y):
+    times = tf.constant([0.1, 0.5])
+    count = tf.reduce_max(tf.cast(tf.math.ceil(times / 0.1), tf.int32))
+    distinct, _ = tf.unique(tf.concat([times, -times, times], 0))
+    return tf.zeros(count) + y, distinct
+
+
+def in_place(y):
+    first = tf.constant([1.0, 2.0])
+    second = first
+    second *= 3.0
+    return first + second * y
+
+
+def at_traced_places(y):
+    grid = tf.constant([1.0, 2.0, 4.0])
+
+    def body(i, x):
+        return i + 1, x + grid[i]
+
+    return tf.while_loop(lambda i, x: i < 3, body, (0, y))
+
+
+def with_a_tape(y):
+    x = tf.constant([1.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        total = tf.reduce_sum(x**2 * 2.0 - tf.sin(x) / x + y * x)
+    return tape.gradient(total, x)
+
+
+def forward_by_two_tapes(y):
+    x = tf.constant([1.0, 3.0])
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            z = -tf.constant([0.5, 0.25]) * x
+        w = tf.ones_like(z)
+        outer.watch(w)
+        g = inner.gradient(z, x, output_gradients=w)
+    return outer.gradient(g, w) + 0 * y
+
+
+def rows(y):
+    return [a * y for a in tf.constant([1.0, 2.0])] + [2.0 - tf.constant(1.0), y @ y]
+
+
+PROGRAMS = [steps, in_place, at_traced_places, with_a_tape, forward_by_two_tapes, rows]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_compiled_is_as_eager(program):
+    y = np.ones((1, 1), np.float32) if program is rows else np.float32(2)
+    expected = jax.tree.leaves(program(tf.constant(y)))
+    actual = jax.tree.leaves(jax.jit(program)(y))
+    assert [a.dtype for a in actual] == [e.dtype for e in expected]
+    for a, e in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-6)
+
+
+def test_known_integers_and_booleans_at_traced_places():
+    def program(i):
+        return tf.constant([5, 6, 7])[i], tf.constant([True, False, True])[i]
+
+    assert [int(x) for x in jax.jit(program)(1)] == [6, 0]
+
+
+def test_numbers_beside_a_known_tensor_take_its_dtype():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        x = tf.constant([1.0], tf.float32)
+        assert jax.jit(lambda: tf.constant([1.0]) * np.float64(2) + np.ones(1))().dtype == x.dtype
+        with pytest.raises(ValueError, match="requested dtype float64 for Tensor"):
+            jax.jit(lambda: tf.convert_to_tensor(tf.constant(1.0), tf.float64))()
+    finally:
+        jax.config.update("jax_enable_x64", before)
+    # Without 64-bit types there are none of known numbers either.
+    assert jax.jit(lambda: tf.constant(1.0, tf.float64) + 1)().dtype == (
+        np.float64 if before else np.float32
+    )
+
+
+def test_known_numbers_are_tensors():
+    def program():
+        x = tf.constant(1.5)
+        assert tf.is_tensor(x)
+        assert tf.is_tensor(-x / 2)
+        return float(x)
+
+    assert jax.jit(program)() == 1.5
+
+
+def test_many_known_numbers_are_left_to_the_compiled_program():
+    jaxpr = jax.make_jaxpr(lambda: tf.reduce_sum(tf.ones([100, 100]) * 2.0))()
+    assert "reduce_sum" in str(jaxpr)
+    assert not jaxpr.consts
