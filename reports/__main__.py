@@ -16,6 +16,7 @@ COMMANDS = {
     "call_tf": "write reports/tables/call_tf.md, or --check that it is current",
     "substrates": "write reports/tables/substrates.md, or --check that it is current",
     "consumers": "take rows of engines in, and write reports/tables/consumers.md",
+    "libraries": "write reports/tables/libraries.md, or --check that it is current",
     "html": "one page to look at: primitives, modes and what came of them",
     "merge": "the shards of one run as one results file; what is missing is counted",
     "diff": "what changed from one results file to another",

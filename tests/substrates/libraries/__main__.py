@@ -16,13 +16,13 @@ from typing import Any
 
 from tests.substrates.libraries import programs
 
-SUITES = {"quant_finance": "tf_quant_finance"}
+SUITES = ("quant_finance",)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Prints what is wrong and how many places are equal; 1 if one is not."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suite", choices=sorted(SUITES))
+    parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--on", choices=["tensorflow", "numpy", "jax"], nargs="*")
     parser.add_argument("--only", default="", help="programs with this in their names")
     parser.add_argument("--place", default="", help="one place alone")
@@ -51,7 +51,7 @@ def _on_substrate(
 ) -> int:
     counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
     for row in programs.on_substrate(suite, substrate, expected, options.only, options.place):
-        programs.add_rows(rows, [row])
+        programs.add_row(rows, suite, expected, row)
         counts[row["place"]][not row["wrong"]] += 1
         if row["wrong"]:
             print(f"{row['program']} [{row['place']}]: {row['wrong']}", flush=True)

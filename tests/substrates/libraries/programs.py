@@ -11,9 +11,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import importlib.metadata
 import json
 import pathlib
 import pickle
+import re
 import signal
 import sys
 import time
@@ -85,7 +87,8 @@ def _error(error: BaseException) -> str:
         (f for f in reversed(frames) if "site-packages" not in f.filename or "tf_" in f.filename),
         frames[-1],
     )
-    text = " ".join(str(error).split())[:160]
+    # Without the folders of this machine.
+    text = re.sub(r"/\S*/", "", " ".join(str(error).split()))[:160]
     return f"{type(error).__name__}: {text} [{pathlib.Path(where.filename).name}:{where.lineno}]"
 
 
@@ -170,7 +173,7 @@ def on_tensorflow(suite: Suite, file: pathlib.Path, only: str) -> None:
     library = importlib.import_module(suite.library)
     found = pickle.loads(file.read_bytes()) if file.exists() else {}
     found["names"] = list(suite.names(library))
-    found["version"] = getattr(library, "__version__", "")
+    found["version"] = importlib.metadata.version(suite.library.replace("_", "-"))
     for program in suite.programs:
         if only and only not in program.name:
             continue
@@ -211,7 +214,6 @@ def on_substrate(
             if wrong is None:
                 continue
             yield {
-                "library": suite.library,
                 "program": program.name,
                 "place": where,
                 "wrong": wrong,
@@ -277,9 +279,16 @@ def compared(actual: list, expected: list, tolerance: float) -> str:
     return ""
 
 
-def add_rows(file: pathlib.Path, rows: Sequence[dict]) -> None:
-    """Puts rows into a file of rows, in the place of older ones for the same program and place."""
-    found = json.loads(file.read_text()) if file.exists() else []
-    new = {(r["library"], r["program"], r["place"]) for r in rows}
-    kept = [r for r in found if (r["library"], r["program"], r["place"]) not in new]
-    file.write_text(json.dumps([*kept, *rows], indent=0))
+def add_row(file: pathlib.Path, suite: Suite, expected: pathlib.Path, row: dict) -> None:
+    """Puts a row into a library's file, in the place of an older one for the same program."""
+    found = json.loads(file.read_text()) if file.exists() else {"rows": []}
+    asked = pickle.loads(expected.read_bytes())
+    place = (row["program"], row["place"])
+    kept = [r for r in found["rows"] if (r["program"], r["place"]) != place]
+    found = {
+        "library": suite.library,
+        "version": asked["version"],
+        "names": asked["names"],
+        "rows": [*kept, row],
+    }
+    file.write_text(json.dumps(found, indent=0))

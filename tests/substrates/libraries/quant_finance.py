@@ -11,10 +11,10 @@ import numpy as np
 from tests.substrates.libraries.programs import FLOAT32, GRAD, JAX, JIT, NUMPY, VMAP, Program, Suite
 
 LIBRARY = "tf_quant_finance"
-EVERYWHERE = (NUMPY, NUMPY + FLOAT32, JAX, JIT, JIT + FLOAT32, GRAD, VMAP)
-WIDE = (NUMPY, JAX, JIT, GRAD, VMAP)
-BATCHED = (NUMPY, JAX, JIT, VMAP)
-VALUES = (NUMPY, JAX, JIT)
+EVERYWHERE = (NUMPY, NUMPY + FLOAT32, JIT, JIT + FLOAT32, GRAD, VMAP)
+WIDE = (NUMPY, JIT, GRAD, VMAP)
+BATCHED = (NUMPY, JIT, VMAP)
+VALUES = (NUMPY, JIT)
 ONLY_EAGER = (NUMPY, JAX)
 
 PROGRAMS: list[Program] = []
@@ -151,7 +151,10 @@ def _(tf, tff, volatilities, strikes, expiries, spots):
     )
 
 
-@program("black_scholes.approximations.bjerksund_stensland", *_AMERICAN, places=EVERYWHERE)
+# In float32 TensorFlow itself is 2e-5 from its value in float64.
+@program(
+    "black_scholes.approximations.bjerksund_stensland", *_AMERICAN, places=EVERYWHERE, wide=5e-5
+)
 def _(tf, tff, volatilities, strikes, expiries, forwards):
     return tff.black_scholes.approximations.bjerksund_stensland(
         volatilities=volatilities,
@@ -298,12 +301,12 @@ def _(tf, tff, x):
     return tff.math.make_val_and_grad_fn(lambda x: tf.reduce_sum(tf.sin(x) * x))(x)
 
 
-@program("math.jacobian", _X, places=(NUMPY, JAX, JIT, VMAP))
+@program("math.jacobian", _X, places=BATCHED)
 def _(tf, tff, x):
     return tff.math.jacobian(lambda x: tf.stack([x[:, 0] * x[:, 1], x[:, 2] ** 2], -1), x)
 
 
-@program("math.value_and_jacobian", _X, places=(NUMPY, JAX, JIT, VMAP))
+@program("math.value_and_jacobian", _X, places=BATCHED)
 def _(tf, tff, x):
     return tff.math.value_and_jacobian(lambda x: tf.stack([x[:, 0] * x[:, 1], x[:, 2] ** 2], -1), x)
 
@@ -582,7 +585,14 @@ for _stepper, _make in _STEPPERS.items():
 
     @program(f"math.pde.steppers.{_stepper}")
     def _(tf, tff, _make=_make):
-        return _european(tf, tff, one_step_fn=_make(tff.math.pde.steppers), time_step=0.05)
+        # Short steps, with which the explicit scheme is stable too.
+        return _european(
+            tf,
+            tff,
+            one_step_fn=_make(tff.math.pde.steppers),
+            end_time=0.975,
+            time_step=0.0025,
+        )
 
 
 @program("math.pde.fd_solvers.solve_forward")
@@ -750,7 +760,7 @@ def _(tf, tff):
 @program("math.random.halton.sample: randomized", places=ONLY_EAGER)
 def _(tf, tff):
     tf.random.set_seed(4)
-    return tff.math.random.halton.sample(3, num_results=20, seed=127)[0]
+    return tff.math.random.halton.sample(3, num_results=20, seed=127, dtype=tf.float64)[0]
 
 
 @program("math.random.sobol.sample")
@@ -1001,7 +1011,7 @@ def _(tf, tff, initial):
     )
 
 
-@program("models.sabr.SabrModel", [1.0], places=(NUMPY, JAX, JIT, VMAP))
+@program("models.sabr.SabrModel", [1.0], places=BATCHED)
 def _(tf, tff, forward):
     process = tff.models.SabrModel(beta=0.5, volvol=0.6, rho=-0.3, dtype=tf.float64)
     return process.sample_paths(
@@ -1164,7 +1174,7 @@ def _swaption_legs() -> dict[str, Any]:
     }
 
 
-@program("models.hull_white.swaption_price", [0.03], [0.02], places=(NUMPY, JAX, JIT, VMAP))
+@program("models.hull_white.swaption_price", [0.03], [0.02], places=BATCHED)
 def _(tf, tff, reversion, volatility):
     return tff.models.hull_white.swaption_price(
         expiries=[1.0, 1.0],
@@ -1251,7 +1261,7 @@ for _model in ("GaussianHJM", "QuasiGaussianHJM"):
         )
 
 
-@program("models.hjm.swaption_price", [0.03], [0.02], places=(NUMPY, JAX, JIT, VMAP))
+@program("models.hjm.swaption_price", [0.03], [0.02], places=BATCHED)
 def _(tf, tff, reversion, volatility):
     times = np.array([1.25, 1.5, 1.75, 2.0])
     return tff.models.hjm.swaption_price(

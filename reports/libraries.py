@@ -1,0 +1,95 @@
+"""`python -m reports libraries FILE ...`: what of libraries for TensorFlow runs without it.
+
+Each file is what `python -m tests.substrates.libraries SUITE` has written: a row for each program
+of a library and each place where it ran, with what differs from TensorFlow's own result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from reports import rendering
+from reports.results import ResultsError
+
+TABLE = "libraries.md"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="rows of a library")
+    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
+    parser.add_argument("--check", action="store_true", help="say whether the table is current")
+
+
+def main(options: argparse.Namespace, console: Console) -> int:
+    data = rendering.read_data("libraries", options.into)
+    if options.check:
+        stale = rendering.stale(library_files(data), options.into)
+        for path in stale:
+            console.print(f"{path} is stale: python -m reports libraries --into {options.into}")
+        return 1 if stale else 0
+    for file in options.files:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        data[found["library"]] = gather(found)
+    if not data:
+        raise ResultsError("there are no figures yet: name a file of rows")
+    for path in rendering.write(library_files(data), options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    return 0
+
+
+def gather(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of one library: counts by area and place, and what is not equal."""
+    areas: dict[str, dict[str, list[int]]] = {}
+    failures = []
+    for row in sorted(found["rows"], key=lambda row: (row["program"], row["place"])):
+        area = row["program"].partition(".")[0]
+        count = areas.setdefault(area, {}).setdefault(row["place"], [0, 0])
+        count[0] += 1
+        count[1] += not row["wrong"]
+        if row["wrong"]:
+            failures.append([row["program"], row["place"], row["wrong"]])
+    programs = {row["program"].partition(":")[0] for row in found["rows"]}
+    asked = collections.Counter(name.partition(".")[0] for name in found["names"])
+    return {
+        "version": found["version"],
+        "names": {
+            area: [
+                count,
+                sum(name in programs for name in found["names"] if name.startswith(f"{area}.")),
+            ]
+            for area, count in sorted(asked.items())
+        },
+        "areas": dict(sorted(areas.items())),
+        "failures": failures,
+    }
+
+
+def library_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The table and its figures, by file name."""
+    libraries = {
+        name: {**library, "places": _places(library), "causes": _causes(library["failures"])}
+        for name, library in sorted(data.items())
+    }
+    text = rendering.render(TABLE, libraries=libraries)
+    ordered = dict(sorted(data.items()))
+    return {TABLE: text, "libraries.json": json.dumps(ordered, indent=1) + "\n"}
+
+
+def _places(library: Mapping[str, Any]) -> list[str]:
+    return sorted({place for counts in library["areas"].values() for place in counts})
+
+
+def _causes(failures: Sequence[Sequence[str]]) -> list[tuple[str, int, list[str]]]:
+    """(what is wrong, in how many places, in which programs), the most frequent first."""
+    programs: dict[str, list[str]] = {}
+    for program, place, wrong in failures:
+        programs.setdefault(wrong, []).append(f"{program} [{place}]")
+    found = [(wrong, len(names), names) for wrong, names in programs.items()]
+    return sorted(found, key=lambda cause: (-cause[1], cause[0]))
