@@ -9,6 +9,7 @@ import functools
 import importlib
 import inspect
 import itertools
+import operator
 import os
 import pathlib
 import sys
@@ -188,7 +189,8 @@ _saved_lists: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDi
 def _saved_list(module: Any, name: str) -> Any:
     lists = _saved_lists.setdefault(module, {})
     present = list(getattr(module, name))
-    if name not in lists or list(map(id, lists[name])) != list(map(id, present)):
+    saved = lists.get(name, ())
+    if name not in lists or len(saved) != len(present) or any(map(operator.is_not, saved, present)):
         lists[name] = _tf_data_structures.ListWrapper(present)
     return lists[name]
 

@@ -94,6 +94,7 @@ register_table({"rem": in_kernel_dtype(_remainder_by_others, _REMAINDER)})
 
 @register("div")
 def _div(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    x, y = in_ranks_for_choices(ctx, x, y)
     return beside_a_constant(ctx, in_kernel_dtype(_quotient_by_floor), x, y)
 
 
