@@ -34,20 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
-    if options.check:
-        stale = rendering.stale(beside_files(rendering.read_data("beside", options.into)))
-        for path in stale:
-            console.print(f"{path} is stale: python -m reports beside --into {options.into}")
-        return 1 if stale else 0
-    if options.runs:
+    if options.runs and not options.check:
         data = gather([_named(text) for text in options.runs])
     else:
         data = rendering.read_data("beside", options.into)
         if not data:
             raise ResultsError("there are no figures yet: name runs, as in ours=ours.jsonl")
-    for path in rendering.write(beside_files(data), options.into):
-        console.print(f"wrote {path}", soft_wrap=True)
-    return 0
+    command = f"python -m reports beside --into {options.into}"
+    return rendering.write_or_check(beside_files(data), options, console, command)
 
 
 def gather(runs: Sequence[tuple[str, Path]]) -> dict[str, Any]:

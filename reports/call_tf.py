@@ -43,14 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace, console: Console) -> int:
     texts = table_files(all_harnesses(jax_version=None, direction=CALL_TF), load(direction=CALL_TF))
-    if options.check:
-        stale = rendering.stale(texts, options.into)
-        for path in stale:
-            console.print(f"{path} is stale. Write it anew with: python -m reports call_tf")
-        return 1 if stale else 0
-    for path in rendering.write(texts, options.into):
-        console.print(f"wrote {path}", soft_wrap=True)
-    return 0
+    return rendering.write_or_check(texts, options, console, "python -m reports call_tf")
 
 
 def table_files(harnesses: Sequence[Harness], limitations: Sequence[Limitation]) -> dict[str, str]:

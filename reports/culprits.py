@@ -41,14 +41,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         if not data:
             raise ResultsError("there are no figures yet: name the results files of runs")
     files = culprit_files(data)
-    if options.check:
-        stale = rendering.stale(files, options.into)
-        for path in stale:
-            console.print(f"{path} is stale: python -m reports culprits", soft_wrap=True)
-        return 1 if stale else 0
-    for path in rendering.write(files, options.into):
-        console.print(f"wrote {path}", soft_wrap=True)
-    return 0
+    return rendering.write_or_check(files, options, console, "python -m reports culprits")
 
 
 def gather(rows: Sequence[Row]) -> dict[str, Any]:

@@ -29,19 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace, console: Console) -> int:
     data = rendering.read_data("libraries", options.into)
-    if options.check:
-        stale = rendering.stale(library_files(data), options.into)
-        for path in stale:
-            console.print(f"{path} is stale: python -m reports libraries --into {options.into}")
-        return 1 if stale else 0
-    for file in options.files:
+    for file in () if options.check else options.files:
         found = json.loads(file.read_text(encoding="utf-8"))
         data[found["library"]] = gather(found)
-    if not data:
+    if not data and not options.check:
         raise ResultsError("there are no figures yet: name a file of rows")
-    for path in rendering.write(library_files(data), options.into):
-        console.print(f"wrote {path}", soft_wrap=True)
-    return 0
+    command = f"python -m reports libraries --into {options.into}"
+    return rendering.write_or_check(library_files(data), options, console, command)
 
 
 def gather(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from rich.console import Console
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -33,6 +35,23 @@ def stale(files: Mapping[str, str], folder: Path = TABLES) -> list[Path]:
     """The paths at which another text stands than the one in `files`, or none."""
     paths = [folder / name for name in files]
     return [p for p in paths if not p.exists() or p.read_text(encoding="utf-8") != files[p.name]]
+
+
+def write_or_check(
+    files: Mapping[str, str], options: argparse.Namespace, console: Console, command: str
+) -> int:
+    """Writes the files into `options.into`; with `options.check` it names those that are stale.
+
+    Returns the exit status: 1 if a file is stale. `command` writes them anew.
+    """
+    if options.check:
+        paths = stale(files, options.into)
+        for path in paths:
+            console.print(f"{path} is stale. Write it anew with: {command}", soft_wrap=True)
+        return 1 if paths else 0
+    for path in write(files, options.into):
+        console.print(f"wrote {path}", soft_wrap=True)
+    return 0
 
 
 def read_data(name: str, folder: Path = TABLES) -> dict[str, Any]:

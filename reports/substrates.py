@@ -57,14 +57,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         load_symbol_reasons(),
         symbols(),
     )
-    if options.check:
-        stale = rendering.stale(texts, options.into)
-        for path in stale:
-            console.print(f"{path} is stale. Write it anew with: python -m reports substrates")
-        return 1 if stale else 0
-    for path in rendering.write(texts, options.into):
-        console.print(f"wrote {path}", soft_wrap=True)
-    return 0
+    return rendering.write_or_check(texts, options, console, "python -m reports substrates")
 
 
 def symbols() -> dict[str, Any]:

@@ -44,13 +44,9 @@ def main(options: argparse.Namespace, console: Console) -> int:
         if not data:
             raise ResultsError("there are no figures yet: name the results files of runs")
     files = version_files(data)
+    status = rendering.write_or_check(files, options, console, "python -m reports versions")
     if options.check:
-        stale = rendering.stale(files, options.into)
-        for path in stale:
-            console.print(f"{path} is stale: python -m reports versions", soft_wrap=True)
-        return 1 if stale else 0
-    for path in rendering.write(files, options.into):
-        console.print(f"wrote {path}", soft_wrap=True)
+        return status
     return 1 if any(run["red"] for run in data["runs"].values()) else 0
 
 
