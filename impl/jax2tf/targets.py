@@ -202,6 +202,8 @@ class Target:
         engine's where a number is NaN: see docs/guides/engines.md.
       finite_idioms: those whose ops lose a NaN or an infinity in the engine: they are used where
         `assume_finite` is set.
+      integer_idioms: those that keep numbers in a range that integers of 8 bits can tell apart:
+        `for_integers` gives a target that has them.
       ops: the ops of TensorFlow that it takes, by type, each with the dtypes of its first input
         (of its first output, for an op without inputs). None where every op is taken.
       lacks: the ops that it does not take, by type, each with the dtypes of its first input for
@@ -223,6 +225,7 @@ class Target:
     op_set: OpSet = NO_XLA
     idioms: frozenset[str] = frozenset()
     finite_idioms: frozenset[str] = frozenset()
+    integer_idioms: frozenset[str] = frozenset()
     ops: Mapping[str, Sequence[str]] | None = dataclasses.field(default=None, hash=False)
     lacks: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict, hash=False)
     lacks_dtypes: frozenset[str] = frozenset()
@@ -235,7 +238,8 @@ class Target:
 
     def __post_init__(self) -> None:
         # A target is a key of caches, so any collection of names becomes one that can be hashed.
-        for field in ("idioms", "finite_idioms", "lacks_dtypes", "quirks", "optimizations"):
+        sets = ("idioms", "finite_idioms", "integer_idioms")
+        for field in (*sets, "lacks_dtypes", "quirks", "optimizations"):
             object.__setattr__(self, field, frozenset(getattr(self, field)))
         if self.op_set == NO_XLA:
             object.__setattr__(self, "quirks", self.quirks | OF_ENGINES)
@@ -297,6 +301,12 @@ class Target:
             )
         return dataclasses.replace(
             self, idioms=self.idioms - left_out, finite_idioms=self.finite_idioms - left_out
+        )
+
+    def for_integers(self) -> Target:
+        """The target for graphs whose numbers become integers of 8 bits, which are finite."""
+        return dataclasses.replace(
+            self, idioms=self.idioms | self.integer_idioms, assume_finite=True
         )
 
     def without_optimizations(self, *names: str) -> Target:
@@ -372,6 +382,7 @@ TARGETS: Mapping[str, Target] = {
             "litert",
             idioms=_IDIOMS | {"dynamic_update_slice"},
             finite_idioms=_RESIZE,
+            integer_idioms=frozenset({"masked_softmax"}),
             quirks=_LITERT | _REAL,
             lacks_dtypes=_NARROW,
             lacks={

@@ -154,6 +154,29 @@ def test_no_float_remains_among_integers(name, tmp_path):
     assert floats == {"QUANTIZE", "DEQUANTIZE"}
 
 
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("BERT", 0.03),
+        ("GPT", 0.04),
+        ("GPT, one step", 0.12),
+        ("Llama, prefill", 0.12),
+        ("Llama, one step", 0.06),
+    ],
+)
+def test_attention_in_integers(name, most, tmp_path):
+    """Masks of -1e9 do not take the range that the scores need."""
+    model = MODELS[name]
+    samples = [model.inputs(2, model.length) for _ in range(3)]
+    samples = samples if len(samples[0]) > 1 else [inputs[0] for inputs in samples]
+    export(
+        *(model.function, None, specs_of(model), tmp_path / "model.tflite"),
+        quantize="int8",
+        representative_data=samples,
+        tolerance=most,
+    )
+
+
 def litert_ops(path):
     """The ops of a LiteRT file with the dtypes of what they take and give."""
     schema = ai_edge_litert.schema_py_generated

@@ -16,7 +16,7 @@ from jax2tf.lowering import idioms
 from tests.running import assert_near
 
 # An engine that has them all.
-EVERY = jax2tf.Target("every", idioms=idioms.NAMES - {"dynamic_update_slice"})
+EVERY = jax2tf.Target("every", idioms=idioms.NAMES - {"dynamic_update_slice", "masked_softmax"})
 RNG = np.random.default_rng(0)
 X = (RNG.normal(size=(3, 4)) * 3).astype(np.float32)
 
@@ -230,6 +230,81 @@ class TestWhatIsAnotherThing:
         assert len(seen) == 2  # in TensorFlow and in JAX
 
 
+MASKS = {
+    "causal": np.tri(4, dtype=bool),
+    "of rows": np.array([True, True, False, True]),
+    "of a batch": np.array([[1, 1, 0, 0], [1, 1, 1, 1]], bool)[:, None, None],
+    "of all": RNG.random((2, 3, 4, 4)) > 0.3,
+}
+FORMS = {
+    "by where": lambda x, mask: jnp.where(mask, x, -1e9),
+    "by the least number": lambda x, mask: jnp.where(mask, x, jnp.finfo(x.dtype).min),
+    "by infinity": lambda x, mask: jnp.where(mask, x, -jnp.inf),
+    "hidden": lambda x, mask: jnp.where(~mask, -1e9, x),
+    "by a sum": lambda x, mask: x + jnp.where(mask, 0.0, -1e9),
+    "hidden by a sum": lambda x, mask: x + jnp.where(~mask, -1e9, 0.0),
+}
+
+
+class TestMasksOfAttention:
+    """For integers of 8 bits, what a mask hides is a little below the least score."""
+
+    scores = (RNG.normal(size=(2, 3, 4, 4)) * 3).astype(np.float32)
+
+    @pytest.mark.parametrize("by_hand", [False, True])
+    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("mask", MASKS)
+    def test_no_number_is_far_from_the_scores(self, mask, form, by_hand):
+        softmax = _softmax_by_hand if by_hand else jax.nn.softmax
+
+        def shares(x, mask):
+            return softmax(FORMS[form](x, mask))
+
+        args = self.scores, MASKS[mask]
+        graph = _graph(shares, *args, target=jax2tf.TARGETS["litert"].for_integers())
+        assert op_types(graph.graph)["Softmax"] == 1
+        constants = [op for op in graph.graph.get_operations() if op.type == "Const"]
+        numbers = [tf.make_ndarray(op.get_attr("value")) for op in constants]
+        assert max(np.abs(n).max(initial=0) for n in numbers if n.dtype == np.float32) == 8
+        # Less than half a step of integers from 0 to 255.
+        expected = np.asarray(jax.jit(shares)(*args))
+        actual = graph(*map(tf.constant, args)).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=0, atol=0.5 / 256)
+
+    @pytest.mark.parametrize("fun", [jnp.where, lambda mask, x, f: x + jnp.where(mask, 0.0, f)])
+    def test_a_number_that_is_near_stays(self, fun):
+        def shares(x, mask):
+            return jax.nn.softmax(fun(mask, x, -2.0))
+
+        args = self.scores, MASKS["causal"]
+        graph = _graph(shares, *args, target=jax2tf.TARGETS["litert"].for_integers())
+        assert op_types(graph.graph)["Min"] == 0
+        assert_near(graph(*map(tf.constant, args)), jax.jit(shares)(*args))
+
+    def test_it_is_for_integers_alone(self):
+        args = self.scores, MASKS["causal"]
+        for options in ({"target": "litert"}, {"target": "litert", "assume_finite": True}):
+            shares = lambda x, mask: jax.nn.softmax(jnp.where(mask, x, -1e9))  # noqa: E731
+            graph = _graph(shares, *args, **options)
+            assert op_types(graph.graph)["Min"] == 0
+            assert_near(graph(*map(tf.constant, args)), jax.jit(shares)(*args))
+
+    def test_any_batch_and_length(self):
+        def shares(x):
+            places = jnp.arange(x.shape[-1])
+            return jax.nn.softmax(jnp.where(places[:, None] >= places, x, -1e9))
+
+        target = jax2tf.TARGETS["litert"].for_integers()
+        converted = jax2tf.convert(
+            shares, target=target, polymorphic_shapes="b, _, l, l", with_gradient=False
+        )
+        function = tf.function(converted, autograph=False)
+        graph = function.get_concrete_function(tf.TensorSpec([None, 3, None, None]))
+        assert op_types(graph.graph)["Min"] == 1
+        for x in (self.scores, self.scores[:1, :, :2, :2]):
+            np.testing.assert_allclose(graph(tf.constant(x)), jax.jit(shares)(x), atol=0.5 / 256)
+
+
 def test_slices_are_updated_in_one_op():
     def update(cache, row, i):
         return jax.lax.dynamic_update_slice(cache, row[None], (i, jnp.int32(0)))
@@ -415,11 +490,20 @@ def test_kernels_are_flipped_at_conversion():
 
 def test_every_idiom_has_a_target_and_a_test():
     of_targets = {
-        name for target in jax2tf.TARGETS.values() for name in target.idioms | target.finite_idioms
+        name
+        for target in jax2tf.TARGETS.values()
+        for name in target.idioms | target.finite_idioms | target.integer_idioms
     }
     assert of_targets == idioms.NAMES - {"finite"}
     tested = {name.split(",")[0].split(" ")[0] for name in FOUND}
-    elsewhere = {"dynamic_update_slice", "bias", "batch_norm", "resize", "resize_nearest"}
+    elsewhere = {
+        "dynamic_update_slice",
+        "bias",
+        "batch_norm",
+        "resize",
+        "resize_nearest",
+        "masked_softmax",
+    }
     assert tested == of_targets - elsewhere
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from jax2tf.export.job import Job
 from jax2tf.export.result import ExportResult
 from jax2tf.export.signatures import Signature, given, refuse_several, signatures_of
 from jax2tf.export.verification import Judge, Trial, dtypes_of, random_inputs, trials_of
+from jax2tf.targets import TARGETS
 
 
 def export(
@@ -155,8 +157,11 @@ def _convert_options(chosen: Format, options: Mapping[str, Any]) -> Mapping[str,
     """The options of `convert`: an engine's graph may assume finite numbers, as integers are."""
     if "assume_finite" not in chosen.engine.OPTIONS:
         return chosen.convert
-    is_finite = options.get("assume_finite", options.get("quantize") == "int8")
-    return {**chosen.convert, "assume_finite": is_finite}
+    if options.get("quantize") == "int8":
+        target = TARGETS[chosen.convert["target"]].for_integers()
+        is_finite = options.get("assume_finite", True)
+        return {**chosen.convert, "target": dataclasses.replace(target, assume_finite=is_finite)}
+    return {**chosen.convert, "assume_finite": options.get("assume_finite", False)}
 
 
 def _steps(target: Path, shown: bool) -> progress.Step:

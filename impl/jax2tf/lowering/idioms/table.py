@@ -28,6 +28,8 @@ _INDEX = jax.ShapeDtypeStruct((), np.int32)
 _VECTOR = jax.ShapeDtypeStruct((3,), np.float32)
 _ROW = jax.ShapeDtypeStruct((1, 3), np.float32)
 _EXAMPLE = jax.ShapeDtypeStruct((2, 3), np.float32)
+_MASK = jax.ShapeDtypeStruct((2, 3), np.bool_)
+_MASK_OF_ROWS = jax.ShapeDtypeStruct((3,), np.bool_)
 _IMAGES = jax.ShapeDtypeStruct((2, 2, 3, 3), np.float32)
 
 
@@ -107,6 +109,62 @@ def _hard_swish(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 def _softmax_by_hand(x: jax.Array) -> jax.Array:
     powers = jnp.exp(x - jnp.max(x, -1, keepdims=True))
     return powers / jnp.sum(powers, -1, keepdims=True)
+
+
+# Less than this stands for "not this one" in the scores of an attention.
+_OF_MASKS = -1e3
+# So much below all scores a share is less than half of the step of integers of 8 bits.
+_BELOW = 8.0
+
+
+def _kept(x: jax.Array, mask: jax.Array, floor: Any) -> jax.Array:
+    return jnp.where(mask, x, floor)
+
+
+def _hidden(x: jax.Array, mask: jax.Array, floor: Any) -> jax.Array:
+    return jnp.where(mask, floor, x)
+
+
+def _kept_by_sum(x: jax.Array, mask: jax.Array, floor: Any) -> jax.Array:
+    return x + jnp.where(mask, 0.0, floor)
+
+
+def _hidden_by_sum(x: jax.Array, mask: jax.Array, floor: Any) -> jax.Array:
+    return x + jnp.where(mask, floor, 0.0)
+
+
+def _masked_softmaxes() -> list[Idiom]:
+    """A softmax of the scores that a mask keeps or hides, by a choice and by a sum."""
+    return [
+        Idiom(
+            "masked_softmax",
+            lambda x, mask, floor, softmax=softmax, masked=masked: softmax(masked(x, mask, floor)),
+            partial(_masked_softmax, masked=masked),
+            numbers=("floor",),
+            min_rank=1,
+            examples=(_EXAMPLE, mask),
+        )
+        for softmax in (jax.nn.softmax, _softmax_by_hand)
+        for masked in (_kept, _hidden, _kept_by_sum, _hidden_by_sum)
+        for mask in (_MASK, _MASK_OF_ROWS)
+    ]
+
+
+def _masked_softmax(
+    ctx: Context,
+    x: tf.Tensor,
+    mask: tf.Tensor,
+    floor: np.ndarray,
+    masked: Callable[..., jax.Array],
+) -> tf.Tensor:
+    hides = masked in (_hidden, _hidden_by_sum)
+    if floor < _OF_MASKS:
+        # A number like -1e9 would stretch the range of all scores, which then are one integer.
+        last = ctx.vector([x.shape.rank - 1])
+        other = tf.raw_ops.Min(input=x, axis=last, keep_dims=True) - _BELOW
+    else:
+        other = tf.constant(floor) if masked in (_kept, _hidden) else x + floor
+    return tf.nn.softmax(tf.where(mask, other, x) if hides else tf.where(mask, x, other))
 
 
 def _gelu_by_erf(x: jax.Array) -> jax.Array:
@@ -312,6 +370,7 @@ IDIOMS: tuple[Idiom, ...] = (
     Idiom("gelu", partial(jax.nn.gelu, approximate=False), _gelu),
     Idiom("gelu", _gelu_by_erf, _gelu),
     Idiom("gelu", _gelu_by_erf_of_product, _gelu),
+    *_masked_softmaxes(),
     Idiom("softmax", jax.nn.softmax, _of_operand(tf.nn.softmax), min_rank=1),
     Idiom("softmax", _softmax_by_hand, _of_operand(tf.nn.softmax), min_rank=1),
     Idiom("log_softmax", jax.nn.log_softmax, _of_operand(tf.nn.log_softmax), min_rank=1),
