@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -94,9 +94,10 @@ class Parameters:
 class Function:
     """A function to convert.
 
-    jax.jit says which arguments are static. What another library jits (`equinox.filter_jit`,
-    `flax.nnx.jit`, whatever has a method `lower` as jax.stages.Wrapped has) says so by rules of its
-    own: there all that is no array is left to it as it is. Other functions have none.
+    jax.jit and jax.pmap say which arguments are static. What another library jits
+    (`equinox.filter_jit`, `flax.nnx.jit`, whatever has a method `lower` as jax.stages.Wrapped has)
+    says so by rules of its own: there all that is no array is left to it as it is. Other functions
+    have none.
 
     Attributes:
       fun: what was handed over.
@@ -112,8 +113,8 @@ class Function:
         name = getattr(inner, "__name__", None)
         self.name = name if isinstance(name, str) else type(inner).__name__
         is_jitted_by_jax = isinstance(inner, _JITTED_BY_JAX)
-        statics = compat.static_arguments(inner) if is_jitted_by_jax else ((), ())
-        self._argnums, self._argnames = statics
+        self._argnums, self._argnames = _static_arguments(inner)
+        self._is_pmapped = compat.is_pmapped(inner)
         self._is_jitted_by_jax = isinstance(fun, _JITTED_BY_JAX)
         has_lower = callable(getattr(type(inner), "lower", None))
         self._is_jitted_by_library = has_lower and not is_jitted_by_jax
@@ -126,10 +127,15 @@ class Function:
         """Whether jax.jit takes it: it has no static arguments, and no library's rules for them."""
         return not (self._argnums or self._argnames or self._is_jitted_by_library)
 
+    @property
+    def static_in(self) -> str:
+        """What says which arguments are static, for messages."""
+        return "jax.pmap" if self._is_pmapped else "jax.jit"
+
     def with_statics(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with `Static` values in place of those that jax.jit has static.
+        """The arguments with `Static` values in place of those that jax.jit or jax.pmap has static.
 
         Raises:
           TypeError: one of these is a tensor.
@@ -181,10 +187,16 @@ class Function:
         return call
 
     def static_parameters(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-        """The names of the arguments among these that jax.jit has static."""
+        """The names of the arguments among these that jax.jit or jax.pmap has static."""
         found = self.with_statics((None,) * len(args), dict.fromkeys(kwargs))
         leaves = jax.tree_util.tree_leaves_with_path(found, is_leaf=_is_noted)
         return [self.parameters.path(path) for path, leaf in leaves if _is_static(leaf)]
+
+    def with_bound(self, names: Sequence[str]) -> str:
+        """How to write the function with these of its arguments bound, for messages."""
+        if self._is_pmapped:  # it takes static arguments by position alone
+            return f"a function of its other arguments that calls {self.name}"
+        return f"functools.partial({self.name}, {', '.join(f'{name}=...' for name in names)})"
 
     def called_with(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
         """These arguments by their paths, each with its dtype and shape."""
@@ -204,11 +216,14 @@ class Function:
 
     def _static(self, name: str, value: Any) -> Static:
         if isinstance(value, tf.Tensor | tf.Variable):
+            options = "static_argnames and static_argnums"
+            if self._is_pmapped:
+                options = "static_broadcasted_argnums"
             raise TypeError(
-                f"jax2tf.convert({self.name}): argument {name} is static in jax.jit, which needs "
-                f"its value to trace the function, and it came as a tensor: {value}. Pass a Python "
-                "value (tf.function makes tensors of numpy's), or leave it out of static_argnames "
-                "and static_argnums"
+                f"jax2tf.convert({self.name}): argument {name} is static in {self.static_in}, "
+                f"which needs its value to trace the function, and it came as a tensor: {value}. "
+                "Pass a Python value (tf.function makes tensors of numpy's), or leave it out of "
+                f"{options}"
             )
         return Static(value)
 
@@ -271,6 +286,15 @@ def _is_hashable(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def _static_arguments(fun: Callable[..., Any]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Positions and names of the arguments that are static; none unless JAX was told so."""
+    if isinstance(fun, _JITTED_BY_JAX):
+        return compat.static_arguments(fun)
+    if compat.is_pmapped(fun):
+        return compat.static_arguments_of_pmap(fun), ()
+    return (), ()
 
 
 def _opened(fun: Callable[..., Any]) -> tuple[Callable[..., Any], int]:

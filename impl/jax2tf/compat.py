@@ -500,6 +500,24 @@ def static_arguments(jitted: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
     return jitted._jit_info.static_argnums, jitted._jit_info.static_argnames
 
 
+# jax.pmap gives a plain function. All that it gives have the same code.
+_CODE_OF_PMAPPED = jax.pmap(lambda: None).__code__
+
+
+def is_pmapped(fun: Any) -> bool:
+    """Whether jax.pmap made the function."""
+    return getattr(fun, "__code__", None) is _CODE_OF_PMAPPED
+
+
+def static_arguments_of_pmap(pmapped: Any) -> tuple[int, ...]:
+    """Positions of the arguments that jax.pmap was told are static.
+
+    It keeps them in a function that the one that it gives closes over.
+    """
+    inner = inspect.getclosurevars(pmapped).nonlocals["infer_params"]
+    return inspect.getclosurevars(inner).nonlocals["static_broadcasted_tuple"]
+
+
 def shardings_of(traced: Any) -> list[Any]:
     """What jax.jit was told of the shardings of arguments and results of the traced function.
 

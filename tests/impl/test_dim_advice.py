@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from jax import lax
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
 
 import jax2tf
 
@@ -70,6 +72,51 @@ def test_sizes_that_have_to_be_equal(fun):
     np.testing.assert_allclose(converted(X, X), fun(jnp.asarray(X), jnp.asarray(X)), rtol=1e-5)
     with pytest.raises(ValueError, match=r"y\.shape\[1\] should be b: 3 == 4 is false"):
         converted(X, X[:, :3])
+
+
+def _over(in_specs, out_specs, fun=lambda *args: args, **axes):
+    mesh = AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes))
+    return jax.shard_map(fun, mesh=mesh, in_specs=in_specs, out_specs=out_specs)
+
+
+@pytest.mark.parametrize(
+    ("fun", "shapes", "multiples"),
+    [
+        (_over(P("a"), P("a"), a=8), ["b, _"], {"b": "8*b"}),
+        (_over(P(("a", "c")), P(("c", "a")), a=4, c=2), ["b, _"], {"b": "8*b"}),
+        (_over(P("a"), P("a"), a=8), ["2*b, _"], {"2*b": "8*b"}),
+        (_over(P(None, "a"), P(None, "a"), a=8), ["b, d"], {"d": "8*d"}),
+        (
+            _over((P("a"), P(None, "c")), P("a", "c"), lambda x, y: x @ y, a=4, c=2),
+            ["b, _", "_, d"],
+            {"b": "4*b", "d": "2*d"},
+        ),
+        (
+            _over(P("a"), P("a"), lambda x: lax.all_to_all(x, "a", 1, 0, tiled=True), a=8),
+            ["_, d"],
+            {"d": "8*d"},
+        ),
+        (
+            _over(P("a"), P("a"), lambda x: lax.psum_scatter(x, "a", tiled=True), a=4),
+            ["4*b, _"],
+            {"b": "4*b"},
+        ),
+        (lambda x: jnp.split(x, 4), ["b, _"], {"b": "4*b"}),
+    ],
+)
+def test_multiples_are_named(fun, shapes, multiples):
+    args = [np.arange(256, dtype=np.float32).reshape(16, 16)] * len(shapes)
+    with pytest.raises(ValueError, match="divi") as error:
+        jax2tf.convert(fun, polymorphic_shapes=shapes)(*args)
+    (note,) = (n for n in error.value.__notes__ if n.startswith("jax2tf.convert: JAX cannot"))
+    words = [f"`{multiple}` in the place of `{size}`" for size, multiple in multiples.items()]
+    assert note.endswith(f"or with {' and '.join(words)} in polymorphic_shapes")
+    for size, multiple in multiples.items():
+        shapes = [shape.replace(size, multiple) for shape in shapes]
+    results = jax2tf.convert(fun, polymorphic_shapes=shapes)(*args)
+    expected = jax2tf.convert(fun)(*args)
+    for result, other in zip(jax_leaves(results), jax_leaves(expected), strict=True):
+        np.testing.assert_array_equal(result, other)
 
 
 def jax_leaves(tree):

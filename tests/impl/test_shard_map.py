@@ -1,5 +1,7 @@
 """Programs of each device of a mesh (shard_map, pmap) as one program over whole arrays."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -176,6 +178,72 @@ def test_polymorphic_batch():
         assert_near(converted(x).numpy(), jax.jit(fun)(x))
 
 
+class TestStaticArguments:
+    """Of jax.pmap, whose static_broadcasted_argnums are values that a trace is made for."""
+
+    @staticmethod
+    def powers(x, n, how="plus"):
+        assert isinstance(n, int)
+        return x**n + lax.axis_index("i") * {"plus": 1, "minus": -1}[how]
+
+    @pytest.mark.parametrize("static", [1, (1, 2), (2, 1)])
+    def test_values(self, static, mode):
+        args = (normal(8, 3), 3) if static == 1 else (normal(8, 3), 3, "minus")
+        mapped = jax.pmap(self.powers, axis_name="i", static_broadcasted_argnums=static)
+        converted = mode(jax2tf.convert(mapped))
+        assert_near(converted(*args).numpy(), mapped(*args))
+        others = (args[0], 2, *args[2:])
+        assert_near(converted(*others).numpy(), mapped(*others))
+
+    def test_in_axes(self):
+        mapped = jax.pmap(
+            lambda n, x, y: {"sum": x * n + lax.psum(y, "i"), "twice": y * 2},
+            axis_name="i",
+            in_axes=(None, 1, 0),
+            out_axes={"sum": 1, "twice": 0},
+            static_broadcasted_argnums=0,
+        )
+        args = 3, normal(2, 8), normal(8, 2)
+        actual, expected = jax2tf.convert(mapped)(*args), mapped(*args)
+        assert_near([t.numpy() for t in jax.tree.leaves(actual)], jax.tree.leaves(expected))
+
+    @pytest.mark.parametrize("around", [lambda f: functools.partial(f, normal(8, 3)), jax.jit])
+    def test_around_it(self, around):
+        mapped = jax.pmap(lambda x, n: x * n, static_broadcasted_argnums=1)
+        if around is jax.jit:
+            fun, args = jax.jit(mapped, static_argnums=1), (normal(8, 3), 2)
+        else:
+            fun, args = around(mapped), (2,)
+        assert_near(jax2tf.convert(fun)(*args).numpy(), fun(*args))
+
+    def test_gradients(self):
+        mapped = jax.pmap(self.powers, axis_name="i", static_broadcasted_argnums=1)
+        x = tf.Variable(normal(8, 3))
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(jax2tf.convert(mapped)(x, 3))
+        assert_near(tape.gradient(y, x).numpy(), 3 * normal(8, 3) ** 2)
+
+    def test_a_tensor_has_no_value_that_can_be_static(self):
+        mapped = jax.pmap(self.powers, axis_name="i", static_broadcasted_argnums=1)
+        words = (
+            r"argument n is static in jax\.pmap.*as a tensor.*leave it out of "
+            "static_broadcasted_argnums"
+        )
+        with pytest.raises(TypeError, match=words):
+            jax2tf.convert(mapped)(normal(8, 3), tf.constant(3))
+
+    def test_a_file_has_arrays_alone(self, tmp_path):
+        mapped = jax.pmap(self.powers, axis_name="i", static_broadcasted_argnums=1)
+        words = r"n of powers is static in jax\.pmap.* a function of its other arguments that calls"
+        with pytest.raises(ValueError, match=words):
+            jax2tf.export(mapped, None, ("8, 3", ""), tmp_path / "model")
+
+    def test_what_has_no_hash(self):
+        mapped = jax.pmap(lambda x, n: x * n[0], static_broadcasted_argnums=1)
+        with pytest.raises(ValueError, match=r"Non-hashable static arguments.*'list'"):
+            jax2tf.convert(mapped)(normal(8, 3), [3])
+
+
 def test_ragged_all_to_all():
     """JAX compiles it for no CPU: what its documentation says, as a loop over rows."""
     n, sizes = 4, np.array([[1, 2, 0, 1], [2, 0, 1, 1], [0, 1, 1, 2], [1, 1, 1, 1]], np.int32)
@@ -248,7 +316,10 @@ class TestErrors:
         same = jax2tf.convert(_over_eight(lambda x: x), polymorphic_shapes="b, _")
         with pytest.raises(ValueError, match="8") as refused:
             same(normal(16, 3))
-        assert "rows: float32[b, 3]" in "".join(refused.value.__notes__)
+        notes = "".join(refused.value.__notes__)
+        assert "rows: float32[b, 3]" in notes
+        assert "polymorphic_constraints=['mod(b, 8) == 0']" in notes
+        assert "`8*b` in the place of `b`" in notes
 
     @pytest.mark.parametrize(
         "collective",

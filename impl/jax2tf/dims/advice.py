@@ -22,6 +22,14 @@ _MOST_TRACES = 12
 _COMPARED = re.compile(r"comparison '([^']+)' (<=|>=|<|>) '([^']+)' is inconclusive")
 # A shape in an error's words, as "(a, b)" or "float32[a, b]".
 _SHAPE = re.compile(r"[(\[]([^()\[\]]+)[)\]]")
+# Sizes that a mesh has to divide, as the words of shard_map and of the collectives have them.
+_NOT_DIVIDED = (
+    re.compile(r"but (?P<divisor>\d+) does not evenly divide (?P<size>[^\n]+)"),
+    re.compile(r"\((?P<size>[^()]+)\) has to be divisible by [^()]*\((?P<divisor>\d+)\)"),
+    re.compile(r" size (?P<size>.+) must be divisible by shard_count (?P<divisor>\d+)"),
+)
+# One variable of which a multiple decides, and the number.
+_MULTIPLE = re.compile(r"mod\(((?:\d+\*)?([a-zA-Z_]\w*)), (\d+)\) == 0")
 _CALL = re.compile(r"\b(min|max|mod)\(")
 _OPPOSITE = {"<=": ">=", ">=": "<="}
 
@@ -45,11 +53,20 @@ def advising(
             ways = " or ".join(f"polymorphic_constraints={list(way)}" for way in found)
             error.add_note(
                 "jax2tf.convert: JAX cannot decide that for every size of the dimensions. It can "
-                f"with {ways}, which is then checked when the function runs"
+                f"with {ways}, which is then checked when the function runs{_by_multiples(found)}"
             )
         else:
             _add_note_on_known_sizes(error, trace_known)
         raise
+
+
+def _by_multiples(ways: Sequence[Sequence[str]]) -> str:
+    """How to say the first of these ways by polymorphic_shapes, if it is about multiples alone."""
+    multiples = [_MULTIPLE.fullmatch(constraint) for constraint in ways[0]]
+    said = [f"`{m[3]}*{m[2]}` in the place of `{m[1]}`" for m in multiples if m is not None]
+    if len(said) < len(multiples):
+        return ""
+    return f"; or with {' and '.join(said)} in polymorphic_shapes"
 
 
 def _add_note_on_known_sizes(
@@ -65,7 +82,8 @@ def _add_note_on_known_sizes(
         f"jax2tf.convert: the function traces where every size is known, and not for {shapes}. A "
         "dimension that has a name is no Python int: make arrays of it with jax.numpy (jnp.zeros, "
         "not np.zeros), its value with jnp.asarray(x.shape[0]), a loop with jax.lax.fori_loop, not "
-        "range; or leave the dimension known, with `_` in its place in polymorphic_shapes"
+        "range; or leave the dimension known, with `_` in its place in polymorphic_shapes, as the "
+        "one that jax.pmap maps has to be"
     )
 
 
@@ -95,6 +113,10 @@ def _search(error: Exception, retrace: Callable[[Sequence[str]], Any]) -> list[t
 
 def _suggested(text: str) -> list[str]:
     """The constraints that an error's words suggest, each once."""
+    undivided = (m for pattern in _NOT_DIVIDED for m in pattern.finditer(text))
+    multiples = [f"mod({m['size']}, {m['divisor']}) == 0" for m in undivided]
+    if multiples:  # other shapes that these words have are of the mesh
+        return list(dict.fromkeys(multiples))
     found: list[str | None] = []
     for left, sign, right in _COMPARED.findall(text):
         # Where a < b is not known, a <= b - 1 decides it, and so does a >= b.

@@ -214,11 +214,10 @@ def _refuse_arguments(
         ) from None
     statics = function.static_parameters(given, kwargs)
     if statics:
-        bound = ", ".join(f"{name}=..." for name in statics)
         raise ValueError(
-            f"jax2tf.export: {', '.join(statics)} of {function.name} is static in jax.jit, and a "
-            f"file has arrays alone. What to do: export functools.partial({function.name}, "
-            f"{bound}), with specs for the others"
+            f"jax2tf.export: {', '.join(statics)} of {function.name} is static in "
+            f"{function.static_in}, and a file has arrays alone. What to do: export "
+            f"{function.with_bound(statics)}, with specs for the others"
         )
 
 
