@@ -2,11 +2,12 @@
 
     gradients.md            their vjp, by TensorFlow's tape
     shape_polymorphism.md   their vmap, converted with a polymorphic batch
+    meshes.md               programs of meshes, on the devices of one and as modules for one
     no_xla_limitations.md   they themselves, without XLA ops
 
 A table is made of those limitations that speak of the column, and of what runs of it saw, which
-proved.json keeps: by mode and versions, and by family for the largest. A run may be of a sample of
-the harnesses; the table says of how many.
+proved.json keeps: by mode and versions, and by family (meshes: by primitive) for the largest. A run
+may be of a sample of the harnesses; the table says of how many.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from harnesses.engine.cells import (
     GRADIENT,
     GRADIENT_MODES,
     JAX_SIDE,
+    MESH_FAMILY,
+    MESH_MODES,
     MODE_NAMES,
     POLY,
     SAVED_GRADIENT,
@@ -40,12 +43,14 @@ class Column:
       modes: those of its cells.
       others: what limitations may also say for them.
       lowerings: those of its cells; empty for all.
+      family: of the harnesses that have its cells; None for every family.
     """
 
     name: str
     modes: tuple[str, ...]
     others: tuple[str, ...] = ()
     lowerings: tuple[str, ...] = ()
+    family: str | None = None
 
     @property
     def table(self) -> str:
@@ -70,13 +75,34 @@ class Column:
                 groups[row["device"], row["lowering"], row["mode"]].append(row)
         for (device, lowering, mode), members in sorted(groups.items()):
             if not Tally(members).red:
-                there_are = sum(harness.runs_on(members[0]["jax"]) for harness in harnesses)
-                yield _run_of(device, lowering, mode, members, of_jax) | {"of": there_are}
+                there_are = sum(
+                    harness.runs_on(members[0]["jax"])
+                    for harness in harnesses
+                    if self.family in (None, harness.family)
+                )
+                yield {
+                    "device": device,
+                    "lowering": lowering,
+                    "mode": mode,
+                    **{name: members[0][name] for name in ("impl", "jax", "tensorflow", "python")},
+                    **_counts(members, of_jax),
+                    **self._parts(members, of_jax),
+                    "of": there_are,
+                }
+
+    def _parts(self, rows: Sequence[Row], of_jax: Collection[str]) -> dict[str, Any]:
+        """What the rows of each family prove; those of each primitive where there is one family."""
+        key, name = ("family", "families") if self.family is None else ("primitive", "primitives")
+        parts: dict[str, list[Row]] = collections.defaultdict(list)
+        for row in rows:
+            parts[row[key]].append(row)
+        return {name: {part: _counts(parts[part], of_jax) for part in sorted(parts)}}
 
 
 GRADIENTS = Column("gradients", (*GRADIENT_MODES, SAVED_GRADIENT), (GRADIENT,))
 SHAPE_POLYMORPHISM = Column("shape_polymorphism", (POLY,))
-COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM)
+MESHES = Column("meshes", MESH_MODES, family=MESH_FAMILY)
+COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM, MESHES)
 # A column of the matrix itself: its table is made of limitations of the matrix.
 WITHOUT_XLA = Column("no_xla_limitations", MODE_NAMES, lowerings=("no_xla",))
 PROVED = (*COLUMNS, WITHOUT_XLA)
@@ -92,22 +118,6 @@ def is_about_columns(limitation: Limitation) -> bool:
 def without_columns(rows: Sequence[Row]) -> list[Row]:
     """The rows of the matrix itself."""
     return [row for row in rows if row["mode"] not in _MODES]
-
-
-def _run_of(
-    device: str, lowering: str, mode: str, rows: Sequence[Row], of_jax: Collection[str]
-) -> dict[str, Any]:
-    by_family: dict[str, list[Row]] = collections.defaultdict(list)
-    for row in rows:
-        by_family[row["family"]].append(row)
-    return {
-        "device": device,
-        "lowering": lowering,
-        "mode": mode,
-        **{name: rows[0][name] for name in ("impl", "jax", "tensorflow", "python")},
-        **_counts(rows, of_jax),
-        "families": {family: _counts(by_family[family], of_jax) for family in sorted(by_family)},
-    }
 
 
 def _counts(rows: Sequence[Row], of_jax: Collection[str]) -> Mapping[str, int]:

@@ -5,6 +5,7 @@
 - no_xla_limitations.md: what of that holds without XLA ops.
 - gradients.md: the same for derivatives.
 - shape_polymorphism.md: the same for batches of unknown size.
+- meshes.md: the same for programs of meshes, on the devices of one and as modules for one.
 - consumers.md: what the engines that read TensorFlow graphs make of it.
 
 The limitations are written as data into the implementation, too, for who asks it to explain.
@@ -27,7 +28,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine.cells import JAX_SIDE, MESH_MODES, Cell
+from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.results import row_of
 from harnesses.harness import (
     ALL,
@@ -150,11 +151,7 @@ def table_files(
     failures = [limitation for limitation in own_side if limitation.expect != "mismatch"]
     differences = [limitation for limitation in own_side if limitation.expect == "mismatch"]
     without_xla = [
-        entry
-        for entry in own_side
-        if (not entry.lowerings or "no_xla" in entry.lowerings)
-        # What holds on the devices of a mesh says nothing about graphs for one.
-        and not (entry.modes and set(entry.modes) <= set(MESH_MODES))
+        entry for entry in own_side if not entry.lowerings or "no_xla" in entry.lowerings
     ]
     alone = [entry for entry in without_xla if entry.lowerings and "xla" not in entry.lowerings]
     common = {

@@ -24,7 +24,7 @@ CONSUMER_MODES = (SAVEDMODEL, "litert", "onnx", "openvino", "tfjs")
 DTENSOR, PARTITIONED_NATIVE = "dtensor", "partitioned_native"
 MESH_LOWERINGS = {DTENSOR: "no_xla", PARTITIONED_NATIVE: "native"}
 MESH_MODES = tuple(MESH_LOWERINGS)
-_OF_MESHES = "sharding"
+MESH_FAMILY = "sharding"
 ASKED_MODES = TRANSFORMED_MODES + CONSUMER_MODES + MESH_MODES
 # How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
 # "call_tf".
@@ -77,7 +77,7 @@ def direction_of(lowering: str) -> str:
 
 def mesh_modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
     """The modes of meshes that a harness has through a lowering; none outside of their family."""
-    if harness.family != _OF_MESHES:
+    if harness.family != MESH_FAMILY:
         return ()
     return tuple(mode for mode, own in MESH_LOWERINGS.items() if own == lowering)
 

@@ -7,7 +7,7 @@ import pytest
 
 from limitations.ledger import load
 from reports import proofs, results, tables
-from reports.columns import COLUMNS, GRADIENTS, SHAPE_POLYMORPHISM
+from reports.columns import GRADIENTS, MESHES, SHAPE_POLYMORPHISM
 from tests.reports.rows import failure, row
 from tests.reports.test_tables import DATABASE, table_under
 
@@ -70,7 +70,7 @@ def test_limitations_of_polymorphic_batches(ledger):
     assert [row[:3] for row in rows] == [["eigh", "no kernel", "error"]]
 
 
-@pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
+@pytest.mark.parametrize("column", [GRADIENTS, SHAPE_POLYMORPHISM], ids=lambda c: c.name)
 def test_a_whole_run_is_shown_by_mode_and_family(column):
     mode = column.modes[0]
     (run,) = column.runs_of(whole_run(mode), DATABASE)
@@ -85,6 +85,33 @@ def test_a_whole_run_is_shown_by_mode_and_family(column):
         ["elementwise", "2", "2", "1"],
         ["linalg", "3", "2", "2"],
     ]
+
+
+def test_meshes_are_shown_by_mode_and_primitive():
+    meshed = [dataclasses.replace(h, family="sharding") for h in DATABASE]
+    rows = whole_run("dtensor", lowering="no_xla")
+    (run,) = MESHES.runs_of(rows, [*DATABASE, *meshed[1:]])
+    assert (run["mode"], run["harnesses"], run["of"]) == ("dtensor", 5, 4)
+    text = tables.table_files(DATABASE, [], {}, {MESHES.name: [run]})[MESHES.table]
+    lines = text.splitlines()
+    (proof,) = (line for line in lines if line.startswith("| cpu"))
+    assert proof.startswith("| cpu | no_xla | dtensor | 0.12.0 |")
+    assert proof.endswith("| 5 of 4 | 4 | 3 | 75.0% |")
+    assert "By primitive, in the largest run of dtensor:" in lines
+    assert [line for line in lines if line.startswith(("| eigh", "| sin"))] == [
+        "| eigh | 3 | 2 | 2 |",
+        "| sin | 2 | 2 | 1 |",
+    ]
+
+
+def test_limitations_of_meshes_alone_are_in_their_table_alone(tmp_path):
+    of_mesh = LEDGER.split("[[")[1].replace('"gradient"', '"dtensor"')
+    (tmp_path / "elementwise.toml").write_text(f"[[{of_mesh}")
+    texts = tables.table_files(DATABASE, load(tmp_path), {}, {})
+    (listed,) = table_under(texts[MESHES.table], "What a mesh does not give as JAX does")
+    assert [listed[0], listed[1], listed[6]] == ["sin", "in another order", "dtensor"]
+    others = {name: text for name, text in texts.items() if name != MESHES.table}
+    assert [name for name, text in others.items() if "in another order" in text] == []
 
 
 def test_a_red_run_proves_nothing():
