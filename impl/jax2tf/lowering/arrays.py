@@ -14,8 +14,7 @@ import jax
 import numpy as np
 import tensorflow as tf
 
-from jax2tf import dtypes
-from jax2tf.compat import xla_ops
+from jax2tf import dtypes, ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.conversions import FLOAT8_CARRIER, carried, cast
 from jax2tf.lowering.rules import Context, register
@@ -41,10 +40,10 @@ def _reshape(
     ctx: Context, x: tf.Tensor, *, new_sizes: Sequence[Any], dimensions: Sequence[int] | None
 ) -> tf.Tensor:
     if 0 in new_sizes and ctx.has_quirk("zero_size_is_kept"):
-        return tf.zeros(ctx.shape(new_sizes), x.dtype)
+        return ops.zeros(ctx.shape(new_sizes), x.dtype)
     if dimensions is not None:
         x = _permuted(ctx, x, dimensions)
-    return tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(new_sizes))
+    return ops.raw.Reshape(tensor=x, shape=ctx.vector(new_sizes))
 
 
 @register("transpose")
@@ -56,13 +55,13 @@ def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tens
     if list(permutation) == list(range(len(permutation))):
         return x
     perm = ctx.vector(permutation)
-    return carried(INT4_CARRIER, lambda t: tf.raw_ops.Transpose(x=t, perm=perm), x)
+    return carried(INT4_CARRIER, lambda t: ops.raw.Transpose(x=t, perm=perm), x)
 
 
 @register("squeeze", takes_keys=True)
 def _squeeze(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     # Those of a key's own data come last. tf.squeeze takes an empty list for all of size one.
-    return tf.squeeze(x, dimensions) if dimensions else x
+    return ops.squeeze(x, dimensions) if dimensions else x
 
 
 @register("broadcast_in_dim")
@@ -84,15 +83,15 @@ def _broadcast_in_dim(
 
 def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
     sizes = ctx.vector(shape)
-    return carried(INT4_CARRIER, lambda t: tf.raw_ops.BroadcastTo(input=t, shape=sizes), x)
+    return carried(INT4_CARRIER, lambda t: ops.raw.BroadcastTo(input=t, shape=sizes), x)
 
 
 def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence[int]) -> tf.Tensor:
     """Inserts the dimensions of size one of `shape` that are not among `places`."""
     new = sorted(set(range(len(shape))) - set(places))
     if len(new) == 1:
-        return tf.raw_ops.ExpandDims(input=x, axis=ctx.number(new[0]))
-    return tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(shape)) if new else x
+        return ops.raw.ExpandDims(input=x, axis=ctx.number(new[0]))
+    return ops.raw.Reshape(tensor=x, shape=ctx.vector(shape)) if new else x
 
 
 @register("rev")
@@ -103,7 +102,9 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
         for dim in dimensions:
             last = ctx.dim(ctx.avals_in[0].shape[dim]) - 1
             x = carried(
-                INT4_CARRIER, lambda t, d=dim, n=last: tf.gather(t, n - tf.range(n + 1), axis=d), x
+                INT4_CARRIER,
+                lambda t, d=dim, n=last: ops.gather(t, n - ops.range(n + 1), axis=d),
+                x,
             )
         return x
     if x.shape.rank > _MAX_RANK:
@@ -116,12 +117,10 @@ def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tenso
     """`x` in reverse along some axes; not at once for readers of graphs that flip one alone."""
     if not (at_once or tf.executing_eagerly()) and x.op.type == "Const":
         # Form: constants_reversed.
-        return tf.constant(np.flip(tf.get_static_value(x), tuple(axes)))
+        return ops.constant(np.flip(tf.get_static_value(x), tuple(axes)))
     for group in [list(axes)] if at_once else [[axis] for axis in axes]:
-        axis = tf.constant(group)
-        x = carried(
-            _NARROW_CARRIER, lambda t, axis=axis: tf.raw_ops.ReverseV2(tensor=t, axis=axis), x
-        )
+        axis = ops.constant(group)
+        x = carried(_NARROW_CARRIER, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
     return x
 
 
@@ -130,12 +129,12 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
     if len(operands) == 1:
         return operands[0]
     axis = ctx.number(dimension)
-    joined = carried(INT4_CARRIER, lambda *ts: tf.concat(ts, axis), *operands)
+    joined = carried(INT4_CARRIER, lambda *ts: ops.concat(ts, axis), *operands)
     if not ctx.has_quirk("no_concat_of_parts"):
         return joined
     # Nobody asks for what a gather reads in parts.
     size = ctx.dim(ctx.avals_out[0].shape[dimension])
-    return carried(INT4_CARRIER, lambda t: tf.gather(t, tf.range(size), axis=dimension), joined)
+    return carried(INT4_CARRIER, lambda t: ops.gather(t, ops.range(size), axis=dimension), joined)
 
 
 @register("stack")
@@ -150,7 +149,7 @@ def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
     other: of TopKV2's indices, stacked, it makes its values (TensorFlow 2.21).
     """
     number = ctx.number(axis)
-    return tf.concat([tf.expand_dims(t, number) for t in tensors], number)
+    return ops.concat([ops.expand_dims(t, number) for t in tensors], number)
 
 
 @register("unstack")
@@ -160,9 +159,9 @@ def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
         starts = [[0] * axis + [i] + [0] * (x.shape.rank - axis - 1) for i in range(n)]
         sizes = [1 if d == axis else -1 for d in range(x.shape.rank)]
         return carried(
-            INT4_CARRIER, lambda t: [tf.squeeze(tf.slice(t, s, sizes), axis) for s in starts], x
+            INT4_CARRIER, lambda t: [ops.squeeze(ops.slice(t, s, sizes), axis) for s in starts], x
         )
-    return carried(INT4_CARRIER, lambda t: tf.unstack(t, n, axis), x)
+    return carried(INT4_CARRIER, lambda t: ops.unstack(t, n, axis), x)
 
 
 @register("split")
@@ -170,14 +169,14 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Sequence[Any], axis: int) -> li
     if len(sizes) == 1:
         return [x]
     if all(size == sizes[0] for size in sizes):
-        return tf.split(x, len(sizes), ctx.number(axis))
-    return tf.split(x, ctx.vector(sizes), ctx.number(axis), num=len(sizes))
+        return ops.split(x, len(sizes), ctx.number(axis))
+    return ops.split(x, ctx.vector(sizes), ctx.number(axis), num=len(sizes))
 
 
 @register("tile")
 def _tile(ctx: Context, x: tf.Tensor, *, reps: Sequence[int]) -> tf.Tensor:
     multiples = ctx.vector(reps)
-    return carried(_TILE_CARRIER, lambda t: tf.raw_ops.Tile(input=t, multiples=multiples), x)
+    return carried(_TILE_CARRIER, lambda t: ops.raw.Tile(input=t, multiples=multiples), x)
 
 
 @register("slice")
@@ -217,11 +216,11 @@ def _sliced(
     begin = ctx.vector(start)
     if all(stride == 1 for stride in strides):
         size = ctx.vector(new_shape)
-        return carried(INT4_CARRIER, lambda t: tf.raw_ops.Slice(input=t, begin=begin, size=size), x)
+        return carried(INT4_CARRIER, lambda t: ops.raw.Slice(input=t, begin=begin, size=size), x)
     end, step = ctx.vector(limit), ctx.vector(strides)
     return carried(
         INT4_CARRIER,
-        lambda t: tf.raw_ops.StridedSlice(input=t, begin=begin, end=end, strides=step),
+        lambda t: ops.raw.StridedSlice(input=t, begin=begin, end=end, strides=step),
         x,
     )
 
@@ -232,12 +231,12 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     if len(cases) == 1:
         return cases[0]
     if max(which.shape.rank, cases[0].shape.rank) > _MAX_RANK:
-        flat = [tf.reshape(t, [-1]) if t.shape.rank else t for t in (which, *cases)]
+        flat = [ops.reshape(t, [-1]) if t.shape.rank else t for t in (which, *cases)]
         which, cases = flat[0], tuple(flat[1:])
     result = carried(_NARROW_CARRIER, lambda *ts: _selected(ctx, which, ts), *cases)
     shape = ctx.avals_out[0].shape
     return (
-        tf.raw_ops.Reshape(tensor=result, shape=ctx.vector(shape))
+        ops.raw.Reshape(tensor=result, shape=ctx.vector(shape))
         if len(shape) > _MAX_RANK
         else result
     )
@@ -257,15 +256,15 @@ def _iota(ctx: Context, *, dtype: Any, shape: Sequence[Any], dimension: int) -> 
     along = [size if axis == dimension else 1 for axis, size in enumerate(shape)]
     is_whole = along == list(shape)
     if _is_static(shape) and np.prod(shape) <= _IOTA_AS_CONSTANT:
-        return cast(tf.constant(np.broadcast_to(_counting(along), shape)), dtypes.to_tf(dtype))
+        return cast(ops.constant(np.broadcast_to(_counting(along), shape)), dtypes.to_tf(dtype))
     size = shape[dimension]
     if _is_static([size]) and size <= _IOTA_AS_CONSTANT:
-        x = tf.constant(_counting(along))
+        x = ops.constant(_counting(along))
     else:
-        x = tf.range(ctx.dim(size))
+        x = ops.range(ctx.dim(size))
         # Broadcasting adds the axes before its own.
         if len(shape) > dimension + 1 or (is_whole and dimension):
-            x = tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(along))
+            x = ops.raw.Reshape(tensor=x, shape=ctx.vector(along))
     x = cast(x, dtypes.to_tf(dtype))
     return x if is_whole else _broadcast_to(ctx, x, shape)
 
@@ -277,13 +276,13 @@ def _counting(shape: Sequence[int]) -> np.ndarray:
 @register("empty", "empty2")
 def _empty(ctx: Context, *, dtype: Any, shape: Any = None) -> tf.Tensor:
     del shape  # which empty2 does not have; the result's aval does
-    zero = cast(tf.constant(0), dtypes.to_tf(dtype))
+    zero = cast(ops.constant(0), dtypes.to_tf(dtype))
     return _broadcast_to(ctx, zero, ctx.avals_out[0].shape)
 
 
 @register("dim_as_value")
 def _dim_as_value(ctx: Context, *, dim: Any) -> tf.Tensor:
-    return tf.cast(ctx.dim(dim), ctx.out)
+    return ops.cast(ctx.dim(dim), ctx.out)
 
 
 @register("pad")
@@ -312,7 +311,7 @@ def padded(
         if ctx.uses("XlaPad") and _is_static([*shape, *low, *high]):
             return carried(
                 INT4_CARRIER,
-                lambda t, v: xla_ops.xla_pad(t, v, low, high, interior),
+                lambda t, v: ops.xla.xla_pad(t, v, low, high, interior),
                 x,
                 padding_value,
             )
@@ -342,10 +341,10 @@ def _dilated(
         if gap:
             apart = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
             edges = [(0, gap if i == axis + 1 else 0) for i in range(len(apart))]
-            x = _with_edges(ctx, tf.expand_dims(x, axis + 1), apart, padding_value, edges)
+            x = _with_edges(ctx, ops.expand_dims(x, axis + 1), apart, padding_value, edges)
             high[axis] = high[axis] - gap * jax.core.min_dim(shape[axis], 1)
             shape[axis] = shape[axis] * (1 + gap)
-            x = tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(shape))
+            x = ops.raw.Reshape(tensor=x, shape=ctx.vector(shape))
     return x, shape, high
 
 
@@ -372,13 +371,13 @@ def _padded(
     ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Any, Any]]
 ) -> tf.Tensor:
     if ctx.has_quirk("pads_with_constants_alone") and _is_computed(padding_value):
-        inside = _padded(ctx, tf.ones_like(x, tf.int32), tf.zeros([], tf.int32), edges)
-        zeros_around = _padded(ctx, x, tf.zeros([], x.dtype), edges)
-        return tf.where(tf.cast(inside, tf.bool), zeros_around, padding_value)
+        inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
+        zeros_around = _padded(ctx, x, ops.zeros([], x.dtype), edges)
+        return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
     paddings = ctx.vector(edges)
     return carried(
         _NARROW_CARRIER if ctx.uses("PadV2", "bool") else _PAD_CARRIER,
-        lambda t, v: tf.raw_ops.PadV2(input=t, paddings=paddings, constant_values=v),
+        lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
         padding_value,
     )
@@ -402,10 +401,10 @@ def _axis_by_axis(
     sizes = list(shape)
     for axis in axes:
         before, after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
-        view = tf.raw_ops.Reshape(tensor=x, shape=ctx.vector((before, sizes[axis], after)))
+        view = ops.raw.Reshape(tensor=x, shape=ctx.vector((before, sizes[axis], after)))
         x = op(view, axis, before, after)
         sizes[axis] = new_shape[axis]
-    return tf.raw_ops.Reshape(tensor=x, shape=ctx.vector(new_shape))
+    return ops.raw.Reshape(tensor=x, shape=ctx.vector(new_shape))
 
 
 def _is_static(dims: Sequence[Any]) -> bool:

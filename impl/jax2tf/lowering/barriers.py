@@ -21,7 +21,7 @@ from typing import Any
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat
+from jax2tf import compat, ops
 from jax2tf.lowering import compiled
 from jax2tf.lowering.rules import Context, register
 
@@ -35,28 +35,28 @@ def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         # Neither that op nor a select takes the float8 of compiled code; bfloat16 has their values.
         wide = [tf.bfloat16 if d.name in compiled.COMPILED_DTYPES else d for d in dtypes]
         carried = compiled.leave(compiled.arrive(operands, wide))
-        held = compat.xla_ops.xla_optimization_barrier(input=carried)
+        held = ops.xla.xla_optimization_barrier(input=carried)
         return compiled.arrive(_selected(held), dtypes)
     # What a loop's body reads from outside is there before the body begins.
     here = tf.compat.v1.get_default_graph()
     with tf.control_dependencies([x for x in operands if x.graph is here]):
-        return [tf.identity(x) for x in operands]
+        return [ops.identity(x) for x in operands]
 
 
 def _selected(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """The tensors, each selected by a condition on all of them that always holds."""
-    holds = tf.reduce_all(tf.concat([_some_bits(x) for x in tensors], 0) | 1 != 0)
-    return [tf.where(holds, x, tf.zeros_like(x)) for x in tensors]
+    holds = ops.reduce_all(ops.concat([_some_bits(x) for x in tensors], 0) | 1 != 0)
+    return [ops.where(holds, x, ops.zeros_like(x)) for x in tensors]
 
 
 def _some_bits(x: tf.Tensor) -> tf.Tensor:
     """The first element as an integer, in a vector; an empty one if there is none."""
-    first = tf.reshape(x, [-1])[:1]
+    first = ops.reshape(x, [-1])[:1]
     if x.dtype.is_complex:
-        first = tf.math.real(first)
+        first = ops.real(first)
     if first.dtype.is_floating:
-        return tf.bitcast(tf.cast(first, tf.float32), tf.int32)
-    return tf.cast(first, tf.int32)
+        return ops.bitcast(ops.cast(first, tf.float32), tf.int32)
+    return ops.cast(first, tf.int32)
 
 
 @register("optimization_barrier", takes_keys=True)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
-from jax2tf import compat, dims
+from jax2tf import compat, dims, ops
 from jax2tf.call_tf import embedding
 from jax2tf.call_tf.derived import Batched
 from jax2tf.call_tf.primitive import call_tf_p
@@ -32,7 +32,7 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tenso
     if not checks:
         return results
     with tf.control_dependencies(checks):
-        return [tf.identity(result) for result in results]
+        return [ops.identity(result) for result in results]
 
 
 def _choose_a_way(ctx: Context, function: Any) -> None:
@@ -58,8 +58,8 @@ def _shape_checks(
         expected, actual = ctx.dim(dim), result.shape[axis]
         if isinstance(expected, int) and actual == expected:
             continue
-        yield tf.debugging.assert_equal(
-            tf.shape(result)[axis],
+        yield ops.assert_equal(
+            ops.shape(result)[axis],
             expected,
             message=f"jax2tf.call_tf({name}): dimension {axis} of a result is not {dim}",
         )

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes
+from jax2tf import compat, dims, dtypes, ops
 from jax2tf.lowering.plan import identifier
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import CALLBACKS, DEBUG_CALLBACKS
@@ -43,7 +43,7 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tens
     name = compat.callback_name(params) or primitive.name
     if not tf.executing_eagerly():
         _warn_when_saved(name, compat.user_source(ctx.eqn))
-    results = tf.numpy_function(
+    results = ops.numpy_function(
         on_host,
         [*operands, *sizes.values()],
         [dtypes.to_tf(aval.dtype) for aval in ctx.avals_out],
@@ -55,7 +55,7 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tens
     )
     results = results if isinstance(results, list | tuple) else [results]
     return [
-        tf.ensure_shape(r, ctx.static_shape(aval.shape))
+        ops.ensure_shape(r, ctx.static_shape(aval.shape))
         for r, aval in zip(results, ctx.avals_out, strict=False)
     ]
 
@@ -113,6 +113,6 @@ def _warn_when_saved(name: str, source: str) -> None:
                 )
             return cotangent
 
-        return tf.identity(x), gradient
+        return ops.identity(x), gradient
 
-    marked(tf.constant(0.0))
+    marked(ops.constant(0.0))

@@ -15,7 +15,7 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf import compat
+from jax2tf import compat, ops
 from jax2tf.lowering.rules import Context
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
@@ -132,11 +132,11 @@ def _is_number(atom: Any, number: int) -> bool:
 def _by_an_op(x: tf.Tensor) -> tf.Tensor:
     """The same numbers, by an op that no converter leaves out."""
     if x.dtype == tf.bool:
-        return tf.raw_ops.LogicalOr(x=x, y=x)
+        return ops.raw.LogicalOr(x=x, y=x)
     carrier = _CARRIERS.get(x.dtype, x.dtype)
     if carrier.is_floating or carrier.is_integer:
-        wide = tf.cast(x, carrier)
-        return tf.cast(tf.raw_ops.Minimum(x=wide, y=wide), x.dtype)
+        wide = ops.cast(x, carrier)
+        return ops.cast(ops.raw.Minimum(x=wide, y=wide), x.dtype)
     return x
 
 

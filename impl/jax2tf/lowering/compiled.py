@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 
+from jax2tf import ops
 from jax2tf.dtypes import INT4_CARRIER
 
 # Dtypes for which TensorFlow has kernels in compiled code alone. In graphs without XLA ops they are
@@ -33,7 +34,7 @@ def leave(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 def arrive(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:
     """The tensors behind the border, in the dtypes that they had before it."""
     return [
-        x if x.dtype == dtype else tf.cast(x, dtype)
+        x if x.dtype == dtype else ops.cast(x, dtype)
         for x, dtype in zip(tensors, dtypes, strict=True)
     ]
 
@@ -41,11 +42,11 @@ def arrive(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.
 def constant(value: np.ndarray) -> tf.Tensor:
     """A constant in a graph; a GraphDef has no way to write one of `COMPILED_DTYPES`."""
     if value.dtype.name not in COMPILED_DTYPES:
-        return tf.constant(value)
+        return ops.constant(value)
 
     @tf.function(autograph=False, jit_compile=True)
     def narrow(x: tf.Tensor) -> tf.Tensor:
-        return tf.cast(x, value.dtype)
+        return ops.cast(x, value.dtype)
 
     # bfloat16 has every value of a float8.
-    return narrow(tf.constant(value.astype(tf.bfloat16.as_numpy_dtype)))
+    return narrow(ops.constant(value.astype(tf.bfloat16.as_numpy_dtype)))

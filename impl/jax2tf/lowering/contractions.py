@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import tensorflow as tf
 
-from jax2tf import compat, dtypes
+from jax2tf import compat, dtypes, ops
 from jax2tf.lowering.conversions import cast, with_fewer_bits
 from jax2tf.lowering.rules import Context, register
 
@@ -102,7 +102,7 @@ def _dot(
         lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
     if config and (algorithm or kernel in (tf.float32, tf.complex64)):
         numbers = _dot_dimension_numbers(dimension_numbers)
-        out = compat.xla_ops.xla_dot_v2(lhs, rhs, numbers, config, kernel)
+        out = ops.xla.xla_dot_v2(lhs, rhs, numbers, config, kernel)
     else:
         out = _contract(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
     return cast(cast(out, compute), ctx.out)
@@ -214,21 +214,21 @@ def _masked(
     """
     kernel = KERNEL_DTYPES.get(x.dtype, x.dtype)
     wide = tf.int64 if group_sizes.dtype in (tf.int64, tf.uint32, tf.uint64) else tf.int32
-    sizes = tf.cast(group_sizes, wide)
+    sizes = ops.cast(group_sizes, wide)
     # Form: last_axis_by_number.
-    ends = tf.cumsum(sizes, sizes.shape.rank - 1)[..., None]
-    positions = tf.range(ctx.dim(shape[ragged]), dtype=wide)
+    ends = ops.cumsum(sizes, sizes.shape.rank - 1)[..., None]
+    positions = ops.range(ctx.dim(shape[ragged]), dtype=wide)
     inside = (ends - sizes[..., None] <= positions) & (positions < ends)
     # The mask's dimensions are outer, group, ragged; they go to their places around x's others.
     places = [*(d + 1 for d in outer), 0, ragged + 1]
     if group_sizes.shape.rank == 1:
         places = places[-2:]
-    inside = tf.transpose(inside, sorted(range(len(places)), key=places.__getitem__))
+    inside = ops.transpose(inside, sorted(range(len(places)), key=places.__getitem__))
     for d in range(len(shape) + 1):
         if d not in places:
-            inside = tf.expand_dims(inside, d)
-    zero = tf.zeros([], kernel)
-    return cast(tf.where(inside, cast(x, kernel)[None], zero), x.dtype)
+            inside = ops.expand_dims(inside, d)
+    zero = ops.zeros([], kernel)
+    return cast(ops.where(inside, cast(x, kernel)[None], zero), x.dtype)
 
 
 def _shifted(dimensions: Sequence[int]) -> tuple[int, ...]:
@@ -278,13 +278,13 @@ def _scaled(
 ) -> tf.Tensor:
     scale = _repeated(ctx, cast(scale, tf.bfloat16), shape, scale_shape)
     # Rounded by ops of its own: XLA may leave out a rounding between two casts.
-    product = tf.cast(cast(x, tf.bfloat16), tf.float32) * tf.cast(scale, tf.float32)
+    product = ops.cast(cast(x, tf.bfloat16), tf.float32) * ops.cast(scale, tf.float32)
     round_to = (
-        compat.xla_ops.xla_reduce_precision
+        ops.xla.xla_reduce_precision
         if ctx.uses("XlaReducePrecision")
         else functools.partial(with_fewer_bits, ctx)
     )
-    return tf.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
+    return ops.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
 
 
 def _repeated(
@@ -293,7 +293,7 @@ def _repeated(
     """The scale of each element, where there is one for a block of them."""
     for d, (size, blocks) in enumerate(zip(shape, scale_shape, strict=True)):
         if size != blocks:
-            scale = tf.repeat(scale, ctx.dim(size // blocks), axis=d)
+            scale = ops.repeat(scale, ctx.dim(size // blocks), axis=d)
     return scale
 
 
@@ -316,7 +316,7 @@ def _contract(
     merge_left = bool(left.batch or left.contracting_first or not left.free) or overwrites_memory(
         left.split(lhs_shape)[1]
     )
-    out = tf.matmul(
+    out = ops.matmul(
         _as_matrices(ctx, lhs, lhs_shape, left, merge_free=merge_left),
         _as_matrices(ctx, rhs, rhs_shape, right, merge_free=True),
         transpose_a=left.contracting_first,
@@ -325,7 +325,7 @@ def _contract(
     if len(right.free) == 1 and (len(left.free) == 1 or not merge_left):
         return out
     batch, left_free, _ = left.split(lhs_shape)
-    return tf.reshape(out, ctx.shape(batch + left_free + right.split(rhs_shape)[1]))
+    return ops.reshape(out, ctx.shape(batch + left_free + right.split(rhs_shape)[1]))
 
 
 def overwrites_memory(rows: Sequence[Any]) -> bool:
@@ -348,7 +348,7 @@ def _as_matrices(
         free = [math.prod(free)]
     columns = [math.prod(contracting)]
     matrix = columns + free if side.contracting_first else free + columns
-    return tf.reshape(x, ctx.shape(batch + matrix))
+    return ops.reshape(x, ctx.shape(batch + matrix))
 
 
 def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
@@ -357,7 +357,7 @@ def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) ->
     It stands in for a product of vectors by way of one of matrices.
     """
     product = left.arranged(lhs) * right.arranged(rhs)
-    return tf.reduce_sum(product, range(len(left.batch), product.shape.rank))
+    return ops.reduce_sum(product, range(len(left.batch), product.shape.rank))
 
 
 def _outer_product(
@@ -374,9 +374,9 @@ def _outer_product(
     _, right_free, _ = right.split(rhs_shape)
     lhs, rhs = left.arranged(lhs), right.arranged(rhs)
     if right_free:
-        lhs = tf.reshape(lhs, ctx.shape([*batch, *left_free, *[1] * len(right_free)]))
+        lhs = ops.reshape(lhs, ctx.shape([*batch, *left_free, *[1] * len(right_free)]))
     if left_free and batch:
-        rhs = tf.reshape(rhs, ctx.shape([*batch, *[1] * len(left_free), *right_free]))
+        rhs = ops.reshape(rhs, ctx.shape([*batch, *[1] * len(left_free), *right_free]))
     return lhs * rhs
 
 
@@ -398,7 +398,7 @@ class _Side:
 
     def arranged(self, x: tf.Tensor) -> tf.Tensor:
         """The operand with its dimensions in that order."""
-        return x if self.permutation is None else tf.transpose(x, self.permutation)
+        return x if self.permutation is None else ops.transpose(x, self.permutation)
 
     def split(self, shape: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
         """The sizes of the batch, free and contracting dimensions."""

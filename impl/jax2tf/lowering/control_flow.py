@@ -14,8 +14,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes
-from jax2tf.compat import xla_ops
+from jax2tf import compat, dims, dtypes, ops
 from jax2tf.identity import Identity
 from jax2tf.lowering import carries
 from jax2tf.lowering.rules import Context, register
@@ -55,7 +54,7 @@ def _branch(
     run = [_thunk(ctx, branch, operands) for branch in branches]
     if last == 1:
         # A tf.cond of unchanged tensors needs an op of its own in each branch.
-        return _as_list(tf.cond(tf.not_equal(index, 0), run[1], run[0]))
+        return _as_list(ops.cond(ops.not_equal(index, 0), run[1], run[0]))
     return _as_list(choose(index, run))
 
 
@@ -85,11 +84,11 @@ def _thunk(
     ctx: Context, branch: jex_core.ClosedJaxpr, operands: Sequence[tf.Tensor]
 ) -> Callable[[], Tensors]:
     consts = [ctx.constant(c) for c in branch.consts]
-    return lambda: [tf.identity(r) for r in ctx.inline_open(branch.jaxpr, consts, *operands)]
+    return lambda: [ops.identity(r) for r in ctx.inline_open(branch.jaxpr, consts, *operands)]
 
 
 def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
-    return tf.switch_case(tf.cast(index, tf.int32), run)
+    return ops.switch_case(ops.cast(index, tf.int32), run)
 
 
 def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
@@ -103,7 +102,7 @@ def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
 def _if_equal(
     index: tf.Tensor, i: int, then: Callable[[], Any], otherwise: Callable[[], Any]
 ) -> Callable[[], Any]:
-    return lambda: tf.cond(tf.equal(index, i), then, otherwise)
+    return lambda: ops.cond(ops.equal(index, i), then, otherwise)
 
 
 @register("while", takes_keys=True)
@@ -137,7 +136,7 @@ def _while_scalar(
 ) -> Tensors:
     del ctx
     return list(
-        tf.while_loop(lambda *carry: run_cond(*carry)[0], lambda *carry: run_body(*carry), carry)
+        ops.while_loop(lambda *carry: run_cond(*carry)[0], lambda *carry: run_body(*carry), carry)
     )
 
 
@@ -156,15 +155,15 @@ def _while_batched(
         ]
         return [run_cond(*kept)[0], *kept]
 
-    _, *result = tf.while_loop(
-        lambda going, *_: tf.reduce_any(going), body, [run_cond(*carry)[0], *carry]
+    _, *result = ops.while_loop(
+        lambda going, *_: ops.reduce_any(going), body, [run_cond(*carry)[0], *carry]
     )
     return result
 
 
 def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
     for _ in range(tensor.shape.rank - mask.shape.rank):
-        mask = tf.expand_dims(mask, -1)
+        mask = ops.expand_dims(mask, -1)
     return mask
 
 
@@ -195,8 +194,10 @@ def _scan(
         return [*operands[n_consts:n_fixed], *(_zeros(ctx, aval) for aval in stacked)]
     if isinstance(length, int) and length == 1:
         step = _closed(ctx, jaxpr, operands[:n_consts])
-        results = step(*operands[n_consts:n_fixed], *(tf.squeeze(x, 0) for x in operands[n_fixed:]))
-        return [*results[:n_carry], *(tf.expand_dims(y, 0) for y in results[n_carry:])]
+        results = step(
+            *operands[n_consts:n_fixed], *(ops.squeeze(x, 0) for x in operands[n_fixed:])
+        )
+        return [*results[:n_carry], *(ops.expand_dims(y, 0) for y in results[n_carry:])]
     return _in_graph(ctx, loop, operands)
 
 
@@ -217,7 +218,7 @@ def _scan_loop(
 
     def body(i: tf.Tensor, carry: Tensors, ys: list[Any]) -> tuple[Any, ...]:
         at = size - 1 - i if reverse else i
-        results = step(*carry, *(tf.gather(x, at) for x in xs))
+        results = step(*carry, *(ops.gather(x, at) for x in xs))
         place = i if turned else at
         written = [
             output.written(y, place, value)
@@ -226,12 +227,12 @@ def _scan_loop(
         return i + 1, results[:n_carry], written
 
     start = [output.start for output in outputs]
-    _, carry, ys = tf.while_loop(
-        lambda i, *_: i < size, body, (tf.constant(0), list(carry), start), maximum_iterations=size
+    _, carry, ys = ops.while_loop(
+        lambda i, *_: i < size, body, (ops.constant(0), list(carry), start), maximum_iterations=size
     )
     stacked = [output.stacked(y) for output, y in zip(outputs, ys, strict=True)]
     if turned:
-        stacked = [tf.gather(y, size - 1 - tf.range(size)) for y in stacked]
+        stacked = [ops.gather(y, size - 1 - ops.range(size)) for y in stacked]
     return [*carry, *stacked]
 
 
@@ -269,13 +270,13 @@ class _Rows:
 
     def __init__(self, ctx: Context, aval: Any, size: Any, spare: bool):
         del spare
-        self._rows = tf.range(size)
+        self._rows = ops.range(size)
         row = _zeros(ctx, aval)
-        self.start = tf.tile(tf.expand_dims(row, 0), [size, *[1] * row.shape.rank])
+        self.start = ops.tile(ops.expand_dims(row, 0), [size, *[1] * row.shape.rank])
 
     def written(self, rows: tf.Tensor, place: Any, value: tf.Tensor) -> tf.Tensor:
-        here = tf.reshape(tf.equal(self._rows, place), [-1, *[1] * value.shape.rank])
-        return tf.where(here, tf.expand_dims(value, 0), rows)
+        here = ops.reshape(ops.equal(self._rows, place), [-1, *[1] * value.shape.rank])
+        return ops.where(here, ops.expand_dims(value, 0), rows)
 
     def stacked(self, rows: tf.Tensor) -> tf.Tensor:
         return rows
@@ -285,13 +286,13 @@ class _Slices(_Rows):
     """The same, with an op that puts the row of a step into its place."""
 
     def written(self, rows: tf.Tensor, place: Any, value: tf.Tensor) -> tf.Tensor:
-        start = tf.stack([place, *[tf.constant(0)] * value.shape.rank])
-        return xla_ops.xla_dynamic_update_slice(rows, tf.expand_dims(value, 0), start)
+        start = ops.stack([place, *[ops.constant(0)] * value.shape.rank])
+        return ops.xla.xla_dynamic_update_slice(rows, ops.expand_dims(value, 0), start)
 
 
 def _zeros(ctx: Context, aval: Any) -> tf.Tensor:
     # Keys have the dimensions of their data behind their own.
-    return tf.zeros(ctx.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
+    return ops.zeros(ctx.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
 
 
 @register("custom_linear_solve", takes_keys=True)
@@ -334,7 +335,7 @@ def _mappable(
     def mappable(*operands: tf.Tensor) -> Tensors:
         results = step(*operands)
         for i in overwritten:
-            results[i] = tf.where(_always(), results[i], operands[i])
+            results[i] = ops.where(_always(), results[i], operands[i])
         return results
 
     return mappable
@@ -347,7 +348,7 @@ def _always() -> tf.Tensor:
     Where that is the state of a loop, the wait is for what comes after the last step: the loop ends
     without results, which are then empty arrays.
     """
-    return tf.raw_ops.PlaceholderWithDefault(input=True, shape=[])
+    return ops.raw.PlaceholderWithDefault(input=True, shape=[])
 
 
 def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:

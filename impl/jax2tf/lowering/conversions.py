@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 
-from jax2tf.compat import xla_ops
+from jax2tf import ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.constants import scalar
 from jax2tf.lowering.rules import Context, register
@@ -47,8 +47,8 @@ def carried(
     carrier = carriers.get(dtype)
     if carrier is None:
         return op(*operands)
-    result = op(*(tf.cast(x, carrier) for x in operands))
-    return tf.nest.map_structure(lambda x: tf.cast(x, dtype), result)
+    result = op(*(ops.cast(x, carrier) for x in operands))
+    return tf.nest.map_structure(lambda x: ops.cast(x, dtype), result)
 
 
 @register("convert_element_type")
@@ -67,13 +67,13 @@ def _conversion(old: tf.DType, new: tf.DType) -> Callable[[tf.Tensor], tf.Tensor
     """What converts tensors of one dtype to another; looked up, since eager calls want it often."""
     if old.is_complex and not new.is_complex:
         convert_part = _conversion(old.real_dtype, new)
-        return lambda x: convert_part(tf.math.real(x))
+        return lambda x: convert_part(ops.real(x))
     between = _dtype_between(old, new)
     if between is not None:
         first, second = _conversion(old, between), _conversion(between, new)
         return lambda x: second(first(x))
     if new == tf.bool and old != tf.bool:
-        return lambda x: tf.not_equal(x, scalar(0, old))
+        return lambda x: ops.not_equal(x, scalar(0, old))
     if old.is_floating and new in INT4_CARRIER:
         low, high = _INT4_RANGE[new]
         return lambda x: _cast(_saturated(x, tf.int8, low, high), new)
@@ -111,17 +111,17 @@ def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
     if int(highest) > high:
         highest = np.nextafter(highest, wide.as_numpy_dtype(0))
     # Not by ClipByValue, which is one op more for engines to have.
-    clipped = tf.minimum(tf.maximum(x, scalar(low, wide)), scalar(highest, wide))
+    clipped = ops.minimum(ops.maximum(x, scalar(low, wide)), scalar(highest, wide))
     result = _cast(clipped, dtype)
     if highest != high:
-        result = tf.where(x > highest, scalar(high, dtype), result)
+        result = ops.where(x > highest, scalar(high, dtype), result)
     # Among integers, as there are engines that choose among floats by products.
-    return tf.raw_ops.SelectV2(condition=tf.raw_ops.Equal(x=x, y=x), t=result, e=scalar(0, dtype))
+    return ops.raw.SelectV2(condition=ops.raw.Equal(x=x, y=x), t=result, e=scalar(0, dtype))
 
 
 def _cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """TensorFlow's Cast, for what it converts as XLA does."""
-    return x if x.dtype == dtype else tf.raw_ops.Cast(x=x, DstT=dtype)
+    return x if x.dtype == dtype else ops.raw.Cast(x=x, DstT=dtype)
 
 
 @register("bitcast_convert_type")
@@ -138,7 +138,7 @@ def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.T
         x = float8_to_bytes(x)
     if x.dtype in INT4_CARRIER:
         if dtype in INT4_CARRIER:
-            return tf.cast(tf.cast(x, INT4_CARRIER[x.dtype]), dtype)
+            return ops.cast(ops.cast(x, INT4_CARRIER[x.dtype]), dtype)
         x = _int4_to_bytes(x)
     if dtype in FLOAT8_CARRIER:
         return bytes_to_float8(ctx, _bitcast(x, tf.uint8), dtype)
@@ -148,17 +148,17 @@ def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.T
 
 
 def _bitcast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    return x if x.dtype == dtype else tf.bitcast(x, dtype)
+    return x if x.dtype == dtype else ops.bitcast(x, dtype)
 
 
 def _bitcast_by_arithmetic(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """The bits of an integer as another of the same width, or those of 32 as a float32."""
     if x.dtype.is_integer and dtype.is_integer and x.dtype.size == dtype.size:
-        return tf.cast(x, dtype)
+        return ops.cast(x, dtype)
     if x.dtype in (tf.int32, tf.uint32) and dtype == tf.float32:
-        return _float_of_bits(ctx, tf.cast(x, tf.int32))
+        return _float_of_bits(ctx, ops.cast(x, tf.int32))
     if x.dtype == tf.float32 and dtype in (tf.int32, tf.uint32):
-        return tf.cast(_bits_of_float(ctx, x), dtype)
+        return ops.cast(_bits_of_float(ctx, x), dtype)
     raise ctx.unsupported(
         f"the target has no op that takes the bits of {x.dtype.name} for {dtype.name}",
         "write that part with functions of numbers, or convert for another target",
@@ -173,17 +173,17 @@ _EXPONENTS = (-126, 127)
 def _float_of_bits(ctx: Context, bits: tf.Tensor) -> tf.Tensor:
     """The float32 of the bits of an int32."""
     negative = bits < 0
-    size = tf.where(negative, bits + _LEAST, bits)
+    size = ops.where(negative, bits + _LEAST, bits)
     exponent = _shifted_right(ctx, size, 23)
     fraction = size - exponent * 2**23
     # The first exponent is of subnormal numbers, which have no leading 1.
-    digits = tf.cast(fraction, tf.float32) * 2.0**-23 + tf.cast(exponent > 0, tf.float32)
+    digits = ops.cast(fraction, tf.float32) * 2.0**-23 + ops.cast(exponent > 0, tf.float32)
     # The last is of infinity, and NaN with any fraction.
     powers = 2.0 ** np.clip(np.arange(256) - 127.0, *_EXPONENTS)
-    number = digits * tf.gather(tf.constant(powers, tf.float32), exponent)
-    is_last = tf.equal(exponent, 255)
-    number = select(ctx, is_last, tf.constant(np.inf, tf.float32), number)
-    number = select(ctx, is_last & (fraction > 0), tf.constant(np.nan, tf.float32), number)
+    number = digits * ops.gather(ops.constant(powers, tf.float32), exponent)
+    is_last = ops.equal(exponent, 255)
+    number = select(ctx, is_last, ops.constant(np.inf, tf.float32), number)
+    number = select(ctx, is_last & (fraction > 0), ops.constant(np.nan, tf.float32), number)
     return _with_sign(number, negative)
 
 
@@ -191,7 +191,7 @@ def _shifted_right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
     """x // 2**distance, of what is not negative, without a quotient where there are shifts."""
     if ctx.lacks_op("RightShift", x.dtype.name):
         return x // scalar(1 << distance, x.dtype)
-    return tf.raw_ops.RightShift(x=x, y=scalar(distance, x.dtype))
+    return ops.raw.RightShift(x=x, y=scalar(distance, x.dtype))
 
 
 def _bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
@@ -205,20 +205,20 @@ def _bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
         )
     digits, exponent = _digits_and_exponent(ctx, x)
     # A leading 1 adds 1 to the exponent, and subnormal numbers have none.
-    bits = tf.cast(digits * 2.0**23, tf.int32) + (exponent - _EXPONENTS[0]) * 2**23
-    bits = tf.where(tf.equal(tf.abs(x), np.inf), np.int32(0x7F800000), bits)
-    bits = tf.where(_is_negative(x), bits + _LEAST, bits)
-    return tf.where(tf.not_equal(x, x), np.int32(0x7FC00000), bits)
+    bits = ops.cast(digits * 2.0**23, tf.int32) + (exponent - _EXPONENTS[0]) * 2**23
+    bits = ops.where(ops.equal(ops.abs(x), np.inf), np.int32(0x7F800000), bits)
+    bits = ops.where(_is_negative(x), bits + _LEAST, bits)
+    return ops.where(ops.not_equal(x, x), np.int32(0x7FC00000), bits)
 
 
 def _is_negative(x: tf.Tensor) -> tf.Tensor:
     """Whether the sign is that of negative numbers, of zeros too."""
-    return (x < 0) | (tf.equal(x, 0) & (1 / x < 0))
+    return (x < 0) | (ops.equal(x, 0) & (1 / x < 0))
 
 
 def _with_sign(x: tf.Tensor, negative: tf.Tensor) -> tf.Tensor:
     """The product, in which zeros have a sign: engines lose it where they choose or negate."""
-    return x * (1.0 - 2.0 * tf.cast(negative, x.dtype))
+    return x * (1.0 - 2.0 * ops.cast(negative, x.dtype))
 
 
 def _digits_and_exponent(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -227,18 +227,18 @@ def _digits_and_exponent(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
     What is not finite gets digits of no meaning.
     """
     least, largest = _EXPONENTS
-    size = tf.minimum(tf.abs(x), np.finfo(np.float32).max)
-    size = select(ctx, tf.math.is_nan(x), tf.constant(1.0), size)
+    size = ops.minimum(ops.abs(x), np.finfo(np.float32).max)
+    size = select(ctx, ops.is_nan(x), ops.constant(1.0), size)
     # One too many or too few, as engines round logarithms; the inverse of the largest power is
     # subnormal.
-    about = tf.floor(tf.math.log(tf.maximum(size, 2.0**least)) * np.float32(1 / np.log(2)))
-    exponent = tf.cast(tf.minimum(tf.maximum(about, least), largest - 1), tf.int32)
+    about = ops.floor(ops.log(ops.maximum(size, 2.0**least)) * np.float32(1 / np.log(2)))
+    exponent = ops.cast(ops.minimum(ops.maximum(about, least), largest - 1), tf.int32)
     inverses = 2.0 ** -np.arange(least, largest, dtype=np.float32)
-    digits = size * tf.gather(tf.constant(inverses), exponent - least)
+    digits = size * ops.gather(ops.constant(inverses), exponent - least)
     too_few = digits >= 2
     too_many = (digits < 1) & (exponent > least)
     digits = select(ctx, too_few, digits * 0.5, select(ctx, too_many, digits * 2.0, digits))
-    return digits, exponent + tf.cast(too_few, tf.int32) - tf.cast(too_many, tf.int32)
+    return digits, exponent + ops.cast(too_few, tf.int32) - ops.cast(too_many, tf.int32)
 
 
 def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
@@ -246,20 +246,20 @@ def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
     dtype = x.dtype.as_numpy_dtype
     info = ml_dtypes.finfo(dtype)
     bias = 1 - info.minexp
-    wide = tf.cast(x, tf.float32)
-    magnitude = tf.abs(wide)
-    bits = tf.bitcast(magnitude, tf.int32)
-    normal = tf.bitwise.right_shift(bits, 23 - info.nmant) - ((127 - bias) << info.nmant)
-    subnormal = tf.cast(magnitude * 2.0 ** (bias - 1 + info.nmant), tf.int32)
-    code = tf.where(magnitude < float(info.smallest_normal), subnormal, normal)
+    wide = ops.cast(x, tf.float32)
+    magnitude = ops.abs(wide)
+    bits = ops.bitcast(magnitude, tf.int32)
+    normal = ops.right_shift(bits, 23 - info.nmant) - ((127 - bias) << info.nmant)
+    subnormal = ops.cast(magnitude * 2.0 ** (bias - 1 + info.nmant), tf.int32)
+    code = ops.where(magnitude < float(info.smallest_normal), subnormal, normal)
     for special in (np.inf, np.nan):
         is_special = magnitude > float(info.max) if special == np.inf else wide != wide
-        code = tf.where(is_special, _code(special, dtype) & 0x7F, code)
-    negative = tf.bitcast(wide, tf.int32) < 0
+        code = ops.where(is_special, _code(special, dtype) & 0x7F, code)
+    negative = ops.bitcast(wide, tf.int32) < 0
     if _code(np.nan, dtype) == 0x80:
         # These have one NaN, where others have -0, and no infinities.
-        negative = tf.logical_or(negative, wide != wide)
-    return tf.cast(tf.where(negative, code + 128, code), tf.uint8)
+        negative = ops.logical_or(negative, wide != wide)
+    return ops.cast(ops.where(negative, code + 128, code), tf.uint8)
 
 
 def _code(value: float, dtype: Any) -> int:
@@ -269,7 +269,7 @@ def _code(value: float, dtype: Any) -> int:
 def bytes_to_float8(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """The float8 numbers of these bits."""
     table = ctx.constant(_ALL_BYTES.view(dtype.as_numpy_dtype))
-    return tf.gather(table, tf.cast(x, tf.int32))
+    return ops.gather(table, ops.cast(x, tf.int32))
 
 
 _ALL_BYTES = np.arange(256, dtype=np.uint8)
@@ -277,16 +277,16 @@ _ALL_BYTES = np.arange(256, dtype=np.uint8)
 
 def _int4_to_bytes(x: tf.Tensor) -> tf.Tensor:
     """Bytes of pairs of 4-bit integers along the last dimension."""
-    nibbles = tf.bitwise.bitwise_and(tf.cast(tf.cast(x, INT4_CARRIER[x.dtype]), tf.uint8), 15)
+    nibbles = ops.bitwise_and(ops.cast(ops.cast(x, INT4_CARRIER[x.dtype]), tf.uint8), 15)
     low, high = nibbles[..., ::2], nibbles[..., 1::2]
-    both = tf.bitwise.bitwise_or(low, tf.bitwise.left_shift(high, tf.constant(4, tf.uint8)))
-    return tf.squeeze(both, -1) if both.shape[-1] == 1 else both
+    both = ops.bitwise_or(low, ops.left_shift(high, ops.constant(4, tf.uint8)))
+    return ops.squeeze(both, -1) if both.shape[-1] == 1 else both
 
 
 def _bytes_to_int4(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    low = tf.bitwise.bitwise_and(x, 15)
-    high = tf.bitwise.right_shift(x, tf.constant(4, tf.uint8))
-    nibbles = tf.reshape(tf.stack([low, high], -1), ctx.shape(ctx.avals_out[0].shape))
+    low = ops.bitwise_and(x, 15)
+    high = ops.right_shift(x, ops.constant(4, tf.uint8))
+    nibbles = ops.reshape(ops.stack([low, high], -1), ctx.shape(ctx.avals_out[0].shape))
     # Casting to int4 takes the low four bits.
     return cast(nibbles, dtype)
 
@@ -295,7 +295,7 @@ def _bytes_to_int4(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 def _reduce_precision_xla(
     ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
-    return xla_ops.xla_reduce_precision(x, exponent_bits, mantissa_bits)
+    return ops.xla.xla_reduce_precision(x, exponent_bits, mantissa_bits)
 
 
 @register("reduce_precision")
@@ -317,7 +317,7 @@ def with_fewer_bits(
         bits = _bitcast(x, _SIGNED[x.dtype.size])
         rounded = _bitcast(_rounded_bits(ctx, bits, info, exponent_bits, mantissa_bits), x.dtype)
     # Rounding can carry a NaN's bits away.
-    return select(ctx, tf.math.is_nan(x), x, rounded)
+    return select(ctx, ops.is_nan(x), x, rounded)
 
 
 _SIGNED = {2: tf.int16, 4: tf.int32, 8: tf.int64}
@@ -327,7 +327,7 @@ def _rounded_bits(
     ctx: Context, bits: tf.Tensor, info: Any, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
     """By arithmetic, since few engines have logic of bits."""
-    sign = tf.where(bits < 0, scalar(bits.dtype.min, bits.dtype), scalar(0, bits.dtype))
+    sign = ops.where(bits < 0, scalar(bits.dtype.min, bits.dtype), scalar(0, bits.dtype))
     size = bits - sign
     dropped = info.nmant - mantissa_bits
     if dropped > 0:
@@ -339,6 +339,6 @@ def _rounded_bits(
         bias, reduced_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
         infinity = scalar(((1 << info.nexp) - 1) << info.nmant, bits.dtype)
         exponent = _shifted_right(ctx, size, info.nmant)
-        size = tf.where(exponent > bias + reduced_bias, infinity, size)
-        size = tf.where(exponent <= bias - reduced_bias, scalar(0, bits.dtype), size)
+        size = ops.where(exponent > bias + reduced_bias, infinity, size)
+        size = ops.where(exponent <= bias - reduced_bias, scalar(0, bits.dtype), size)
     return size + sign

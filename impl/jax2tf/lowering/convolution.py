@@ -20,7 +20,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
-from jax2tf import dims
+from jax2tf import dims, ops
 from jax2tf.lowering.contractions import KERNEL_DTYPES, compute_dtype, precision_config
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.convolution_ops import (
@@ -76,13 +76,13 @@ def _conv_general_dilated(
     )
     if _has_zero(conv.out_shape) or _has_zero(conv.lhs_shape) or _has_zero(conv.rhs_shape):
         # tf.zeros has no float8.
-        return cast(tf.zeros(ctx.shape(out_aval.shape), tf.int8), ctx.out)
+        return cast(ops.zeros(ctx.shape(out_aval.shape), tf.int8), ctx.out)
     compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
     convolve = _complex if compute.is_complex else _real
     wanted, conv = conv.out_shape, _with_a_window(conv)
     out = convolve(ctx, _transposed(lhs, lhs_order), _transposed(rhs, rhs_order), conv, compute)
     if conv.out_shape != wanted:
-        out = tf.slice(out, [0] * len(wanted), ctx.shape(wanted))
+        out = ops.slice(out, [0] * len(wanted), ctx.shape(wanted))
     return _transposed(cast(out, ctx.out), _inverse(out_order))
 
 
@@ -106,11 +106,11 @@ def _complex(
     ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.DType
 ) -> tf.Tensor:
     """Gauss's product of three real convolutions, added up as JAX does."""
-    a, b, c, d = tf.math.real(lhs), tf.math.imag(lhs), tf.math.real(rhs), tf.math.imag(rhs)
+    a, b, c, d = ops.real(lhs), ops.imag(lhs), ops.real(rhs), ops.imag(rhs)
     k1 = _real(ctx, a + b, c, conv, compute.real_dtype)
     k2 = _real(ctx, a, d - c, conv, compute.real_dtype)
     k3 = _real(ctx, b, c + d, conv, compute.real_dtype)
-    return tf.complex(k1 - k3, k1 + k2)
+    return ops.complex(k1 - k3, k1 + k2)
 
 
 def _real(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.DType) -> tf.Tensor:
@@ -161,7 +161,7 @@ def _rewritten(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.T
         )
         return _convolve(ctx, lhs, rhs, conv)
     if conv.feature_groups == 1:
-        return tf.matmul(lhs, rhs) if conv.rank == 0 else product_of_patches(ctx, lhs, rhs, conv)
+        return ops.matmul(lhs, rhs) if conv.rank == 0 else product_of_patches(ctx, lhs, rhs, conv)
     if conv.rank > 0 and dims.is_static((conv.feature_groups,)):
         return _convolved_by_groups(ctx, lhs, rhs, conv)
     return products_of_patches_by_groups(ctx, lhs, rhs, conv)
@@ -172,10 +172,10 @@ def _batch_groups_as_features(
 ) -> tuple[tf.Tensor, tf.Tensor, Conv]:
     """The same convolution with the groups of `lhs` side by side as features."""
     groups, (batch, *spatial, features) = conv.batch_groups, conv.lhs_shape
-    lhs = tf.reshape(lhs, ctx.shape((groups, batch // groups, *spatial, features)))
-    lhs = tf.transpose(lhs, (*range(1, conv.rank + 2), 0, conv.rank + 2))
+    lhs = ops.reshape(lhs, ctx.shape((groups, batch // groups, *spatial, features)))
+    lhs = ops.transpose(lhs, (*range(1, conv.rank + 2), 0, conv.rank + 2))
     shape = (batch // groups, *spatial, groups * features)
-    lhs = tf.reshape(lhs, ctx.shape(shape))
+    lhs = ops.reshape(lhs, ctx.shape(shape))
     return (
         lhs,
         rhs,
@@ -192,8 +192,8 @@ def _convolved_by_groups(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Con
         out_shape=(*conv.out_shape[:-1], conv.out_shape[-1] // groups),
         feature_groups=1,
     )
-    parts = zip(tf.split(lhs, groups, -1), tf.split(rhs, groups, -1), strict=True)
-    return tf.concat([_convolve(ctx, a, b, one) for a, b in parts], -1)
+    parts = zip(ops.split(lhs, groups, -1), ops.split(rhs, groups, -1), strict=True)
+    return ops.concat([_convolve(ctx, a, b, one) for a, b in parts], -1)
 
 
 def _features_last(spec: Sequence[int]) -> tuple[int, ...]:
@@ -206,7 +206,7 @@ def _inverse(order: Sequence[int]) -> tuple[int, ...]:
 
 
 def _transposed(x: tf.Tensor, order: tuple[int, ...]) -> tf.Tensor:
-    return x if order == tuple(range(len(order))) else tf.transpose(x, order)
+    return x if order == tuple(range(len(order))) else ops.transpose(x, order)
 
 
 def _has_zero(shape: Sequence[Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
-from jax2tf import compat, dims
+from jax2tf import compat, dims, ops
 from jax2tf.lowering.arrays import flipped, padded
 from jax2tf.lowering.rules import Context
 
@@ -60,19 +60,19 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
     """Conv2D or DepthwiseConv2dNative, for one and two spatial dimensions."""
     if conv.rank == 1:
         out = conv2d(ctx, lhs[:, None], rhs[None], _with_leading_dimension(conv))
-        return tf.squeeze(out, [1])
+        return ops.squeeze(out, [1])
     depthwise = _is_depthwise(conv, lhs.dtype)
     explicit = not (depthwise and ctx.has_quirk("no_paddings_in_numbers"))
     lhs, padding = _settled_padding(ctx, lhs, conv, explicit=explicit)
     if not depthwise:
-        return tf.nn.conv2d(lhs, rhs, conv.strides, padding, dilations=conv.rhs_dilation)
+        return ops.conv2d(lhs, rhs, conv.strides, padding, dilations=conv.rhs_dilation)
     height, width, _, features = conv.rhs_shape
     multiplier = features // conv.feature_groups
     if multiplier == 1:
-        rhs = tf.transpose(rhs, (0, 1, 3, 2))
+        rhs = ops.transpose(rhs, (0, 1, 3, 2))
     else:
-        rhs = tf.reshape(rhs, ctx.shape((height, width, conv.feature_groups, multiplier)))
-    return tf.raw_ops.DepthwiseConv2dNative(
+        rhs = ops.reshape(rhs, ctx.shape((height, width, conv.feature_groups, multiplier)))
+    return ops.raw.DepthwiseConv2dNative(
         input=lhs,
         filter=rhs,
         strides=(1, *conv.strides, 1),
@@ -100,7 +100,7 @@ def _is_depthwise(conv: Conv, dtype: tf.DType) -> bool:
 def conv3d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
     """Conv3D: three spatial dimensions, no dilation and no groups."""
     lhs, padding = _settled_padding(ctx, lhs, conv, explicit=False)
-    return tf.nn.conv3d(lhs, rhs, (1, *conv.strides, 1), padding)
+    return ops.conv3d(lhs, rhs, (1, *conv.strides, 1), padding)
 
 
 def _settled_padding(
@@ -125,7 +125,7 @@ def with_padding(ctx: Context, lhs: tf.Tensor, conv: Conv) -> tf.Tensor:
     return padded(
         ctx,
         lhs,
-        tf.zeros([], lhs.dtype),
+        ops.zeros([], lhs.dtype),
         conv.lhs_shape,
         [0, *(low for low, _ in conv.padding), 0],
         [0, *(high for _, high in conv.padding), 0],
@@ -153,7 +153,7 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
     """A transposed convolution; the op's own padding takes away from a full window's overlap."""
     if conv.rank == 1:
         lhs, rhs, conv = lhs[:, None], rhs[None], _with_leading_dimension(conv)
-        return tf.squeeze(conv_backprop_input(ctx, lhs, rhs, conv), [1])
+        return ops.squeeze(conv_backprop_input(ctx, lhs, rhs, conv), [1])
     rank = conv.rank
     spatial = conv.out_shape[1:-1]
     taken = [
@@ -162,11 +162,11 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
     ]
     # The op flips the filter, and reads it as that of the convolution whose gradient it is.
     rhs = flipped(rhs, range(rank), at_once=not ctx.has_quirk("one_reverse_at_a_time"))
-    rhs = tf.transpose(rhs, (*range(rank), rank + 1, rank))
+    rhs = ops.transpose(rhs, (*range(rank), rank + 1, rank))
     strides = (1, *conv.lhs_dilation, 1)
     padding = _backprop_padding(conv, taken)
     if rank == 2 and not (padding == "EXPLICIT" and ctx.has_quirk("no_paddings_in_numbers")):
-        return tf.raw_ops.Conv2DBackpropInput(
+        return ops.raw.Conv2DBackpropInput(
             input_sizes=ctx.shape(conv.out_shape),
             filter=rhs,
             out_backprop=lhs,
@@ -176,7 +176,7 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
             if padding == "EXPLICIT"
             else [],
         )
-    transpose = tf.nn.conv2d_transpose if rank == 2 else tf.nn.conv3d_transpose
+    transpose = ops.conv2d_transpose if rank == 2 else ops.conv3d_transpose
     if padding != "EXPLICIT":
         return transpose(lhs, rhs, ctx.shape(conv.out_shape), strides, padding)
     # The op in three dimensions takes no such padding, nor does that in two for every target.
@@ -189,7 +189,7 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
     low = [0, *(-low for low, _ in taken), 0]
     high = [d + a - n for d, a, n in zip(spatial, (a for a, _ in taken), full, strict=True)]
     no_gaps = [0] * (rank + 2)
-    return padded(ctx, out, tf.zeros([], out.dtype), shape, low, [0, *high, 0], no_gaps)
+    return padded(ctx, out, ops.zeros([], out.dtype), shape, low, [0, *high, 0], no_gaps)
 
 
 def _backprop_padding(conv: Conv, taken: Sequence[tuple[int, int]]) -> str:
@@ -219,11 +219,11 @@ def xla_conv(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Ten
         output_feature_dimension=conv.rank + 1,
         output_spatial_dimensions=[d + 1 for d in spatial],
     )
-    return compat.xla_ops.xla_conv_v2(
+    return ops.xla.xla_conv_v2(
         lhs,
         rhs,
         window_strides=conv.strides,
-        padding=tf.stack([ctx.shape(edges) for edges in conv.padding]),
+        padding=ops.stack([ctx.shape(edges) for edges in conv.padding]),
         lhs_dilation=conv.lhs_dilation,
         rhs_dilation=conv.rhs_dilation,
         feature_group_count=ctx.dim(conv.feature_groups),

@@ -7,6 +7,7 @@ import math
 
 import tensorflow as tf
 
+from jax2tf import ops
 from jax2tf.lowering.contractions import overwrites_memory
 from jax2tf.lowering.convolution_ops import Conv
 from jax2tf.lowering.rules import Context
@@ -16,12 +17,12 @@ def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv)
     """One matrix product: the inputs of each position of the filter, side by side, with `rhs`."""
     *positions, features_in, features_out = conv.rhs_shape
     size = math.prod(positions) * features_in
-    matrix = tf.reshape(rhs, ctx.shape((size, features_out)))
-    patches = tf.concat(_patches(ctx, lhs, conv), -1)
+    matrix = ops.reshape(rhs, ctx.shape((size, features_out)))
+    patches = ops.concat(_patches(ctx, lhs, conv), -1)
     if not overwrites_memory(conv.out_shape[:-1]):
-        return tf.matmul(patches, matrix)
-    rows = tf.reshape(patches, ctx.shape((math.prod(conv.out_shape[:-1]), size)))
-    return tf.reshape(tf.matmul(rows, matrix), ctx.shape(conv.out_shape))
+        return ops.matmul(patches, matrix)
+    rows = ops.reshape(patches, ctx.shape((math.prod(conv.out_shape[:-1]), size)))
+    return ops.reshape(ops.matmul(rows, matrix), ctx.shape(conv.out_shape))
 
 
 def products_of_patches_by_groups(
@@ -32,18 +33,18 @@ def products_of_patches_by_groups(
     *positions, features_in, features_out = conv.rhs_shape
     n_positions, features_out = math.prod(positions), features_out // groups
     n_outputs = math.prod(conv.out_shape[:-1])
-    matrices = tf.reshape(rhs, ctx.shape((n_positions, features_in, groups, features_out)))
-    matrices = tf.reshape(
-        tf.transpose(matrices, (2, 0, 1, 3)),
+    matrices = ops.reshape(rhs, ctx.shape((n_positions, features_in, groups, features_out)))
+    matrices = ops.reshape(
+        ops.transpose(matrices, (2, 0, 1, 3)),
         ctx.shape((groups, n_positions * features_in, features_out)),
     )
     patches = [
-        tf.reshape(patch, ctx.shape((n_outputs, groups, features_in)))
+        ops.reshape(patch, ctx.shape((n_outputs, groups, features_in)))
         for patch in _patches(ctx, lhs, conv)
     ]
-    rows = tf.transpose(tf.concat(patches, -1), (1, 0, 2))
-    out = tf.transpose(tf.matmul(rows, matrices), (1, 0, 2))
-    return tf.reshape(out, ctx.shape(conv.out_shape))
+    rows = ops.transpose(ops.concat(patches, -1), (1, 0, 2))
+    out = ops.transpose(ops.matmul(rows, matrices), (1, 0, 2))
+    return ops.reshape(out, ctx.shape(conv.out_shape))
 
 
 def _patches(ctx: Context, lhs: tf.Tensor, conv: Conv) -> list[tf.Tensor]:
@@ -56,7 +57,7 @@ def _patches(ctx: Context, lhs: tf.Tensor, conv: Conv) -> list[tf.Tensor]:
         begin = [p * d for p, d in zip(position, conv.rhs_dilation, strict=True)]
         end = [b + (n - 1) * s + 1 for b, n, s in zip(begin, spatial, conv.strides, strict=True)]
         patches.append(
-            tf.strided_slice(
+            ops.strided_slice(
                 lhs,
                 (0, *begin, 0),
                 ctx.shape((conv.lhs_shape[0], *end, conv.lhs_shape[-1])),

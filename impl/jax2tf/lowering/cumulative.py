@@ -18,7 +18,7 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf.compat import xla_ops
+from jax2tf import ops
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.folding import on_arrays, scanned
 from jax2tf.lowering.rules import Context, register
@@ -44,18 +44,18 @@ def _cumsum(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tenso
     if _by_associative_scan():
         return _scan(ctx, lax.add, 0, x, axis, reverse)
     if x.dtype.is_complex:
-        return tf.complex(
-            tf.cumsum(tf.math.real(x), axis, reverse=reverse),
-            tf.cumsum(tf.math.imag(x), axis, reverse=reverse),
+        return ops.complex(
+            ops.cumsum(ops.real(x), axis, reverse=reverse),
+            ops.cumsum(ops.imag(x), axis, reverse=reverse),
         )
-    return _accumulated(lambda x: tf.cumsum(x, axis, reverse=reverse), x)
+    return _accumulated(lambda x: ops.cumsum(x, axis, reverse=reverse), x)
 
 
 @register("cumprod")
 def _cumprod(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
     if x.dtype.is_complex or _by_associative_scan() or not _op_serves(ctx, "Cumprod", x, axis):
         return _scan(ctx, lax.mul, 1, x, axis, reverse)
-    return _accumulated(lambda x: tf.math.cumprod(x, axis, reverse=reverse), x)
+    return _accumulated(lambda x: ops.cumprod(x, axis, reverse=reverse), x)
 
 
 @register("cummax")
@@ -77,9 +77,9 @@ def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf
     def function(x: tf.Tensor) -> tf.Tensor:
         # TensorFlow's kernel steps over NaNs and makes NaN of two infinities; a sum keeps both.
         ordinary = x < math.inf
-        zero = tf.zeros([], x.dtype)
-        result = tf.math.cumulative_logsumexp(tf.where(ordinary, x, zero), axis, reverse=reverse)
-        return result + tf.cumsum(tf.where(ordinary, zero, x), axis, reverse=reverse)
+        zero = ops.zeros([], x.dtype)
+        result = ops.cumulative_logsumexp(ops.where(ordinary, x, zero), axis, reverse=reverse)
+        return result + ops.cumsum(ops.where(ordinary, zero, x), axis, reverse=reverse)
 
     return _accumulated(function, x)
 
@@ -112,7 +112,7 @@ def _accumulated(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf
     accumulator = _ACCUMULATOR.get(x.dtype.name)
     if accumulator is None:
         return function(x)
-    return tf.cast(function(tf.cast(x, accumulator)), x.dtype)
+    return ops.cast(function(ops.cast(x, accumulator)), x.dtype)
 
 
 def _limits(dtype: tf.DType) -> tuple[float, float]:
@@ -140,12 +140,12 @@ def _scan(
     if 0 in ctx.avals_in[0].shape:
         return x
     dtype = KERNEL_DTYPES.get(x.dtype.name, x.dtype)
-    arguments = tf.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
+    arguments = ops.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
     if ctx.uses("XlaReduceWindow") and not _by_associative_scan():
         result = _window_scan(ctx, combine, identity, *arguments)
     else:
         result = _associative_scan(ctx, combine, *arguments)
-    return tf.cast(result, x.dtype)
+    return ops.cast(result, x.dtype)
 
 
 def _window_scan(
@@ -163,9 +163,9 @@ def _window_scan(
     # Not 0 for an axis that turns out empty, because XLA's CPU backend dies of such a window.
     window[axis] = ctx.dim(jax.core.max_dim(shape[axis], 1))
     padding[axis][1 if reverse else 0] = window[axis] - 1
-    return xla_ops.xla_reduce_window(
+    return ops.xla.xla_reduce_window(
         x,
-        tf.cast(tf.constant(identity, x.dtype.real_dtype), x.dtype),
+        ops.cast(ops.constant(identity, x.dtype.real_dtype), x.dtype),
         window,
         ones,
         ones,
@@ -203,9 +203,9 @@ def _scan_of_any_length(
     ctx: Context, combine: Combine, x: tf.Tensor, axis: int, reverse: bool
 ) -> tf.Tensor:
     on_scalars = _scalar_jaxpr(combine, np.dtype(x.dtype.as_numpy_dtype))
-    x = tf.reverse(x, [axis]) if reverse else x
+    x = ops.reverse(x, [axis]) if reverse else x
     (result,) = scanned(on_arrays(ctx, on_scalars), [x], axis)
-    return tf.reverse(result, [axis]) if reverse else result
+    return ops.reverse(result, [axis]) if reverse else result
 
 
 def _scan_first(combine: Combine, x: jax.Array) -> jax.Array:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from jax2tf import ops
 from jax2tf.lowering.elementwise import IN_ONE_OP
 from jax2tf.lowering.rules import register_table
 
@@ -31,47 +32,47 @@ _LOG1P_RANGE = (-0.29, 0.41)
 
 def _expm1(x: tf.Tensor) -> tf.Tensor:
     # Nothing cancels, and nothing is chosen: infinities and NaNs come out as they should.
-    return tf.tanh(x / 2) * (tf.exp(x) + 1)
+    return ops.tanh(x / 2) * (ops.exp(x) + 1)
 
 
 def _log1p(x: tf.Tensor) -> tf.Tensor:
     least, largest = _LOG1P_RANGE
     # Finite, also where the other side is chosen: there are readers that choose by products.
-    near = tf.minimum(tf.maximum(x, least), largest)
-    polynomial = tf.constant(_LOG1P[0], x.dtype)
+    near = ops.minimum(ops.maximum(x, least), largest)
+    polynomial = ops.constant(_LOG1P[0], x.dtype)
     for coefficient in _LOG1P[1:]:
         polynomial = polynomial * near + coefficient
-    near += tf.square(near) * (near * polynomial - 0.5)
-    is_near = tf.logical_and(x > least, x < largest)
-    return tf.where(is_near, near, tf.math.log(1 + x))
+    near += ops.square(near) * (near * polynomial - 0.5)
+    is_near = ops.logical_and(x > least, x < largest)
+    return ops.where(is_near, near, ops.log(1 + x))
 
 
 def _tan(x: tf.Tensor) -> tf.Tensor:
-    return tf.sin(x) / tf.cos(x)
+    return ops.sin(x) / ops.cos(x)
 
 
 def _atan(x: tf.Tensor) -> tf.Tensor:
     # Form: atan2_of_arrays.
-    return tf.atan2(x, tf.ones_like(x))
+    return ops.atan2(x, ops.ones_like(x))
 
 
 def _asin(x: tf.Tensor) -> tf.Tensor:
-    return 2 * tf.atan2(x, 1 + tf.sqrt((1 - x) * (1 + x)))
+    return 2 * ops.atan2(x, 1 + ops.sqrt((1 - x) * (1 + x)))
 
 
 def _acos(x: tf.Tensor) -> tf.Tensor:
-    angle = 2 * tf.atan2(tf.sqrt((1 - x) * (1 + x)), 1 + x)
-    return tf.where(tf.equal(x, -1), tf.constant(math.pi, x.dtype), angle)
+    angle = 2 * ops.atan2(ops.sqrt((1 - x) * (1 + x)), 1 + x)
+    return ops.where(ops.equal(x, -1), ops.constant(math.pi, x.dtype), angle)
 
 
 def _cosh(x: tf.Tensor) -> tf.Tensor:
     # Half of the largest result fits, twice of it does not.
-    return tf.exp(x - math.log(2)) + tf.exp(-x - math.log(2))
+    return ops.exp(x - math.log(2)) + ops.exp(-x - math.log(2))
 
 
 def _sinh(x: tf.Tensor) -> tf.Tensor:
     # (cosh x + 1) tanh(x / 2), in which nothing cancels.
-    return tf.tanh(x / 2) * (1 + _cosh(x))
+    return ops.tanh(x / 2) * (1 + _cosh(x))
 
 
 def _atanh(x: tf.Tensor) -> tf.Tensor:
@@ -79,23 +80,23 @@ def _atanh(x: tf.Tensor) -> tf.Tensor:
 
 
 def _asinh(x: tf.Tensor) -> tf.Tensor:
-    size = tf.abs(x)
+    size = ops.abs(x)
     square = size * size
-    result = _log1p(size + square / (1 + tf.sqrt(square + 1)))
-    result = tf.where(size > _SQUARE_OVERFLOWS, _log_of_twice(size), result)
+    result = _log1p(size + square / (1 + ops.sqrt(square + 1)))
+    result = ops.where(size > _SQUARE_OVERFLOWS, _log_of_twice(size), result)
     # As x**3 / 6 is nothing beside x there, and the sign of zero stays.
-    return tf.where(size < 1e-4, x, tf.where(x < 0, -result, result))
+    return ops.where(size < 1e-4, x, ops.where(x < 0, -result, result))
 
 
 def _acosh(x: tf.Tensor) -> tf.Tensor:
     beyond = x - 1
-    result = _log1p(beyond + tf.sqrt(beyond) * tf.sqrt(x + 1))
-    return tf.where(x > _SQUARE_OVERFLOWS, _log_of_twice(x), result)
+    result = _log1p(beyond + ops.sqrt(beyond) * ops.sqrt(x + 1))
+    return ops.where(x > _SQUARE_OVERFLOWS, _log_of_twice(x), result)
 
 
 def _log_of_twice(x: tf.Tensor) -> tf.Tensor:
     # Form: logarithm_of_half.
-    return tf.math.log(x / 2) + 2 * math.log(2)
+    return ops.log(x / 2) + 2 * math.log(2)
 
 
 # Before it does: from here on the square is all that counts beside 1.

@@ -17,11 +17,11 @@ import jax
 import numpy as np
 import tensorflow as tf
 
+from jax2tf import ops
 from jax2tf.lowering import complex_math, conversions
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
-
-raw = tf.raw_ops
+from jax2tf.ops import raw
 
 Function = Callable[..., tf.Tensor]
 
@@ -69,8 +69,8 @@ def in_kernel_dtype(
         kernel_dtype = kernel_dtypes.get(dtype.name)
         if kernel_dtype is None:
             return function(*operands)
-        result = function(*(tf.cast(x, kernel_dtype) for x in operands))
-        return result if result.dtype == tf.bool else tf.cast(result, dtype)
+        result = function(*(ops.cast(x, kernel_dtype) for x in operands))
+        return result if result.dtype == tf.bool else ops.cast(result, dtype)
 
     return computed
 
@@ -186,9 +186,9 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
     if value is None or not value.size or known_value(y) is not None:
         return function(x, y)
     if (value == value.flat[0]).all():
-        return function(tf.constant(value.reshape(-1)[:1], x.dtype), y)
-    flat = function(tf.reshape(x, [-1]), tf.reshape(y, [-1]))
-    return tf.reshape(flat, ctx.shape(ctx.avals_out[0].shape))
+        return function(ops.constant(value.reshape(-1)[:1], x.dtype), y)
+    flat = function(ops.reshape(x, [-1]), ops.reshape(y, [-1]))
+    return ops.reshape(flat, ctx.shape(ctx.avals_out[0].shape))
 
 
 @register("neg")
@@ -243,12 +243,12 @@ def _identities(ctx: Context, *xs: tf.Tensor, **_: Any) -> tuple[tf.Tensor, ...]
 
 # Complex numbers and their parts.
 
-register_table({"complex": tf.complex, "real": tf.math.real, "imag": tf.math.imag})
+register_table({"complex": ops.complex, "real": ops.real, "imag": ops.imag})
 
 
 @register("conj")
 def _conj(ctx: Context, x: tf.Tensor, *, input_dtype: Any = None) -> tf.Tensor:
-    return tf.math.conj(x) if x.dtype.is_complex else tf.complex(x, tf.zeros_like(x))
+    return ops.conj(x) if x.dtype.is_complex else ops.complex(x, ops.zeros_like(x))
 
 
 # Products, quotients and powers.
@@ -279,7 +279,7 @@ def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
 def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
     """By squaring and multiplying, as JAX does; tf.pow would take logarithms."""
     if y == 0:
-        return tf.cast(tf.ones_like(x, KERNEL_DTYPES.get(x.dtype.name)), x.dtype)
+        return ops.cast(ops.ones_like(x, KERNEL_DTYPES.get(x.dtype.name)), x.dtype)
     result, exponent = None, abs(y)
     while exponent:
         if exponent & 1:
@@ -292,7 +292,7 @@ def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
     is_moved = x.dtype.is_floating and (x.shape.rank or 0) > 1
     if is_moved and ctx.has_quirk("exchanges_constant_and_transpose"):
         # A converter makes a quotient of a Reciprocal.
-        return beside_a_constant(ctx, _quotient, tf.constant(1, x.dtype), result)
+        return beside_a_constant(ctx, _quotient, ops.constant(1, x.dtype), result)
     return _reciprocal(result)
 
 
@@ -307,11 +307,11 @@ _power = in_kernel_dtype(_or_complex(binary(raw.Pow), complex_math.power))
 def _cube_root(x: tf.Tensor) -> tf.Tensor:
     # tf.pow takes no root of a negative number, and 1/3 is not exact: one of Newton's steps mends
     # that. Zero, infinity and NaN are their own roots.
-    size = tf.abs(x)
-    root = tf.pow(size, tf.constant(1 / 3, x.dtype))
+    size = ops.abs(x)
+    root = ops.pow(size, ops.constant(1 / 3, x.dtype))
     root -= (root - size / (root * root)) / 3
-    root = tf.where(x < 0, -root, root)
-    return tf.where(tf.math.is_finite(x) & tf.not_equal(x, 0), root, x)
+    root = ops.where(x < 0, -root, root)
+    return ops.where(ops.is_finite(x) & ops.not_equal(x, 0), root, x)
 
 
 def _exp2(x: tf.Tensor) -> tf.Tensor:
@@ -335,7 +335,7 @@ def _one_minus_square(x: tf.Tensor) -> tf.Tensor:
 
 def _scalar(value: float, dtype: tf.DType) -> tf.Tensor:
     """A constant; by way of the dtype to compute in, because few ops give float8 or int4."""
-    return tf.cast(tf.constant(value, KERNEL_DTYPES.get(dtype.name, dtype)), dtype)
+    return ops.cast(ops.constant(value, KERNEL_DTYPES.get(dtype.name, dtype)), dtype)
 
 
 def quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -405,7 +405,7 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
     if _free_of_nan(x):
         return op(x=y, y=x)
     beats = raw.GreaterEqual if op is raw.Maximum else raw.LessEqual
-    return select(ctx, tf.math.is_nan(x) | beats(x=x, y=y), x, y)
+    return select(ctx, ops.is_nan(x) | beats(x=x, y=y), x, y)
 
 
 def _is_all(x: tf.Tensor, number: float) -> bool:
@@ -441,17 +441,17 @@ def known_value(x: tf.Tensor) -> np.ndarray | None:
 
 def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """By real part, among equals by imaginary part."""
-    x_real, y_real = tf.math.real(x), tf.math.real(y)
-    imag_wins = beats(x=tf.math.imag(x), y=tf.math.imag(y))
-    x_wins = tf.where(tf.equal(x_real, y_real), imag_wins, beats(x=x_real, y=y_real))
-    return tf.where(x_wins, x, y)
+    x_real, y_real = ops.real(x), ops.real(y)
+    imag_wins = beats(x=ops.imag(x), y=ops.imag(y))
+    x_wins = ops.where(ops.equal(x_real, y_real), imag_wins, beats(x=x_real, y=y_real))
+    return ops.where(x_wins, x, y)
 
 
 @register("clamp")
 def _clamp(ctx: Context, low: tf.Tensor, x: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
     if x.dtype.is_complex:
-        x = tf.where(tf.math.real(low) >= tf.math.real(x), low, x)
-        return tf.where(tf.math.real(x) <= tf.math.real(high), x, high)
+        x = ops.where(ops.real(low) >= ops.real(x), low, x)
+        return ops.where(ops.real(x) <= ops.real(high), x, high)
     # In this order, so that `high` wins where it is below `low`.
     return _min(ctx, _max(ctx, x, low), high)
 
@@ -465,14 +465,14 @@ def _sign(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 def _one_at_most(x: tf.Tensor) -> tf.Tensor:
-    return raw.Minimum(x=x, y=tf.constant(1, x.dtype))
+    return raw.Minimum(x=x, y=ops.constant(1, x.dtype))
 
 
 def _sign_of_real(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     if x.dtype.is_integer:
         return raw.Sign(x=x)
     # TensorFlow's kernel drops the sign of -0.
-    return select(ctx, tf.equal(x, 0), x, raw.Sign(x=x))
+    return select(ctx, ops.equal(x, 0), x, raw.Sign(x=x))
 
 
 @register("round")
@@ -485,8 +485,8 @@ def _round(ctx: Context, x: tf.Tensor, *, rounding_method: Any) -> tf.Tensor:
 def _round_half_away(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     # tf.round rounds halves to even. Only halves differ, and for them x + 0.5 is exact.
     rounded = raw.Round(x=x)
-    half = tf.constant(0.5, x.dtype)
-    is_half = tf.equal(tf.abs(x - rounded), half)
+    half = ops.constant(0.5, x.dtype)
+    is_half = ops.equal(ops.abs(x - rounded), half)
     return select(ctx, is_half, x + raw.Sign(x=x) * half, rounded)
 
 
@@ -498,18 +498,18 @@ def _nextafter(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         bits, back = conversions.float8_to_bytes(x), conversions.bytes_to_float8
         of_bits: Function = functools.partial(back, ctx, dtype=x.dtype)
     else:
-        bits, of_bits = tf.bitcast(x, tf.uint16), lambda b: tf.bitcast(b, x.dtype)
+        bits, of_bits = ops.bitcast(x, tf.uint16), lambda b: ops.bitcast(b, x.dtype)
     return _neighbour(x, y, bits, of_bits)
 
 
 def _neighbour(x: tf.Tensor, y: tf.Tensor, bits: tf.Tensor, of_bits: Function) -> tf.Tensor:
     """The number after x on the way to y, found by counting the bits of magnitudes up or down."""
-    wide_x, wide_y = tf.cast(x, tf.float32), tf.cast(y, tf.float32)
-    smallest = tf.where(wide_y > 0, 1, 1 + 2 ** (8 * x.dtype.size - 1))
-    outwards = tf.equal(wide_y > wide_x, wide_x > 0)
-    stepped = tf.cast(bits, tf.int32) + tf.where(outwards, 1, -1)
-    stepped = tf.where(tf.equal(wide_x, 0), smallest, stepped)
-    result = tf.cast(of_bits(tf.cast(stepped, bits.dtype)), tf.float32)
+    wide_x, wide_y = ops.cast(x, tf.float32), ops.cast(y, tf.float32)
+    smallest = ops.where(wide_y > 0, 1, 1 + 2 ** (8 * x.dtype.size - 1))
+    outwards = ops.equal(wide_y > wide_x, wide_x > 0)
+    stepped = ops.cast(bits, tf.int32) + ops.where(outwards, 1, -1)
+    stepped = ops.where(ops.equal(wide_x, 0), smallest, stepped)
+    result = ops.cast(of_bits(ops.cast(stepped, bits.dtype)), tf.float32)
     # y itself if it is as near as that, or NaN.
-    result = tf.where(tf.equal(wide_x, wide_y) | tf.math.is_nan(wide_y), wide_y, result)
-    return tf.cast(tf.where(tf.math.is_nan(wide_x), wide_x, result), x.dtype)
+    result = ops.where(ops.equal(wide_x, wide_y) | ops.is_nan(wide_y), wide_y, result)
+    return ops.cast(ops.where(ops.is_nan(wide_x), wide_x, result), x.dtype)

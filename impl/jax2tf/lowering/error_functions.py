@@ -14,8 +14,7 @@ import tensorflow as tf
 from jax2tf.lowering.elementwise import in_kernel_dtype
 from jax2tf.lowering.rules import register_table
 from jax2tf.lowering.special import IN_FLOAT32, erf, erfc
-
-raw = tf.raw_ops
+from jax2tf.ops import raw
 
 # From here on the nearest float32 is 1.
 _ERF_IS_ONE = 3.85

@@ -8,25 +8,26 @@ from typing import Any
 import tensorflow as tf
 from jax import lax
 
+from jax2tf import ops
 from jax2tf.lowering.rules import Context, register
 
 _COMPLEX: dict[tuple[lax.FftType, int], Callable[[tf.Tensor], tf.Tensor]] = {
-    (lax.FftType.FFT, 1): tf.signal.fft,
-    (lax.FftType.FFT, 2): tf.signal.fft2d,
-    (lax.FftType.FFT, 3): tf.signal.fft3d,
-    (lax.FftType.IFFT, 1): tf.signal.ifft,
-    (lax.FftType.IFFT, 2): tf.signal.ifft2d,
-    (lax.FftType.IFFT, 3): tf.signal.ifft3d,
+    (lax.FftType.FFT, 1): ops.fft,
+    (lax.FftType.FFT, 2): ops.fft2d,
+    (lax.FftType.FFT, 3): ops.fft3d,
+    (lax.FftType.IFFT, 1): ops.ifft,
+    (lax.FftType.IFFT, 2): ops.ifft2d,
+    (lax.FftType.IFFT, 3): ops.ifft3d,
 }
 
 # These take the lengths of the real side, which the complex side does not tell.
 _REAL: dict[tuple[lax.FftType, int], Callable[..., tf.Tensor]] = {
-    (lax.FftType.RFFT, 1): tf.signal.rfft,
-    (lax.FftType.RFFT, 2): tf.signal.rfft2d,
-    (lax.FftType.RFFT, 3): tf.signal.rfft3d,
-    (lax.FftType.IRFFT, 1): tf.signal.irfft,
-    (lax.FftType.IRFFT, 2): tf.signal.irfft2d,
-    (lax.FftType.IRFFT, 3): tf.signal.irfft3d,
+    (lax.FftType.RFFT, 1): ops.rfft,
+    (lax.FftType.RFFT, 2): ops.rfft2d,
+    (lax.FftType.RFFT, 3): ops.rfft3d,
+    (lax.FftType.IRFFT, 1): ops.irfft,
+    (lax.FftType.IRFFT, 2): ops.irfft2d,
+    (lax.FftType.IRFFT, 3): ops.irfft3d,
 }
 
 

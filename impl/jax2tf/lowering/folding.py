@@ -14,7 +14,7 @@ import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf import dtypes
+from jax2tf import dtypes, ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.identity import Identity
 from jax2tf.lowering.conversions import FLOAT8_CARRIER, cast
@@ -40,9 +40,9 @@ def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
         shape = a[0].shape
         if shape.is_fully_defined():
             return [carried(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
-        vectors = [tf.reshape(x, [-1]) for x in xs]
+        vectors = [ops.reshape(x, [-1]) for x in xs]
         results = ctx.inline_vectors(batched(ctx, jaxpr, _ANY_LENGTH), vectors, str(*_ANY_LENGTH))
-        return [carried(tf.reshape(r, tf.shape(a[0]))) for r in results]
+        return [carried(ops.reshape(r, ops.shape(a[0]))) for r in results]
 
     return combine
 
@@ -77,13 +77,13 @@ def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:
         size = even // 2
         if last:
             size += 1
-            xs = [tf.concat(both, axis) for both in zip(xs, last, strict=True)]
-    return [tf.squeeze(x, axis) for x in xs]
+            xs = [ops.concat(both, axis) for both in zip(xs, last, strict=True)]
+    return [ops.squeeze(x, axis) for x in xs]
 
 
 def _every_other(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
     # Form: strides_by_gather.
-    return tf.gather(x, list(range(start, stop, 2)), axis=axis)
+    return ops.gather(x, list(range(start, stop, 2)), axis=axis)
 
 
 def scanned(combine: Combine, xs: Tensors, axis: int) -> Tensors:
@@ -92,17 +92,17 @@ def scanned(combine: Combine, xs: Tensors, axis: int) -> Tensors:
     Hillis, Steele: Data parallel algorithms, 1986: after k steps a place holds those of the 2**k
     elements that end at it.
     """
-    size = tf.shape(xs[0])[axis]
-    places = tf.range(size)
+    size = ops.shape(xs[0])[axis]
+    places = ops.range(size)
     along = [-1] + [1] * (xs[0].shape.rank - axis - 1)
 
     def step(reach: tf.Tensor, *xs: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        before = tf.maximum(places - reach, 0)
-        combined = combine([tf.gather(x, before, axis=axis) for x in xs], xs)
-        reaches = tf.reshape(places >= reach, along)
-        results = [tf.where(reaches, c, x) for c, x in zip(combined, xs, strict=True)]
+        before = ops.maximum(places - reach, 0)
+        combined = combine([ops.gather(x, before, axis=axis) for x in xs], xs)
+        reaches = ops.reshape(places >= reach, along)
+        results = [ops.where(reaches, c, x) for c, x in zip(combined, xs, strict=True)]
         for result, x in zip(results, xs, strict=True):
             result.set_shape(x.shape)
         return 2 * reach, *results
 
-    return tf.while_loop(lambda reach, *_: reach < size, step, (tf.constant(1), *xs))[1:]
+    return ops.while_loop(lambda reach, *_: reach < size, step, (ops.constant(1), *xs))[1:]

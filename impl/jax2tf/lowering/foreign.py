@@ -21,7 +21,7 @@ import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf import compat, native
+from jax2tf import compat, native, ops
 from jax2tf.lowering.rules import Context, Rule
 from jax2tf.targets import FOR_XLA
 from jax2tf.trace import Trace, trace_of
@@ -96,7 +96,7 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
         sizes = [jax.ShapeDtypeStruct((dim, 0), bool) for dim in names.values()]
         return trace_of(jax.jit(whole).trace(*sizes, *_specs(ctx.avals_in)))
 
-    sized = [tf.zeros(ctx.shape((dim, 0)), tf.bool) for dim in names.values()]
+    sized = [ops.zeros(ctx.shape((dim, 0)), tf.bool) for dim in names.values()]
     inner = ctx.cached(("module", ctx.eqn), trace)
     results = native.call(inner, options, ctx, [*sized, *operands])
     return results if ctx.eqn.primitive.multiple_results else results[0]

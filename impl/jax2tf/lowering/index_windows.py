@@ -17,6 +17,7 @@ from typing import Any
 import tensorflow as tf
 from jax import lax
 
+from jax2tf import ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.arrays import stacked
 from jax2tf.lowering.conversions import FLOAT8_CARRIER
@@ -151,7 +152,7 @@ def _windows(
 
 def wide(x: tf.Tensor) -> tf.Tensor:
     """`x`, cast to a dtype that kernels have and that holds the same values."""
-    return tf.cast(x, _VIA.get(x.dtype, x.dtype))
+    return ops.cast(x, _VIA.get(x.dtype, x.dtype))
 
 
 def as_index(indices: tf.Tensor) -> tf.Tensor:
@@ -163,17 +164,17 @@ def as_index(indices: tf.Tensor) -> tf.Tensor:
         return indices
     signed = _SIGNED.get(indices.dtype)
     if signed is None:
-        return tf.cast(indices, tf.int32)
+        return ops.cast(indices, tf.int32)
     # Engines that read graphs cast these dtypes, and have no minimum of them.
-    indices = tf.cast(indices, signed)
-    return tf.where(indices < 0, tf.constant(signed.max, signed), indices)
+    indices = ops.cast(indices, signed)
+    return ops.where(indices < 0, ops.constant(signed.max, signed), indices)
 
 
 def as_one_index(starts: Sequence[tf.Tensor]) -> tf.Tensor:
     """Scalar indices, which may differ in their dtypes, as one vector of int32 or int64."""
     indices = [as_index(start) for start in starts]
     common = tf.int64 if any(i.dtype == tf.int64 for i in indices) else tf.int32
-    return tf.stack([tf.cast(i, common) for i in indices])
+    return ops.stack([ops.cast(i, common) for i in indices])
 
 
 def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
@@ -181,25 +182,25 @@ def clamped(ctx: Context, indices: tf.Tensor, windows: Windows) -> tf.Tensor:
     if not windows.indexed:
         return indices
     limits = [windows.shape[d] - windows.sizes[d] for d in windows.indexed]
-    return clipped(indices, tf.cast(ctx.shape(limits), indices.dtype))
+    return clipped(indices, ops.cast(ctx.shape(limits), indices.dtype))
 
 
 def clipped(indices: tf.Tensor, last: tf.Tensor) -> tf.Tensor:
     """Each index, or the one of 0 and `last`, which is not negative, that is nearest to it."""
     # Form: minimum_of_maximum.
-    return tf.minimum(tf.maximum(indices, 0), last)
+    return ops.minimum(ops.maximum(indices, 0), last)
 
 
 def in_bounds(indices: tf.Tensor, clamped_indices: tf.Tensor) -> tf.Tensor:
     """For each index vector whether its whole window is in bounds."""
-    same = tf.equal(indices, clamped_indices)
-    return tf.squeeze(same, -1) if same.shape[-1] == 1 else tf.reduce_all(same, -1)
+    same = ops.equal(indices, clamped_indices)
+    return ops.squeeze(same, -1) if same.shape[-1] == 1 else ops.reduce_all(same, -1)
 
 
 def coordinate(starts: tf.Tensor, windows: Windows, dim: int) -> tf.Tensor:
     """Where windows start in an indexed dimension of the operand: one column of the indices."""
     if len(windows.indexed) == 1:
-        return tf.squeeze(starts, -1)
+        return ops.squeeze(starts, -1)
     return starts[..., windows.indexed.index(dim)]
 
 
@@ -217,7 +218,7 @@ def grid(
     if not wide and tuple(dims) == windows.indexed:
         return starts, labels
     shape = ctx.shape([windows.size(label) for label in labels])
-    columns = [tf.broadcast_to(_column(ctx, starts, windows, d, labels), shape) for d in dims]
+    columns = [ops.broadcast_to(_column(ctx, starts, windows, d, labels), shape) for d in dims]
     return stacked(ctx, columns, -1), labels
 
 
@@ -225,12 +226,12 @@ def _column(
     ctx: Context, starts: tf.Tensor, windows: Windows, dim: int, labels: list[Label]
 ) -> tf.Tensor:
     def along(label: Label) -> tf.Tensor:
-        steps = tf.range(tf.cast(ctx.dim(windows.size(label)), starts.dtype))
+        steps = ops.range(ops.cast(ctx.dim(windows.size(label)), starts.dtype))
         return spread(ctx, steps, windows, [label], labels)
 
     if dim in windows.aligned:
         return along(("batch", dict(windows.batching)[dim]))
-    offsets = along(("window", dim)) if ("window", dim) in labels else tf.zeros([], starts.dtype)
+    offsets = along(("window", dim)) if ("window", dim) in labels else ops.zeros([], starts.dtype)
     if dim not in windows.indexed:
         return offsets
     start = coordinate(starts, windows, dim)
@@ -247,7 +248,7 @@ def spread(
     """`x`, whose dimensions are `labels`, ready to broadcast against an array of labels `onto`."""
     if list(labels) == list(onto):
         return x
-    return tf.reshape(x, ctx.shape([windows.size(n) if n in labels else 1 for n in onto]))
+    return ops.reshape(x, ctx.shape([windows.size(n) if n in labels else 1 for n in onto]))
 
 
 def rearranged(
@@ -265,12 +266,12 @@ def rearranged(
     x = transposed(x, [labels.index(n) for n in (*common, *(n for n in labels if n not in onto))])
     if len(common) == len(labels) == len(onto):
         return x
-    return tf.reshape(x, ctx.shape([windows.size(n) for n in onto]))
+    return ops.reshape(x, ctx.shape([windows.size(n) for n in onto]))
 
 
 def transposed(x: tf.Tensor, permutation: Sequence[int]) -> tf.Tensor:
     """tf.transpose, unless there is nothing to move."""
-    return x if is_identity(permutation) else tf.transpose(x, permutation)
+    return x if is_identity(permutation) else ops.transpose(x, permutation)
 
 
 def is_identity(permutation: Sequence[int]) -> bool:

@@ -14,7 +14,8 @@ import numpy as np
 import tensorflow as tf
 from jax import lax
 
-from jax2tf.compat import xla_data, xla_ops
+from jax2tf import ops
+from jax2tf.compat import xla_data
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
 from jax2tf.lowering.rules import Context, register
@@ -27,9 +28,9 @@ def _dynamic_slice(
 ) -> tf.Tensor:
     begin = _slice_begin(ctx, ctx.avals_in[0].shape, slice_sizes, starts)
     if begin is None:
-        return tf.identity(operand)
+        return ops.identity(operand)
     moved = wide(operand)
-    return tf.cast(tf.slice(moved, begin, ctx.shape(slice_sizes)), operand.dtype)
+    return ops.cast(ops.slice(moved, begin, ctx.shape(slice_sizes)), operand.dtype)
 
 
 @register("dynamic_update_slice", op="XlaDynamicUpdateSlice")
@@ -37,10 +38,10 @@ def _dynamic_update_slice(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
     if not starts:
-        return tf.identity(update)
+        return ops.identity(update)
     begin = iw.as_one_index(starts)
-    result = xla_ops.xla_dynamic_update_slice(wide(operand), wide(update), begin)
-    return tf.cast(result, operand.dtype)
+    result = ops.xla.xla_dynamic_update_slice(wide(operand), wide(update), begin)
+    return ops.cast(result, operand.dtype)
 
 
 @register("dynamic_update_slice")
@@ -54,20 +55,20 @@ def _dynamic_update_slice_without_xla(
         if shape[d] == sizes[d]:
             continue
         start = _clamped_start(ctx, start, shape[d], sizes[d])
-        offset = tf.range(tf.cast(ctx.dim(shape[d]), start.dtype)) - start
-        size = tf.cast(ctx.dim(sizes[d]), start.dtype)
+        offset = ops.range(ops.cast(ctx.dim(shape[d]), start.dtype)) - start
+        size = ops.cast(ctx.dim(sizes[d]), start.dtype)
         if sizes[d] == 0:
-            return tf.identity(operand)
+            return ops.identity(operand)
         if sizes[d] != 1:
-            result = tf.gather(result, iw.clipped(offset, size - 1), axis=d)
-            here = tf.logical_and(tf.greater_equal(offset, 0), tf.less(offset, size))
+            result = ops.gather(result, iw.clipped(offset, size - 1), axis=d)
+            here = ops.logical_and(ops.greater_equal(offset, 0), ops.less(offset, size))
         else:
-            here = tf.equal(offset, 0)
-        here = tf.reshape(here, [-1] + [1] * (len(shape) - 1 - d))
-        inside = here if inside is None else tf.logical_and(inside, here)
+            here = ops.equal(offset, 0)
+        here = ops.reshape(here, [-1] + [1] * (len(shape) - 1 - d))
+        inside = here if inside is None else ops.logical_and(inside, here)
     if inside is None:
-        return tf.identity(update)
-    return tf.cast(select(ctx, inside, result, wide(operand)), operand.dtype)
+        return ops.identity(update)
+    return ops.cast(select(ctx, inside, result, wide(operand)), operand.dtype)
 
 
 def _slice_begin(
@@ -81,12 +82,12 @@ def _slice_begin(
     if not free:
         return None
     common = tf.int64 if any(begin[d].dtype == tf.int64 for d in free) else tf.int32
-    return tf.stack([tf.cast(b, common) for b in begin])
+    return ops.stack([ops.cast(b, common) for b in begin])
 
 
 def _clamped_start(ctx: Context, start: tf.Tensor, dim: Any, size: Any) -> tf.Tensor:
     start = iw.as_index(start)
-    return iw.clipped(start, tf.cast(ctx.dim(dim - size), start.dtype))
+    return iw.clipped(start, ops.cast(ctx.dim(dim - size), start.dtype))
 
 
 @register("gather")
@@ -109,10 +110,10 @@ def _gather(
         shape, indices_shape, len(out_shape), dimension_numbers, slice_sizes
     )
     if 0 in out_shape:
-        return tf.zeros(ctx.shape(out_shape), operand.dtype)
+        return ops.zeros(ctx.shape(out_shape), operand.dtype)
     fills = mode == lax.GatherScatterMode.FILL_OR_DROP
     # JAX looks at the low 32 bits where it fills: all that an index in bounds needs.
-    starts = tf.cast(indices, tf.int32) if fills else iw.as_index(indices)
+    starts = ops.cast(indices, tf.int32) if fills else iw.as_index(indices)
     moved = wide(operand)
     if ctx.uses("XlaGather") and not _reads_directly(windows):
         # XlaGather clamps by itself, also where JAX was promised to be in bounds.
@@ -126,8 +127,8 @@ def _gather(
         inside = iw.spread(ctx, inside, windows, windows.batch_labels, windows.layout)
         fill = np.asarray(fill_value).astype(ctx.avals_out[0].dtype)
         fill = fill.astype(result.dtype.as_numpy_dtype)
-        result = tf.where(inside, result, tf.constant(fill))
-    return tf.cast(result, operand.dtype)
+        result = ops.where(inside, result, ops.constant(fill))
+    return ops.cast(result, operand.dtype)
 
 
 def _reads_directly(windows: Windows) -> bool:
@@ -169,7 +170,7 @@ def _read(ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows) -> tf
             s if d in windows.partial else n
             for d, (s, n) in enumerate(zip(windows.sizes, windows.shape, strict=True))
         ]
-        x = tf.slice(x, [0] * len(sizes), ctx.shape(sizes))
+        x = ops.slice(x, [0] * len(sizes), ctx.shape(sizes))
     if len(windows.varying) == 0:
         result, labels = _read_everything(ctx, x, windows)
     elif len(windows.varying) == 1:
@@ -188,7 +189,7 @@ def _read_everything(
     window = [("window", d) for d in rest]
     labels = [*windows.batch_labels, *window]
     x = iw.spread(ctx, x, windows, [*_aligned(windows), *window], labels)
-    return tf.broadcast_to(x, ctx.shape([windows.size(n) for n in labels])), labels
+    return ops.broadcast_to(x, ctx.shape([windows.size(n) for n in labels])), labels
 
 
 def _read_along(
@@ -203,8 +204,8 @@ def _read_along(
     indices = iw.transposed(indices, [*aligned, *batch])
     read = [("batch", i) for i in batch]
     if windows.sizes[dim] != 1:
-        steps = tf.range(tf.cast(ctx.dim(windows.sizes[dim]), indices.dtype))
-        indices = tf.expand_dims(indices, -1) + steps
+        steps = ops.range(ops.cast(ctx.dim(windows.sizes[dim]), indices.dtype))
+        indices = ops.expand_dims(indices, -1) + steps
         read.append(("window", dim))
     at = rest.index(dim)
     labels = [
@@ -213,7 +214,7 @@ def _read_along(
         *read,
         *(("window", d) for d in rest[at + 1 :]),
     ]
-    result = tf.gather(x, indices, axis=len(aligned) + at, batch_dims=len(aligned))
+    result = ops.gather(x, indices, axis=len(aligned) + at, batch_dims=len(aligned))
     return result, labels
 
 
@@ -224,7 +225,7 @@ def _read_points(
     dims = sorted((*windows.aligned, *windows.varying))
     rest = [d for d in range(len(windows.shape)) if d not in dims]
     indices, labels = iw.grid(ctx, starts, windows, dims)
-    result = tf.gather_nd(iw.transposed(x, [*dims, *rest]), indices)
+    result = ops.gather_nd(iw.transposed(x, [*dims, *rest]), indices)
     return result, [*labels, *(("window", d) for d in rest)]
 
 
@@ -243,10 +244,10 @@ def _xla_gather(
         start_indices_batching_dims=numbers.start_indices_batching_dims,
         index_vector_dim=len(windows.batch_shape),
     )
-    return xla_ops.xla_gather(
+    return ops.xla.xla_gather(
         operand=x,
         start_indices=starts,
-        slice_sizes=tf.cast(ctx.shape(windows.sizes), starts.dtype),
+        slice_sizes=ops.cast(ctx.shape(windows.sizes), starts.dtype),
         dimension_numbers=message.SerializeToString(),
         indices_are_sorted=False,
     )

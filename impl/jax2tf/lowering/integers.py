@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from jax2tf import ops
 from jax2tf.lowering import elementwise
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.elementwise import (
@@ -21,8 +22,7 @@ from jax2tf.lowering.elementwise import (
     known_value,
 )
 from jax2tf.lowering.rules import Context, in_ranks_for_choices, register, register_table
-
-raw = tf.raw_ops
+from jax2tf.ops import raw
 
 _UNSIGNED = {"int8": tf.uint8, "int16": tf.uint16, "int32": tf.uint32, "int64": tf.uint64}
 # Where TensorFlow's CPU kernels have a remainder.
@@ -38,10 +38,10 @@ def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         return elementwise.quotient(x, y)
     if _is_never_zero(y):
         return raw.TruncateDiv(x=x, y=y)
-    by_zero = tf.equal(y, 0)
-    quotient = raw.TruncateDiv(x=x, y=tf.where(by_zero, tf.ones_like(y), y))
-    all_bits = tf.constant(x.dtype.max if x.dtype.is_unsigned else -1, x.dtype)
-    return tf.where(by_zero, all_bits, quotient)
+    by_zero = ops.equal(y, 0)
+    quotient = raw.TruncateDiv(x=x, y=ops.where(by_zero, ops.ones_like(y), y))
+    all_bits = ops.constant(x.dtype.max if x.dtype.is_unsigned else -1, x.dtype)
+    return ops.where(by_zero, all_bits, quotient)
 
 
 def _quotient_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -54,11 +54,11 @@ def _quotient_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         return _quotient(x, y)
     divisor = known_value(y)
     if divisor is not None and divisor.min(initial=2) >= 2:
-        magnitude = raw.FloorDiv(x=tf.minimum(x, -x), y=tf.constant(-divisor))
-        return tf.where(x < 0, -magnitude, magnitude)
-    magnitude = raw.FloorDiv(x=tf.minimum(x, -x), y=tf.minimum(tf.minimum(y, -y), -1))
-    quotient = tf.where(tf.equal(x < 0, y < 0), magnitude, -magnitude)
-    return quotient if _is_never_zero(y) else tf.where(tf.equal(y, 0), -1, quotient)
+        magnitude = raw.FloorDiv(x=ops.minimum(x, -x), y=ops.constant(-divisor))
+        return ops.where(x < 0, -magnitude, magnitude)
+    magnitude = raw.FloorDiv(x=ops.minimum(x, -x), y=ops.minimum(ops.minimum(y, -y), -1))
+    quotient = ops.where(ops.equal(x < 0, y < 0), magnitude, -magnitude)
+    return quotient if _is_never_zero(y) else ops.where(ops.equal(y, 0), -1, quotient)
 
 
 def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -67,8 +67,8 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         return x - _quotient(x, y) * y
     if x.dtype.is_floating or _is_never_zero(y):
         return raw.TruncateMod(x=x, y=y)
-    by_zero = tf.equal(y, 0)
-    return tf.where(by_zero, x, raw.TruncateMod(x=x, y=tf.where(by_zero, tf.ones_like(y), y)))
+    by_zero = ops.equal(y, 0)
+    return ops.where(by_zero, x, raw.TruncateMod(x=x, y=ops.where(by_zero, ops.ones_like(y), y)))
 
 
 def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -78,9 +78,9 @@ def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     sign is the dividend's, also that of a zero.
     """
     if x.dtype == tf.float32:
-        size = raw.FloorMod(x=tf.abs(x), y=tf.abs(y))
+        size = raw.FloorMod(x=ops.abs(x), y=ops.abs(y))
         # The reciprocal tells -0; that of a large number may be flushed to zero.
-        return tf.where((x < 0) | (1 / x < 0), -size, size)
+        return ops.where((x < 0) | (1 / x < 0), -size, size)
     if x.dtype != tf.int32:
         return _remainder(x, y)
     # By zero too: x - (-1) * 0.
@@ -104,10 +104,10 @@ def _product_high(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     bits = _bits(x.dtype)
     if bits < 64:
         wide = tf.uint64 if x.dtype == tf.uint32 else tf.int64
-        product = tf.cast(x, wide) * tf.cast(y, wide)
-        return tf.cast(raw.RightShift(x=product, y=tf.constant(bits, wide)), x.dtype)
-    half = tf.constant(32, x.dtype)
-    low_half = tf.constant(2**32 - 1, x.dtype)
+        product = ops.cast(x, wide) * ops.cast(y, wide)
+        return ops.cast(raw.RightShift(x=product, y=ops.constant(bits, wide)), x.dtype)
+    half = ops.constant(32, x.dtype)
+    low_half = ops.constant(2**32 - 1, x.dtype)
     (x_high, x_low), (y_high, y_low) = (
         (raw.RightShift(x=v, y=half), raw.BitwiseAnd(x=v, y=low_half)) for v in (x, y)
     )
@@ -150,17 +150,17 @@ def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> 
 def _shift_as(dtypes: dict[str, tf.DType], x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
     """Shifts x to the right as the dtype that `dtypes` gives for its own: that tells what fills."""
     dtype = dtypes.get(x.dtype.name, x.dtype)
-    shifted = _shift(raw.RightShift, tf.cast(x, dtype), tf.cast(distance, dtype), _bits(dtype))
-    return tf.cast(shifted, x.dtype)
+    shifted = _shift(raw.RightShift, ops.cast(x, dtype), ops.cast(distance, dtype), _bits(dtype))
+    return ops.cast(shifted, x.dtype)
 
 
 def _shift_narrow(op: Function, x: tf.Tensor, distance: tf.Tensor, signed: bool) -> tf.Tensor:
     """Shifts an integer of fewer than eight bits as an int32, or as a uint32."""
     bits = _bits(x.dtype)
     wide = _unsigned(x)
-    wide = wide - 2 * (wide & 2 ** (bits - 1)) if signed else tf.cast(wide, tf.uint32)
-    distance = tf.cast(_unsigned(distance), wide.dtype)
-    return tf.cast(_shift(op, wide, distance, bits), x.dtype)
+    wide = wide - 2 * (wide & 2 ** (bits - 1)) if signed else ops.cast(wide, tf.uint32)
+    distance = ops.cast(_unsigned(distance), wide.dtype)
+    return ops.cast(_shift(op, wide, distance, bits), x.dtype)
 
 
 def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Tensor:
@@ -168,17 +168,17 @@ def _shift(op: Function, x: tf.Tensor, distance: tf.Tensor, bits: int) -> tf.Ten
     known = known_value(distance)
     if known is not None and ((known >= 0) & (known < bits)).all():
         return op(x=x, y=distance)
-    last = tf.constant(bits - 1, distance.dtype)
+    last = ops.constant(bits - 1, distance.dtype)
     outside = raw.Greater(x=distance, y=last)
     if not distance.dtype.is_unsigned:
-        outside |= raw.Less(x=distance, y=tf.zeros_like(distance))
+        outside |= raw.Less(x=distance, y=ops.zeros_like(distance))
     if op is raw.RightShift and not x.dtype.is_unsigned:
-        return op(x=x, y=tf.where(outside, last, distance))
+        return op(x=x, y=ops.where(outside, last, distance))
     if bits == 64:
         # A GPU's shift reads 32 bits of the distance, and XLA (TensorFlow 2.21) takes it for one
         # that looks at all 64, and drops the choice below: what it reads has to be in range.
         distance = raw.BitwiseAnd(x=distance, y=last)
-    return tf.where(outside, tf.zeros_like(x), op(x=x, y=distance))
+    return ops.where(outside, ops.zeros_like(x), op(x=x, y=distance))
 
 
 @register("population_count")
@@ -191,9 +191,9 @@ def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     # What is not counted once all bits below the highest are set.
     filled, bits, shift = _unsigned(x), _bits(x.dtype), 1
     while shift < bits:
-        filled |= raw.RightShift(x=filled, y=tf.constant(shift, filled.dtype))
+        filled |= raw.RightShift(x=filled, y=ops.constant(shift, filled.dtype))
         shift *= 2
-    return tf.cast(bits - tf.cast(raw.PopulationCount(x=filled), tf.int32), x.dtype)
+    return ops.cast(bits - ops.cast(raw.PopulationCount(x=filled), tf.int32), x.dtype)
 
 
 def _bits(dtype: tf.DType) -> int:
@@ -203,5 +203,5 @@ def _bits(dtype: tf.DType) -> int:
 def _unsigned(x: tf.Tensor) -> tf.Tensor:
     """The bits of x as a number: in the unsigned dtype of its size, or in int32 if it is narrow."""
     if x.dtype.name in NARROW_INTEGERS:
-        return tf.cast(x, tf.int32) & (2 ** _bits(x.dtype) - 1)
-    return tf.cast(x, _UNSIGNED.get(x.dtype.name, x.dtype))
+        return ops.cast(x, tf.int32) & (2 ** _bits(x.dtype) - 1)
+    return ops.cast(x, _UNSIGNED.get(x.dtype.name, x.dtype))

@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes
+from jax2tf import compat, dims, dtypes, ops
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
@@ -196,7 +196,7 @@ class Lowering:
         value = as_numpy(value)
         variable = self.trace.large_constants.held(value)
         if tf.executing_eagerly():
-            return tf.convert_to_tensor(variable) if variable is not None else tf.constant(value)
+            return ops.convert_to_tensor(variable) if variable is not None else ops.constant(value)
         large = value.size > SMALL_CONSTANT_SIZE
         key: Hashable = SameElements.of(value)
         if not large:
@@ -224,7 +224,7 @@ class Lowering:
         sizes = [self.dim(d) for d in shape]
         if all(isinstance(size, int) for size in sizes):
             return tuple(sizes)
-        make = functools.partial(tf.stack, sizes)
+        make = functools.partial(ops.stack, sizes)
         return self._pooled(("shape", *map(str, shape)), make, "dims/", in_root=True)
 
     def vector(self, dims: Sequence[Any]) -> tf.Tensor:
@@ -232,7 +232,7 @@ class Lowering:
         if any(isinstance(d, tuple) for d in dims):
             sizes: Any = [self.shape(pair) for pair in dims]
             if not all(isinstance(size, tuple) for size in sizes):
-                return tf.stack(sizes)
+                return ops.stack(sizes)
         else:
             sizes = self.shape(dims)
             if not isinstance(sizes, tuple):
@@ -277,7 +277,7 @@ class Lowering:
     def _step(self, step: Step, slots: list[Any]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
         if "parts_move_at_identity" in self.target.quirks:
-            operands = [tf.identity(x) if x.shape.rank else x for x in operands]
+            operands = [ops.identity(x) if x.shape.rank else x for x in operands]
         for slot in step.last_uses:
             slots[slot] = None
         try:
@@ -306,16 +306,16 @@ class Lowering:
         with self._observer.within(step.eqn):
             try:
                 results = self._results(step, operands)
-                ops = self._new_ops.behind(operands, results)
-                require_taken(step.eqn, ops, self.target)
+                made = self._new_ops.behind(operands, results)
+                require_taken(step.eqn, made, self.target)
             except UnsupportedPrimitiveError as error:
                 self._observer.refused(step.eqn, error)
                 return [self._zeros(v.aval) for v in step.eqn.outvars]
-            self._observer.made(step.eqn, ops)
+            self._observer.made(step.eqn, made)
         return results
 
     def _zeros(self, aval: Any) -> tf.Tensor:
-        return tf.zeros(self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
+        return ops.zeros(self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
 
     def _results(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
         if step.compiled:
@@ -356,7 +356,7 @@ class Lowering:
             return slots[ref]
         if tf.executing_eagerly():
             if ref.tensor is None:
-                ref.tensor = tf.constant(ref.value)
+                ref.tensor = ops.constant(ref.value)
             return ref.tensor
         return self.constant(ref.value)
 
@@ -389,13 +389,13 @@ def _scope_in(graph: Any, scope: str) -> str:
 
 @functools.cache
 def _eager_vector(sizes: tuple[Any, ...]) -> tf.Tensor:
-    return tf.constant(np.array(sizes, np.int32))
+    return ops.constant(np.array(sizes, np.int32))
 
 
 @functools.cache
 def _eager_number(value: int) -> tf.Tensor:
-    return tf.constant(value, tf.int32)
+    return ops.constant(value, tf.int32)
 
 
 def _constant_tensor(value: np.ndarray, variable: tf.Variable | None) -> tf.Tensor:
-    return compiled.constant(value) if variable is None else tf.convert_to_tensor(variable)
+    return compiled.constant(value) if variable is None else ops.convert_to_tensor(variable)

@@ -14,6 +14,7 @@ from typing import Any
 import jax
 import tensorflow as tf
 
+from jax2tf import ops
 from jax2tf.lowering import linalg_algorithms as algorithms
 from jax2tf.lowering import linalg_schur as schur
 from jax2tf.lowering.linalg_algorithms import nan_like
@@ -22,18 +23,18 @@ from jax2tf.lowering.rules import Context, register
 
 @register("cholesky")
 def _cholesky(ctx: Context, a: tf.Tensor) -> tf.Tensor:
-    factor = tf.linalg.cholesky(a)
+    factor = ops.cholesky(a)
     # Without positive pivots all of it is NaN; kernels differ in how much they leave.
-    positive = tf.reduce_all(tf.math.real(tf.linalg.diag_part(factor)) > 0, -1)
-    return tf.where(positive[..., None, None], factor, nan_like(factor))
+    positive = ops.reduce_all(ops.real(ops.diag_part(factor)) > 0, -1)
+    return ops.where(positive[..., None, None], factor, nan_like(factor))
 
 
 @register("cholesky_update")
 def _cholesky_update(ctx: Context, r: tf.Tensor, w: tf.Tensor) -> tf.Tensor:
     # R is upper triangular: R^T R + w w^T = L L^T. The QR factor of [R; w^T] is L^T but for signs.
-    factor = tf.linalg.qr(tf.concat([r, w[..., None, :]], -2))[1]
-    sign = tf.where(tf.linalg.diag_part(factor) < 0, -1, 1)
-    return factor * tf.cast(sign, factor.dtype)[..., None]
+    factor = ops.qr(ops.concat([r, w[..., None, :]], -2))[1]
+    sign = ops.where(ops.diag_part(factor) < 0, -1, 1)
+    return factor * ops.cast(sign, factor.dtype)[..., None]
 
 
 @register("triangular_solve")
@@ -50,26 +51,26 @@ def _triangular_solve(
 ) -> tf.Tensor:
     dtype = b.dtype
     if dtype.size == 2:
-        a, b = tf.cast(a, tf.float32), tf.cast(b, tf.float32)
+        a, b = ops.cast(a, tf.float32), ops.cast(b, tf.float32)
     if unit_diagonal:
-        a = tf.linalg.set_diag(a, tf.ones_like(tf.linalg.diag_part(a)))
+        a = ops.set_diag(a, ops.ones_like(ops.diag_part(a)))
     if not left_side:
         # X op(A) = B is op(A)^T X^T = B^T.
-        b = tf.linalg.matrix_transpose(b)
+        b = ops.matrix_transpose(b)
         transpose_a = not transpose_a
     if a.dtype.is_complex and conjugate_a != transpose_a:
         # TensorFlow transposes and conjugates together.
-        a = tf.math.conj(a)
-    x = tf.linalg.triangular_solve(a, b, lower=lower, adjoint=transpose_a)
-    return tf.cast(x if left_side else tf.linalg.matrix_transpose(x), dtype)
+        a = ops.conj(a)
+    x = ops.triangular_solve(a, b, lower=lower, adjoint=transpose_a)
+    return ops.cast(x if left_side else ops.matrix_transpose(x), dtype)
 
 
 @register("lu")
 def _lu(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
     if 0 in a.shape[-2:]:
         pivots, permutation = (ctx.shape(aval.shape) for aval in ctx.avals_out[1:])
-        rows = tf.broadcast_to(tf.range(a.shape[-2]), permutation)
-        return [tf.identity(a), tf.zeros(pivots, tf.int32), rows]
+        rows = ops.broadcast_to(ops.range(a.shape[-2]), permutation)
+        return [ops.identity(a), ops.zeros(pivots, tf.int32), rows]
     return _batched(ctx, algorithms.lu, a)
 
 
@@ -77,10 +78,10 @@ def _lu(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
 def _lu_pivots_to_permutation(
     ctx: Context, pivots: tf.Tensor, *, permutation_size: Any
 ) -> tf.Tensor:
-    size = tf.convert_to_tensor(ctx.dim(permutation_size))
+    size = ops.convert_to_tensor(ctx.dim(permutation_size))
     flat = _merge_batch(pivots, pivots.shape.rank - 1)
     permutation = algorithms.as_function(algorithms.permutation_of, ctx.runs_xla)(flat, size)
-    return tf.reshape(permutation, ctx.shape(ctx.avals_out[0].shape))
+    return ops.reshape(permutation, ctx.shape(ctx.avals_out[0].shape))
 
 
 @register("qr")
@@ -91,17 +92,17 @@ def _qr(
     if 0 in a.shape[-2:]:
         # Of nothing, the first factor is the identity, and the permutation is never written.
         q, r, *columns = (ctx.shape(aval.shape) for aval in ctx.avals_out)
-        identity = tf.broadcast_to(tf.eye(q[-2], q[-1], dtype=a.dtype), q)
-        return [identity, tf.zeros(r, a.dtype), *(tf.zeros(c, tf.int32) for c in columns)]
+        identity = ops.broadcast_to(ops.eye(q[-2], q[-1], dtype=a.dtype), q)
+        return [identity, ops.zeros(r, a.dtype), *(ops.zeros(c, tf.int32) for c in columns)]
     if not pivoting:
-        return list(tf.linalg.qr(a, full_matrices=full_matrices))
+        return list(ops.qr(a, full_matrices=full_matrices))
     m, n = ctx.avals_in[0].shape[-2:]
     reflectors, taus, columns = _batched(ctx, algorithms.pivoted_qr, a)
     missing = ctx.dim(jax.core.max_dim(m - n, 0)) if full_matrices else 0
     size = ctx.dim(m if full_matrices else jax.core.min_dim(m, n))
-    padded = tf.pad(reflectors, [[0, 0]] * (a.shape.rank - 1) + [[0, missing]])
+    padded = ops.pad(reflectors, [[0, 0]] * (a.shape.rank - 1) + [[0, missing]])
     q = _batched(ctx, algorithms.product_of_reflectors, padded[..., :size], taus)[0]
-    return [q, tf.linalg.band_part(reflectors[..., :size, :], 0, -1), columns]
+    return [q, ops.band_part(reflectors[..., :size, :], 0, -1), columns]
 
 
 @register("geqrf")
@@ -135,13 +136,13 @@ def _hessenberg(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
 def _tridiagonal(ctx: Context, a: tf.Tensor, *, lower: bool) -> list[tf.Tensor]:
     # From the upper triangle, LAPACK does the same with rows and columns in reverse.
     def reverse(x: tf.Tensor, *axes: int) -> tf.Tensor:
-        return x if lower else tf.reverse(x, axes)
+        return x if lower else ops.reverse(x, axes)
 
     triangle = reverse(a, -2, -1)
     reduced, taus = _batched(ctx, algorithms.tridiagonal, triangle)
-    reflectors = tf.where(_lower_triangle(a), reduced, triangle)
-    diagonal = tf.math.real(tf.linalg.diag_part(reduced))
-    off_diagonal = tf.math.real(tf.linalg.diag_part(reduced, k=-1))
+    reflectors = ops.where(_lower_triangle(a), reduced, triangle)
+    diagonal = ops.real(ops.diag_part(reduced))
+    off_diagonal = ops.real(ops.diag_part(reduced, k=-1))
     return [
         reverse(reflectors, -2, -1),
         reverse(diagonal, -1),
@@ -151,7 +152,7 @@ def _tridiagonal(ctx: Context, a: tf.Tensor, *, lower: bool) -> list[tf.Tensor]:
 
 
 def _lower_triangle(a: tf.Tensor) -> tf.Tensor:
-    n = tf.range(tf.shape(a)[-1])
+    n = ops.range(ops.shape(a)[-1])
     return n[:, None] >= n[None, :]
 
 
@@ -170,15 +171,15 @@ def _tridiagonal_solve(
     if rhs.shape[-2] == 1:
         return rhs / diagonal[..., None]
     count = rhs.shape.rank - 2
-    bands = [tf.transpose(_merge_batch(x, count)) for x in (lower, diagonal, upper)]
-    system = (*bands, tf.transpose(_merge_batch(rhs, count), [1, 0, 2]))
+    bands = [ops.transpose(_merge_batch(x, count)) for x in (lower, diagonal, upper)]
+    system = (*bands, ops.transpose(_merge_batch(rhs, count), [1, 0, 2]))
     solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.runs_xla)
     if rhs.shape[-2] is None:
         # One more row, x = 0: a loop over the rows after the first may not be one over none.
         solution = solve(*algorithms.with_a_row_more(*system))[:-1]
     else:
         solution = solve(*system)
-    return tf.reshape(tf.transpose(solution, [1, 0, 2]), ctx.shape(ctx.avals_out[0].shape))
+    return ops.reshape(ops.transpose(solution, [1, 0, 2]), ctx.shape(ctx.avals_out[0].shape))
 
 
 @register("eigh")
@@ -192,7 +193,7 @@ def _eigh(
     algorithm: Any,
 ) -> list[tf.Tensor]:
     del sort_eigenvalues, algorithm  # TensorFlow sorts always; how is its own affair.
-    a = a if lower else tf.linalg.matrix_transpose(a, conjugate=a.dtype.is_complex)
+    a = a if lower else ops.matrix_transpose(a, conjugate=a.dtype.is_complex)
     values, vectors = _if_finite(algorithms.eigh, a)
     start, end = subset_by_index or (0, a.shape[-1])
     return [vectors[..., start:end], values[..., start:end]]
@@ -232,7 +233,7 @@ def _is_wide(ctx: Context, shape: Sequence[Any]) -> bool | tf.Tensor:
     larger = jax.core.max_dim(m, n)
     if larger in (m, n):
         return bool(larger != m)
-    return tf.less(ctx.dim(m), ctx.dim(n))
+    return ops.less(ctx.dim(m), ctx.dim(n))
 
 
 @register("eig")
@@ -248,7 +249,7 @@ def _eig(
 ) -> list[tf.Tensor]:
     del enable_eigvec_derivs, implementation, use_magma  # Derivatives, and which library.
     if 0 in a.shape[-2:]:
-        return [tf.zeros(ctx.shape(aval.shape), ctx.out) for aval in ctx.avals_out]
+        return [ops.zeros(ctx.shape(aval.shape), ctx.out) for aval in ctx.avals_out]
 
     def eig(a: tf.Tensor) -> list[tf.Tensor]:
         values, left, right = _batched(ctx, schur.eig, a)
@@ -270,7 +271,7 @@ def _schur(
     if sort_eig_vals or select_callable is not None:
         raise ctx.unsupported("eigenvalues are not sorted", "leave sort_eig_vals out")
     if 0 in a.shape[-2:]:
-        return [tf.identity(a)] * len(ctx.avals_out)
+        return [ops.identity(a)] * len(ctx.avals_out)
     factors = _if_finite(lambda a: _batched(ctx, schur.schur, a), a)
     return factors[: 1 + compute_schur_vectors]
 
@@ -279,18 +280,18 @@ def _schur(
 def _symmetric_product(
     ctx: Context, a: tf.Tensor, c: tf.Tensor, *, alpha: float, beta: float
 ) -> tf.Tensor:
-    product = tf.matmul(a, a, transpose_b=True)
-    return tf.cast(alpha, a.dtype) * product + tf.cast(beta, a.dtype) * c
+    product = ops.matmul(a, a, transpose_b=True)
+    return ops.cast(alpha, a.dtype) * product + ops.cast(beta, a.dtype) * c
 
 
 def _if_finite(
     factorise: Callable[[tf.Tensor], Sequence[tf.Tensor]], a: tf.Tensor
 ) -> list[tf.Tensor]:
     """The factors of the matrices in `a`; NaN, not an error, for one that is not finite."""
-    finite = tf.reduce_all(tf.equal(a - a, 0), [-2, -1], keepdims=True)
-    results = factorise(tf.where(finite, a, tf.zeros_like(a)))
+    finite = ops.reduce_all(ops.equal(a - a, 0), [-2, -1], keepdims=True)
+    results = factorise(ops.where(finite, a, ops.zeros_like(a)))
     return [
-        tf.where(finite if r.shape.rank == a.shape.rank else finite[..., 0], r, nan_like(r))
+        ops.where(finite if r.shape.rank == a.shape.rank else finite[..., 0], r, nan_like(r))
         for r in results
     ]
 
@@ -306,17 +307,17 @@ def _batched(ctx: Context, algorithm: Callable[..., Any], *args: tf.Tensor) -> l
     results = algorithms.as_function(algorithm, ctx.runs_xla)(*flat)
     if isinstance(results, tf.Tensor):
         results = (results,)
-    return [tf.reshape(r, [*batch, *_shape(r)[1:]]) for r in results]
+    return [ops.reshape(r, [*batch, *_shape(r)[1:]]) for r in results]
 
 
 def _merge_batch(a: tf.Tensor, count: int) -> tf.Tensor:
     """`a`, its first `count` dimensions made one."""
     shape = _shape(a)
     # Not -1: there may be no elements to infer it from.
-    return tf.reshape(a, [functools.reduce(operator.mul, shape[:count], 1), *shape[count:]])
+    return ops.reshape(a, [functools.reduce(operator.mul, shape[:count], 1), *shape[count:]])
 
 
 def _shape(a: tf.Tensor) -> list[Any]:
     """The dimensions of `a`, as ints where they are known."""
-    dynamic: Any = None if a.shape.is_fully_defined() else tf.unstack(tf.shape(a))
+    dynamic: Any = None if a.shape.is_fully_defined() else ops.unstack(ops.shape(a))
     return [d if d is not None else dynamic[i] for i, d in enumerate(a.shape)]

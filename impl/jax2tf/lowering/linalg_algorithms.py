@@ -15,6 +15,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from jax2tf import ops
+
 Tensors = tuple[tf.Tensor, ...]
 
 
@@ -31,44 +33,44 @@ def as_function(algorithm: Callable[..., Any], compiled: bool) -> Callable[..., 
 
 def lu(a: tf.Tensor) -> Tensors:
     """LU factorisation with partial pivoting: (lu, pivots, permutation), as LAPACK's getf2."""
-    rows, columns = tf.range(tf.shape(a)[1]), tf.range(tf.shape(a)[2])
-    rank = tf.minimum(tf.shape(a)[1], tf.shape(a)[2])
+    rows, columns = ops.range(ops.shape(a)[1]), ops.range(ops.shape(a)[2])
+    rank = ops.minimum(ops.shape(a)[1], ops.shape(a)[2])
     # Made out here: XLA sees no compile-time constant in a length that a loop's body captures.
-    steps = tf.range(rank)
+    steps = ops.range(rank)
 
     def step(k: tf.Tensor, a: tf.Tensor, pivots: tf.Tensor, permutation: tf.Tensor) -> Tensors:
-        size = tf.where(rows >= k, _abs1(tf.gather(a, k, axis=2)), -1)
-        pivot_row = tf.argmax(size, axis=1, output_type=tf.int32)
+        size = ops.where(rows >= k, _abs1(ops.gather(a, k, axis=2)), -1)
+        pivot_row = ops.argmax(size, axis=1, output_type=tf.int32)
         order = _swap(rows, k, pivot_row)
-        a = tf.gather(a, order, batch_dims=1)
-        column, row = tf.gather(a, k, axis=2), tf.gather(a, k, axis=1)
-        pivot = tf.gather(row, k, axis=1)[:, None]
-        factors = column / tf.where(tf.equal(pivot, 0), tf.ones_like(pivot), pivot)
-        factors = tf.where(rows > k, factors, tf.zeros_like(factors))
-        a -= factors[:, :, None] * tf.where(columns > k, row, tf.zeros_like(row))[:, None, :]
+        a = ops.gather(a, order, batch_dims=1)
+        column, row = ops.gather(a, k, axis=2), ops.gather(a, k, axis=1)
+        pivot = ops.gather(row, k, axis=1)[:, None]
+        factors = column / ops.where(ops.equal(pivot, 0), ops.ones_like(pivot), pivot)
+        factors = ops.where(rows > k, factors, ops.zeros_like(factors))
+        a -= factors[:, :, None] * ops.where(columns > k, row, ops.zeros_like(row))[:, None, :]
         below = (rows > k)[:, None] & (columns == k)[None, :]
         return (
             k + 1,
-            tf.where(below, factors[:, :, None], a),
-            tf.where(steps == k, pivot_row[:, None], pivots),
-            tf.gather(permutation, order, batch_dims=1),
+            ops.where(below, factors[:, :, None], a),
+            ops.where(steps == k, pivot_row[:, None], pivots),
+            ops.gather(permutation, order, batch_dims=1),
         )
 
-    b = tf.shape(a)[0]
-    start = (0, a, tf.zeros([b, rank], tf.int32), tf.broadcast_to(rows, [b, tf.size(rows)]))
+    b = ops.shape(a)[0]
+    start = (0, a, ops.zeros([b, rank], tf.int32), ops.broadcast_to(rows, [b, ops.size(rows)]))
     return _loop(rank, step, start)
 
 
 def permutation_of(pivots: tf.Tensor, size: Any) -> tf.Tensor:
     """The permutation that LU's row interchanges amount to."""
-    rows = tf.range(size)
+    rows = ops.range(size)
 
     def step(k: tf.Tensor, permutation: tf.Tensor) -> Tensors:
-        order = _swap(rows, k, tf.gather(pivots, k, axis=1))
-        return k + 1, tf.gather(permutation, order, batch_dims=1)
+        order = _swap(rows, k, ops.gather(pivots, k, axis=1))
+        return k + 1, ops.gather(permutation, order, batch_dims=1)
 
-    b = tf.shape(pivots)[0]
-    return _loop(tf.shape(pivots)[1], step, (0, tf.broadcast_to(rows, [b, size])))[0]
+    b = ops.shape(pivots)[0]
+    return _loop(ops.shape(pivots)[1], step, (0, ops.broadcast_to(rows, [b, size])))[0]
 
 
 def qr(a: tf.Tensor) -> Tensors:
@@ -83,47 +85,47 @@ def pivoted_qr(a: tf.Tensor) -> Tensors:
 
 
 def _reflect_columns(a: tf.Tensor, pivoting: bool) -> Tensors:
-    rows, columns = tf.range(tf.shape(a)[1]), tf.range(tf.shape(a)[2])
-    rank = tf.minimum(tf.shape(a)[1], tf.shape(a)[2])
+    rows, columns = ops.range(ops.shape(a)[1]), ops.range(ops.shape(a)[2])
+    rank = ops.minimum(ops.shape(a)[1], ops.shape(a)[2])
 
     def step(k: tf.Tensor, a: tf.Tensor, taus: tf.Tensor, order: tf.Tensor) -> Tensors:
         if pivoting:
-            left = tf.where((rows >= k)[:, None], _squares(a), 0)
-            norms = tf.where(columns >= k, tf.reduce_sum(left, 1), -1)
-            swap = _swap(columns, k, tf.argmax(norms, axis=1, output_type=tf.int32))
-            a = tf.gather(a, swap, axis=2, batch_dims=1)
-            order = tf.gather(order, swap, batch_dims=1)
-        v, tau, beta = reflector(tf.gather(a, k, axis=2), k)
+            left = ops.where((rows >= k)[:, None], _squares(a), 0)
+            norms = ops.where(columns >= k, ops.reduce_sum(left, 1), -1)
+            swap = _swap(columns, k, ops.argmax(norms, axis=1, output_type=tf.int32))
+            a = ops.gather(a, swap, axis=2, batch_dims=1)
+            order = ops.gather(order, swap, batch_dims=1)
+        v, tau, beta = reflector(ops.gather(a, k, axis=2), k)
         later = (columns > k)[None, None, :]
-        a = tf.where(later, reflected(a, v, tf.math.conj(tau)), a)
-        a = tf.where((columns == k)[None, None, :], _stored(a, v, beta, k), a)
+        a = ops.where(later, reflected(a, v, ops.conj(tau)), a)
+        a = ops.where((columns == k)[None, None, :], _stored(a, v, beta, k), a)
         return k + 1, a, _with_element(taus, k, tau), order
 
-    b = tf.shape(a)[0]
+    b = ops.shape(a)[0]
     start = (
         0,
         a,
-        tf.zeros([b, rank], a.dtype),
-        tf.broadcast_to(columns, [b, tf.size(columns)]),
+        ops.zeros([b, rank], a.dtype),
+        ops.broadcast_to(columns, [b, ops.size(columns)]),
     )
     return _loop(rank, step, start)
 
 
 def hessenberg(a: tf.Tensor) -> Tensors:
     """Reflectors of A = Q H Q^H with H upper Hessenberg: (reflectors and H, taus), as gehd2."""
-    columns = tf.range(tf.shape(a)[2])
-    count = tf.shape(a)[1] - 1
+    columns = ops.range(ops.shape(a)[2])
+    count = ops.shape(a)[1] - 1
 
     def step(k: tf.Tensor, a: tf.Tensor, taus: tf.Tensor) -> Tensors:
-        v, tau, beta = reflector(tf.gather(a, k, axis=2), k + 1)
+        v, tau, beta = reflector(ops.gather(a, k, axis=2), k + 1)
         column = _stored(a, v, beta, k + 1, at=k)
         later = (columns > k)[None, None, :]
-        a = tf.where(later, adjoint(reflected(adjoint(a), v, tf.math.conj(tau))), a)
-        a = tf.where(later, reflected(a, v, tf.math.conj(tau)), a)
-        a = tf.where((columns == k)[None, None, :], column, a)
+        a = ops.where(later, adjoint(reflected(adjoint(a), v, ops.conj(tau))), a)
+        a = ops.where(later, reflected(a, v, ops.conj(tau)), a)
+        a = ops.where((columns == k)[None, None, :], column, a)
         return k + 1, a, _with_element(taus, k, tau)
 
-    return _loop(count, step, (0, a, tf.zeros([tf.shape(a)[0], count], a.dtype)))
+    return _loop(count, step, (0, a, ops.zeros([ops.shape(a)[0], count], a.dtype)))
 
 
 def tridiagonal(a: tf.Tensor) -> Tensors:
@@ -131,23 +133,23 @@ def tridiagonal(a: tf.Tensor) -> Tensors:
 
     As LAPACK's hetd2. The diagonal and the subdiagonal of the first result are T's.
     """
-    strictly_lower = tf.linalg.band_part(a, -1, 0) - tf.linalg.band_part(a, 0, 0)
-    diagonal = tf.cast(tf.math.real(tf.linalg.diag_part(a)), a.dtype)
-    hermitian = strictly_lower + adjoint(strictly_lower) + tf.linalg.diag(diagonal)
-    columns = tf.range(tf.shape(a)[2])
-    count = tf.shape(a)[1] - 1
+    strictly_lower = ops.band_part(a, -1, 0) - ops.band_part(a, 0, 0)
+    diagonal = ops.cast(ops.real(ops.diag_part(a)), a.dtype)
+    hermitian = strictly_lower + adjoint(strictly_lower) + ops.diag(diagonal)
+    columns = ops.range(ops.shape(a)[2])
+    count = ops.shape(a)[1] - 1
 
     def step(k: tf.Tensor, a: tf.Tensor, taus: tf.Tensor) -> Tensors:
-        v, tau, beta = reflector(tf.gather(a, k, axis=2), k + 1)
+        v, tau, beta = reflector(ops.gather(a, k, axis=2), k + 1)
         column = _stored(a, v, beta, k + 1, at=k)
-        both = adjoint(reflected(adjoint(a), v, tf.math.conj(tau)))
-        both = reflected(both, v, tf.math.conj(tau))
+        both = adjoint(reflected(adjoint(a), v, ops.conj(tau)))
+        both = reflected(both, v, ops.conj(tau))
         # Rows up to k hold what is done with; reflectors have no part in them.
-        a = tf.where((columns > k)[None, None, :], both, a)
-        a = tf.where((columns == k)[None, None, :], column, a)
+        a = ops.where((columns > k)[None, None, :], both, a)
+        a = ops.where((columns == k)[None, None, :], column, a)
         return k + 1, a, _with_element(taus, k, tau)
 
-    a, taus = _loop(count, step, (0, hermitian, tf.zeros([tf.shape(a)[0], count], a.dtype)))
+    a, taus = _loop(count, step, (0, hermitian, ops.zeros([ops.shape(a)[0], count], a.dtype)))
     return a, taus
 
 
@@ -157,10 +159,10 @@ def product_of_reflectors(a: tf.Tensor, taus: tf.Tensor) -> tf.Tensor:
     By the compact WY form I - V T V^H, which costs no loop: with D = diag(taus) and S the part of
     V^H V above the diagonal, T = (I + D S)^-1 D (Schreiber and Van Loan 1989).
     """
-    m, n = tf.shape(a)[1], tf.shape(a)[2]
+    m, n = ops.shape(a)[1], ops.shape(a)[2]
     v, t = _compact(a, taus)
-    identity = tf.eye(m, n, batch_shape=[tf.shape(a)[0]], dtype=a.dtype)
-    return identity - tf.matmul(v, tf.matmul(t, tf.matmul(v, identity, adjoint_a=True)))
+    identity = ops.eye(m, n, batch_shape=[ops.shape(a)[0]], dtype=a.dtype)
+    return identity - ops.matmul(v, ops.matmul(t, ops.matmul(v, identity, adjoint_a=True)))
 
 
 def apply_reflectors(
@@ -171,19 +173,19 @@ def apply_reflectors(
     if transpose:
         t = adjoint(t)
     if left:
-        return c - tf.matmul(v, tf.matmul(t, tf.matmul(v, c, adjoint_a=True)))
-    return c - tf.matmul(tf.matmul(tf.matmul(c, v), t), v, adjoint_b=True)
+        return c - ops.matmul(v, ops.matmul(t, ops.matmul(v, c, adjoint_a=True)))
+    return c - ops.matmul(ops.matmul(ops.matmul(c, v), t), v, adjoint_b=True)
 
 
 def _compact(a: tf.Tensor, taus: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """V and T of I - V T V^H."""
-    v = a[:, :, : tf.shape(taus)[1]]
-    v = tf.linalg.band_part(v, -1, 0)
-    v = tf.linalg.set_diag(v, tf.ones_like(tf.linalg.diag_part(v)))
-    inner = tf.matmul(v, v, adjoint_a=True)
-    above = inner - tf.linalg.band_part(inner, -1, 0)
-    system = tf.linalg.set_diag(taus[:, :, None] * above, tf.ones_like(taus))
-    return v, tf.linalg.triangular_solve(system, tf.linalg.diag(taus), lower=False)
+    v = a[:, :, : ops.shape(taus)[1]]
+    v = ops.band_part(v, -1, 0)
+    v = ops.set_diag(v, ops.ones_like(ops.diag_part(v)))
+    inner = ops.matmul(v, v, adjoint_a=True)
+    above = inner - ops.band_part(inner, -1, 0)
+    system = ops.set_diag(taus[:, :, None] * above, ops.ones_like(taus))
+    return v, ops.triangular_solve(system, ops.diag(taus), lower=False)
 
 
 def solve_tridiagonal(
@@ -200,27 +202,27 @@ def solve_tridiagonal(
     Returns:
       The solution, of the shape of `rhs`; NaN for a matrix that is singular.
     """
-    zero, zeros = tf.zeros_like(diagonal[0]), tf.zeros_like(rhs[0])
+    zero, zeros = ops.zeros_like(diagonal[0]), ops.zeros_like(rhs[0])
 
     def eliminate(row: Tensors, following: Tensors) -> Tensors:
         # `row` is (_, _, _, _, d, u, b): an eliminated row to keep, and one to eliminate with.
         *_, d, u, b = row
         below, d_next, u_next, b_next = following
         swap = _abs1(below) > _abs1(d)
-        pivot = tf.where(swap, below, d)
-        safe = tf.where(tf.equal(pivot, 0), tf.ones_like(pivot), pivot)
-        factor = tf.where(swap, d, below) / safe
-        first = tf.where(swap, d_next, u)
-        second = tf.where(swap, u_next, zero)
-        b_pivot = tf.where(swap[:, None], b_next, b)
+        pivot = ops.where(swap, below, d)
+        safe = ops.where(ops.equal(pivot, 0), ops.ones_like(pivot), pivot)
+        factor = ops.where(swap, d, below) / safe
+        first = ops.where(swap, d_next, u)
+        second = ops.where(swap, u_next, zero)
+        b_pivot = ops.where(swap[:, None], b_next, b)
         return (
             pivot,
             first,
             second,
             b_pivot,
-            tf.where(swap, u, d_next) - factor * first,
-            tf.where(swap, -factor * u_next, u_next),
-            tf.where(swap[:, None], b, b_next) - factor[:, None] * b_pivot,
+            ops.where(swap, u, d_next) - factor * first,
+            ops.where(swap, -factor * u_next, u_next),
+            ops.where(swap[:, None], b, b_next) - factor[:, None] * b_pivot,
         )
 
     def substitute(solved: Tensors, row: Tensors) -> Tensors:
@@ -229,24 +231,24 @@ def solve_tridiagonal(
         return (b - first[:, None] * x - second[:, None] * x_after) / pivot[:, None], x
 
     start = (zero, zero, zero, zeros, diagonal[0], upper[0], rhs[0])
-    rows = tf.scan(eliminate, (lower[1:], diagonal[1:], upper[1:], rhs[1:]), start)
-    last = (rows[4][-1:], tf.zeros_like(upper[:1]), tf.zeros_like(upper[:1]), rows[6][-1:])
-    rows = tuple(tf.concat(pair, 0) for pair in zip(rows[:4], last, strict=True))
-    solution = tf.scan(substitute, rows, (zeros, zeros), reverse=True)[0]
-    singular = tf.reduce_any(tf.equal(rows[0], 0), 0)[None, :, None]
-    return tf.where(singular, nan_like(solution), solution)
+    rows = ops.scan(eliminate, (lower[1:], diagonal[1:], upper[1:], rhs[1:]), start)
+    last = (rows[4][-1:], ops.zeros_like(upper[:1]), ops.zeros_like(upper[:1]), rows[6][-1:])
+    rows = tuple(ops.concat(pair, 0) for pair in zip(rows[:4], last, strict=True))
+    solution = ops.scan(substitute, rows, (zeros, zeros), reverse=True)[0]
+    singular = ops.reduce_any(ops.equal(rows[0], 0), 0)[None, :, None]
+    return ops.where(singular, nan_like(solution), solution)
 
 
 def with_a_row_more(
     lower: tf.Tensor, diagonal: tf.Tensor, upper: tf.Tensor, rhs: tf.Tensor
 ) -> Tensors:
     """The system of `solve_tridiagonal` with x = 0 as one more row, which nothing else reads."""
-    zero = tf.zeros_like(diagonal[:1])
+    zero = ops.zeros_like(diagonal[:1])
     return (
-        tf.concat([lower, zero], 0),
-        tf.concat([diagonal, tf.ones_like(zero)], 0),
-        tf.concat([upper[:-1], zero, zero], 0),
-        tf.concat([rhs, tf.zeros_like(rhs[:1])], 0),
+        ops.concat([lower, zero], 0),
+        ops.concat([diagonal, ops.ones_like(zero)], 0),
+        ops.concat([upper[:-1], zero, zero], 0),
+        ops.concat([rhs, ops.zeros_like(rhs[:1])], 0),
     )
 
 
@@ -257,14 +259,14 @@ def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     single precision where it is compiled: E is its correction X E of approximate eigenvectors X
     (Ogita and Aishima 2018).
     """
-    values, x = tf.linalg.eigh(a)
+    values, x = ops.eigh(a)
     # At once: in compiled code the values are real already, whatever their dtype claims.
-    values = tf.math.real(values)
-    lower = tf.linalg.band_part(a, -1, 0)
-    a = lower + adjoint(tf.linalg.band_part(a, -1, 0) - tf.linalg.band_part(a, 0, 0))
-    inner = tf.matmul(x, tf.matmul(a, x), adjoint_a=True)
+    values = ops.real(values)
+    lower = ops.band_part(a, -1, 0)
+    a = lower + adjoint(ops.band_part(a, -1, 0) - ops.band_part(a, 0, 0))
+    inner = ops.matmul(x, ops.matmul(a, x), adjoint_a=True)
     x = _corrected(x, inner, values)
-    return tf.reduce_sum(tf.math.real(tf.math.conj(x) * tf.matmul(a, x)), -2), x
+    return ops.reduce_sum(ops.real(ops.conj(x) * ops.matmul(a, x)), -2), x
 
 
 def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
@@ -284,8 +286,8 @@ def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
         return of_wide(a) if wide else _tall_svd(a, full_matrices)
     # Compiled, both branches see the shape that there is: the wrong one gets what is square of it,
     # and gives shapes as the right one.
-    m, n = tf.shape(a)[-2], tf.shape(a)[-1]
-    k = tf.minimum(m, n)
+    m, n = ops.shape(a)[-2], ops.shape(a)[-1]
+    k = ops.minimum(m, n)
 
     def wide_branch() -> Tensors:
         s, u, vh = of_wide(a[..., :k, :])
@@ -295,13 +297,13 @@ def svd(a: tf.Tensor, full_matrices: bool, wide: bool | tf.Tensor) -> Tensors:
         s, u, vh = _tall_svd(a[..., :k], full_matrices)
         return s, u, _enlarged(vh, n if full_matrices else k, n)
 
-    return tuple(tf.cond(wide, wide_branch, tall_branch))
+    return tuple(ops.cond(wide, wide_branch, tall_branch))
 
 
 def _enlarged(a: tf.Tensor, m: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
     """Matrices with zeros behind, of shape [..., m, n]."""
-    below, behind = m - tf.shape(a)[-2], n - tf.shape(a)[-1]
-    return tf.pad(a, [[0, 0]] * (a.shape.rank - 2) + [[0, below], [0, behind]])
+    below, behind = m - ops.shape(a)[-2], n - ops.shape(a)[-1]
+    return ops.pad(a, [[0, 0]] * (a.shape.rank - 2) + [[0, below], [0, behind]])
 
 
 def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
@@ -310,16 +312,16 @@ def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     Approximate right singular vectors, a step of Newton's method as in `eigh`, and the QR factors
     of A V = U diag(s). TensorFlow's op gives those vectors; compiled, it knows no complex numbers.
     """
-    v = _right_vectors(a) if a.dtype.is_complex else tf.linalg.svd(a)[2]
-    image = tf.matmul(a, v)
-    inner = tf.matmul(image, image, adjoint_a=True)
-    v = _corrected(v, inner, tf.math.real(tf.linalg.diag_part(inner)))
-    q, r = tf.linalg.qr(tf.matmul(a, v), full_matrices=full_matrices)
-    diagonal = tf.linalg.diag_part(r)
-    s = tf.abs(diagonal)
+    v = _right_vectors(a) if a.dtype.is_complex else ops.svd(a)[2]
+    image = ops.matmul(a, v)
+    inner = ops.matmul(image, image, adjoint_a=True)
+    v = _corrected(v, inner, ops.real(ops.diag_part(inner)))
+    q, r = ops.qr(ops.matmul(a, v), full_matrices=full_matrices)
+    diagonal = ops.diag_part(r)
+    s = ops.abs(diagonal)
     # Householder's R has a real diagonal of either sign, and LAPACK's s is not negative.
-    negative = tf.math.real(diagonal) < 0
-    vh = adjoint(tf.where(negative[..., None, :], -v, v))
+    negative = ops.real(diagonal) < 0
+    vh = adjoint(ops.where(negative[..., None, :], -v, v))
     return s, q, vh
 
 
@@ -329,34 +331,34 @@ def _right_vectors(a: tf.Tensor) -> tf.Tensor:
     The eigenvectors of [[0, R], [R^H, 0]] for its n largest eigenvalues, the singular values, are
     [u; v] / sqrt(2). Those of zero are mixed, and QR completes what is left to a basis.
     """
-    n = tf.shape(a)[-1]
-    vectors = tf.linalg.eigh(_jordan_wielandt(tf.linalg.qr(a)[1]))[1]
-    return tf.linalg.qr(tf.reverse(vectors[..., n:, n:], [-1]))[0]
+    n = ops.shape(a)[-1]
+    vectors = ops.eigh(_jordan_wielandt(ops.qr(a)[1]))[1]
+    return ops.qr(ops.reverse(vectors[..., n:, n:], [-1]))[0]
 
 
 def _jordan_wielandt(r: tf.Tensor) -> tf.Tensor:
-    zero = tf.zeros_like(r)
-    upper, lower = tf.concat([zero, r], -1), tf.concat([adjoint(r), zero], -1)
-    return tf.concat([upper, lower], -2)
+    zero = ops.zeros_like(r)
+    upper, lower = ops.concat([zero, r], -1), ops.concat([adjoint(r), zero], -1)
+    return ops.concat([upper, lower], -2)
 
 
 def _corrected(x: tf.Tensor, inner: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
     """Orthonormal vectors `x` made to diagonalise, where `inner` is the matrix in their basis."""
     gap = values[..., None, :] - values[..., :, None]
-    gap = tf.cast(tf.where(tf.equal(gap, 0), tf.ones_like(gap) * math.inf, gap), x.dtype)
+    gap = ops.cast(ops.where(ops.equal(gap, 0), ops.ones_like(gap) * math.inf, gap), x.dtype)
     # Among values too close to tell apart any basis does; a large step would find none.
     step = inner / gap
-    step = tf.where(tf.abs(step) < 0.1, step, tf.zeros_like(step))
-    step -= tf.linalg.band_part(step, 0, 0)
-    q, r = tf.linalg.qr(x + tf.matmul(x, step))
-    diagonal = tf.linalg.diag_part(r)
-    return q * tf.sign(diagonal)[..., None, :] if not x.dtype.is_complex else q
+    step = ops.where(ops.abs(step) < 0.1, step, ops.zeros_like(step))
+    step -= ops.band_part(step, 0, 0)
+    q, r = ops.qr(x + ops.matmul(x, step))
+    diagonal = ops.diag_part(r)
+    return q * ops.sign(diagonal)[..., None, :] if not x.dtype.is_complex else q
 
 
 def nan_like(x: tf.Tensor) -> tf.Tensor:
     """NaN of a real or complex dtype, in both parts, as a scalar."""
     nan = float("nan")
-    return tf.constant(complex(nan, nan) if x.dtype.is_complex else nan, x.dtype)
+    return ops.constant(complex(nan, nan) if x.dtype.is_complex else nan, x.dtype)
 
 
 def _loop(count: tf.Tensor, step: Callable[..., Tensors], start: Tensors) -> Tensors:
@@ -369,7 +371,7 @@ def _loop(count: tf.Tensor, step: Callable[..., Tensors], start: Tensors) -> Ten
             after.set_shape(before.shape)
         return following
 
-    return tf.while_loop(lambda k, *_: k < count, body, start)[1:]
+    return ops.while_loop(lambda k, *_: k < count, body, start)[1:]
 
 
 def reflector(x: tf.Tensor, k: tf.Tensor) -> Tensors:
@@ -377,27 +379,27 @@ def reflector(x: tf.Tensor, k: tf.Tensor) -> Tensors:
 
     As LAPACK's larfg: v is 1 at k, beta real and of the sign opposite to x[:, k].
     """
-    rows = tf.range(tf.shape(x)[1])
-    alpha = tf.gather(x, k, axis=1)
-    tail = tf.where(rows > k, x, tf.zeros_like(x))
-    tail_square = tf.reduce_sum(_squares(tail), 1)
-    real = tf.math.real(alpha)
-    norm = tf.sqrt(_squares(alpha) + tail_square)
-    beta = tf.where(real >= 0, -norm, norm)
-    trivial = tf.equal(tail_square, 0)
+    rows = ops.range(ops.shape(x)[1])
+    alpha = ops.gather(x, k, axis=1)
+    tail = ops.where(rows > k, x, ops.zeros_like(x))
+    tail_square = ops.reduce_sum(_squares(tail), 1)
+    real = ops.real(alpha)
+    norm = ops.sqrt(_squares(alpha) + tail_square)
+    beta = ops.where(real >= 0, -norm, norm)
+    trivial = ops.equal(tail_square, 0)
     if x.dtype.is_complex:
-        trivial &= tf.equal(tf.math.imag(alpha), 0)
-    beta = tf.cast(tf.where(trivial, real, beta), x.dtype)
-    one = tf.ones_like(alpha)
-    tau = (beta - alpha) / tf.where(trivial, one, beta)
-    tau = tf.where(trivial, tf.zeros_like(tau), tau)
-    v = tail / tf.where(trivial, one, alpha - beta)[:, None]
-    return tf.where(rows == k, one[:, None], v), tau, beta
+        trivial &= ops.equal(ops.imag(alpha), 0)
+    beta = ops.cast(ops.where(trivial, real, beta), x.dtype)
+    one = ops.ones_like(alpha)
+    tau = (beta - alpha) / ops.where(trivial, one, beta)
+    tau = ops.where(trivial, ops.zeros_like(tau), tau)
+    v = tail / ops.where(trivial, one, alpha - beta)[:, None]
+    return ops.where(rows == k, one[:, None], v), tau, beta
 
 
 def reflected(a: tf.Tensor, v: tf.Tensor, tau: tf.Tensor) -> tf.Tensor:
     """(I - tau v v^H) A."""
-    inner = tf.matmul(v[:, :, None], a, adjoint_a=True)
+    inner = ops.matmul(v[:, :, None], a, adjoint_a=True)
     return a - (tau[:, None] * v)[:, :, None] * inner
 
 
@@ -405,35 +407,35 @@ def _stored(
     a: tf.Tensor, v: tf.Tensor, beta: tf.Tensor, k: tf.Tensor, at: tf.Tensor | None = None
 ) -> tf.Tensor:
     """The column of `a` at `at` (default k) with beta at k and v below, as shape [b, m, 1]."""
-    rows = tf.range(tf.shape(a)[1])
-    column = tf.gather(a, k if at is None else at, axis=2)
-    column = tf.where(rows > k, v, column)
-    return tf.where(rows == k, beta[:, None], column)[:, :, None]
+    rows = ops.range(ops.shape(a)[1])
+    column = ops.gather(a, k if at is None else at, axis=2)
+    column = ops.where(rows > k, v, column)
+    return ops.where(rows == k, beta[:, None], column)[:, :, None]
 
 
 def _with_element(x: tf.Tensor, k: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
-    return tf.where(tf.range(tf.shape(x)[1]) == k, value[:, None], x)
+    return ops.where(ops.range(ops.shape(x)[1]) == k, value[:, None], x)
 
 
 def _swap(positions: tf.Tensor, k: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
     """For each batch element the positions with k and `other` exchanged."""
     other = other[:, None]
-    return tf.where(positions == k, other, tf.where(positions == other, k, positions))
+    return ops.where(positions == k, other, ops.where(positions == other, k, positions))
 
 
 def adjoint(a: tf.Tensor) -> tf.Tensor:
-    return tf.linalg.matrix_transpose(a, conjugate=a.dtype.is_complex)
+    return ops.matrix_transpose(a, conjugate=a.dtype.is_complex)
 
 
 def _squares(x: tf.Tensor) -> tf.Tensor:
     """|x|^2."""
     if x.dtype.is_complex:
-        return tf.square(tf.math.real(x)) + tf.square(tf.math.imag(x))
-    return tf.square(x)
+        return ops.square(ops.real(x)) + ops.square(ops.imag(x))
+    return ops.square(x)
 
 
 def _abs1(x: tf.Tensor) -> tf.Tensor:
     """The size by which LAPACK chooses pivots: |Re x| + |Im x|."""
     if x.dtype.is_complex:
-        return tf.abs(tf.math.real(x)) + tf.abs(tf.math.imag(x))
-    return tf.abs(x)
+        return ops.abs(ops.real(x)) + ops.abs(ops.imag(x))
+    return ops.abs(x)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from jax2tf import ops
 from jax2tf.lowering.linalg_algorithms import Tensors, adjoint, reflected, reflector
 
 # LAPACK gives up after as many rounds for each eigenvalue; most need two or three.
@@ -25,9 +26,9 @@ _PATIENCE = 10
 def schur(a: tf.Tensor) -> Tensors:
     """A = Z T Z^H of matrices [b, n, n]: (t, z), with T upper (if real: quasi-)triangular."""
     if a.shape[1] == 1:
-        return a, tf.ones_like(a)
+        return a, ops.ones_like(a)
     if a.shape[1] is None:
-        n = tf.shape(a)[1]
+        n = ops.shape(a)[1]
         t, z = _schur(_with_zeros(a))
         return t[:, :n, :n], z[:, :n, :n]
     return _schur(a)
@@ -38,18 +39,18 @@ def _with_zeros(a: tf.Tensor) -> tf.Tensor:
 
     What follows needs a second diagonal. A row and a column of zeros change nothing in the rest.
     """
-    return tf.pad(a, [[0, 0], [0, 1], [0, 1]])
+    return ops.pad(a, [[0, 0], [0, 1], [0, 1]])
 
 
 def _schur(a: tf.Tensor) -> Tensors:
     """As `schur`, of more than one row."""
-    batch, n = tf.shape(a)[0], tf.shape(a)[1]
-    identity = tf.eye(n, batch_shape=[batch], dtype=a.dtype)
-    first, last = tf.zeros([batch], tf.int32), tf.fill([batch], n - 1)
+    batch, n = ops.shape(a)[0], ops.shape(a)[1]
+    identity = ops.eye(n, batch_shape=[batch], dtype=a.dtype)
+    first, last = ops.zeros([batch], tf.int32), ops.fill([batch], n - 1)
     h, z = _chase(a, identity, first, last, last > 1, bulge=n)
 
     def unfinished(count: tf.Tensor, hi: tf.Tensor, *_: tf.Tensor) -> tf.Tensor:
-        return tf.reduce_any(hi > 0) & (count < _ROUNDS * tf.maximum(n, 10))
+        return ops.reduce_any(hi > 0) & (count < _ROUNDS * ops.maximum(n, 10))
 
     def work(
         count: tf.Tensor, hi: tf.Tensor, tries: tf.Tensor, h: tf.Tensor, z: tf.Tensor
@@ -57,30 +58,30 @@ def _schur(a: tf.Tensor) -> Tensors:
         h = _without_negligible(h)
         lo = _start_of_block(h, hi)
         large = hi - lo > 1
-        h, z = _split_pair(h, z, lo, tf.equal(hi - lo, 1))
+        h, z = _split_pair(h, z, lo, ops.equal(hi - lo, 1))
         column = _first_column(h, lo, hi, tries)
         h, z = _chase(h, z, lo, hi, large, bulge=3, start=column)
         return (
             count + 1,
-            tf.where(large, hi, tf.maximum(lo - 1, 0)),
-            tf.where(large, tries + 1, 0),
+            ops.where(large, hi, ops.maximum(lo - 1, 0)),
+            ops.where(large, tries + 1, 0),
             h,
             z,
         )
 
     shapes = (tf.TensorShape([]), first.shape, first.shape, a.shape, a.shape)
     start = (0, last, first, h, z)
-    *_, h, z = tf.while_loop(unfinished, work, start, shape_invariants=shapes)
+    *_, h, z = ops.while_loop(unfinished, work, start, shape_invariants=shapes)
     return _without_negligible(h), z
 
 
 def eig(a: tf.Tensor) -> Tensors:
     """(eigenvalues, left eigenvectors, right eigenvectors), all complex, of length one."""
     if a.shape[1] == 1:
-        values = tf.cast(a, _complex_dtype(a.dtype))
-        return values[:, 0], tf.ones_like(values), tf.ones_like(values)
+        values = ops.cast(a, _complex_dtype(a.dtype))
+        return values[:, 0], ops.ones_like(values), ops.ones_like(values)
     if a.shape[1] is None:
-        n = tf.shape(a)[1]
+        n = ops.shape(a)[1]
         values, left, right = _eig(_with_zeros(a))
         return values[:, :n], left[:, :n, :n], right[:, :n, :n]
     return _eig(a)
@@ -91,16 +92,16 @@ def _eig(a: tf.Tensor) -> Tensors:
     t, z = _schur(a)
     if not a.dtype.is_complex:
         t, z = _complex_form(t, z)
-    values = tf.linalg.diag_part(t)
-    right = tf.matmul(z, _eigenvectors_of_triangle(t))
+    values = ops.diag_part(t)
+    right = ops.matmul(z, _eigenvectors_of_triangle(t))
     # Left eigenvectors are right ones of the adjoint, which is upper triangular back to front.
-    mirrored = tf.reverse(adjoint(t), [1, 2])
-    left = tf.matmul(z, tf.reverse(_eigenvectors_of_triangle(mirrored), [1, 2]))
+    mirrored = ops.reverse(adjoint(t), [1, 2])
+    left = ops.matmul(z, ops.reverse(_eigenvectors_of_triangle(mirrored), [1, 2]))
     left, right = _normalised(left), _normalised(right)
     if not a.dtype.is_complex:
         # What rounding leaves of imaginary parts; a real eigenvalue has real vectors.
-        real = tf.equal(tf.math.imag(values), 0)[:, None, :]
-        left, right = (tf.where(real, tf.cast(tf.math.real(v), v.dtype), v) for v in (left, right))
+        real = ops.equal(ops.imag(values), 0)[:, None, :]
+        left, right = (ops.where(real, ops.cast(ops.real(v), v.dtype), v) for v in (left, right))
     return values, left, right
 
 
@@ -119,67 +120,67 @@ def _chase(
     A reflection reaches over `bulge` rows. With `start`, the first one is that which takes this
     column to the unit vector at `lo`; it makes a bulge, and those that follow chase it out.
     """
-    n = tf.shape(h)[1]
-    rows = tf.range(n)
+    n = ops.shape(h)[1]
+    rows = ops.range(n)
 
     def step(k: tf.Tensor, h: tf.Tensor, z: tf.Tensor) -> Tensors:
-        column = tf.gather(h, tf.maximum(k, 0), axis=2)
+        column = ops.gather(h, ops.maximum(k, 0), axis=2)
         if start is not None:
-            column = tf.where((lo - 1 == k)[:, None], start, column)
-        reach = tf.minimum(k + bulge, hi)[:, None]
-        column = tf.where(rows <= reach, column, tf.zeros_like(column))
+            column = ops.where((lo - 1 == k)[:, None], start, column)
+        reach = ops.minimum(k + bulge, hi)[:, None]
+        column = ops.where(rows <= reach, column, ops.zeros_like(column))
         v, tau, beta = reflector(column, k + 1)
         within = chosen & (k < hi - 1) & (k >= (lo if start is None else lo - 1))
-        tau = tf.where(within, tau, tf.zeros_like(tau))
-        h = reflected(h, v, tf.math.conj(tau))
-        h = adjoint(reflected(adjoint(h), v, tf.math.conj(tau)))
-        z = adjoint(reflected(adjoint(z), v, tf.math.conj(tau)))
+        tau = ops.where(within, tau, ops.zeros_like(tau))
+        h = reflected(h, v, ops.conj(tau))
+        h = adjoint(reflected(adjoint(h), v, ops.conj(tau)))
+        z = adjoint(reflected(adjoint(z), v, ops.conj(tau)))
         # What the reflection is for: rounding leaves something where nothing should be.
         done = (within & (k >= lo))[:, None] & (rows > k) & (rows <= reach)
-        kept = tf.where(rows == k + 1, beta[:, None], tf.zeros_like(column))
-        cleared = tf.where(done, kept, tf.gather(h, tf.maximum(k, 0), axis=2))
-        h = tf.where(rows == k, cleared[:, :, None], h)
-        return k + 1, tf.ensure_shape(h, a_shape), tf.ensure_shape(z, a_shape)
+        kept = ops.where(rows == k + 1, beta[:, None], ops.zeros_like(column))
+        cleared = ops.where(done, kept, ops.gather(h, ops.maximum(k, 0), axis=2))
+        h = ops.where(rows == k, cleared[:, :, None], h)
+        return k + 1, ops.ensure_shape(h, a_shape), ops.ensure_shape(z, a_shape)
 
     a_shape = h.shape
-    first = tf.constant(0 if start is None else -1)
-    return tf.while_loop(lambda k, *_: k < n - 2, step, (first, h, z))[1:]
+    first = ops.constant(0 if start is None else -1)
+    return ops.while_loop(lambda k, *_: k < n - 2, step, (first, h, z))[1:]
 
 
 def _without_negligible(h: tf.Tensor) -> tf.Tensor:
     """`h` with zeros below the diagonal where an element is nothing beside its neighbours."""
-    size = tf.abs(h)
-    diagonal = tf.linalg.diag_part(size)
+    size = ops.abs(h)
+    diagonal = ops.diag_part(size)
     scale = diagonal[:, :-1] + diagonal[:, 1:]
-    scale = tf.where(tf.equal(scale, 0), tf.reduce_max(size, [1, 2])[:, None], scale)
-    below = tf.linalg.diag_part(h, k=-1)
-    negligible = tf.abs(below) <= _eps(size.dtype) * scale
-    return tf.linalg.set_diag(h, tf.where(negligible, tf.zeros_like(below), below), k=-1)
+    scale = ops.where(ops.equal(scale, 0), ops.reduce_max(size, [1, 2])[:, None], scale)
+    below = ops.diag_part(h, k=-1)
+    negligible = ops.abs(below) <= _eps(size.dtype) * scale
+    return ops.set_diag(h, ops.where(negligible, ops.zeros_like(below), below), k=-1)
 
 
 def _start_of_block(h: tf.Tensor, hi: tf.Tensor) -> tf.Tensor:
     """Where the block that ends at `hi` begins: with no zero below the diagonal in it."""
-    cut = tf.equal(tf.linalg.diag_part(h, k=-1), 0)
-    starts = tf.pad(cut, [[0, 0], [1, 0]], constant_values=True)
-    rows = tf.range(tf.shape(h)[1])
-    return tf.reduce_max(tf.where(starts & (rows <= hi[:, None]), rows, 0), 1)
+    cut = ops.equal(ops.diag_part(h, k=-1), 0)
+    starts = ops.pad(cut, [[0, 0], [1, 0]], constant_values=True)
+    rows = ops.range(ops.shape(h)[1])
+    return ops.reduce_max(ops.where(starts & (rows <= hi[:, None]), rows, 0), 1)
 
 
 def _first_column(h: tf.Tensor, lo: tf.Tensor, hi: tf.Tensor, tries: tf.Tensor) -> tf.Tensor:
     """The direction of (H - s1) (H - s2) e_lo; the shifts are eigenvalues of the last two rows."""
     # Scaled, so that squares neither overflow nor vanish.
-    h /= tf.cast(tf.reduce_max(tf.abs(h), [1, 2], keepdims=True), h.dtype)
-    before = tf.maximum(hi - 1, 0)
+    h /= ops.cast(ops.reduce_max(ops.abs(h), [1, 2], keepdims=True), h.dtype)
+    before = ops.maximum(hi - 1, 0)
     a, b, c, d = (_at(h, i, j) for i in (before, hi) for j in (before, hi))
-    size = tf.abs(c) + tf.abs(_at(h, before, tf.maximum(hi - 2, 0)))
-    unusual = tf.equal(tries % _PATIENCE, _PATIENCE - 1)
-    total = tf.where(unusual, tf.cast(1.5 * size, h.dtype), a + d)
-    product = tf.where(unusual, tf.cast(size * size, h.dtype), a * d - b * c)
-    rows = tf.range(tf.shape(h)[1])
-    column = tf.gather(h, lo, axis=2, batch_dims=1)
-    column = tf.where((rows >= lo[:, None]) & (rows <= lo[:, None] + 1), column, 0)
-    unit = tf.cast(rows == lo[:, None], h.dtype)
-    square = tf.linalg.matvec(h, column)
+    size = ops.abs(c) + ops.abs(_at(h, before, ops.maximum(hi - 2, 0)))
+    unusual = ops.equal(tries % _PATIENCE, _PATIENCE - 1)
+    total = ops.where(unusual, ops.cast(1.5 * size, h.dtype), a + d)
+    product = ops.where(unusual, ops.cast(size * size, h.dtype), a * d - b * c)
+    rows = ops.range(ops.shape(h)[1])
+    column = ops.gather(h, lo, axis=2, batch_dims=1)
+    column = ops.where((rows >= lo[:, None]) & (rows <= lo[:, None] + 1), column, 0)
+    unit = ops.cast(rows == lo[:, None], h.dtype)
+    square = ops.matvec(h, column)
     return square - total[:, None] * column + product[:, None] * unit
 
 
@@ -188,40 +189,40 @@ def _split_pair(h: tf.Tensor, z: tf.Tensor, lo: tf.Tensor, chosen: tf.Tensor) ->
 
     Standard is a block with two equal diagonal elements: a complex pair of a real matrix.
     """
-    hi = tf.minimum(lo + 1, tf.shape(h)[1] - 1)
+    hi = ops.minimum(lo + 1, ops.shape(h)[1] - 1)
     a, b, c, d = (_at(h, i, j) for i in (lo, hi) for j in (lo, hi))
     half = (a - d) / 2
     discriminant = half * half + b * c
     if h.dtype.is_complex:
-        root = tf.sqrt(discriminant)
-        root = tf.where(tf.math.real(tf.math.conj(half) * root) < 0, -root, root)
+        root = ops.sqrt(discriminant)
+        root = ops.where(ops.real(ops.conj(half) * root) < 0, -root, root)
         triangular = chosen
         cosine, sine = half + root, c
     else:
         triangular = discriminant >= 0
-        root = tf.sqrt(tf.where(triangular, discriminant, 0))
+        root = ops.sqrt(ops.where(triangular, discriminant, 0))
         # An eigenvector is (eigenvalue - d, c); of the two, the one without cancellation.
-        cosine, sine = tf.where(half < 0, half - root, half + root), c
-        angle = tf.atan2(-2 * half, b + c) / 2
-        cosine = tf.where(triangular, cosine, tf.cos(angle))
-        sine = tf.where(triangular, sine, tf.sin(angle))
-    length = tf.sqrt(tf.square(tf.abs(cosine)) + tf.square(tf.abs(sine)))
-    trivial = ~chosen | tf.equal(length, 0)
-    length = tf.cast(tf.where(~trivial, length, 1), h.dtype)
-    cosine = tf.where(~trivial, cosine / length, 1)
-    sine = tf.where(~trivial, sine / length, 0)
+        cosine, sine = ops.where(half < 0, half - root, half + root), c
+        angle = ops.atan2(-2 * half, b + c) / 2
+        cosine = ops.where(triangular, cosine, ops.cos(angle))
+        sine = ops.where(triangular, sine, ops.sin(angle))
+    length = ops.sqrt(ops.square(ops.abs(cosine)) + ops.square(ops.abs(sine)))
+    trivial = ~chosen | ops.equal(length, 0)
+    length = ops.cast(ops.where(~trivial, length, 1), h.dtype)
+    cosine = ops.where(~trivial, cosine / length, 1)
+    sine = ops.where(~trivial, sine / length, 0)
     u = _rotation(h, lo, hi, cosine, sine, chosen)
-    h = tf.matmul(tf.matmul(u, h, adjoint_a=True), u)
-    rows = tf.range(tf.shape(h)[1])
+    h = ops.matmul(ops.matmul(u, h, adjoint_a=True), u)
+    rows = ops.range(ops.shape(h)[1])
     first, second = ((rows == i[:, None]) & chosen[:, None] for i in (lo, hi))
     cleared = second[:, :, None] & first[:, None, :] & triangular[:, None, None]
-    h = tf.where(~cleared, h, 0)
+    h = ops.where(~cleared, h, 0)
     if not h.dtype.is_complex:
         mean = (_at(h, lo, lo) + _at(h, hi, hi)) / 2
         equal = (first | second) & ~triangular[:, None]
-        diagonal = tf.where(equal, mean[:, None], tf.linalg.diag_part(h))
-        h = tf.linalg.set_diag(h, diagonal)
-    return h, tf.matmul(z, u)
+        diagonal = ops.where(equal, mean[:, None], ops.diag_part(h))
+        h = ops.set_diag(h, diagonal)
+    return h, ops.matmul(z, u)
 
 
 def _rotation(
@@ -233,77 +234,77 @@ def _rotation(
     chosen: tf.Tensor,
 ) -> tf.Tensor:
     """Unitary matrices with [[c, -conj(s)], [s, conj(c)]] in rows lo and hi, or the identity."""
-    n = tf.shape(like)[1]
-    u = tf.eye(n, batch_shape=[tf.shape(like)[0]], dtype=like.dtype)
+    n = ops.shape(like)[1]
+    u = ops.eye(n, batch_shape=[ops.shape(like)[0]], dtype=like.dtype)
     places = {
         (0, 0): cosine,
-        (0, 1): -tf.math.conj(sine),
+        (0, 1): -ops.conj(sine),
         (1, 0): sine,
-        (1, 1): tf.math.conj(cosine),
+        (1, 1): ops.conj(cosine),
     }
-    ends = [(tf.range(n) == i[:, None]) & chosen[:, None] for i in (lo, hi)]
+    ends = [(ops.range(n) == i[:, None]) & chosen[:, None] for i in (lo, hi)]
     for (i, j), value in places.items():
-        u = tf.where(ends[i][:, :, None] & ends[j][:, None, :], value[:, None, None], u)
+        u = ops.where(ends[i][:, :, None] & ends[j][:, None, :], value[:, None, None], u)
     return u
 
 
 def _complex_form(t: tf.Tensor, z: tf.Tensor) -> Tensors:
     """The triangular complex form of a real one; of a pair the eigenvalue above the axis first."""
     dtype = _complex_dtype(t.dtype)
-    above, below = (tf.linalg.diag_part(t, k=k) for k in (1, -1))
-    pair = tf.not_equal(below, 0)
-    imaginary = tf.where(pair, tf.sqrt(tf.abs(above)) * tf.sqrt(tf.abs(below)), 0)
-    length = tf.where(pair, tf.sqrt(tf.square(imaginary) + tf.square(below)), 1)
-    zero = tf.zeros_like(imaginary)
-    cosine = tf.complex(zero, imaginary / length)
-    sine = tf.complex(tf.where(pair, below / length, 0), zero)
+    above, below = (ops.diag_part(t, k=k) for k in (1, -1))
+    pair = ops.not_equal(below, 0)
+    imaginary = ops.where(pair, ops.sqrt(ops.abs(above)) * ops.sqrt(ops.abs(below)), 0)
+    length = ops.where(pair, ops.sqrt(ops.square(imaginary) + ops.square(below)), 1)
+    zero = ops.zeros_like(imaginary)
+    cosine = ops.complex(zero, imaginary / length)
+    sine = ops.complex(ops.where(pair, below / length, 0), zero)
     left, right = [[0, 0], [0, 1]], [[0, 0], [1, 0]]  # the first and the second of a pair
-    diagonal = tf.pad(cosine, left) + tf.pad(tf.math.conj(cosine), right)
-    alone = ~(tf.pad(pair, left) | tf.pad(pair, right))
-    u = tf.linalg.diag(tf.where(~alone, diagonal, 1))
-    u = tf.linalg.set_diag(u, -sine, k=1)
-    u = tf.linalg.set_diag(u, sine, k=-1)
-    t_complex, z_complex = tf.cast(t, dtype), tf.cast(z, dtype)
-    triangle = tf.linalg.band_part(tf.matmul(tf.matmul(u, t_complex, adjoint_a=True), u), 0, -1)
-    values = tf.complex(tf.linalg.diag_part(t), tf.pad(imaginary, left) - tf.pad(imaginary, right))
-    return tf.linalg.set_diag(triangle, values), tf.matmul(z_complex, u)
+    diagonal = ops.pad(cosine, left) + ops.pad(ops.conj(cosine), right)
+    alone = ~(ops.pad(pair, left) | ops.pad(pair, right))
+    u = ops.diag(ops.where(~alone, diagonal, 1))
+    u = ops.set_diag(u, -sine, k=1)
+    u = ops.set_diag(u, sine, k=-1)
+    t_complex, z_complex = ops.cast(t, dtype), ops.cast(z, dtype)
+    triangle = ops.band_part(ops.matmul(ops.matmul(u, t_complex, adjoint_a=True), u), 0, -1)
+    values = ops.complex(ops.diag_part(t), ops.pad(imaginary, left) - ops.pad(imaginary, right))
+    return ops.set_diag(triangle, values), ops.matmul(z_complex, u)
 
 
 def _eigenvectors_of_triangle(t: tf.Tensor) -> tf.Tensor:
     """The right eigenvectors of upper triangular matrices, by substitution, in columns."""
-    n = tf.shape(t)[1]
-    columns = tf.range(n)
-    values = tf.linalg.diag_part(t)
-    size = tf.reduce_max(tf.abs(t), [1, 2])
-    smallest = tf.maximum(_eps(size.dtype) * size, _tiny(size.dtype))
+    n = ops.shape(t)[1]
+    columns = ops.range(n)
+    values = ops.diag_part(t)
+    size = ops.reduce_max(ops.abs(t), [1, 2])
+    smallest = ops.maximum(_eps(size.dtype) * size, _tiny(size.dtype))
 
     def step(i: tf.Tensor, x: tf.Tensor) -> Tensors:
-        inner = tf.matmul(tf.gather(t, i, axis=1)[:, None, :], x)[:, 0, :]
-        gap = values - tf.gather(values, i, axis=1)[:, None]
-        near = tf.abs(gap) < smallest[:, None]
-        gap = tf.where(near, tf.cast(smallest, t.dtype)[:, None], gap)
-        row = tf.where(columns > i, inner / gap, tf.gather(x, i, axis=1))
-        x = tf.where((columns == i)[:, None], row[:, None, :], x)
+        inner = ops.matmul(ops.gather(t, i, axis=1)[:, None, :], x)[:, 0, :]
+        gap = values - ops.gather(values, i, axis=1)[:, None]
+        near = ops.abs(gap) < smallest[:, None]
+        gap = ops.where(near, ops.cast(smallest, t.dtype)[:, None], gap)
+        row = ops.where(columns > i, inner / gap, ops.gather(x, i, axis=1))
+        x = ops.where((columns == i)[:, None], row[:, None, :], x)
         # Vectors of a matrix with too few of them grow with each step.
-        largest = tf.reduce_max(tf.abs(x), 1, keepdims=True)
-        return i - 1, tf.ensure_shape(x / tf.cast(tf.maximum(largest, 1), x.dtype), t.shape)
+        largest = ops.reduce_max(ops.abs(x), 1, keepdims=True)
+        return i - 1, ops.ensure_shape(x / ops.cast(ops.maximum(largest, 1), x.dtype), t.shape)
 
-    start = (n - 1, tf.eye(n, batch_shape=[tf.shape(t)[0]], dtype=t.dtype))
+    start = (n - 1, ops.eye(n, batch_shape=[ops.shape(t)[0]], dtype=t.dtype))
     invariants = (tf.TensorShape([]), t.shape)
-    return tf.while_loop(lambda i, _: i >= 0, step, start, shape_invariants=invariants)[1]
+    return ops.while_loop(lambda i, _: i >= 0, step, start, shape_invariants=invariants)[1]
 
 
 def _normalised(x: tf.Tensor) -> tf.Tensor:
     """Columns of length one, the largest element of each real, as LAPACK's geev has them."""
-    x /= tf.cast(tf.sqrt(tf.reduce_sum(tf.square(tf.abs(x)), 1, keepdims=True)), x.dtype)
-    largest = tf.argmax(tf.abs(x), 1, output_type=tf.int32)
-    element = tf.gather(tf.linalg.matrix_transpose(x), largest, batch_dims=2)[:, None, :]
-    return x * tf.math.conj(element) / tf.cast(tf.abs(element), x.dtype)
+    x /= ops.cast(ops.sqrt(ops.reduce_sum(ops.square(ops.abs(x)), 1, keepdims=True)), x.dtype)
+    largest = ops.argmax(ops.abs(x), 1, output_type=tf.int32)
+    element = ops.gather(ops.matrix_transpose(x), largest, batch_dims=2)[:, None, :]
+    return x * ops.conj(element) / ops.cast(ops.abs(element), x.dtype)
 
 
 def _at(h: tf.Tensor, i: tf.Tensor, j: tf.Tensor) -> tf.Tensor:
     """The element (i, j) of each matrix."""
-    return tf.gather(tf.gather(h, i, axis=1, batch_dims=1), j, axis=1, batch_dims=1)
+    return ops.gather(ops.gather(h, i, axis=1, batch_dims=1), j, axis=1, batch_dims=1)
 
 
 def _complex_dtype(dtype: tf.DType) -> tf.DType:

@@ -13,6 +13,7 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
+from jax2tf import ops
 from jax2tf.lowering.constants import scalar
 from jax2tf.lowering.rules import Context, Rule
 
@@ -60,7 +61,7 @@ def _fills(mask: jex_core.Var, product: jex_core.JaxprEqn) -> bool:
 
 
 def _select(ctx: Context, number: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    return tf.raw_ops.SelectV2(condition=mask, t=number, e=scalar(0, number.dtype))
+    return ops.raw.SelectV2(condition=mask, t=number, e=scalar(0, number.dtype))
 
 
 RULE = Rule(_select, frozenset(), takes_all=False)

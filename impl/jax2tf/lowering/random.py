@@ -17,8 +17,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dtypes
-from jax2tf.compat import xla_ops
+from jax2tf import compat, dtypes, ops
 from jax2tf.lowering import draws
 from jax2tf.lowering.rules import Context, register
 
@@ -49,8 +48,8 @@ def _threefry_block(
 
 
 def _rotate_left(ctx: Context, x: tf.Tensor, bits: int) -> tf.Tensor:
-    left = tf.bitwise.left_shift(x, _uint32(ctx, bits))
-    return left | tf.bitwise.right_shift(x, _uint32(ctx, 32 - bits))
+    left = ops.left_shift(x, _uint32(ctx, bits))
+    return left | ops.right_shift(x, _uint32(ctx, 32 - bits))
 
 
 def _uint32(ctx: Context, value: int) -> tf.Tensor:
@@ -63,18 +62,20 @@ def _iota_2x32_shape(ctx: Context, *, shape: Any) -> list[tf.Tensor]:
     shape = ctx.shape(shape)
     if isinstance(shape, tuple) and np.prod(shape, dtype=np.float64) < 2**31:
         size = int(np.prod(shape, dtype=np.int64))
-        low = tf.cast(tf.range(ctx.number(0), ctx.number(size), ctx.number(1)), tf.uint32)
+        low = ops.cast(ops.range(ctx.number(0), ctx.number(size), ctx.number(1)), tf.uint32)
         if len(shape) != 1:
-            low = tf.raw_ops.Reshape(tensor=low, shape=ctx.vector(shape))
-        return [tf.raw_ops.ZerosLike(x=low), low]
+            low = ops.raw.Reshape(tensor=low, shape=ctx.vector(shape))
+        return [ops.raw.ZerosLike(x=low), low]
     if ctx.lacks_op("FloorDiv", "int64"):
         # Where sizes are of int32, no array has more elements.
-        low = tf.cast(tf.range(tf.reduce_prod(shape)), tf.uint32)
-        return [tf.cast(tf.zeros(shape, tf.int32), tf.uint32), tf.reshape(low, shape)]
-    count = tf.reshape(tf.range(tf.reduce_prod(tf.cast(shape, tf.int64)), dtype=tf.int64), shape)
+        low = ops.cast(ops.range(ops.reduce_prod(shape)), tf.uint32)
+        return [ops.cast(ops.zeros(shape, tf.int32), tf.uint32), ops.reshape(low, shape)]
+    count = ops.reshape(
+        ops.range(ops.reduce_prod(ops.cast(shape, tf.int64)), dtype=tf.int64), shape
+    )
     # Not a shift, which not every engine has for 64 bits.
     high = count // 2**32
-    return [tf.cast(high, tf.uint32), tf.cast(count, tf.uint32)]
+    return [ops.cast(high, tf.uint32), ops.cast(count, tf.uint32)]
 
 
 # XLA's default on CPU and GPU is Philox; TensorFlow has numbers of its own for the algorithms.
@@ -86,13 +87,13 @@ _TF_ALGORITHM = {0: _PHILOX, 1: _THREEFRY, 2: _PHILOX}
 def _rng_bit_generator(
     ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
 ) -> list[tf.Tensor]:
-    new_state, bits = xla_ops.xla_rng_bit_generator(
+    new_state, bits = ops.xla.xla_rng_bit_generator(
         algorithm=_TF_ALGORITHM[int(algorithm)],
         initial_state=_state_of(key),
-        shape=tf.convert_to_tensor(ctx.shape(shape), tf.int32),
+        shape=ops.convert_to_tensor(ctx.shape(shape), tf.int32),
         dtype=_drawn_dtype(dtype),
     )
-    return [_key_of(new_state, key), tf.cast(bits, dtypes.to_tf(dtype))]
+    return [_key_of(new_state, key), ops.cast(bits, dtypes.to_tf(dtype))]
 
 
 @register("rng_bit_generator")
@@ -102,21 +103,21 @@ def _rng_bits_without_xla(
     generate = {_PHILOX: _philox, _THREEFRY: _threefry}[_TF_ALGORITHM[int(algorithm)]]
     state = _state_of(key)
     bits, steps = generate(ctx, state, shape, _drawn_dtype(dtype))
-    new_state = tf.stack([state[0], state[1] + tf.cast(steps, tf.uint64)])
-    return [_key_of(new_state, key), tf.cast(bits, dtypes.to_tf(dtype))]
+    new_state = ops.stack([state[0], state[1] + ops.cast(steps, tf.uint64)])
+    return [_key_of(new_state, key), ops.cast(bits, dtypes.to_tf(dtype))]
 
 
 def _philox(
     ctx: Context, state: tf.Tensor, shape: Sequence[Any], drawn: tf.DType
 ) -> tuple[tf.Tensor, Any]:
     """Random bits, and by how much the counter went on."""
-    size = tf.convert_to_tensor(ctx.shape(shape), tf.int32)
+    size = ops.convert_to_tensor(ctx.shape(shape), tf.int32)
     # The counter's high half is the key: seen on XLA's CPU backend, bit for bit.
-    bits = tf.raw_ops.StatelessRandomUniformFullIntV2(
-        shape=size, key=state[:1], counter=tf.stack([state[1], state[0]]), alg=_PHILOX, dtype=drawn
+    bits = ops.raw.StatelessRandomUniformFullIntV2(
+        shape=size, key=state[:1], counter=ops.stack([state[1], state[0]]), alg=_PHILOX, dtype=drawn
     )
     # Each step of the counter gives 128 bits.
-    return bits, -(-tf.reduce_prod(tf.cast(size, tf.int64)) * drawn.size // 16)
+    return bits, -(-ops.reduce_prod(ops.cast(size, tf.int64)) * drawn.size // 16)
 
 
 def _threefry(
@@ -132,16 +133,16 @@ def _threefry(
     )
     blocks = (size + 1) // 2 if neighbours else size
     steps = outer * blocks * inner
-    counts = tf.bitcast(state[1] + tf.cast(tf.range(steps), tf.uint64), tf.uint32)
-    keys = tf.bitcast(state[0], tf.uint32)
+    counts = ops.bitcast(state[1] + ops.cast(ops.range(steps), tf.uint64), tf.uint32)
+    keys = ops.bitcast(state[0], tf.uint32)
     operands = (keys[0], keys[1], counts[:, 0], counts[:, 1])
     halves = ctx.function("threefry2x32", _threefry_block, *operands, any_shape=True)
     if neighbours:
-        halves = [tf.reshape(half, [outer, blocks, inner]) for half in halves]
-        bits = tf.reshape(tf.stack(halves, 2), [outer, 2 * blocks, inner])[:, :size]
+        halves = [ops.reshape(half, [outer, blocks, inner]) for half in halves]
+        bits = ops.reshape(ops.stack(halves, 2), [outer, 2 * blocks, inner])[:, :size]
     else:
-        bits = tf.bitcast(tf.stack(halves, -1), tf.uint64)
-    return tf.reshape(bits, ctx.shape(shape)), steps
+        bits = ops.bitcast(ops.stack(halves, -1), tf.uint64)
+    return ops.reshape(bits, ctx.shape(shape)), steps
 
 
 def _around_split_axis(ctx: Context, shape: Sequence[Any]) -> tuple[Any, Any, Any]:
@@ -152,11 +153,11 @@ def _around_split_axis(ctx: Context, shape: Sequence[Any]) -> tuple[Any, Any, An
     sizes = ctx.shape(shape)
     if not isinstance(sizes, tuple):
         even = sizes % 2 == 0
-        keys = tf.where(tf.reduce_any(even), tf.cast(even, tf.int32), sizes)
-        axis = tf.argmax(keys, output_type=tf.int32)
-        places = tf.range(len(shape))
+        keys = ops.where(ops.reduce_any(even), ops.cast(even, tf.int32), sizes)
+        axis = ops.argmax(keys, output_type=tf.int32)
+        places = ops.range(len(shape))
         before, behind = (
-            tf.reduce_prod(tf.where(outside, sizes, 1))
+            ops.reduce_prod(ops.where(outside, sizes, 1))
             for outside in (places < axis, places > axis)
         )
         return before, sizes[axis], behind
@@ -168,13 +169,13 @@ def _around_split_axis(ctx: Context, shape: Sequence[Any]) -> tuple[Any, Any, An
 
 
 def _state_of(key: tf.Tensor) -> tf.Tensor:
-    return key if key.dtype == tf.uint64 else tf.bitcast(tf.reshape(key, [-1, 2]), tf.uint64)
+    return key if key.dtype == tf.uint64 else ops.bitcast(ops.reshape(key, [-1, 2]), tf.uint64)
 
 
 def _key_of(state: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
     if like.dtype == tf.uint64:
         return state
-    return tf.reshape(tf.bitcast(state, tf.uint32), like.shape)
+    return ops.reshape(ops.bitcast(state, tf.uint32), like.shape)
 
 
 def _drawn_dtype(dtype: Any) -> tf.DType:
@@ -185,7 +186,7 @@ def _drawn_dtype(dtype: Any) -> tf.DType:
 @register("rng_uniform")
 def _rng_uniform(ctx: Context, low: tf.Tensor, high: tf.Tensor, *, shape: Any) -> tf.Tensor:
     # Neither JAX's primitive nor this promises which numbers come, only how they are spread.
-    return tf.random.uniform(ctx.shape(shape), low, high, dtype=ctx.out)
+    return ops.uniform(ctx.shape(shape), low, high, dtype=ctx.out)
 
 
 @register("random_wrap", "random_unwrap", "random_clone", takes_keys=True)

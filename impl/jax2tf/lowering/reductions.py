@@ -14,7 +14,7 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf.compat import xla_ops
+from jax2tf import ops
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.folding import CARRIER, carried, halved, on_arrays, scanned
@@ -28,27 +28,27 @@ Reducer = Callable[..., tf.Tensor]
 def widened(function: Reducer, x: tf.Tensor) -> tf.Tensor:
     """`function(x)`, computed in a dtype that has kernels."""
     wider = KERNEL_DTYPES.get(x.dtype.name)
-    return function(x) if wider is None else tf.cast(function(tf.cast(x, wider)), x.dtype)
+    return function(x) if wider is None else ops.cast(function(ops.cast(x, wider)), x.dtype)
 
 
 @register("reduce_sum")
 def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return widened(lambda x: tf.reduce_sum(x, ctx.vector(axes)), x) if axes else x
+    return widened(lambda x: ops.reduce_sum(x, ctx.vector(axes)), x) if axes else x
 
 
 @register("reduce_prod")
 def _reduce_prod(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return widened(lambda x: tf.reduce_prod(x, ctx.vector(axes)), x) if axes else x
+    return widened(lambda x: ops.reduce_prod(x, ctx.vector(axes)), x) if axes else x
 
 
 @register("reduce_max")
 def _reduce_max(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return _extreme(ctx, tf.reduce_max, tf.reduce_any, x, axes)
+    return _extreme(ctx, ops.reduce_max, ops.reduce_any, x, axes)
 
 
 @register("reduce_min")
 def _reduce_min(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return _extreme(ctx, tf.reduce_min, tf.reduce_all, x, axes)
+    return _extreme(ctx, ops.reduce_min, ops.reduce_all, x, axes)
 
 
 _OVER_AXES = {"psum": _reduce_sum, "pmax": _reduce_max, "pmin": _reduce_min}
@@ -72,7 +72,7 @@ def _extreme(
     if not axes:
         return x
     if any(ctx.avals_in[0].shape[d] == 0 for d in axes):
-        return _identity(ctx, x.dtype, -1 if reduce is tf.reduce_max else 1)
+        return _identity(ctx, x.dtype, -1 if reduce is ops.reduce_max else 1)
     if x.dtype.is_complex:
         return _lexicographic(reduce, x, axes)
     return widened(lambda x: _with_nan(ctx, reduce, x, axes), x)
@@ -92,8 +92,8 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
     else:
         infinite = np.array(sign * math.inf).astype(aval.dtype)
         end = infinite if np.isinf(infinite) else sign * jnp.finfo(aval.dtype).max
-    end = tf.constant(end, KERNEL_DTYPES.get(dtype.name, dtype))
-    return tf.cast(tf.fill(ctx.shape(aval.shape), end), dtype)
+    end = ops.constant(end, KERNEL_DTYPES.get(dtype.name, dtype))
+    return ops.cast(ops.fill(ctx.shape(aval.shape), end), dtype)
 
 
 def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
@@ -105,49 +105,49 @@ def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) 
     if tf.executing_eagerly() and _is_cpu(result.device):
         return result
     nan = ctx.constant(np.array(math.nan, x.dtype.as_numpy_dtype))
-    return tf.where(tf.reduce_any(tf.math.is_nan(x), along), nan, result)
+    return ops.where(ops.reduce_any(ops.is_nan(x), along), nan, result)
 
 
 def _lexicographic(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     """The extreme complex number: by real part, among equals by imaginary part."""
-    real, imag = tf.math.real(x), tf.math.imag(x)
+    real, imag = ops.real(x), ops.imag(x)
     extreme = reduce(real, axes, keepdims=True)
-    no_candidate = tf.constant(float("-inf" if reduce is tf.reduce_max else "inf"), imag.dtype)
-    imag = reduce(tf.where(tf.equal(real, extreme), imag, no_candidate), axes)
-    return tf.complex(tf.squeeze(extreme, axes), imag)
+    no_candidate = ops.constant(float("-inf" if reduce is ops.reduce_max else "inf"), imag.dtype)
+    imag = reduce(ops.where(ops.equal(real, extreme), imag, no_candidate), axes)
+    return ops.complex(ops.squeeze(extreme, axes), imag)
 
 
 @register("argmax")
 def _argmax(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: Any) -> tf.Tensor:
-    return _extreme_index(ctx, tf.argmax, x, axes)
+    return _extreme_index(ctx, ops.argmax, x, axes)
 
 
 @register("argmin")
 def _argmin(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: Any) -> tf.Tensor:
-    return _extreme_index(ctx, tf.argmin, x, axes)
+    return _extreme_index(ctx, ops.argmin, x, axes)
 
 
 def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     # JAX may hold a NumPy integer here, whose dtype TensorFlow would take for that of its tensors.
     axis = ctx.number(int(axes[0]))
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
-    x = tf.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype))
+    x = ops.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype))
     if x.dtype == tf.bool and not ctx.uses("ArgMax", "bool"):
-        x = tf.cast(x, tf.int32)
+        x = ops.cast(x, tf.int32)
     index = arg(x, axis, output_type=dtype)
     if x.dtype.is_floating and not ctx.assume_finite:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
-        nan = tf.math.is_nan(x)
+        nan = ops.is_nan(x)
         of_bools = ctx.uses("ArgMax", "bool")
-        first_nan = tf.argmax(nan if of_bools else tf.cast(nan, tf.int32), axis, dtype)
-        index = tf.where(tf.reduce_any(nan, axis), first_nan, index)
-    return tf.cast(index, ctx.out)
+        first_nan = ops.argmax(nan if of_bools else ops.cast(nan, tf.int32), axis, dtype)
+        index = ops.where(ops.reduce_any(nan, axis), first_nan, index)
+    return ops.cast(index, ctx.out)
 
 
 def _parity(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     # int32 may wrap; its lowest bit stays right.
-    ones = tf.reduce_sum(tf.cast(x, tf.int32), axes)
-    return tf.cast(tf.bitwise.bitwise_and(ones, 1), tf.bool)
+    ones = ops.reduce_sum(ops.cast(x, tf.int32), axes)
+    return ops.cast(ops.bitwise_and(ones, 1), tf.bool)
 
 
 def _reduce_logically(
@@ -163,15 +163,15 @@ def _reduce_logically(
         jaxpr = ctx.cached(
             ("bits", bitwise, x.dtype), lambda: jax.make_jaxpr(bitwise)(scalar, scalar)
         )
-        init = tf.cast(tf.constant(identity), x.dtype)
+        init = ops.cast(ops.constant(identity), x.dtype)
         (result,) = reduce(ctx, x, init, computation=bitwise, jaxpr=jaxpr, dimensions=axes)
         return result
 
     return rule
 
 
-register("reduce_and")(_reduce_logically(tf.reduce_all, lax.bitwise_and, -1))
-register("reduce_or")(_reduce_logically(tf.reduce_any, lax.bitwise_or, 0))
+register("reduce_and")(_reduce_logically(ops.reduce_all, lax.bitwise_and, -1))
+register("reduce_or")(_reduce_logically(ops.reduce_any, lax.bitwise_or, 0))
 register("reduce_xor")(_reduce_logically(_parity, lax.bitwise_xor, 0))
 
 
@@ -189,7 +189,7 @@ def _reduce(
         return _reduce_by_folding(
             ctx, *operands, computation=computation, jaxpr=jaxpr, dimensions=dimensions
         )
-    return xla_ops.xla_variadic_reduce_v2(
+    return ops.xla.xla_variadic_reduce_v2(
         operands[:n], operands[n:], dimensions, ctx.computation(jaxpr)
     )
 
@@ -226,7 +226,7 @@ def _reduce_by_folding(
     del computation
     n = len(operands) // 2
     shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
-    inits = [tf.broadcast_to(carried(i), ctx.shape(out_shape)) for i in operands[n:]]
+    inits = [ops.broadcast_to(carried(i), ctx.shape(out_shape)) for i in operands[n:]]
     known = [d for d in dimensions if isinstance(shape[d], int)]
     unknown = [d for d in dimensions if d not in known]
     if any(shape[d] == 0 for d in known):
@@ -240,9 +240,9 @@ def _reduce_by_folding(
             left = [d for d in range(len(shape)) if d not in known]
             order = sorted(range(len(left)), key=lambda i: left[i] not in unknown)
             merged = ctx.shape([math.prod(shape[d] for d in unknown), *out_shape])
-            xs = [tf.reshape(tf.transpose(x, order), merged) for x in xs]
+            xs = [ops.reshape(ops.transpose(x, order), merged) for x in xs]
             # The initial values make an element of an axis that may have none.
-            xs = [tf.concat([i[None], x], 0) for i, x in zip(inits, xs, strict=True)]
+            xs = [ops.concat([i[None], x], 0) for i, x in zip(inits, xs, strict=True)]
             xs = [x[-1] for x in scanned(combine, xs, 0)]
         else:
             xs = combine(inits, xs)

@@ -25,7 +25,7 @@ from typing import Any
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import dims, dtypes
+from jax2tf import dims, dtypes, ops
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity
 from jax2tf.lowering import refusals
@@ -182,7 +182,7 @@ class Context:
         self, jaxpr: jex_core.ClosedJaxpr, vectors: Sequence[tf.Tensor], size: str
     ) -> list[tf.Tensor]:
         """Lowers in place a jaxpr of vectors of one length, which it knows by the name `size`."""
-        return self._lowering.with_sizes({size: tf.size(vectors[0])}).run(jaxpr, vectors)
+        return self._lowering.with_sizes({size: ops.size(vectors[0])}).run(jaxpr, vectors)
 
     def inline_open(
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], *args: tf.Tensor
@@ -256,10 +256,10 @@ class Context:
         """
 
         def body(*args: tf.Tensor) -> list[tf.Tensor]:
-            operands = [tf.cast(a, d) for a, d in zip(args, inner, strict=True)]
+            operands = [ops.cast(a, d) for a, d in zip(args, inner, strict=True)]
             results = self._lowering.with_sizes({}).run(jaxpr, operands)
             # A predicate (what SelectAndScatter selects by) stays one.
-            return [tf.cast(r, storage) if storage and r.dtype in inner else r for r in results]
+            return [ops.cast(r, storage) if storage and r.dtype in inner else r for r in results]
 
         def make() -> Any:
             specs = [tf.TensorSpec([], storage or dtype) for dtype in inner]
@@ -324,7 +324,7 @@ def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tens
     rank = max((x.shape.rank for x in operands), default=0)
     if not (rank and ctx.has_quirk("no_scalar_choice")):
         return operands
-    return [x if x.shape.rank else tf.reshape(x, [1] * rank) for x in operands]
+    return [x if x.shape.rank else ops.reshape(x, [1] * rank) for x in operands]
 
 
 def add(primitive: jex_core.Primitive, op: str, rule: Rule) -> None:

@@ -16,7 +16,8 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf.compat import xla_data, xla_ops
+from jax2tf import ops
+from jax2tf.compat import xla_data
 from jax2tf.dims import may_be_zero
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering import scatter_kernels as kernels
@@ -49,7 +50,7 @@ def _scatter(
     del indices_are_sorted  # A hint to XLA; it changes no value.
     shape, indices_shape, updates_shape = (aval.shape for aval in ctx.avals_in)
     if 0 in shape or 0 in updates_shape:
-        return tf.identity(operand)
+        return ops.identity(operand)
     # Over parts, DTensor's TensorScatterAdd fails on shapes that do not match.
     operand, indices, updates = (ctx.whole(x) for x in (operand, indices, updates))
     windows = iw.scatter_windows(shape, indices_shape, updates_shape, dimension_numbers)
@@ -75,8 +76,8 @@ def _scatter(
     else:
         write = kernel or kernels.in_turns(ctx, combiner, unique)
         result = _write(ctx, *args, write, clips)
-    result = tf.cast(result, operand.dtype)
-    return ctx.whole(kernels.from_ordered(result, dtype) if is_ordered else tf.cast(result, dtype))
+    result = ops.cast(result, operand.dtype)
+    return ctx.whole(kernels.from_ordered(result, dtype) if is_ordered else ops.cast(result, dtype))
 
 
 def _combiner(
@@ -126,25 +127,25 @@ def _write(
         indices, labels = iw.grid(ctx, starts, windows, dims)
     else:
         # Every window is the whole operand: it becomes the one row of an array.
-        rows, labels = tf.expand_dims(rows, 0), windows.batch_labels
-        indices = tf.zeros(ctx.shape([*windows.batch_shape, 1]), starts.dtype)
+        rows, labels = ops.expand_dims(rows, 0), windows.batch_labels
+        indices = ops.zeros(ctx.shape([*windows.batch_shape, 1]), starts.dtype)
     if not in_bounds and any(windows.sizes[d] != 1 or d not in dims for d in windows.indexed):
         # The kernel drops elements out of bounds one by one; a window is dropped as a whole.
         inside = iw.in_bounds(starts, iw.clamped(ctx, starts, windows))
         inside = iw.spread(ctx, inside, windows, windows.batch_labels, [*labels, ("index", 0)])
-        indices = tf.where(inside, indices, -1)
+        indices = ops.where(inside, indices, -1)
     window = [("window", d) for d in rest]
     updates = iw.rearranged(ctx, updates, windows, windows.layout, [*labels, *window])
     if not labels:
         # TensorFlow's kernels want at least one batch dimension.
-        indices, updates = tf.expand_dims(indices, 0), tf.expand_dims(updates, 0)
+        indices, updates = ops.expand_dims(indices, 0), ops.expand_dims(updates, 0)
     if any(may_be_zero(size) for size in windows.shape):
         # TensorFlow's kernels refuse to drop what is written to an array without elements.
-        count = tf.where(tf.size(rows) > 0, tf.shape(indices)[0], 0)
+        count = ops.where(ops.size(rows) > 0, ops.shape(indices)[0], 0)
         indices, updates = indices[:count], updates[:count]
     rows = write(rows, indices, updates)
     if not dims:
-        return tf.squeeze(rows, 0)
+        return ops.squeeze(rows, 0)
     return iw.transposed(rows, np.argsort([*dims, *rest]).tolist())
 
 
@@ -165,7 +166,7 @@ def _xla_scatter(
         scatter_indices_batching_dims=numbers.scatter_indices_batching_dims,
         index_vector_dim=len(windows.batch_shape),
     )
-    return xla_ops.xla_scatter(
+    return ops.xla.xla_scatter(
         operand=x,
         scatter_indices=starts,
         updates=updates,

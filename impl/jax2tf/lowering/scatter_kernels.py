@@ -15,7 +15,7 @@ import jax
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import dtypes
+from jax2tf import dtypes, ops
 from jax2tf.identity import Identity
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.conversions import FLOAT8_CARRIER
@@ -34,8 +34,8 @@ _OPS = {
 }
 # Of many numbers of one row, and one from each side.
 _OF_SEGMENTS = {
-    "scatter-min": ("UnsortedSegmentMin", tf.minimum),
-    "scatter-max": ("UnsortedSegmentMax", tf.maximum),
+    "scatter-min": ("UnsortedSegmentMin", ops.minimum),
+    "scatter-max": ("UnsortedSegmentMax", ops.maximum),
 }
 _BITS = {tf.float32: tf.int32, tf.float64: tf.int64}
 
@@ -82,7 +82,7 @@ def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wri
     def nothing(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
         # Of zeros the one that changes no zero: 0 - 0 and -0 - 0, 0 + -0 and -0 + -0.
         del indices
-        return tf.constant(zero if x.dtype.is_floating else 0, x.dtype)
+        return ops.constant(zero if x.dtype.is_floating else 0, x.dtype)
 
     if not ctx.lacks_op(_OPS[name], dtype.name):
         return _dropping(ctx, _op(_OPS[name]), nothing, in_bounds=in_bounds)
@@ -104,7 +104,7 @@ def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wr
 
 
 def _op(name: str) -> Callable[..., tf.Tensor]:
-    return getattr(tf.raw_ops, name)
+    return getattr(ops.raw, name)
 
 
 def _dropping(
@@ -130,26 +130,26 @@ def _dropping(
     def write_inside(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
         bounds = _bounds(x, indices)
         near = iw.clipped(indices, bounds - 1)
-        inside = tf.reduce_all(tf.equal(near, indices), -1, keepdims=True)
+        inside = ops.reduce_all(ops.equal(near, indices), -1, keepdims=True)
         if neutral or _is_one(indices):
             nothing = (neutral or _current)(x, near)
             window = [1] * (updates.shape.rank - indices.shape.rank + 1)
-            mask = tf.reshape(inside, tf.concat([tf.shape(inside)[:-1], window], 0))
-            return write(x, near, tf.where(mask, updates, nothing))
-        beyond = tf.concat([bounds[:1], tf.zeros_like(bounds[1:])], 0)
-        longer = tf.concat([x, x[:1]], 0)
-        written = write(longer, tf.where(inside, near, beyond), updates)
-        return tf.slice(written, [0] * x.shape.rank, tf.shape(x))
+            mask = ops.reshape(inside, ops.concat([ops.shape(inside)[:-1], window], 0))
+            return write(x, near, ops.where(mask, updates, nothing))
+        beyond = ops.concat([bounds[:1], ops.zeros_like(bounds[1:])], 0)
+        longer = ops.concat([x, x[:1]], 0)
+        written = write(longer, ops.where(inside, near, beyond), updates)
+        return ops.slice(written, [0] * x.shape.rank, ops.shape(x))
 
     return write_inside if ctx.has_quirk("no_bad_indices") and not in_bounds else write
 
 
 def _current(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-    return tf.gather_nd(x, indices)
+    return ops.gather_nd(x, indices)
 
 
 def _bounds(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
-    return tf.cast(tf.shape(x)[: indices.shape[-1]], indices.dtype)
+    return ops.cast(ops.shape(x)[: indices.shape[-1]], indices.dtype)
 
 
 def _is_one(indices: tf.Tensor) -> bool:
@@ -163,43 +163,43 @@ def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: Any
     Sums of floats are rounded at each step, beginning with what is there. A sum of negative zeros
     alone is a positive one.
     """
-    shape = tf.shape(tensor)
+    shape = ops.shape(tensor)
     if not tensor.dtype.is_floating:
-        return tensor + tf.raw_ops.ScatterNd(indices=indices, updates=updates, shape=shape)
+        return tensor + ops.raw.ScatterNd(indices=indices, updates=updates, shape=shape)
     rows, places, updates = _rows_and_places(tensor, indices, updates, in_bounds=True)
-    every = tf.concat([tf.range(tf.shape(rows)[0]), places], 0)
-    sums = tf.raw_ops.ScatterNd(
-        indices=tf.expand_dims(every, -1),
-        updates=tf.concat([rows, updates], 0),
-        shape=tf.shape(rows),
+    every = ops.concat([ops.range(ops.shape(rows)[0]), places], 0)
+    sums = ops.raw.ScatterNd(
+        indices=ops.expand_dims(every, -1),
+        updates=ops.concat([rows, updates], 0),
+        shape=ops.shape(rows),
     )
     return _like(tensor, sums)
 
 
 def _flat(indices: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     """Index vectors in bounds of `x` as the numbers of rows, in one dimension."""
-    columns = tf.unstack(indices, axis=-1) if indices.shape[-1] > 1 else [indices]
+    columns = ops.unstack(indices, axis=-1) if indices.shape[-1] > 1 else [indices]
     place = columns[0]
     for d, column in enumerate(columns[1:], 1):
-        size = x.shape[d] or tf.cast(tf.shape(x)[d], indices.dtype)
+        size = x.shape[d] or ops.cast(ops.shape(x)[d], indices.dtype)
         place = place * size + column
-    return tf.reshape(place, [-1])
+    return ops.reshape(place, [-1])
 
 
 def _rows_and_places(
     x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, in_bounds: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """`x` as rows; for each update the number of its row, or of one after the last; updates."""
-    row = tf.shape(x)[indices.shape[-1] :]
-    rows = tf.reshape(x, tf.concat([[-1], row], 0))
+    row = ops.shape(x)[indices.shape[-1] :]
+    rows = ops.reshape(x, ops.concat([[-1], row], 0))
     if in_bounds:
         places = _flat(indices, x)
     else:
         near = iw.clipped(indices, _bounds(x, indices) - 1)
-        inside = tf.reshape(tf.reduce_all(tf.equal(near, indices), -1), [-1])
-        beyond = tf.cast(tf.shape(rows)[0], indices.dtype)
-        places = tf.where(inside, _flat(near, x), beyond)
-    return rows, tf.cast(places, tf.int32), tf.reshape(updates, tf.concat([[-1], row], 0))
+        inside = ops.reshape(ops.reduce_all(ops.equal(near, indices), -1), [-1])
+        beyond = ops.cast(ops.shape(rows)[0], indices.dtype)
+        places = ops.where(inside, _flat(near, x), beyond)
+    return rows, ops.cast(places, tf.int32), ops.reshape(updates, ops.concat([[-1], row], 0))
 
 
 def _by_last_writers(
@@ -207,19 +207,19 @@ def _by_last_writers(
 ) -> tf.Tensor:
     """Each row as the last of its updates has it: what TensorScatterUpdate does."""
     rows, places, updates = _rows_and_places(x, indices, updates, in_bounds)
-    count = tf.shape(rows)[0]
+    count = ops.shape(rows)[0]
     mask = [-1] + [1] * (rows.shape.rank - 1)
     if _is_one(indices):
         return _like(
-            x, tf.where(tf.reshape(tf.equal(tf.range(count), places), mask), updates, rows)
+            x, ops.where(ops.reshape(ops.equal(ops.range(count), places), mask), updates, rows)
         )
-    last = _of_segments("scatter-max", tf.range(tf.shape(updates)[0]), places, count, in_bounds)
-    chosen = tf.gather(updates, tf.maximum(last, 0))
-    return _like(x, tf.where(tf.reshape(tf.greater_equal(last, 0), mask), chosen, rows))
+    last = _of_segments("scatter-max", ops.range(ops.shape(updates)[0]), places, count, in_bounds)
+    chosen = ops.gather(updates, ops.maximum(last, 0))
+    return _like(x, ops.where(ops.reshape(ops.greater_equal(last, 0), mask), chosen, rows))
 
 
 def _like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
-    return rows if x.shape.rank == rows.shape.rank else tf.reshape(rows, tf.shape(x))
+    return rows if x.shape.rank == rows.shape.rank else ops.reshape(rows, ops.shape(x))
 
 
 def _of_segments(
@@ -236,7 +236,7 @@ def _extreme_of_segments(
     name: str, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor
 ) -> tf.Tensor:
     rows, places, updates = _rows_and_places(x, indices, updates)
-    found = _of_segments(name, updates, places, tf.shape(rows)[0])
+    found = _of_segments(name, updates, places, ops.shape(rows)[0])
     return _like(x, _OF_SEGMENTS[name][1](rows, found))
 
 
@@ -262,19 +262,19 @@ def as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
     goes to whichever end wins.
     """
     if x.dtype.is_bool:
-        return tf.cast(x, tf.int32)
+        return ops.cast(x, tf.int32)
     if not x.dtype.is_floating:
         return x
-    x = tf.cast(x, _widened(x.dtype))
-    nan = tf.constant(math.nan if name == "scatter-max" else -math.nan, x.dtype)
-    return _flipped(tf.bitcast(tf.where(tf.math.is_nan(x), nan, x), _BITS[x.dtype]))
+    x = ops.cast(x, _widened(x.dtype))
+    nan = ops.constant(math.nan if name == "scatter-max" else -math.nan, x.dtype)
+    return _flipped(ops.bitcast(ops.where(ops.is_nan(x), nan, x), _BITS[x.dtype]))
 
 
 def from_ordered(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """What `as_ordered` made integers of."""
     if dtype.is_floating:
-        x = tf.bitcast(_flipped(x), _widened(dtype))
-    return tf.cast(x, dtype)
+        x = ops.bitcast(_flipped(x), _widened(dtype))
+    return ops.cast(x, dtype)
 
 
 def _widened(dtype: tf.DType) -> tf.DType:
@@ -282,7 +282,7 @@ def _widened(dtype: tf.DType) -> tf.DType:
 
 
 def _flipped(bits: tf.Tensor) -> tf.Tensor:
-    return tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, bits.dtype.max), bits)
+    return ops.where(bits < 0, ops.bitwise_xor(bits, bits.dtype.max), bits)
 
 
 def in_turns(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
@@ -290,44 +290,46 @@ def in_turns(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Writ
 
     def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
         depth = indices.shape[-1]
-        indices = tf.reshape(indices, [-1, depth])
-        updates = tf.reshape(updates, tf.concat([[-1], tf.shape(x)[depth:]], 0))
+        indices = ops.reshape(indices, [-1, depth])
+        updates = ops.reshape(updates, ops.concat([[-1], ops.shape(x)[depth:]], 0))
         bounds = _bounds(x, indices)
         near = iw.clipped(indices, bounds - 1)
-        inside = tf.reduce_all(tf.equal(near, indices), -1)
+        inside = ops.reduce_all(ops.equal(near, indices), -1)
         replace = _replacing(ctx, x.dtype, in_bounds=False)
 
         def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-            combined = _elementwise(ctx, combiner, tf.gather_nd(x, near), updates)
-            return replace(x, tf.where(tf.expand_dims(chosen, -1), near, -1), combined)
+            combined = _elementwise(ctx, combiner, ops.gather_nd(x, near), updates)
+            return replace(x, ops.where(ops.expand_dims(chosen, -1), near, -1), combined)
 
         if unique or _is_one(indices):
             return step(inside, x)
-        places, count = _flat(near, x), tf.reduce_prod(bounds)
+        places, count = _flat(near, x), ops.reduce_prod(bounds)
 
         def turn(left: tf.Tensor, x: tf.Tensor) -> Sequence[tf.Tensor]:
-            chosen = left & _is_first(ctx, tf.where(left, places, count), count + 1)
+            chosen = left & _is_first(ctx, ops.where(left, places, count), count + 1)
             return left & ~chosen, step(chosen, x)
 
-        return tf.while_loop(lambda left, _: tf.reduce_any(left), turn, (inside, x))[1]
+        return ops.while_loop(lambda left, _: ops.reduce_any(left), turn, (inside, x))[1]
 
     return write
 
 
 def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
     """For each of some numbers below `count`, whether no equal one comes before it."""
-    turns = tf.range(tf.size(places))
+    turns = ops.range(ops.size(places))
     if ctx.lacks_op(_UPDATE, "int32"):
-        places = tf.cast(places, tf.int32)
-        first = _of_segments("scatter-min", turns, places, tf.cast(count, tf.int32), in_bounds=True)
+        places = ops.cast(places, tf.int32)
+        first = _of_segments(
+            "scatter-min", turns, places, ops.cast(count, tf.int32), in_bounds=True
+        )
     else:
         # The last one to be written is the first.
         first = _op(_UPDATE)(
-            tensor=tf.zeros(tf.reshape(count, [1]), tf.int32),
-            indices=tf.expand_dims(tf.reverse(places, [0]), -1),
-            updates=tf.reverse(turns, [0]),
+            tensor=ops.zeros(ops.reshape(count, [1]), tf.int32),
+            indices=ops.expand_dims(ops.reverse(places, [0]), -1),
+            updates=ops.reverse(turns, [0]),
         )
-    return tf.equal(tf.gather(first, places), turns)
+    return ops.equal(ops.gather(first, places), turns)
 
 
 def _elementwise(
@@ -344,6 +346,6 @@ def _elementwise(
 
     vectorized = ctx.cached(("elementwise", Identity(combiner.jaxpr), length), make)
     inner = dtypes.to_tf(dtype)
-    vectors = (tf.cast(tf.reshape(v, [-1]), inner) for v in (current, updates))
+    vectors = (ops.cast(ops.reshape(v, [-1]), inner) for v in (current, updates))
     (result,) = ctx.inline(vectorized, *vectors)
-    return tf.reshape(tf.cast(result, updates.dtype), tf.shape(updates))
+    return ops.reshape(ops.cast(result, updates.dtype), ops.shape(updates))

@@ -10,8 +10,7 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf import dtypes
-from jax2tf.compat import xla_ops
+from jax2tf import dtypes, ops
 from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.folding import CARRIER, XLA_CARRIER, Tensors, carried, on_arrays
@@ -44,7 +43,7 @@ def _select_and_gather_add(
 
     def combine(a: Tensors, b: Tensors) -> Tensors:
         (keep,) = select(a[:1], b[:1])
-        return [tf.where(keep, x, y) for x, y in zip(a, b, strict=True)]
+        return [ops.where(keep, x, y) for x, y in zip(a, b, strict=True)]
 
     identities = [constant(_identity(select_prim, aval), aval.dtype), constant(0, out_aval.dtype)]
     _, result = folded_in_order(ctx, combine, [operand, tangents], identities, aval.shape, window)
@@ -124,10 +123,10 @@ class _SelectAndScatter:
         carrier = (XLA_CARRIER if use_xla else CARRIER).get(dtype)
         operand, source, init = (cast(x, carrier or dtype) for x in (operand, source, init))
         if is_empty(self.source_shape):
-            return tf.fill(ctx.shape(self.shape), init)
+            return ops.fill(ctx.shape(self.shape), init)
         if not use_xla:
             return self._by_positions(ctx, operand, source, init)
-        return xla_ops.xla_select_and_scatter(
+        return ops.xla.xla_select_and_scatter(
             operand,
             ctx.shape(self.window.dimensions),
             self.window.strides,
@@ -145,21 +144,21 @@ class _SelectAndScatter:
         choose, combine = on_arrays(ctx, self.select), on_arrays(ctx, self.scatter)
         best, here = (
             candidates_of(ctx, x, self.shape, self.window, self.source_shape)
-            for x in (operand, tf.ones(ctx.shape(self.shape), tf.bool))
+            for x in (operand, ops.ones(ctx.shape(self.shape), tf.bool))
         )
-        value, found, picked = best[0], here[0], tf.zeros(tf.shape(source), tf.int32)
+        value, found, picked = best[0], here[0], ops.zeros(ops.shape(source), tf.int32)
         for i in range(1, len(best)):
             (keep,) = choose([value], [best[i]])
             keep = ~here[i] | (found & keep)
-            value, picked = tf.where(keep, value, best[i]), tf.where(keep, picked, i)
+            value, picked = ops.where(keep, value, best[i]), ops.where(keep, picked, i)
             found = found | here[i]
-        out = tf.fill(ctx.shape(self.shape), init)
+        out = ops.fill(ctx.shape(self.shape), init)
         for i, position in enumerate(self.window.positions):
-            chosen = found & tf.equal(picked, i)
+            chosen = found & ops.equal(picked, i)
             there = self._put_apart(ctx, chosen, position)
-            put = tf.where(chosen, source, tf.zeros([], source.dtype))
+            put = ops.where(chosen, source, ops.zeros([], source.dtype))
             (combined,) = combine([out], [self._put_apart(ctx, put, position)])
-            out = tf.where(there, combined, out)
+            out = ops.where(there, combined, out)
         return out
 
     def _put_apart(self, ctx: Context, x: tf.Tensor, position: Sequence[int]) -> tf.Tensor:
@@ -169,7 +168,7 @@ class _SelectAndScatter:
         sizes = zip(starts, self.shape, self.source_shape, window.strides, strict=True)
         rest = [size - start - (n - 1) * stride - 1 for start, size, n, stride in sizes]
         gaps = [stride - 1 for stride in window.strides]
-        return padded(ctx, x, tf.zeros([], x.dtype), self.source_shape, starts, rest, gaps)
+        return padded(ctx, x, ops.zeros([], x.dtype), self.source_shape, starts, rest, gaps)
 
 
 def _identity(select_prim: Any, aval: Any) -> Any:

@@ -10,9 +10,9 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
+from jax2tf import ops
 from jax2tf.lowering.rules import Context
-
-raw = tf.raw_ops
+from jax2tf.ops import raw
 
 
 def scalar_cases(jaxpr: jex_core.Jaxpr) -> dict[jex_core.JaxprEqn, list[Any]]:
@@ -54,10 +54,10 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     if condition.shape.rank or y.shape.rank:
         x = unrepeated(x)
     if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
-        nan, zero = tf.constant(math.nan, x.dtype), tf.constant(0, x.dtype)
+        nan, zero = ops.constant(math.nan, x.dtype), ops.constant(0, x.dtype)
         condition = raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=zero))
     if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
-        condition = tf.reshape(condition, [1] * max(x.shape.rank, y.shape.rank))
+        condition = ops.reshape(condition, [1] * max(x.shape.rank, y.shape.rank))
     return raw.SelectV2(condition=condition, t=x, e=y)
 
 

@@ -17,8 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from jax2tf import compat
-from jax2tf.compat import xla_ops
+from jax2tf import compat, ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.conversions import carried
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
@@ -38,12 +37,12 @@ def _sort(
     by_integers = num_keys == 1 and operands[0].dtype in _INTEGERS
     if by_top_k and by_integers and dimension == operands[0].shape.rank - 1:
         return _sort_by_integers(ctx, *operands)
-    stored = [tf.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype)) for x in operands]
+    stored = [ops.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype)) for x in operands]
     comparator = _comparator(tuple(x.dtype for x in stored), num_keys)
-    results = xla_ops.xla_variadic_sort(
-        stored, tf.constant(dimension), comparator=comparator, is_stable=is_stable
+    results = ops.xla.xla_variadic_sort(
+        stored, ops.constant(dimension), comparator=comparator, is_stable=is_stable
     )
-    return [tf.cast(r, x.dtype) for r, x in zip(results, operands, strict=True)]
+    return [ops.cast(r, x.dtype) for r, x in zip(results, operands, strict=True)]
 
 
 # Those that TopKV2 and Invert have kernels for.
@@ -54,15 +53,15 @@ def _sort_by_integers(ctx: Context, key: tf.Tensor, *others: tf.Tensor) -> Seque
     """Sorts stably along the last axis, by one key of integers; see `_stable_order`."""
     size = ctx.dim(ctx.avals_in[0].shape[-1])
     k = ctx.number(size) if isinstance(size, int) else size
-    values, order = tf.raw_ops.TopKV2(input=tf.raw_ops.Invert(x=key), k=k)
+    values, order = ops.raw.TopKV2(input=ops.raw.Invert(x=key), k=k)
     last = key.shape.rank - 1
     axis = ctx.number(last)
 
     def put_in_order(x: tf.Tensor) -> tf.Tensor:
-        return tf.raw_ops.GatherV2(params=x, indices=order, axis=axis, batch_dims=last)
+        return ops.raw.GatherV2(params=x, indices=order, axis=axis, batch_dims=last)
 
     in_order = [carried(INT4_CARRIER, put_in_order, x) for x in others]
-    return [tf.raw_ops.Invert(x=values), *in_order]
+    return [ops.raw.Invert(x=values), *in_order]
 
 
 @functools.cache
@@ -86,15 +85,15 @@ def _comparator(
 
 def _real_pairs(a: tf.Tensor, b: tf.Tensor) -> list[tuple[tf.Tensor, tf.Tensor]]:
     if a.dtype.is_complex:
-        return [(tf.math.real(a), tf.math.real(b)), (tf.math.imag(a), tf.math.imag(b))]
+        return [(ops.real(a), ops.real(b)), (ops.imag(a), ops.imag(b))]
     if a.dtype == tf.bool:
-        return [(tf.cast(a, tf.int32), tf.cast(b, tf.int32))]
+        return [(ops.cast(a, tf.int32), ops.cast(b, tf.int32))]
     return [(a, b)]
 
 
 def _less(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     if a.dtype.is_floating:
-        return (a < b) | (tf.math.is_nan(b) & ~tf.math.is_nan(a))
+        return (a < b) | (ops.is_nan(b) & ~ops.is_nan(a))
     return a < b
 
 
@@ -124,38 +123,38 @@ _FLOATS = frozenset({tf.bfloat16, tf.float16, tf.float32, tf.float64})
 def _sorted_floats(x: tf.Tensor) -> tf.Tensor:
     """`x` sorted along its last axis, in one pass: NaNs are counted, and written at the end."""
     is_nan, key = _nan_and_key(x)
-    numbers = _take(tf.where(is_nan, tf.constant(math.inf, x.dtype), x), _stable_order(key))
+    numbers = _take(ops.where(is_nan, ops.constant(math.inf, x.dtype), x), _stable_order(key))
     size = _last_size(x)
-    count = tf.reduce_sum(tf.cast(is_nan, tf.int32), -1, keepdims=True)
-    return tf.where(tf.range(size) < size - count, numbers, tf.constant(math.nan, x.dtype))
+    count = ops.reduce_sum(ops.cast(is_nan, tf.int32), -1, keepdims=True)
+    return ops.where(ops.range(size) < size - count, numbers, ops.constant(math.nan, x.dtype))
 
 
 def _sort_keys(x: tf.Tensor) -> list[tf.Tensor]:
     """Numbers in the order in which `sort` puts `x`, the most significant first."""
     if x.dtype.is_complex:
-        return [*_sort_keys(tf.math.real(x)), *_sort_keys(tf.math.imag(x))]
-    x = tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype))
+        return [*_sort_keys(ops.real(x)), *_sort_keys(ops.imag(x))]
+    x = ops.cast(x, _STORAGE.get(x.dtype.name, x.dtype))
     if not x.dtype.is_floating:
         return [x]
     is_nan, key = _nan_and_key(x)
-    return [tf.cast(is_nan, tf.int32), key]
+    return [ops.cast(is_nan, tf.int32), key]
 
 
 def _nan_and_key(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Where floats are NaN, and floats in the same order that have neither NaNs nor a -0."""
-    is_nan = tf.math.is_nan(x)
-    key = tf.where(tf.equal(x, 0), tf.zeros([], x.dtype), x)
-    return is_nan, tf.where(is_nan, tf.constant(math.inf, x.dtype), key)
+    is_nan = ops.is_nan(x)
+    key = ops.where(ops.equal(x, 0), ops.zeros([], x.dtype), x)
+    return is_nan, ops.where(is_nan, ops.constant(math.inf, x.dtype), key)
 
 
 def _stable_order(key: tf.Tensor) -> tf.Tensor:
     # TopKV2 puts the larger first, and of equals the one with the smaller index.
-    return tf.math.top_k(_reversed(key), _last_size(key)).indices
+    return ops.top_k(_reversed(key), _last_size(key)).indices
 
 
 def _last_size(x: tf.Tensor) -> Any:
     known = x.shape[-1]
-    return tf.shape(x)[-1] if known is None else known
+    return ops.shape(x)[-1] if known is None else known
 
 
 def _reversed(key: tf.Tensor) -> tf.Tensor:
@@ -163,7 +162,7 @@ def _reversed(key: tf.Tensor) -> tf.Tensor:
     if key.dtype.is_floating:
         return -key
     # A vector: see the quirk "exchanges_constant_and_transpose".
-    return tf.constant([key.dtype.max if key.dtype.is_unsigned else -1], key.dtype) - key
+    return ops.constant([key.dtype.max if key.dtype.is_unsigned else -1], key.dtype) - key
 
 
 @register("top_k")
@@ -197,17 +196,17 @@ def _extremes(
 ) -> Sequence[tf.Tensor]:
     """The `k` largest or smallest along `axis`, and their indices."""
     k = ctx.dim(k)
-    stored = _to_last(tf.cast(x, _STORAGE.get(x.dtype.name, x.dtype)), axis)
+    stored = _to_last(ops.cast(x, _STORAGE.get(x.dtype.name, x.dtype)), axis)
     if largest and ctx.assume_finite and stored.dtype in (tf.float32, tf.int32):
-        values, indices = tf.math.top_k(stored, k)
-        return [_from_last(tf.cast(values, x.dtype), axis), _from_last(indices, axis)]
+        values, indices = ops.top_k(stored, k)
+        return [_from_last(ops.cast(values, x.dtype), axis), _from_last(indices, axis)]
     if stored.dtype == tf.float32 and not ctx.uses("Bitcast", "float32"):
         order = _order_without_bits(stored, k, largest)
         return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
     flip = (lambda key: key) if largest else _reversed
-    values, indices = tf.math.top_k(flip(_total_order(stored)), k)
+    values, indices = ops.top_k(flip(_total_order(stored)), k)
     values = _from_last(_from_total_order(flip(values), stored.dtype), axis)
-    return [tf.cast(values, x.dtype), _from_last(indices, axis)]
+    return [ops.cast(values, x.dtype), _from_last(indices, axis)]
 
 
 def _order_without_bits(x: tf.Tensor, k: Any, largest: bool) -> tf.Tensor:
@@ -218,47 +217,47 @@ def _order_without_bits(x: tf.Tensor, k: Any, largest: bool) -> tf.Tensor:
     it those that the minor key prefers; they are put in order by one key after the other.
     """
     is_nan, major = _nan_and_key(x)
-    is_upper = is_nan | (tf.equal(x, 0) & (tf.math.reciprocal(x) > 0))
-    minor = tf.cast(is_upper if largest else ~is_upper, tf.float32)
+    is_upper = is_nan | (ops.equal(x, 0) & (ops.reciprocal(x) > 0))
+    minor = ops.cast(is_upper if largest else ~is_upper, tf.float32)
     major = major if largest else -major
     if isinstance(k, int) and k == 0:
-        return tf.math.top_k(major, 0).indices
-    least = tf.reduce_min(tf.math.top_k(major, k).values, -1, keepdims=True)
-    rank = tf.where(major > least, 2.0, tf.where(major < least, -1.0, minor))
-    candidates = tf.math.top_k(rank, k).indices
-    order = tf.math.top_k(_take(minor, candidates), k).indices
+        return ops.top_k(major, 0).indices
+    least = ops.reduce_min(ops.top_k(major, k).values, -1, keepdims=True)
+    rank = ops.where(major > least, 2.0, ops.where(major < least, -1.0, minor))
+    candidates = ops.top_k(rank, k).indices
+    order = ops.top_k(_take(minor, candidates), k).indices
     candidates = _take(candidates, order)
-    return _take(candidates, tf.math.top_k(_take(major, candidates), k).indices)
+    return _take(candidates, ops.top_k(_take(major, candidates), k).indices)
 
 
 def _total_order(x: tf.Tensor) -> tf.Tensor:
     """Integers in the total order (IEEE 754, 5.10) of the bits of `x`."""
     if not x.dtype.is_floating:
         return x
-    return _flip_negative(tf.bitcast(x, _BITS[x.dtype.size]))
+    return _flip_negative(ops.bitcast(x, _BITS[x.dtype.size]))
 
 
 def _from_total_order(key: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    return tf.bitcast(_flip_negative(key), dtype) if dtype.is_floating else key
+    return ops.bitcast(_flip_negative(key), dtype) if dtype.is_floating else key
 
 
 def _flip_negative(bits: tf.Tensor) -> tf.Tensor:
     """Turns sign and magnitude into two's complement, and back."""
-    sign = tf.bitwise.right_shift(bits, tf.constant(8 * bits.dtype.size - 1, bits.dtype))
-    return tf.bitwise.bitwise_xor(bits, tf.bitwise.bitwise_and(sign, bits.dtype.max))
+    sign = ops.right_shift(bits, ops.constant(8 * bits.dtype.size - 1, bits.dtype))
+    return ops.bitwise_xor(bits, ops.bitwise_and(sign, bits.dtype.max))
 
 
 def _take(x: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
     # Form: last_axis_by_number.
     last = x.shape.rank - 1
-    return tf.gather(x, order, axis=last, batch_dims=last)
+    return ops.gather(x, order, axis=last, batch_dims=last)
 
 
 def _to_last(x: tf.Tensor, axis: int) -> tf.Tensor:
     last = x.shape.rank - 1
     if axis == last:
         return x
-    return tf.transpose(x, [d for d in range(last + 1) if d != axis] + [axis])
+    return ops.transpose(x, [d for d in range(last + 1) if d != axis] + [axis])
 
 
 def _from_last(x: tf.Tensor, axis: int) -> tf.Tensor:
@@ -266,4 +265,4 @@ def _from_last(x: tf.Tensor, axis: int) -> tf.Tensor:
     if axis == last:
         return x
     dims = list(range(last))
-    return tf.transpose(x, [*dims[:axis], last, *dims[axis:]])
+    return ops.transpose(x, [*dims[:axis], last, *dims[axis:]])

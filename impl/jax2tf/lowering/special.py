@@ -20,12 +20,12 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
+from jax2tf import ops
 from jax2tf.lowering import special_functions
 from jax2tf.lowering.elementwise import FLOAT8, Function, in_kernel_dtype
 from jax2tf.lowering.legal.held import jaxpr_of
 from jax2tf.lowering.rules import Context, register, register_table
-
-raw = tf.raw_ops
+from jax2tf.ops import raw
 
 IN_FLOAT32 = dict.fromkeys((*FLOAT8, "bfloat16", "float16"), tf.float32)
 
@@ -37,7 +37,7 @@ def erf(x: tf.Tensor) -> tf.Tensor:
     """The op, kept from overflow."""
     if x.dtype == tf.float64:
         # TensorFlow's CPU kernel overflows to NaN; from 6 on the nearest float64 is 1.
-        six = tf.constant(6, x.dtype)
+        six = ops.constant(6, x.dtype)
         x = raw.Maximum(x=raw.Minimum(x=x, y=six), y=-six)
     return raw.Erf(x=x)
 
@@ -50,13 +50,13 @@ def erfc(x: tf.Tensor) -> tf.Tensor:
 def _digamma(x: tf.Tensor) -> tf.Tensor:
     result = raw.Digamma(x=x)
     if special_functions.DIGAMMA_HAS_POLE:
-        result = tf.where(tf.equal(x, 0), _scalar(-math.inf, x), result)
+        result = ops.where(ops.equal(x, 0), _scalar(-math.inf, x), result)
     return result
 
 
 def _igamma(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     # At a = 0 JAX takes its series below x = 1, and has no value there.
-    return _at_igamma_limits(a, x, raw.Igamma(a=a, x=x), 0.0, 1.0, tf.equal(a, 0) & (x < 1))
+    return _at_igamma_limits(a, x, raw.Igamma(a=a, x=x), 0.0, 1.0, ops.equal(a, 0) & (x < 1))
 
 
 def _igammac(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
@@ -72,37 +72,37 @@ def _at_igamma_limits(
     undefined: tf.Tensor | bool = False,
 ) -> tf.Tensor:
     """`inside` for positive finite a and x, `lower` and `upper` at the limits, NaN elsewhere."""
-    a_infinite, x_infinite = tf.equal(a, math.inf), tf.equal(x, math.inf)
-    at_lower = tf.equal(x, 0) | a_infinite
-    at_upper = tf.equal(a, 0) | x_infinite
+    a_infinite, x_infinite = ops.equal(a, math.inf), ops.equal(x, math.inf)
+    at_lower = ops.equal(x, 0) | a_infinite
+    at_upper = ops.equal(a, 0) | x_infinite
     if not _IGAMMA_OF_INFINITY:
         at_lower &= ~x_infinite
         undefined |= a_infinite & (x >= 1) & ~x_infinite
     undefined |= ~((a >= 0) & (x >= 0)) | (at_lower & at_upper)
-    result = tf.where(at_upper, _scalar(upper, x), inside)
-    result = tf.where(at_lower, _scalar(lower, x), result)
-    return tf.where(undefined, _scalar(math.nan, x), result)
+    result = ops.where(at_upper, _scalar(upper, x), inside)
+    result = ops.where(at_lower, _scalar(lower, x), result)
+    return ops.where(undefined, _scalar(math.nan, x), result)
 
 
 def _igamma_grad_a(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-    finite = tf.math.is_finite(a) & tf.math.is_finite(x)
+    finite = ops.is_finite(a) & ops.is_finite(x)
     nan = _scalar(math.nan, x)
-    inside = tf.where(finite & (x >= 0), raw.IgammaGradA(a=a, x=x), nan)
-    return tf.where(a > 0, tf.where(tf.equal(x, 0), _scalar(0, x), inside), nan)
+    inside = ops.where(finite & (x >= 0), raw.IgammaGradA(a=a, x=x), nan)
+    return ops.where(a > 0, ops.where(ops.equal(x, 0), _scalar(0, x), inside), nan)
 
 
 def _betainc(a: tf.Tensor, b: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
     """TensorFlow's op where a and b are positive and finite; else a step at x = 1 or x = 0."""
-    step_at_one = tf.equal(a, math.inf) | tf.equal(b, 0)
-    step_at_zero = tf.equal(b, math.inf) | tf.equal(a, 0)
+    step_at_one = ops.equal(a, math.inf) | ops.equal(b, 0)
+    step_at_zero = ops.equal(b, math.inf) | ops.equal(a, 0)
     inside = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
-    result = tf.where(step_at_zero, tf.cast(x > 0, x.dtype), raw.Betainc(a=a, b=b, x=x))
-    result = tf.where(step_at_one, tf.cast(x >= 1, x.dtype), result)
-    return tf.where(inside & ~(step_at_one & step_at_zero), result, _scalar(math.nan, x))
+    result = ops.where(step_at_zero, ops.cast(x > 0, x.dtype), raw.Betainc(a=a, b=b, x=x))
+    result = ops.where(step_at_one, ops.cast(x >= 1, x.dtype), result)
+    return ops.where(inside & ~(step_at_one & step_at_zero), result, _scalar(math.nan, x))
 
 
 def _scalar(value: float, like: tf.Tensor) -> tf.Tensor:
-    return tf.constant(value, like.dtype)
+    return ops.constant(value, like.dtype)
 
 
 _TABLE: dict[str, Function] = {

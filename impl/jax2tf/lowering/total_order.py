@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tensorflow as tf
 
+from jax2tf import ops
 from jax2tf.lowering.elementwise import (
     FLOAT8,
     ORDERED,
@@ -15,8 +16,7 @@ from jax2tf.lowering.elementwise import (
     in_kernel_dtype,
 )
 from jax2tf.lowering.rules import register_table
-
-raw = tf.raw_ops
+from jax2tf.ops import raw
 
 
 def _in_total_order(op: Function) -> Function:
@@ -36,14 +36,14 @@ _TOTAL_ORDER = {
 
 
 def _equal_without_bits(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    both_nan = tf.math.is_nan(x) & tf.math.is_nan(y)
-    return (tf.equal(x, y) & tf.equal(1 / x, 1 / y)) | both_nan
+    both_nan = ops.is_nan(x) & ops.is_nan(y)
+    return (ops.equal(x, y) & ops.equal(1 / x, 1 / y)) | both_nan
 
 
 def _less_without_bits(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     # Zeros are told apart by their reciprocals.
-    of_zeros = tf.equal(x, y) & (1 / x < 1 / y)
-    return (x < y) | of_zeros | (tf.math.is_nan(y) & ~tf.math.is_nan(x))
+    of_zeros = ops.equal(x, y) & (1 / x < 1 / y)
+    return (x < y) | of_zeros | (ops.is_nan(y) & ~ops.is_nan(x))
 
 
 # For engines that know no bits; no other op tells the sign of a NaN, so all NaNs are equal here.
@@ -68,13 +68,13 @@ register_table({name: _by_bits_unless_float32(name) for name in _TOTAL_ORDER})
 def _rank(x: tf.Tensor) -> tf.Tensor:
     """Integers in the order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
     if x.dtype.name in FLOAT8:
-        wide = tf.cast(x, tf.float32)
+        wide = ops.cast(x, tf.float32)
         # The NaN of these has a sign: there is one, in the place of -0.
-        is_negative = tf.math.is_nan(wide) & x.dtype.name.endswith("fnuz")
-        return tf.where(is_negative, tf.int32.min, _rank(wide))
-    bits = tf.bitcast(x, _BITS[x.dtype.size])
-    flipped = raw.BitwiseXor(x=bits, y=tf.constant(bits.dtype.max, bits.dtype))
-    return tf.where(raw.Less(x=bits, y=tf.zeros_like(bits)), flipped, bits)
+        is_negative = ops.is_nan(wide) & x.dtype.name.endswith("fnuz")
+        return ops.where(is_negative, tf.int32.min, _rank(wide))
+    bits = ops.bitcast(x, _BITS[x.dtype.size])
+    flipped = raw.BitwiseXor(x=bits, y=ops.constant(bits.dtype.max, bits.dtype))
+    return ops.where(raw.Less(x=bits, y=ops.zeros_like(bits)), flipped, bits)
 
 
 _BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}

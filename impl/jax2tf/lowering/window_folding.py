@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import dims, dtypes
+from jax2tf import dims, dtypes, ops
 from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.folding import CARRIER, Combine, Tensors, carried
@@ -80,10 +80,10 @@ def folded(
     low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
     gaps = [d - 1 for d in window.base_dilation]
     if identities is None:
-        identities = [tf.zeros([], x.dtype) for x in xs]
+        identities = [ops.zeros([], x.dtype) for x in xs]
         if any((*low, *high, *gaps)):
-            xs = [tf.ones(ctx.shape(shape), tf.bool), *xs]
-            identities = [tf.constant(False), *identities]
+            xs = [ops.ones(ctx.shape(shape), tf.bool), *xs]
+            identities = [ops.constant(False), *identities]
             combine_present = _where_present(combine)
     xs = [padded(ctx, x, i, shape, low, high, gaps) for x, i in zip(xs, identities, strict=True)]
     sizes = zip(window.dimensions, window.strides, window.window_dilation, strict=True)
@@ -126,32 +126,32 @@ def _folded_axis_of_any_size(
 ) -> Tensors:
     """As `_folded_axis`, in a loop whose tensors keep their shape: the last windows hold too little
     and are cut off in the end."""
-    length = tf.shape(xs[0])[axis]
+    length = ops.shape(xs[0])[axis]
 
     def ahead(xs: Tensors, by: tf.Tensor) -> Tensors:
-        places = tf.minimum(tf.range(length) + by * dilation, length - 1)
-        return [tf.gather(x, places, axis=axis) for x in xs]
+        places = ops.minimum(ops.range(length) + by * dilation, length - 1)
+        return [ops.gather(x, places, axis=axis) for x in xs]
 
     def step(
         n_block: tf.Tensor, block: Tensors, n_total: tf.Tensor, total: Tensors
     ) -> tuple[tf.Tensor, Tensors, tf.Tensor, Tensors]:
         part = ahead(block, n_total)
-        is_part = tf.bitwise.bitwise_and(size, n_block) > 0
+        is_part = ops.bitwise_and(size, n_block) > 0
         joined = [
-            tf.where(is_part, tf.where(n_total > 0, c, p), t)
+            ops.where(is_part, ops.where(n_total > 0, c, p), t)
             for c, p, t in zip(combine(total, part), part, total, strict=True)
         ]
         doubled = list(combine(block, ahead(block, n_block)))
         for result, x in zip((*joined, *doubled), (*total, *block), strict=True):
             result.set_shape(x.shape)
-        n_total += tf.where(is_part, n_block, 0)
+        n_total += ops.where(is_part, n_block, 0)
         return 2 * n_block, doubled, n_total, joined
 
-    one, none = tf.constant(1), tf.constant(0)
-    *_, total = tf.while_loop(
+    one, none = ops.constant(1), ops.constant(0)
+    *_, total = ops.while_loop(
         lambda n_block, *_: n_block <= size, step, (one, list(xs), none, list(xs))
     )
-    windows = tf.maximum(length - (size - 1) * dilation, 0)
+    windows = ops.maximum(length - (size - 1) * dilation, 0)
     return [x[(*[slice(None)] * axis, slice(0, windows, stride))] for x in total]
 
 
@@ -168,14 +168,14 @@ def folded_in_order(
     Float8 is rounded at each step; of equal elements, the first is selected.
     """
     out_shape = ctx.avals_out[0].shape
-    total: Tensors = [tf.fill(ctx.shape(out_shape), carried(init)) for init in inits]
-    present = tf.ones(ctx.shape(shape), tf.bool)
+    total: Tensors = [ops.fill(ctx.shape(out_shape), carried(init)) for init in inits]
+    present = ops.ones(ctx.shape(shape), tf.bool)
     candidates = [
         candidates_of(ctx, x, shape, window, out_shape) for x in (present, *map(carried, xs))
     ]
     for here, *elements in zip(*candidates, strict=True):
         combined = combine(total, elements)
-        total = [tf.where(here, c, t) for c, t in zip(combined, total, strict=True)]
+        total = [ops.where(here, c, t) for c, t in zip(combined, total, strict=True)]
     return [cast(t, x.dtype) for t, x in zip(total, xs, strict=True)]
 
 
@@ -185,10 +185,10 @@ def candidates_of(
     """For each position in the window, the elements of all windows; zeros (False) in padding."""
     low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
     gaps = [d - 1 for d in window.base_dilation]
-    x = padded(ctx, x, tf.zeros([], x.dtype), shape, low, high, gaps)
+    x = padded(ctx, x, ops.zeros([], x.dtype), shape, low, high, gaps)
     steps = list(zip(out_shape, window.strides, strict=True))
     return [
-        tf.strided_slice(
+        ops.strided_slice(
             x,
             position,
             ctx.shape([p + (n - 1) * s + 1 for p, (n, s) in zip(position, steps, strict=True)]),
@@ -204,7 +204,7 @@ def _where_present(combine: Combine) -> Combine:
     def combine_present(a: Tensors, b: Tensors) -> Tensors:
         (in_a, *xs), (in_b, *ys) = a, b
         both = zip(combine(xs, ys), xs, ys, strict=True)
-        return [in_a | in_b, *(tf.where(in_b, tf.where(in_a, r, y), x) for r, x, y in both)]
+        return [in_a | in_b, *(ops.where(in_b, ops.where(in_a, r, y), x) for r, x, y in both)]
 
     return combine_present
 
@@ -226,19 +226,19 @@ highest = functools.partial(_extreme_value, 1)
 def edges_of(ctx: Context, window: Window) -> Any:
     if all(dims.is_static(edges) for edges in window.padding):
         return np.reshape(np.array(window.padding, np.int32), (-1, 2))
-    return tf.stack([ctx.shape(edges) for edges in window.padding])
+    return ops.stack([ctx.shape(edges) for edges in window.padding])
 
 
 def constant(value: Any, dtype: Any) -> tf.Tensor:
     """A constant of a JAX dtype, in the carrier of that dtype."""
     tf_dtype = dtypes.to_tf(dtype)
     carrier = CARRIER.get(tf_dtype, tf_dtype).as_numpy_dtype
-    return tf.constant(np.array(value).astype(dtype).astype(carrier))
+    return ops.constant(np.array(value).astype(dtype).astype(carrier))
 
 
 def zeros(ctx: Context, aval: Any) -> tf.Tensor:
     # tf.zeros has no float8.
-    return cast(tf.zeros(ctx.shape(aval.shape), tf.int8), dtypes.to_tf(aval.dtype))
+    return cast(ops.zeros(ctx.shape(aval.shape), tf.int8), dtypes.to_tf(aval.dtype))
 
 
 def is_empty(shape: Sequence[Any]) -> bool:

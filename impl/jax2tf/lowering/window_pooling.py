@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 from jax import lax
 
-from jax2tf import dims
+from jax2tf import dims, ops
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.window_folding import Window
 
@@ -41,8 +41,8 @@ def _pooled_dimensions(window: Window) -> list[int]:
 def _max_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
     # For a window of -inf alone the kernel gives the lowest finite number, which float32 has below
     # all of the narrow dtypes: there it becomes infinite again.
-    pooled = _pool(ctx, tf.cast(x, _wide(x.dtype)), window, tf.nn.max_pool2d, -math.inf)
-    return tf.cast(pooled, x.dtype)
+    pooled = _pool(ctx, ops.cast(x, _wide(x.dtype)), window, ops.max_pool2d, -math.inf)
+    return ops.cast(pooled, x.dtype)
 
 
 def _min_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
@@ -51,8 +51,8 @@ def _min_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
 
 def _sum_pool(ctx: Context, x: tf.Tensor, window: Window) -> tf.Tensor:
     """The mean of each window times its size; padding counts as zeros."""
-    mean = _pool(ctx, tf.cast(x, _wide(x.dtype)), window, tf.nn.avg_pool2d, 0.0)
-    return tf.cast(mean * float(math.prod(window.dimensions)), x.dtype)
+    mean = _pool(ctx, ops.cast(x, _wide(x.dtype)), window, ops.avg_pool2d, 0.0)
+    return ops.cast(mean * float(math.prod(window.dimensions)), x.dtype)
 
 
 def _wide(dtype: tf.DType) -> tf.DType:
@@ -87,24 +87,24 @@ def _pool(
         )
     ]
     in_order = order == list(range(len(shape)))
-    x = x if in_order else tf.transpose(x, order)
+    x = x if in_order else ops.transpose(x, order)
     # Four dimensions pass as they are, one of them pooled or two, but for the slice below.
     as_it_is = len(shape) == 4 and first == 1 and (len(pooled) == 2 or not any(may_be_empty))
-    x = x if as_it_is else tf.reshape(x, ctx.shape(matrix_shape))
+    x = x if as_it_is else ops.reshape(x, ctx.shape(matrix_shape))
     padding = "VALID"
     if any(itertools.chain(*edges)):
         same = lax.padtype_to_pads(matrix_shape[1:3], size, strides, "SAME")
         # The mean that AvgPool takes leaves SAME padding out.
-        if op is tf.nn.max_pool2d and [tuple(e) for e in same] == edges:
+        if op is ops.max_pool2d and [tuple(e) for e in same] == edges:
             padding = "SAME"
         else:
-            x = tf.pad(x, ctx.vector([(0, 0), *edges, (0, 0)]), constant_values=fill)
+            x = ops.pad(x, ctx.vector([(0, 0), *edges, (0, 0)]), constant_values=fill)
     out = op(x, size, strides, padding)
     if any(may_be_empty):
-        out = tf.slice(out, [0] * 4, ctx.shape(wanted))
+        out = ops.slice(out, [0] * 4, ctx.shape(wanted))
     if not as_it_is:
-        out = tf.reshape(out, ctx.shape([out_shape[d] for d in order]))
-    return out if in_order else tf.transpose(out, np.argsort(order))
+        out = ops.reshape(out, ctx.shape([out_shape[d] for d in order]))
+    return out if in_order else ops.transpose(out, np.argsort(order))
 
 
 def _pooling_order(rank: int, pooled: Sequence[int]) -> list[int]:

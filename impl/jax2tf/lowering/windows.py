@@ -15,7 +15,7 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf.compat import xla_ops
+from jax2tf import ops
 from jax2tf.lowering.conversions import FLOAT8_CARRIER, cast
 from jax2tf.lowering.folding import XLA_CARRIER, carried, on_arrays
 from jax2tf.lowering.rules import Context, register
@@ -50,17 +50,17 @@ class _Monoid:
 
 def _maximum(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
     # Not tf.maximum, because TensorFlow's XLA may lose a NaN there.
-    return tf.where((a >= b) | (a != a), a, b)
+    return ops.where((a >= b) | (a != a), a, b)
 
 
 def _minimum(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
-    return tf.where((a <= b) | (a != a), a, b)
+    return ops.where((a <= b) | (a != a), a, b)
 
 
 _MONOIDS = {
-    "reduce_window_sum": _Monoid(tf.add, lax.add, lambda dtype: 0),
-    "reduce_window_max": _Monoid(_maximum, lax.max, lowest, tf.greater),
-    "reduce_window_min": _Monoid(_minimum, lax.min, highest, tf.less),
+    "reduce_window_sum": _Monoid(ops.add, lax.add, lambda dtype: 0),
+    "reduce_window_max": _Monoid(_maximum, lax.max, lowest, ops.greater),
+    "reduce_window_min": _Monoid(_minimum, lax.min, highest, ops.less),
 }
 
 
@@ -86,8 +86,8 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tenso
         if pool is None or monoid.beats is None:
             return exact()
         # MaxPool is far faster, but knows no NaN, and nothing below the lowest finite number.
-        beats = tf.reduce_all(monoid.beats(x, identity))
-        return tf.cond(beats, lambda: pool(ctx, x, window), exact)
+        beats = ops.reduce_all(monoid.beats(x, identity))
+        return ops.cond(beats, lambda: pool(ctx, x, window), exact)
     if pool is not None:
         return pool(ctx, x, window)
     (out,), _ = folded(ctx, combine, [carried(x)], aval.shape, window, [identity])
@@ -118,10 +118,10 @@ def _reduce_window(
     results, present = folded(ctx, combine, [carried(x) for x in xs], shape, window)
     # XLA leaves out what is padding, and begins each window with the initial values.
     out_shape = ctx.shape(ctx.avals_out[0].shape)
-    starts = [tf.broadcast_to(carried(init), out_shape) for init in inits]
+    starts = [ops.broadcast_to(carried(init), out_shape) for init in inits]
     results = combine(starts, results)
     if present is not None:
-        results = [tf.where(present, r, s) for r, s in zip(results, starts, strict=True)]
+        results = [ops.where(present, r, s) for r, s in zip(results, starts, strict=True)]
     return [cast(r, x.dtype) for r, x in zip(results, xs, strict=True)]
 
 
@@ -129,7 +129,7 @@ def _xla_reduce_window(
     ctx: Context, x: tf.Tensor, init: tf.Tensor, window: Window, computation: Any
 ) -> tf.Tensor:
     storage = XLA_CARRIER.get(x.dtype, x.dtype)
-    out = xla_ops.xla_reduce_window(
+    out = ops.xla.xla_reduce_window(
         cast(x, storage),
         cast(init, storage),
         ctx.shape(window.dimensions),

@@ -16,8 +16,7 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf import dims
-from jax2tf.compat import xla_ops
+from jax2tf import dims, ops
 from jax2tf.lowering.idioms.matching import Match
 from jax2tf.lowering.index_windows import as_one_index
 from jax2tf.lowering.rules import Context
@@ -98,12 +97,12 @@ def _first(ctx: Context, *tensors: tf.Tensor) -> tf.Tensor:
 
 
 def _leaky_relu(ctx: Context, x: tf.Tensor, negative_slope: np.ndarray) -> tf.Tensor:
-    return tf.nn.leaky_relu(x, float(negative_slope))
+    return ops.leaky_relu(x, float(negative_slope))
 
 
 def _hard_swish(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     # Form: as_it_is_fused.
-    return x * (tf.nn.relu6(x + 3.0) / 6.0)
+    return x * (ops.relu6(x + 3.0) / 6.0)
 
 
 def _softmax_by_hand(x: jax.Array) -> jax.Array:
@@ -161,10 +160,10 @@ def _masked_softmax(
     if floor < _OF_MASKS:
         # A number like -1e9 would stretch the range of all scores, which then are one integer.
         last = ctx.vector([x.shape.rank - 1])
-        other = tf.raw_ops.Min(input=x, axis=last, keep_dims=True) - _BELOW
+        other = ops.raw.Min(input=x, axis=last, keep_dims=True) - _BELOW
     else:
-        other = tf.constant(floor) if masked in (_kept, _hidden) else x + floor
-    return tf.nn.softmax(tf.where(mask, other, x) if hides else tf.where(mask, x, other))
+        other = ops.constant(floor) if masked in (_kept, _hidden) else x + floor
+    return ops.softmax(ops.where(mask, other, x) if hides else ops.where(mask, x, other))
 
 
 def _gelu_by_erf(x: jax.Array) -> jax.Array:
@@ -178,8 +177,8 @@ def _gelu_by_erf_of_product(x: jax.Array) -> jax.Array:
 def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     # Form: as_it_is_fused, by Erf where the target has it.
     if ctx.has_idiom("erf"):
-        return 0.5 * x * (1.0 + tf.math.erf(x * math.sqrt(0.5)))
-    return tf.nn.gelu(x)
+        return 0.5 * x * (1.0 + ops.erf(x * math.sqrt(0.5)))
+    return ops.gelu(x)
 
 
 def _axes_of_sum(found: Match) -> dict[str, Any]:
@@ -187,12 +186,12 @@ def _axes_of_sum(found: Match) -> dict[str, Any]:
 
 
 def _mean(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
-    return tf.raw_ops.Mean(input=x, axis=ctx.vector(axis), keep_dims=keepdims)
+    return ops.raw.Mean(input=x, axis=ctx.vector(axis), keep_dims=keepdims)
 
 
 def _variance(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
     mean = _mean(ctx, x, axis, True)
-    return _mean(ctx, tf.math.squared_difference(x, mean), axis, keepdims)
+    return _mean(ctx, ops.squared_difference(x, mean), axis, keepdims)
 
 
 def _standardized(x: jax.Array, *, epsilon: Any) -> jax.Array:
@@ -220,10 +219,10 @@ def _reshaped(x: jax.Array) -> jax.Array:
 def _layer_norm(ctx: Context, x: tf.Tensor, *scale: tf.Tensor, epsilon: np.ndarray) -> tf.Tensor:
     # Form: as_it_is_fused, with a power, and a quotient by a root.
     last = ctx.vector([x.shape.rank - 1])
-    centered = x - tf.raw_ops.Mean(input=x, axis=last, keep_dims=True)
-    variance = tf.raw_ops.Mean(input=tf.pow(centered, 2.0), axis=last, keep_dims=True)
-    standardized = centered / tf.sqrt(variance + epsilon)
-    return standardized * tf.reshape(scale[0], [-1]) if scale else standardized
+    centered = x - ops.raw.Mean(input=x, axis=last, keep_dims=True)
+    variance = ops.raw.Mean(input=ops.pow(centered, 2.0), axis=last, keep_dims=True)
+    standardized = centered / ops.sqrt(variance + epsilon)
+    return standardized * ops.reshape(scale[0], [-1]) if scale else standardized
 
 
 def _with_rank(parameter: jax.Array, x: jax.Array) -> jax.Array:
@@ -322,7 +321,7 @@ def _classes(found: Match) -> dict[str, Any]:
 
 
 def _one_hot(ctx: Context, x: tf.Tensor, num_classes: Any, dtype: Any) -> tf.Tensor:
-    return tf.one_hot(x, ctx.dim(num_classes), dtype=tf.as_dtype(dtype))
+    return ops.one_hot(x, ctx.dim(num_classes), dtype=tf.as_dtype(dtype))
 
 
 def _by_axis(name: str, function: Callable[..., Any], rule: Callable[..., Any]) -> list[Idiom]:
@@ -352,28 +351,28 @@ def _dynamic_update_slice(
 ) -> tf.Tensor:
     del ctx
     # The op keeps the slice inside of the operand, as JAX does.
-    return xla_ops.xla_dynamic_update_slice(operand, update, as_one_index(starts))
+    return ops.xla.xla_dynamic_update_slice(operand, update, as_one_index(starts))
 
 
 IDIOMS: tuple[Idiom, ...] = (
-    Idiom("relu", jax.nn.relu, _of_operand(tf.nn.relu)),
-    Idiom("relu6", jax.nn.relu6, _of_operand(tf.nn.relu6)),
-    Idiom("relu6", lambda x: jnp.clip(x, 0.0, 6.0), _of_operand(tf.nn.relu6)),
+    Idiom("relu", jax.nn.relu, _of_operand(ops.relu)),
+    Idiom("relu6", jax.nn.relu6, _of_operand(ops.relu6)),
+    Idiom("relu6", lambda x: jnp.clip(x, 0.0, 6.0), _of_operand(ops.relu6)),
     Idiom("leaky_relu", jax.nn.leaky_relu, _leaky_relu, numbers=("negative_slope",)),
-    Idiom("elu", jax.nn.elu, _of_operand(tf.nn.elu)),
+    Idiom("elu", jax.nn.elu, _of_operand(ops.elu)),
     Idiom("hard_swish", jax.nn.hard_swish, _hard_swish),
     Idiom(
         "gelu",
         partial(jax.nn.gelu, approximate=True),
-        _of_operand(partial(tf.nn.gelu, approximate=True)),
+        _of_operand(partial(ops.gelu, approximate=True)),
     ),
     Idiom("gelu", partial(jax.nn.gelu, approximate=False), _gelu),
     Idiom("gelu", _gelu_by_erf, _gelu),
     Idiom("gelu", _gelu_by_erf_of_product, _gelu),
     *_masked_softmaxes(),
-    Idiom("softmax", jax.nn.softmax, _of_operand(tf.nn.softmax), min_rank=1),
-    Idiom("softmax", _softmax_by_hand, _of_operand(tf.nn.softmax), min_rank=1),
-    Idiom("log_softmax", jax.nn.log_softmax, _of_operand(tf.nn.log_softmax), min_rank=1),
+    Idiom("softmax", jax.nn.softmax, _of_operand(ops.softmax), min_rank=1),
+    Idiom("softmax", _softmax_by_hand, _of_operand(ops.softmax), min_rank=1),
+    Idiom("log_softmax", jax.nn.log_softmax, _of_operand(ops.log_softmax), min_rank=1),
     *_by_axis("mean", jnp.mean, _mean),
     *_by_axis("variance", jnp.var, _variance),
     *(
@@ -416,7 +415,7 @@ IDIOMS: tuple[Idiom, ...] = (
         Idiom(
             "resize",
             partial(_resized, method="bilinear", antialias=antialias),
-            _resize(tf.raw_ops.ResizeBilinear),
+            _resize(ops.raw.ResizeBilinear),
             options=_shape_of(lax.transpose_p),
             accepts=_are_enlarged,
             examples=(_IMAGES,),
@@ -427,13 +426,13 @@ IDIOMS: tuple[Idiom, ...] = (
     Idiom(
         "resize_nearest",
         partial(_resized, method="nearest", antialias=False),
-        _resize(tf.raw_ops.ResizeNearestNeighbor),
+        _resize(ops.raw.ResizeNearestNeighbor),
         options=_shape_of(lax.gather_p),
         accepts=_are_multiplied,
         examples=(_IMAGES,),
         example_options={"shape": (2, 4, 6, 3)},
     ),
-    Idiom("erf", lax.erf, _of_operand(tf.math.erf)),
+    Idiom("erf", lax.erf, _of_operand(ops.erf)),
     Idiom(
         "one_hot",
         partial(jax.nn.one_hot, num_classes=3),

@@ -20,7 +20,7 @@ from typing import Any
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import dtypes
+from jax2tf import dtypes, ops
 from jax2tf.lowering import keys
 from jax2tf.lowering.legal import bits, contractions, held, linalg, neighbours, special
 from jax2tf.lowering.rules import Context
@@ -63,7 +63,8 @@ def _traced(
     variables = [x for v, x in given if isinstance(v, jex_core.Var)]
     results = ctx.inline(jaxpr, *(_carried(x, carriers) for x in variables))
     results = [
-        tf.cast(x, dtypes.to_tf(aval.dtype)) for aval, x in zip(ctx.avals_out, results, strict=True)
+        ops.cast(x, dtypes.to_tf(aval.dtype))
+        for aval, x in zip(ctx.avals_out, results, strict=True)
     ]
     return results if eqn.primitive.multiple_results else results[0]
 
@@ -74,11 +75,11 @@ def _carried(x: tf.Tensor, carriers: dict[str, str]) -> tf.Tensor:
     if carrier == x.dtype:
         return x
     if tf.executing_eagerly():
-        return tf.cast(x, carrier)
+        return ops.cast(x, carrier)
     if x.op.type == "Const":
-        return tf.constant(tf.get_static_value(x).astype(carrier.as_numpy_dtype))
+        return ops.constant(tf.get_static_value(x).astype(carrier.as_numpy_dtype))
     if x.op.type == "Cast" and carrier.size == x.dtype.size:
         (before,) = x.op.inputs
         if before.dtype == carrier:
             return before
-    return tf.cast(x, carrier)
+    return ops.cast(x, carrier)

@@ -13,12 +13,12 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
+from jax2tf import ops
 from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context
+from jax2tf.ops import raw
 from jax2tf.primitives import named
 from jax2tf.targets import Target
-
-raw = tf.raw_ops
 
 Rule = Callable[..., tf.Tensor]
 
@@ -82,14 +82,14 @@ def _looked_up(
     """A function of bits, four at a time, by a table of all pairs."""
     of_x, of_y = (_nibbles(v) for v in (x, y))
     numbers = np.arange(16, dtype=np.int32)
-    table = tf.constant(function(numbers[:, None], numbers).reshape(-1))
-    return tf.reduce_sum(tf.gather(table, of_x * 16 + of_y) * _NIBBLES, -1)
+    table = ops.constant(function(numbers[:, None], numbers).reshape(-1))
+    return ops.reduce_sum(ops.gather(table, of_x * 16 + of_y) * _NIBBLES, -1)
 
 
 def _nibbles(x: tf.Tensor) -> tf.Tensor:
     """Four bits each of a new last dimension, from the lowest."""
-    shifted = raw.FloorDiv(x=x[..., None], y=tf.constant(_NIBBLES))
-    return shifted - raw.FloorDiv(x=shifted, y=tf.constant(16)) * 16
+    shifted = raw.FloorDiv(x=x[..., None], y=ops.constant(_NIBBLES))
+    return shifted - raw.FloorDiv(x=shifted, y=ops.constant(16)) * 16
 
 
 def _right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
@@ -97,10 +97,10 @@ def _right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
     if not distance:
         return x
     if not _lacks(ctx, "RightShift"):
-        return raw.RightShift(x=x, y=tf.constant(min(distance, _BITS - 1)))
+        return raw.RightShift(x=x, y=ops.constant(min(distance, _BITS - 1)))
     if distance >= _BITS - 1:
-        return -tf.cast(x < 0, tf.int32)
-    return raw.FloorDiv(x=x, y=tf.constant(2**distance))
+        return -ops.cast(x < 0, tf.int32)
+    return raw.FloorDiv(x=x, y=ops.constant(2**distance))
 
 
 def _known_distance(distance: tf.Tensor) -> int | None:
@@ -112,15 +112,15 @@ def _known_distance(distance: tf.Tensor) -> int | None:
 
 def _within(distance: tf.Tensor) -> tf.Tensor:
     """The distance, and the number of bits where it is more, or negative."""
-    within = tf.minimum(distance, _BITS)
-    return tf.where(within < 0, _BITS, within)
+    within = ops.minimum(distance, _BITS)
+    return ops.where(within < 0, _BITS, within)
 
 
 def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
     known = _known_distance(distance)
     if known is not None:
         return _shaped(ctx, x) * _POWERS[known]
-    return x * tf.gather(tf.constant(_POWERS), _within(distance))
+    return x * ops.gather(ops.constant(_POWERS), _within(distance))
 
 
 def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
@@ -129,10 +129,10 @@ def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> 
         return _right(ctx, _shaped(ctx, x), known)
     within = _within(distance)
     if not _lacks(ctx, "RightShift"):
-        return raw.RightShift(x=x, y=tf.minimum(within, _BITS - 1))
-    divisor = tf.gather(tf.constant(_POWERS[:31]), tf.minimum(within, 30))
+        return raw.RightShift(x=x, y=ops.minimum(within, _BITS - 1))
+    divisor = ops.gather(ops.constant(_POWERS[:31]), ops.minimum(within, 30))
     by_divisor = raw.FloorDiv(x=x, y=divisor)
-    return tf.where(within > 30, _right(ctx, x, _BITS - 1), by_divisor)
+    return ops.where(within > 30, _right(ctx, x, _BITS - 1), by_divisor)
 
 
 def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
@@ -140,33 +140,33 @@ def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.
     if known is not None:
         x = _shaped(ctx, x)
         if known in (0, _BITS):
-            return x if not known else tf.zeros_like(x)
-        return _right(ctx, x, known) + tf.cast(x < 0, tf.int32) * _FILLS[known]
+            return x if not known else ops.zeros_like(x)
+        return _right(ctx, x, known) + ops.cast(x < 0, tf.int32) * _FILLS[known]
     within = _within(distance)
     signed = _shift_right_arithmetic(ctx, x, distance)
-    fill = tf.gather(tf.constant(np.append(_FILLS, np.int32(0))), within)
-    filled = signed + tf.cast(x < 0, tf.int32) * fill
-    return tf.where(tf.equal(within, _BITS), 0, filled)
+    fill = ops.gather(ops.constant(np.append(_FILLS, np.int32(0))), within)
+    filled = signed + ops.cast(x < 0, tf.int32) * fill
+    return ops.where(ops.equal(within, _BITS), 0, filled)
 
 
 def _shaped(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """The first operand in the result's shape: it may be a scalar beside an array of distances."""
     shape = ctx.avals_out[0].shape
-    return x if x.shape.rank == len(shape) else tf.broadcast_to(x, ctx.shape(shape))
+    return x if x.shape.rank == len(shape) else ops.broadcast_to(x, ctx.shape(shape))
 
 
 def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """Legendre's formula: a number less its halves, quarters ... rounded down."""
-    negative = tf.cast(x < 0, tf.int32)
+    negative = ops.cast(x < 0, tf.int32)
     size = x + negative * np.int32(_LEAST)
-    divisors = tf.constant(_POWERS[1:31])
-    return size - tf.reduce_sum(raw.FloorDiv(x=size[..., None], y=divisors), -1) + negative
+    divisors = ops.constant(_POWERS[1:31])
+    return size - ops.reduce_sum(raw.FloorDiv(x=size[..., None], y=divisors), -1) + negative
 
 
 def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """Less by one for each power of two that is in the number; no comparison, which may round."""
-    quotients = raw.FloorDiv(x=x[..., None], y=tf.constant(_POWERS[:31]))
-    return tf.where(x < 0, 0, _BITS - tf.reduce_sum(tf.minimum(quotients, 1), -1))
+    quotients = raw.FloorDiv(x=x[..., None], y=ops.constant(_POWERS[:31]))
+    return ops.where(x < 0, 0, _BITS - ops.reduce_sum(ops.minimum(quotients, 1), -1))
 
 
 # Each with the op that its own rule makes.

@@ -1,0 +1,159 @@
+"""The ops that rules make, each under one name.
+
+Rules take TensorFlow's functions from here and its single ops from `ops.raw`; from `tf` they take
+what makes no op: dtypes, specs, contexts. So one place decides how an op is made, and a test holds
+that no rule goes around it. The names are those of TensorFlow without the module that a function is
+in: `ops.where` is tf.where, `ops.qr` is tf.linalg.qr. XLA's ops, which TensorFlow exports under no
+public name, are `ops.xla`.
+"""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from jax2tf import compat
+
+raw = tf.raw_ops
+xla = compat.xla_ops
+
+# Arrays: made, taken apart, put together.
+broadcast_to = tf.broadcast_to
+concat = tf.concat
+constant = tf.constant
+convert_to_tensor = tf.convert_to_tensor
+ensure_shape = tf.ensure_shape
+expand_dims = tf.expand_dims
+eye = tf.eye
+fill = tf.fill
+gather = tf.gather
+gather_nd = tf.gather_nd
+identity = tf.identity
+one_hot = tf.one_hot
+ones = tf.ones
+ones_like = tf.ones_like
+pad = tf.pad
+range = tf.range
+repeat = tf.repeat
+reshape = tf.reshape
+reverse = tf.reverse
+shape = tf.shape
+size = tf.size
+slice = tf.slice
+split = tf.split
+squeeze = tf.squeeze
+stack = tf.stack
+strided_slice = tf.strided_slice
+tile = tf.tile
+transpose = tf.transpose
+unstack = tf.unstack
+where = tf.where
+zeros = tf.zeros
+zeros_like = tf.zeros_like
+
+# Element by element.
+abs = tf.abs
+add = tf.add
+bitcast = tf.bitcast
+cast = tf.cast
+complex = tf.complex
+cos = tf.cos
+cosh = tf.cosh
+equal = tf.equal
+exp = tf.exp
+floor = tf.floor
+greater = tf.greater
+greater_equal = tf.greater_equal
+less = tf.less
+logical_and = tf.logical_and
+logical_or = tf.logical_or
+maximum = tf.maximum
+minimum = tf.minimum
+not_equal = tf.not_equal
+pow = tf.pow
+sign = tf.sign
+sin = tf.sin
+sinh = tf.sinh
+sqrt = tf.sqrt
+square = tf.square
+tanh = tf.tanh
+
+atan2 = tf.math.atan2
+bitwise_and = tf.bitwise.bitwise_and
+bitwise_or = tf.bitwise.bitwise_or
+bitwise_xor = tf.bitwise.bitwise_xor
+conj = tf.math.conj
+erf = tf.math.erf
+imag = tf.math.imag
+is_finite = tf.math.is_finite
+is_inf = tf.math.is_inf
+is_nan = tf.math.is_nan
+left_shift = tf.bitwise.left_shift
+log = tf.math.log
+real = tf.math.real
+reciprocal = tf.math.reciprocal
+right_shift = tf.bitwise.right_shift
+squared_difference = tf.math.squared_difference
+
+# Along dimensions.
+argmax = tf.argmax
+argmin = tf.argmin
+cumprod = tf.math.cumprod
+cumsum = tf.cumsum
+cumulative_logsumexp = tf.math.cumulative_logsumexp
+reduce_all = tf.reduce_all
+reduce_any = tf.reduce_any
+reduce_max = tf.reduce_max
+reduce_min = tf.reduce_min
+reduce_prod = tf.reduce_prod
+reduce_sum = tf.reduce_sum
+top_k = tf.math.top_k
+
+# Matrices and transforms.
+band_part = tf.linalg.band_part
+cholesky = tf.linalg.cholesky
+diag = tf.linalg.diag
+diag_part = tf.linalg.diag_part
+eigh = tf.linalg.eigh
+fft = tf.signal.fft
+fft2d = tf.signal.fft2d
+fft3d = tf.signal.fft3d
+ifft = tf.signal.ifft
+ifft2d = tf.signal.ifft2d
+ifft3d = tf.signal.ifft3d
+irfft = tf.signal.irfft
+irfft2d = tf.signal.irfft2d
+irfft3d = tf.signal.irfft3d
+matmul = tf.matmul
+matrix_transpose = tf.linalg.matrix_transpose
+matvec = tf.linalg.matvec
+qr = tf.linalg.qr
+rfft = tf.signal.rfft
+rfft2d = tf.signal.rfft2d
+rfft3d = tf.signal.rfft3d
+set_diag = tf.linalg.set_diag
+svd = tf.linalg.svd
+triangular_solve = tf.linalg.triangular_solve
+
+# Networks.
+avg_pool2d = tf.nn.avg_pool2d
+conv2d = tf.nn.conv2d
+conv2d_transpose = tf.nn.conv2d_transpose
+conv3d = tf.nn.conv3d
+conv3d_transpose = tf.nn.conv3d_transpose
+elu = tf.nn.elu
+gelu = tf.nn.gelu
+leaky_relu = tf.nn.leaky_relu
+log_softmax = tf.nn.log_softmax
+max_pool2d = tf.nn.max_pool2d
+relu = tf.nn.relu
+relu6 = tf.nn.relu6
+softmax = tf.nn.softmax
+
+# Control flow, calls of Python, checks, random numbers.
+assert_equal = tf.debugging.assert_equal
+cond = tf.cond
+numpy_function = tf.numpy_function
+scan = tf.scan
+switch_case = tf.switch_case
+uniform = tf.random.uniform
+while_loop = tf.while_loop
