@@ -579,3 +579,12 @@ def keras_layer_under_way() -> Any:
     state = sys.modules.get("keras.src.backend.common.global_state")
     context = state and state.get_global_attribute("current_call_ctx")
     return context.entry_layer if context else None
+
+
+def litert_schema() -> Any:
+    """The classes of the parts of a LiteRT file.
+
+    TensorFlow has them for its own tools alone; the package ai-edge-litert, which has them as
+    public ones, may not be there.
+    """
+    return importlib.import_module("tensorflow.lite.python.schema_py_generated")

@@ -154,6 +154,89 @@ def test_no_float_remains_among_integers(name, tmp_path):
     assert floats == {"QUANTIZE", "DEQUANTIZE"}
 
 
+MIXED = {
+    "table": RNG.normal(size=(40, 32)).astype(np.float32),
+    "conv": (RNG.normal(size=(3, 32, 32)) / 10).astype(np.float32),
+    "transposed": (RNG.normal(size=(2, 32, 32)) / 8).astype(np.float32),
+    "depthwise": (RNG.normal(size=(33, 1, 32)) / 6).astype(np.float32),
+    "step": (RNG.normal(size=(32, 32)) / 6).astype(np.float32),
+    "stack": (RNG.normal(size=(4, 8, 32)) / 3).astype(np.float32),
+    "odd": (RNG.normal(size=(32, 33)) / 6).astype(np.float32),
+}
+
+
+def mixed(p, tokens):
+    """Products, tables of rows, kernels of convolutions, and weights in loops."""
+    layout = ("NWC", "WIO", "NWC")
+    x = p["table"][tokens]
+    x = jax.lax.conv_general_dilated(x, p["conv"], (1,), "SAME", dimension_numbers=layout)
+    x = x + jax.lax.conv_general_dilated(
+        *(x, p["depthwise"], (1,), "SAME"), dimension_numbers=layout, feature_group_count=32
+    )
+    x = jax.lax.conv_transpose(x, p["transposed"], (2,), "SAME", dimension_numbers=layout)
+    x, _ = jax.lax.scan(lambda x, _: (jnp.tanh(x @ p["step"]), None), x, length=3)
+    heads = x.reshape(*x.shape[:2], 4, 8)
+    x = jnp.tanh(jnp.einsum("blhi,hio->blho", heads, p["stack"]))
+    return x.sum(2) @ p["odd"]
+
+
+@pytest.mark.parametrize(
+    ("format", "quantize", "most", "error"),
+    [
+        ("litert", "float16", 0.55, 0.01),
+        ("litert", "int4", 0.3, 0.3),
+        ("onnx", "float16", 0.55, 0.01),
+        ("onnx", "int8_weights", 0.3, 0.03),
+        ("onnx", "int4", 0.3, 0.3),
+        ("openvino", "int8_weights", 0.3, 0.03),
+        ("openvino", "int4", 0.3, 0.3),
+    ],
+)
+def test_weights_in_fewer_bits(format, quantize, most, error, tmp_path):
+    path = tmp_path / f"model{SUFFIXES[format]}"
+    specs = "b, 5:int32"
+    size = export(mixed, MIXED, specs, path).size
+    result = export(mixed, MIXED, specs, path, quantize=quantize, overwrite=True, tolerance=error)
+    weights = sum(w.nbytes for w in MIXED.values())
+    # Each has scales, and ops in the file: in OpenVINO's these are pages of XML.
+    of_ops = 12_000 if format == "openvino" else 4000
+    assert result.size < size - (1 - most) * weights + of_ops
+    assert result.differences["serving_default"]["output"] > 0
+
+
+def test_products_of_four_bits_in_onnx(tmp_path):
+    """They are ONNX Runtime's own op; blocks of 32 rows have a scale each."""
+    import onnx
+
+    w = RNG.normal(size=(50, 40)).astype(np.float32)
+    path = tmp_path / "model.onnx"
+    export(lambda p, x: jnp.tanh(x @ p) @ p.T, w, "b, 3, 50", path, quantize="int4")
+    model = onnx.load(path)
+    assert [n.domain for n in model.graph.node if n.op_type == "MatMulNBits"] == [
+        "com.microsoft"
+    ] * 2
+    assert {entry.domain for entry in model.opset_import} >= {"", "com.microsoft"}
+    # Weights that are an output too stay what they are.
+    export(lambda p, x: (x @ p, p), w, "b, 50", path, quantize="int4", overwrite=True, verify=False)
+
+
+def test_onnx_integers_need_an_opset(tmp_path):
+    words = r"quantize='int4' needs opset=13 or a later one.*got opset=12"
+    with pytest.raises(ValueError, match=words):
+        export(dense, W, "b, 64", tmp_path / "m.onnx", quantize="int4", opset=12)
+
+
+def test_a_schedule_among_half_weights(tmp_path):
+    """0.9999 stays what it is: 1 - 0.9999 is divided by."""
+    model = MODELS["diffusion step"]
+    inputs = [model.inputs(batch, model.length) for batch in (1, 3)]
+    export(
+        *(model.function, None, specs_of(model), tmp_path / "model.tflite"),
+        quantize="float16",
+        verify=inputs,
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "most"),
     [

@@ -75,15 +75,16 @@ def export(
         the root mean square of the difference in units of that of JAX's result. The default is
         1e-4 for float32, 1e-9 for float64, 0.01 for float16, 0.05 for bfloat16, by the least exact
         of parameters, inputs and outputs; 0 for integers; 0.01 for float16 weights, 0.1 for 8-bit
-        weights, 0.2 for 8-bit weights and activations.
+        and 0.3 for 4-bit weights, 0.2 for 8-bit weights and activations.
       overwrite: whether to replace what stands at the path.
       progress: whether to tell on stderr of steps that take long.
       **options: those of the format. SavedModel: trainable (as in `Module`), with_gradient,
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
-        "int8"), representative_data (inputs for "int8", each given as the specs are; for several
-        signatures a dict of lists), integer_io (inputs and outputs of int8 too). ONNX: opset (18).
-        OpenVINO: compress_to_fp16. TensorFlow.js: quantize ("float16", "uint16", "uint8"). All
-        engines: assume_finite (as in `convert`; True where numbers are int8).
+        "int8", "int4"), representative_data (inputs for "int8", each given as the specs are; for
+        several signatures a dict of lists), integer_io (inputs and outputs of int8 too). ONNX:
+        opset (18), quantize ("float16", "int8_weights", "int4"). OpenVINO: compress_to_fp16,
+        quantize ("int8_weights", "int4"). TensorFlow.js: quantize ("float16", "uint16", "uint8").
+        All engines: assume_finite (as in `convert`; True where numbers are int8).
 
     Returns:
       What was written: format, signatures, size, number of ops, largest difference by output.

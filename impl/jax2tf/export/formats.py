@@ -141,8 +141,9 @@ def check_options(chosen: Format, options: Mapping[str, Any]) -> None:
                 f"jax2tf.export: the option {name!r} of the format {chosen.name!r} should be one "
                 f"of {', '.join(map(repr, values))}, got {value!r}"
             )
-    if chosen.engine is litert:
-        litert.check_options(options)
+    for engine in (litert, onnx):
+        if chosen.engine is engine:
+            engine.check_options(options)
 
 
 def check_packages(chosen: Format, with_running: bool) -> None:

@@ -16,17 +16,20 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from jax2tf.export import packages
+from jax2tf.export import litert_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.export.signatures import Signature
 
 OPTIONS = {
-    "quantize": (None, "dynamic", "float16", "int8"),
+    "quantize": (None, "dynamic", "float16", "int8", "int4"),
     "representative_data": None,
     "integer_io": (False, True),
     "assume_finite": (False, True),
 }
+
+# Its converter makes float16 of every number, of 1e-8 too, and no int4 at all.
+_STORED_ANEW = ("float16", "int4")
 
 METADATA = "jax2tf.json"
 
@@ -35,6 +38,7 @@ _PRECISION = {
     "float16": Precision.FLOAT16_WEIGHTS,
     "dynamic": Precision.INTEGER_WEIGHTS,
     "int8": Precision.INTEGER,
+    "int4": Precision.FOUR_BIT_WEIGHTS,
 }
 
 
@@ -73,6 +77,9 @@ def write(job: Job) -> int:
     _quantize(converter, job)
     with converting("the converter of LiteRT", job), _without_advice():
         content = converter.convert()
+    kind = job.options.get("quantize")
+    if kind in _STORED_ANEW:
+        content = litert_weights.stored(content, kind)
     job.target.write_bytes(content)
     # A file may have an archive behind it: this is where LiteRT's metadata keeps files.
     with zipfile.ZipFile(job.target, "a") as archive:
@@ -82,11 +89,9 @@ def write(job: Job) -> int:
 
 def _quantize(converter: Any, job: Job) -> None:
     kind = job.options.get("quantize")
-    if kind is None:
+    if kind is None or kind in _STORED_ANEW:
         return
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
-    if kind == "float16":
-        converter.target_spec.supported_types = [tf.float16]
     if kind == "int8":
         samples = job.options["representative_data"]
         converter.representative_dataset = lambda: _named(job.signatures, samples)

@@ -16,12 +16,13 @@ class Precision(enum.Enum):
     FULL = "full"
     FLOAT16_WEIGHTS = "float16 weights"
     INTEGER_WEIGHTS = "8-bit weights"
+    FOUR_BIT_WEIGHTS = "4-bit weights"
     INTEGER = "8-bit weights and activations"
 
     @property
     def is_quantised(self) -> bool:
-        """Whether numbers have 8 bits."""
-        return self in (Precision.INTEGER_WEIGHTS, Precision.INTEGER)
+        """Whether numbers have 8 bits or fewer."""
+        return self in _OF_QUANTISED
 
 
 # What a function of many layers may gather, in units of the largest element of an output. An engine
@@ -31,7 +32,11 @@ _OF_FLOAT16 = 1e-2
 _OF_BFLOAT16 = 5e-2
 _OF_FLOAT8 = 0.3
 # Root mean square of the difference in units of that of the result.
-_OF_QUANTISED = {Precision.INTEGER_WEIGHTS: 0.1, Precision.INTEGER: 0.2}
+_OF_QUANTISED = {
+    Precision.INTEGER_WEIGHTS: 0.1,
+    Precision.FOUR_BIT_WEIGHTS: 0.3,
+    Precision.INTEGER: 0.2,
+}
 
 
 def tolerance_of(precision: Precision, dtypes: Iterable[Any], output: Any) -> float:
@@ -77,8 +82,8 @@ def deviation(actual: np.ndarray, expected: np.ndarray, precision: Precision) ->
     """How far a result is from JAX's: what is held against the tolerance.
 
     Floating-point numbers: the largest difference, in units of JAX's largest finite element; where
-    numbers have 8 bits, the root mean square of the difference in units of that of JAX's result.
-    Integers and booleans: the share of the elements that differ.
+    numbers have 8 bits or fewer, the root mean square of the difference in units of that of JAX's
+    result. Integers and booleans: the share of the elements that differ.
     """
     difference = largest_difference(actual, expected)
     if difference == 0 or difference == float("inf"):

@@ -10,15 +10,28 @@ from typing import Any
 import numpy as np
 
 from jax2tf.errors import ExportError
-from jax2tf.export import packages
+from jax2tf.export import onnx_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.export.signatures import Signature
 
-OPTIONS = {"opset": range(7, 19), "assume_finite": (False, True)}
+OPTIONS = {
+    "opset": range(7, 19),
+    "quantize": (None, "float16", "int8_weights", "int4"),
+    "assume_finite": (False, True),
+}
 
 # The newest that tf2onnx writes.
 _OPSET = 18
+# The first whose integers have scales along an axis.
+_OPSET_OF_SCALES = 13
+
+_PRECISION = {
+    None: Precision.FULL,
+    "float16": Precision.FLOAT16_WEIGHTS,
+    "int8_weights": Precision.INTEGER_WEIGHTS,
+    "int4": Precision.FOUR_BIT_WEIGHTS,
+}
 
 
 def write(job: Job) -> int:
@@ -35,6 +48,10 @@ def write(job: Job) -> int:
             opset=job.options.get("opset", _OPSET),
         )
         # It leaves an op that it does not know in the graph as it is.
+        onnx.checker.check_model(model)
+    kind = job.options.get("quantize")
+    if kind is not None:
+        onnx_weights.store(model, kind)
         onnx.checker.check_model(model)
     _rename_inputs(model.graph, job.signatures[0])
     onnx.helper.set_model_props(model, dict(job.metadata))
@@ -76,8 +93,22 @@ def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str,
 
 
 def precision(options: Mapping[str, Any]) -> Precision:
-    """ONNX Runtime computes in the dtypes of the graph."""
-    return Precision.FULL
+    """By the option `quantize`; ONNX Runtime computes in the dtypes of the graph."""
+    return _PRECISION[options.get("quantize")]
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Refuses options that exclude each other.
+
+    Raises:
+      ValueError: integers in an opset that has no scales along an axis.
+    """
+    opset, kind = options.get("opset", _OPSET), options.get("quantize")
+    if kind in ("int8_weights", "int4") and opset < _OPSET_OF_SCALES:
+        raise ValueError(
+            f"jax2tf.export: quantize={kind!r} needs opset={_OPSET_OF_SCALES} or a later one, "
+            f"whose integers have scales along an axis, got opset={opset}"
+        )
 
 
 def refuse_large(size: int) -> None:

@@ -9,11 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from jax2tf.export import packages
+from jax2tf.export import openvino_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 
-OPTIONS = {"compress_to_fp16": (False, True), "assume_finite": (False, True)}
+OPTIONS = {
+    "compress_to_fp16": (False, True),
+    "quantize": (None, "int8_weights", "int4"),
+    "assume_finite": (False, True),
+}
+
+_PRECISION = {
+    "int8_weights": Precision.INTEGER_WEIGHTS,
+    "int4": Precision.FOUR_BIT_WEIGHTS,
+}
 
 # On processors with faster units for bfloat16 it would compute float32 in those.
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}
@@ -34,6 +43,9 @@ def write(job: Job) -> int:
     folder = job.saved_model()
     with converting("the converter of OpenVINO", job):
         model = openvino.convert_model(str(folder))
+    kind = job.options.get("quantize")
+    if kind is not None:
+        openvino_weights.store(model, kind)
     for key, value in job.metadata.items():
         model.set_rt_info(value, ["jax2tf", key])
     openvino.save_model(
@@ -57,6 +69,8 @@ def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str,
 
 
 def precision(options: Mapping[str, Any]) -> Precision:
-    """By the option `compress_to_fp16`."""
+    """By the options `quantize` and `compress_to_fp16`."""
+    if options.get("quantize") is not None:
+        return _PRECISION[options["quantize"]]
     is_half = options.get("compress_to_fp16", False)
     return Precision.FLOAT16_WEIGHTS if is_half else Precision.FULL

@@ -1,0 +1,55 @@
+"""Which constants of a file are weights, and integers in their place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+# Smaller constants, and those of one dimension, are tables and numbers that a function computes
+# with, as 1e-8 or the 0.9999 of a schedule, which float16 takes for 0 and for 1.
+_LEAST_ELEMENTS = 1024
+_LEAST_RANK = 2
+
+
+def is_weight(array: np.ndarray) -> bool:
+    """Whether a constant may be stored in fewer bits."""
+    return (
+        array.dtype == np.float32
+        and array.ndim >= _LEAST_RANK
+        and array.size >= _LEAST_ELEMENTS
+        and bool(np.isfinite(array).all())
+    )
+
+
+# Of few steps it pays to cut the largest numbers off: parts of the largest that are tried.
+_CUTS = {8: (1.0,), 4: (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)}
+
+
+def quantized(weights: np.ndarray, bits: int, axis: int) -> tuple[np.ndarray, np.ndarray]:
+    """The scales along an axis, with the rank of the weights, and the integers.
+
+    Of the scales that are tried, each index has the one with the least sum of squared errors.
+    """
+    most = 2 ** (bits - 1) - 1
+    others = tuple(i for i in range(weights.ndim) if i != axis)
+    largest = np.abs(weights).max(others, keepdims=True)
+    best: Any = None
+    for cut in _CUTS[bits]:
+        scales = np.where(largest == 0, np.float32(1), largest * np.float32(cut / most))
+        numbers = np.clip(np.rint(weights / scales), -most, most)
+        error = np.square(numbers * scales - weights).sum(others, keepdims=True)
+        if best is None:
+            best = scales, numbers.astype(np.int8), error
+        else:
+            better = error < best[2]
+            given = scales, numbers.astype(np.int8), error
+            best = tuple(np.where(better, new, old) for new, old in zip(given, best, strict=True))
+    return best[0], best[1]
+
+
+def in_half_bytes(numbers: np.ndarray) -> np.ndarray:
+    """Integers of 4 bits, two in a byte: the first of them in its lower half."""
+    flat = numbers.reshape(-1)
+    flat = np.append(flat, np.zeros(flat.size % 2, np.int8)) & 0x0F
+    return (flat[::2] | (flat[1::2] << 4)).view(np.uint8)
