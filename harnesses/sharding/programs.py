@@ -52,6 +52,12 @@ def _noise(x: Any) -> Any:
     return x + jax.random.uniform(key, x.shape)
 
 
+def _noise_by_rbg(x: Any) -> Any:
+    """JAX's vmap of XLA's generator draws for all from one key; each device draws from its own."""
+    key = jax.random.fold_in(jax.random.key(0, impl="rbg"), lax.axis_index(("a", "b")))
+    return x + jax.random.uniform(key, x.shape)
+
+
 _jitted = jax.jit(lambda x: jnp.tanh(lax.pmean(x, "a")) * x)
 
 _CASES: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
@@ -71,6 +77,7 @@ _CASES: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
     "grad": (jax.grad(lambda x: jnp.sum(jnp.sin(x) ** 2)), _WHOLE, _WHOLE, {}),
     "vmap": (jax.vmap(lambda x: x - lax.pmean(x, "a")), _WHOLE, _WHOLE, {}),
     "random": (_noise, P("a"), P("a"), {}),
+    "random_rbg": (_noise_by_rbg, _WHOLE, _WHOLE, {}),
     "custom_jvp": (jax.nn.relu, _WHOLE, _WHOLE, {}),
 }
 for case, (program, given, made, options) in _CASES.items():

@@ -10,7 +10,7 @@ import collections
 import contextlib
 import dataclasses
 import threading
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import jax
@@ -168,9 +168,9 @@ class Trace:
         """The first equation of a primitive of that name, whoever's, in inner jaxprs too."""
         return next((e for e in self.equations() if e.primitive.name == name), None)
 
-    def equations(self) -> Iterator[jex_core.JaxprEqn]:
-        """All equations, those of an inner jaxpr once."""
-        return _equations(self.jaxpr.jaxpr, set())
+    def equations(self, closed: Collection[jex_core.Primitive] = ()) -> Iterator[jex_core.JaxprEqn]:
+        """All equations, those of an inner jaxpr once; none of what is inside of those `closed`."""
+        return _equations(self.jaxpr.jaxpr, closed, set())
 
 
 class Tracer:
@@ -443,13 +443,15 @@ def is_jaxpr(param: Any) -> bool:
     return isinstance(param, jex_core.ClosedJaxpr | jex_core.Jaxpr)
 
 
-def _equations(jaxpr: jex_core.Jaxpr, seen: set[Identity]) -> Iterator[jex_core.JaxprEqn]:
+def _equations(
+    jaxpr: jex_core.Jaxpr, closed: Collection[jex_core.Primitive], seen: set[Identity]
+) -> Iterator[jex_core.JaxprEqn]:
     for eqn in jaxpr.eqns:
         yield eqn
-        for inner in inner_jaxprs(eqn):
+        for inner in () if eqn.primitive in closed else inner_jaxprs(eqn):
             if Identity(inner) not in seen:
                 seen.add(Identity(inner))
-                yield from _equations(inner, seen)
+                yield from _equations(inner, closed, seen)
 
 
 def count_equations(jaxpr: jex_core.Jaxpr, enough: int) -> int:

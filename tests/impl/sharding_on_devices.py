@@ -191,6 +191,103 @@ def test_saved_model(on, tmp_path, without_jax):
     assert without_jax(code, tmp_path / "saved") == ["(8, 8)", "2"]
 
 
+class TestProgramsOfDevices:
+    """shard_map and pmap: the leading dimensions, which stand for the mesh, are spread over it."""
+
+    # Of an array of two leading dimensions and two of its own, and of one leading dimension.
+    BY_BOTH = "4,2,1,1 of 8"
+    BY_DATA = "4,1,1,2 of 8, last replicated"
+    BY_MODEL = "2,1,1,4 of 4,2 transposed 1,0, last replicated"
+
+    @staticmethod
+    def summed(mesh, **options):
+        def each(x):
+            return lax.psum(jnp.sin(x), "data")
+
+        return jax.shard_map(
+            each,
+            mesh=mesh,
+            in_specs=P("data", "model"),
+            out_specs=P(None, "model"),
+            **options,
+        )
+
+    def test_operands_and_results(self, mesh):
+        graph = graph_of(self.summed(mesh), X)
+        assert shardings_in(graph) == [self.BY_BOTH, self.BY_MODEL]
+        np.testing.assert_allclose(
+            graph(tf.constant(X)), self.summed(mesh)(X), rtol=1e-5, atol=1e-6
+        )
+        compiled = tf.function(graph, autograph=False, jit_compile=True)
+        np.testing.assert_allclose(
+            compiled(tf.constant(X)), self.summed(mesh)(X), rtol=1e-5, atol=1e-6
+        )
+
+    def test_eager_mode_has_none(self, mesh):
+        np.testing.assert_allclose(
+            jax2tf.convert(self.summed(mesh))(X), self.summed(mesh)(X), rtol=1e-5, atol=1e-6
+        )
+
+    def test_without_xla_ops(self, mesh):
+        assert shardings_in(graph_of(self.summed(mesh), X, enable_xla=False)) == []
+
+    def test_pmap(self):
+        f = jax.pmap(lambda x, w: x @ w, in_axes=(0, None))
+        found = shardings_in(graph_of(f, np.ones((8, 2, 4), np.float32), X.T))
+        assert found == ["8,1,1,1 of 8", "8,1,1,1 of 8"]
+
+    @pytest.mark.parametrize("axes", [{"data": 1, "model": 1}, {"data": 8, "model": 1}])
+    def test_axes_of_one_device(self, axes):
+        mesh = AbstractMesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * 2)
+        found = shardings_in(graph_of(self.summed(mesh), X))
+        assert found == (["8,1,1 of 8"] if axes["data"] > 1 else [])
+
+    def test_what_is_inside_of_loops_and_gradients(self, mesh):
+        summed = self.summed(mesh, check_vma=False)
+
+        def loss(x):
+            y, _ = lax.scan(lambda c, _: (c * summed(c).mean(), None), x, None, length=2)
+            return y.sum()
+
+        found = shardings_in(graph_of(jax.grad(loss), X))
+        assert {self.BY_BOTH, self.BY_MODEL} == set(found)
+
+    def test_other_axes_are_left_to_the_compiler(self, mesh, on):
+        def each(x):
+            x = lax.with_sharding_constraint(x + 1, P(None, "model"))
+            return lax.psum(x, "data")
+
+        f = jax.shard_map(each, mesh=mesh, in_specs=P("data"), out_specs=P(), axis_names={"data"})
+        with jax.set_mesh(mesh):
+            graph = graph_of(f, X)
+            expected = jax.jit(f)(X)
+            eager = jax2tf.convert(f)(X)
+        assert shardings_in(graph) == [
+            f"{self.BY_DATA}, open [1, 2]",
+            "1,1,2,4 of 4,2 transposed 1,0, last replicated, open [0]",
+        ]
+        for result in (graph(tf.constant(X)), eager):
+            np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
+
+    def test_a_program_inside_of_another(self, mesh):
+        def inner(x):
+            return lax.psum(x, "model")
+
+        def outer(x):
+            return jax.shard_map(
+                inner, in_specs=P(None, "model"), out_specs=P(), axis_names={"model"}
+            )(x)
+
+        f = jax.shard_map(
+            outer, mesh=mesh, in_specs=P("data"), out_specs=P("data"), axis_names={"data"}
+        )
+        graph = graph_of(f, X)
+        rows = f"{self.BY_DATA}, open [1, 2]"
+        inside = "1,2,1,1,4 of 4,2 transposed 1,0, last replicated, open [0]"
+        assert shardings_in(graph) == [rows, inside, rows]
+        np.testing.assert_allclose(graph(tf.constant(X)), jax.jit(f)(X), rtol=1e-5, atol=1e-6)
+
+
 def module_of(function) -> tuple[str, bool]:
     """The text of the one module in a concrete function, and whether its shardings are Shardy's."""
     graph = function.graph.as_graph_def()

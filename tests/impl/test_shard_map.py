@@ -178,6 +178,57 @@ def test_polymorphic_batch():
         assert_near(converted(x).numpy(), jax.jit(fun)(x))
 
 
+class TestOneByOne:
+    """What JAX's vmap does otherwise than each device by itself."""
+
+    @pytest.mark.parametrize("impl", ["rbg", "unsafe_rbg", "threefry2x32"])
+    @pytest.mark.parametrize("axes", [{"a": 8}, {"a": 4, "b": 2}])
+    def test_every_device_draws_from_its_own_key(self, impl, axes, mode):
+        keys = jax.random.split(jax.random.key(0, impl=impl), 8)
+        spec = P(tuple(axes))
+
+        def each(keys, x):
+            def step(key, _):
+                key, *others = jax.random.split(key, 3)
+                drawn = jax.random.normal(others[0], x.shape)
+                return key, drawn + jax.random.gamma(others[1], 2.0, x.shape)
+
+            return x + lax.scan(step, keys[0], None, length=2)[1].sum(0)
+
+        def noisy(x):
+            mesh = mesh_of(**axes)
+            return jax.shard_map(each, mesh=mesh, in_specs=spec, out_specs=spec)(keys, x)
+
+        x = normal(8, 4)
+        expected = np.asarray(jax.jit(noisy)(x))
+        assert len(np.unique((expected - x)[:, 0].round(4))) == 8
+        np.testing.assert_allclose(mode(jax2tf.convert(noisy))(x), expected, rtol=1e-5, atol=1e-5)
+
+    def test_a_key_that_is_the_same_on_some(self):
+        def each(x):
+            key = jax.random.fold_in(jax.random.key(0, impl="rbg"), lax.axis_index("b"))
+            return x + jax.random.uniform(key, x.shape)
+
+        f = jax.shard_map(
+            each, mesh=mesh_of(a=4, b=2), in_specs=P("a"), out_specs=P("a", "b"), check_vma=False
+        )
+        assert_near(jax2tf.convert(f)(normal(8, 4)).numpy(), jax.jit(f)(normal(8, 4)))
+
+    @pytest.mark.parametrize("vmap_method", [None, "broadcast_all"])
+    def test_a_callback_takes_the_arrays_of_one_device(self, vmap_method):
+        def on_host(x):
+            assert x.shape == (1, 4)
+            return np.cumsum(x, dtype=np.float32).reshape(x.shape)
+
+        def each(x):
+            described = jax.ShapeDtypeStruct(x.shape, x.dtype)
+            return jax.pure_callback(on_host, described, x, vmap_method=vmap_method)
+
+        f = jax.shard_map(each, mesh=mesh_of(a=8), in_specs=P("a"), out_specs=P("a"))
+        expected = np.cumsum(normal(8, 4), 1, dtype=np.float32)
+        assert_near(jax2tf.convert(f)(normal(8, 4)).numpy(), expected)
+
+
 class TestStaticArguments:
     """Of jax.pmap, whose static_broadcasted_argnums are values that a trace is made for."""
 

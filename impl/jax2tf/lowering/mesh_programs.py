@@ -7,6 +7,9 @@ dimensions with the axes' names: its own operations become operations over batch
 collectives what `collectives` says. An operand whose spec does not name an axis is the same for all
 devices of that axis and stays as it is. No devices are needed for this. The graph of a large mesh
 has as many nodes as that of a small one, and an axis of one device leaves no node behind.
+
+Where the program is to stay partitioned, `in_parts` says of the split operands and of the results
+that each device has its place in the leading dimensions.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
+from jax.interpreters import batching
 
 from jax2tf import compat
 from jax2tf.errors import UnsupportedPrimitiveError
@@ -32,29 +36,44 @@ from jax2tf.trace import inner_jaxprs, is_jaxpr
 Sizes = Mapping[Any, int]
 
 
-def as_program_of_all(eqn: jex_core.JaxprEqn, outer: Sizes | None = None) -> Callable[..., Any]:
+def as_program_of_all(
+    eqn: jex_core.JaxprEqn, outer: Sizes | None = None, *, stays_in_parts: bool = False
+) -> Callable[..., Any]:
     """A shard_map equation as a JAX function of its operands that has no shard_map in it.
 
     Args:
       eqn: the equation.
       outer: the sizes of mesh axes that a shard_map around it has vmapped already.
+      stays_in_parts: whether `in_parts` says how the leading dimensions are spread.
     """
     params = eqn.params
     mesh_sizes = dict(params["mesh"].shape)
     axes = [axis for axis in mesh_sizes if axis in params["newly_manual_axes"]]
     long = [axis for axis in axes if mesh_sizes[axis] > 1]
     sizes = {**(outer or {}), **{axis: mesh_sizes[axis] for axis in axes}}
-    body = Body(sizes)
+    body = Body(sizes, stays_in_parts)
     in_names, out_names = ([_names(s) for s in params[key]] for key in ("in_specs", "out_specs"))
 
     def run(*operands: jax.Array) -> list[jax.Array]:
-        split = [_split(x, names, long, sizes) for x, names in zip(operands, in_names, strict=True)]
+        split = [
+            spread(_split(x, names, long, sizes), names)
+            for x, names in zip(operands, in_names, strict=True)
+        ]
         results = vmapped(long)(*split)
         avals: list[Any] = [v.aval for v in eqn.outvars]
         return [
-            _joined(y, names, long, aval.shape)
+            _joined(spread(y, names), names, long, aval.shape)
             for y, names, aval in zip(results, out_names, avals, strict=True)
         ]
+
+    def spread(x: jax.Array, names: Sequence[Sequence[Any]]) -> jax.Array:
+        leading = [axis for axis in long if axis in _flat(names)]
+        if not (stays_in_parts and leading):
+            return x
+        # Axes that are left to the compiler, or to a program inside, may spread the others.
+        others = OPEN if set(mesh_sizes).difference(sizes) else None
+        parts = (*leading, *[others] * (x.ndim - len(leading)))
+        return in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
 
     def vmapped(remaining: Sequence[Any]) -> Callable[..., list[jax.Array]]:
         if not remaining:
@@ -89,15 +108,39 @@ def without_programs(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Arra
     return lambda consts, *args: body.run(jaxpr.jaxpr, consts, args)
 
 
+# An array as it is, of which `parts` names the axis of the mesh by which each dimension is spread:
+# None for one that is whole on every device, OPEN for one that may be either. `mesh` has the sizes
+# of all axes, by name.
+in_parts_p = jex_core.Primitive("in_parts")
+OPEN = jax.sharding.PartitionSpec.UNCONSTRAINED
+
+
+@in_parts_p.def_abstract_eval
+def _same(x: Any, **_: Any) -> Any:
+    return x
+
+
+def _batched(
+    operands: Sequence[Any], dims: Sequence[int], *, mesh: Any, parts: tuple[Any, ...]
+) -> tuple[jax.Array, int]:
+    (x,), (dim,) = operands, dims
+    return in_parts_p.bind(x, mesh=mesh, parts=(*parts[:dim], OPEN, *parts[dim:])), dim
+
+
+batching.primitive_batchers[in_parts_p] = _batched
+
+
 class Body:
     """Evaluates the jaxprs of a program of each device, inside of the vmaps over the mesh's axes.
 
     Args:
       sizes: of the axes that are vmapped, or have one device.
+      stays_in_parts: see `as_program_of_all`.
     """
 
-    def __init__(self, sizes: Sizes):
+    def __init__(self, sizes: Sizes, stays_in_parts: bool = False):
         self._sizes = sizes
+        self._stays_in_parts = stays_in_parts
         self._jitted: dict[Identity, Callable[..., Any]] = {}
 
     def run(
@@ -121,7 +164,10 @@ class Body:
     def _results(self, eqn: jex_core.JaxprEqn, operands: list[Any]) -> Sequence[Any]:
         primitive = eqn.primitive
         if primitive in _SHARD_MAP:
-            return as_program_of_all(eqn, self._sizes)(*operands)
+            inner = as_program_of_all(eqn, self._sizes, stays_in_parts=self._stays_in_parts)
+            return inner(*operands)
+        if primitive in _CONSTRAINTS and self._stays_in_parts:
+            return [_constrained(operands[0], eqn)]
         if primitive in _UNCHANGED:
             return operands
         if primitive in _AXIS_INDEX:
@@ -136,8 +182,12 @@ class Body:
         if compat.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
             raise _unknown(eqn)
         params = primitive.get_bind_params(self._params(eqn))
-        results = primitive.bind(*operands, **params)
-        return results if primitive.multiple_results else [results]
+
+        def bind(*operands: Any) -> Sequence[Any]:
+            results = primitive.bind(*operands, **params)
+            return results if primitive.multiple_results else [results]
+
+        return (_one_by_one(bind) if _runs_one_by_one(eqn) else bind)(*operands)
 
     def _axis_index(self, eqn: jex_core.JaxprEqn) -> Any:
         axis = eqn.params["axis_name"]
@@ -185,8 +235,9 @@ _SHARD_MAP = named("shard_map")
 _JIT = named("jit")
 _AXIS_INDEX = named("axis_index")
 _RAGGED = named("ragged_all_to_all")
+_CONSTRAINTS = frozenset(named("sharding_constraint", "reshard"))
 # They say where a value is, or how it may differ between devices.
-_UNCHANGED = frozenset(named("pvary", "sharding_constraint", "reshard"))
+_UNCHANGED = frozenset({*_CONSTRAINTS, *named("pvary")})
 # By the time of lowering they are their functions: their rules have made the gradient.
 _CUSTOM_CALLS = named("custom_jvp_call", "custom_vjp_call")
 _OF_THE_MESH = frozenset({"sharding", "out_sharding"})
@@ -208,12 +259,60 @@ _COLLECTIVES = {primitive: make for name, make in _BY_NAME.items() for primitive
 ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, *_AXIS_INDEX, *_SHARD_MAP})
 
 
+def _constrained(x: jax.Array, eqn: jex_core.JaxprEqn) -> jax.Array:
+    """What a program of each device says of an array over axes that are left to the compiler."""
+    params = eqn.params
+    sharding = params["dst_sharding" if "dst_sharding" in params else "sharding"]
+    if not isinstance(sharding, jax.sharding.NamedSharding):
+        return x
+    open_dims = params.get("unconstrained_dims", ())
+    spec = [*sharding.spec, *[None] * (x.ndim - len(sharding.spec))]
+    parts = tuple(OPEN if i in open_dims else part for i, part in enumerate(spec))
+    if all(part in (None, OPEN) for part in parts):
+        return x
+    return in_parts_p.bind(x, mesh=tuple(sharding.mesh.shape.items()), parts=parts)
+
+
+_DRAWS = frozenset(named("random_bits", "random_split", "random_fold_in", "random_gamma"))
+_ONE_BY_ONE = frozenset(named("rng_bit_generator", "pure_callback"))
+
+
+def _runs_one_by_one(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether JAX's vmap of an equation is not what each device does by itself.
+
+    Draws by XLA's generator would all be from the key of the first device. A callback takes the
+    arrays of one device, whether or not its vmap_method lets it be called with those of all.
+    """
+    if eqn.primitive in _DRAWS:
+        keys: Any = eqn.invars[0].aval
+        return "rbg" in str(keys.dtype)
+    return eqn.primitive in _ONE_BY_ONE
+
+
+def _one_by_one(function: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+    """The function, which vmap calls for one device after the other."""
+    each = jax.custom_batching.custom_vmap(function)
+
+    @each.def_vmap
+    def _(axis_size: int, is_batched: Sequence[bool], *operands: Any) -> tuple[Any, Any]:
+        def of_one(batched: Sequence[Any]) -> Sequence[Any]:
+            values = iter(batched)
+            return each(
+                *(next(values) if b else x for x, b in zip(operands, is_batched, strict=True))
+            )
+
+        results = lax.map(of_one, [x for x, b in zip(operands, is_batched, strict=True) if b])
+        return results, jax.tree.map(lambda _: True, results)
+
+    return each
+
+
 def _speaks_of_the_mesh(jaxpr: jex_core.Jaxpr) -> bool:
-    """Whether a collective is in the jaxpr, or a value that varies over a mesh."""
+    """Whether what has to be evaluated anew is in the jaxpr, or varies over a mesh."""
     values = [*jaxpr.invars, *(v for eqn in jaxpr.eqns for v in (*eqn.invars, *eqn.outvars))]
     return (
         any(compat.varies_over_a_mesh(v.aval) for v in values)
-        or any(eqn.primitive in ELIMINATED for eqn in jaxpr.eqns)
+        or any(eqn.primitive in ELIMINATED or _runs_one_by_one(eqn) for eqn in jaxpr.eqns)
         or any(_speaks_of_the_mesh(inner) for eqn in jaxpr.eqns for inner in inner_jaxprs(eqn))
     )
 

@@ -5,7 +5,8 @@ them on TPUs, and its CPUs and GPUs take no notice. Without XLA ops they are lef
 where a value is, not what it is.
 
 A program of each device (shard_map, and pmap, which is made of it) becomes one program over whole
-arrays: see mesh_programs.py.
+arrays: see mesh_programs.py. In graphs, the leading dimensions that stand for the mesh are spread
+over it by XlaSharding ops too. Eager mode has none of these, and computes the same.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ import jax
 import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from jax2tf import compat
 from jax2tf.errors import ConversionError
 from jax2tf.identity import Identity
-from jax2tf.lowering.mesh_programs import as_program_of_all
+from jax2tf.lowering.mesh_programs import OPEN, as_program_of_all, in_parts_p
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import named
 from jax2tf.trace import Trace, is_sharded, spans_devices
@@ -33,8 +35,13 @@ _RESHARD = named("reshard")
 
 
 def is_partitioned(trace: Trace) -> bool:
-    """Whether a value in the trace is sharded, so that only a graph can hold the trace."""
-    return trace.cached("is_partitioned", lambda: any(map(_asks_for_sharding, trace.equations())))
+    """Whether a value in the trace is sharded, so that only a graph can hold the trace.
+
+    What a program of each device says of its own values, eager mode leaves out.
+    """
+    return trace.cached(
+        "is_partitioned", lambda: any(map(_asks_for_sharding, trace.equations(closed=_PROGRAMS)))
+    )
 
 
 def refuse_eager(name: str) -> None:
@@ -141,9 +148,20 @@ def _reshard(ctx: Context, x: tf.Tensor, *, dst_sharding: Any, **_: Any) -> tf.T
 def _shard_map(ctx: Context, *operands: tf.Tensor, **_: Any) -> list[tf.Tensor]:
     def make() -> jex_core.ClosedJaxpr:
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
-        return jax.jit(as_program_of_all(ctx.eqn)).trace(*specs).jaxpr
+        program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.uses("XlaSharding"))
+        return jax.jit(program).trace(*specs).jaxpr
 
     return ctx.call(ctx.cached(("shard_map", Identity(ctx.eqn)), make), *operands)
+
+
+@register(in_parts_p, takes_keys=True)
+def _in_parts(ctx: Context, x: tf.Tensor, *, mesh: Any, parts: Sequence[Any]) -> tf.Tensor:
+    if tf.executing_eagerly():
+        return x
+    names, sizes = zip(*mesh, strict=True)
+    devices = AbstractMesh(sizes, names, axis_types=(AxisType.Auto,) * len(names))
+    sharding = NamedSharding(devices, PartitionSpec(*parts))
+    return _constrained(x, sharding, [i for i, part in enumerate(parts) if part is OPEN])
 
 
 def _constrained(x: tf.Tensor, sharding: Any, unconstrained_dims: Iterable[int] = ()) -> tf.Tensor:
