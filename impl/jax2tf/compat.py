@@ -34,9 +34,11 @@ from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.tf2xla.python import xla as _tf_xla
 from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python import pywrap_tfe as _pywrap_tfe
+from tensorflow.python.client import pywrap_tf_session as _tf_session
 from tensorflow.python.compiler.xla.experimental import xla_sharding as _tf_xla_sharding
 from tensorflow.python.eager import forwardprop_util as _tf_forwardprop_util
 from tensorflow.python.eager import record as _tf_record
+from tensorflow.python.framework import errors as _tf_errors
 from tensorflow.python.framework import func_graph as _tf_func_graph
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
 from tensorflow.python.framework import ops as _tf_ops
@@ -44,6 +46,7 @@ from tensorflow.python.ops import control_flow_ops as _tf_control_flow_ops
 from tensorflow.python.ops import control_flow_util as _tf_control_flow_util
 from tensorflow.python.saved_model import save_context as _tf_save_context
 from tensorflow.python.trackable import data_structures as _tf_data_structures
+from tensorflow.python.util import tf_stack as _tf_stack
 
 from jax2tf.errors import ConversionError
 
@@ -490,6 +493,68 @@ def is_stateful_op(op: str) -> bool:
     """
     definition = _tf_op_def_registry.get(op)
     return definition is not None and bool(definition.is_stateful)
+
+
+def op_definition(op: str) -> Any:
+    """The OpDef of an op: its operands, results and attributes; no public name has it."""
+    return _tf_op_def_registry.get(op)
+
+
+def writable_graph() -> Any:
+    """The graph under construction, if `write_op` may write into it, else None.
+
+    TensorFlow makes the ops itself in a graph of its first version, in a while loop or a cond of
+    that version, in the gradient of a loop (which replaces operands as ops are made), and where a
+    tape has to see each op.
+    """
+    graph: Any = _tf_ops.get_default_graph()
+    if not _creates_ops_as_functions_do(graph.__class__) or _tf_record.could_possibly_record():
+        return None
+    context = graph._get_control_flow_context()
+    return graph if context is None or context.IsXLAContext() else None
+
+
+@functools.cache
+def _creates_ops_as_functions_do(kind: Any) -> bool:
+    creates = _tf_func_graph.FuncGraph._create_op_internal
+    return issubclass(kind, _tf_func_graph.FuncGraph) and kind._create_op_internal is creates
+
+
+def write_op(
+    graph: Any, op: str, operands: Sequence[Any], attributes: Sequence[tuple[str, bytes]]
+) -> Any:
+    """The first result of a new op of a graph that is writable; None if TensorFlow refuses it.
+
+    This is what Graph.create_op does, without what it asks of all that it is given: that takes ten
+    times as long. `operands` are tensors and lists of tensors, `attributes` serialised.
+    """
+
+    def captured(tensor: Any) -> Any:
+        return tensor if getattr(tensor, "graph", None) is graph else graph.capture(tensor)
+
+    inputs = [list(map(captured, x)) if isinstance(x, list) else captured(x) for x in operands]
+    flat = [t for x in inputs for t in (x if isinstance(x, list) else (x,))]
+    name = graph.unique_name(op)
+    with graph._c_graph.get() as c_graph:
+        description = _tf_session.TF_NewOperation(c_graph, op, name)
+    for x in inputs:
+        if isinstance(x, list):
+            _tf_session.TF_AddInputList(description, [t._as_tf_output() for t in x])
+        else:
+            _tf_session.TF_AddInput(description, x._as_tf_output())
+    for control in graph._control_dependencies_for_inputs({t.op for t in flat}):
+        _tf_session.TF_AddControlInput(description, control._c_op)
+    for attribute, value in attributes:
+        _tf_session.TF_SetAttrValueProto(description, attribute, value)
+    try:
+        c_op = _tf_session.TF_FinishOperation(description)
+    except _tf_errors.InvalidArgumentError:
+        return None
+    _tf_session.TF_SetOpStackTrace(c_op, _tf_stack.extract_stack(stacklevel=3))
+    written = _tf_ops.Operation._from_c_op(c_op=c_op, g=graph)
+    written._control_flow_post_processing(flat)
+    graph._create_op_helper(written)
+    return written.outputs[0]
 
 
 def static_arguments(jitted: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -36,20 +36,21 @@ def _threefry2x32(ctx: Context, *key_and_counts: tf.Tensor) -> list[tf.Tensor]:
 def _threefry_block(
     ctx: Context, key0: tf.Tensor, key1: tf.Tensor, count0: tf.Tensor, count1: tf.Tensor
 ) -> list[tf.Tensor]:
-    schedule = (key0, key1, key0 ^ key1 ^ _uint32(ctx, _PARITY))
-    x0, x1 = count0 + key0, count1 + key1
+    parity = ops.bitwise_xor(ops.bitwise_xor(key0, key1), _uint32(ctx, _PARITY))
+    schedule = (key0, key1, parity)
+    x0, x1 = ops.add(count0, key0), ops.add(count1, key1)
     for turn in range(5):
         for rotation in _ROTATIONS[turn % 2]:
-            x0 = x0 + x1
-            x1 = x0 ^ _rotate_left(ctx, x1, rotation)
-        x0 = x0 + schedule[(turn + 1) % 3]
-        x1 = x1 + schedule[(turn + 2) % 3] + _uint32(ctx, turn + 1)
+            x0 = ops.add(x0, x1)
+            x1 = ops.bitwise_xor(x0, _rotate_left(ctx, x1, rotation))
+        x0 = ops.add(x0, schedule[(turn + 1) % 3])
+        x1 = ops.add(ops.add(x1, schedule[(turn + 2) % 3]), _uint32(ctx, turn + 1))
     return [x0, x1]
 
 
 def _rotate_left(ctx: Context, x: tf.Tensor, bits: int) -> tf.Tensor:
     left = ops.left_shift(x, _uint32(ctx, bits))
-    return left | ops.right_shift(x, _uint32(ctx, 32 - bits))
+    return ops.bitwise_or(left, ops.right_shift(x, _uint32(ctx, 32 - bits)))
 
 
 def _uint32(ctx: Context, value: int) -> tf.Tensor:

@@ -12,20 +12,21 @@ from __future__ import annotations
 import tensorflow as tf
 
 from jax2tf import compat
+from jax2tf.ops import functions
+from jax2tf.ops.raw_ops import raw as raw
 
-raw = tf.raw_ops
 xla = compat.xla_ops
 
 # Arrays: made, taken apart, put together.
 broadcast_to = tf.broadcast_to
-concat = tf.concat
-constant = tf.constant
+concat = functions.concat
+constant = functions.constant
 convert_to_tensor = tf.convert_to_tensor
 ensure_shape = tf.ensure_shape
-expand_dims = tf.expand_dims
+expand_dims = functions.expand_dims
 eye = tf.eye
 fill = tf.fill
-gather = tf.gather
+gather = functions.gather
 gather_nd = tf.gather_nd
 identity = tf.identity
 one_hot = tf.one_hot
@@ -34,64 +35,64 @@ ones_like = tf.ones_like
 pad = tf.pad
 range = tf.range
 repeat = tf.repeat
-reshape = tf.reshape
+reshape = functions.reshape
 reverse = tf.reverse
 shape = tf.shape
 size = tf.size
 slice = tf.slice
 split = tf.split
-squeeze = tf.squeeze
+squeeze = functions.squeeze
 stack = tf.stack
 strided_slice = tf.strided_slice
 tile = tf.tile
-transpose = tf.transpose
+transpose = functions.transpose
 unstack = tf.unstack
-where = tf.where
+where = functions.where
 zeros = tf.zeros
 zeros_like = tf.zeros_like
 
 # Element by element.
 abs = tf.abs
-add = tf.add
-bitcast = tf.bitcast
-cast = tf.cast
+add = functions.add
+bitcast = functions.bitcast
+cast = functions.cast
 complex = tf.complex
-cos = tf.cos
-cosh = tf.cosh
-equal = tf.equal
-exp = tf.exp
-floor = tf.floor
-greater = tf.greater
-greater_equal = tf.greater_equal
-less = tf.less
-logical_and = tf.logical_and
-logical_or = tf.logical_or
-maximum = tf.maximum
-minimum = tf.minimum
-not_equal = tf.not_equal
+cos = functions.cos
+cosh = functions.cosh
+equal = functions.equal
+exp = functions.exp
+floor = functions.floor
+greater = functions.greater
+greater_equal = functions.greater_equal
+less = functions.less
+logical_and = functions.logical_and
+logical_or = functions.logical_or
+maximum = functions.maximum
+minimum = functions.minimum
+not_equal = functions.not_equal
 pow = tf.pow
 sign = tf.sign
-sin = tf.sin
-sinh = tf.sinh
-sqrt = tf.sqrt
-square = tf.square
-tanh = tf.tanh
+sin = functions.sin
+sinh = functions.sinh
+sqrt = functions.sqrt
+square = functions.square
+tanh = functions.tanh
 
-atan2 = tf.math.atan2
-bitwise_and = tf.bitwise.bitwise_and
-bitwise_or = tf.bitwise.bitwise_or
-bitwise_xor = tf.bitwise.bitwise_xor
+atan2 = functions.atan2
+bitwise_and = functions.bitwise_and
+bitwise_or = functions.bitwise_or
+bitwise_xor = functions.bitwise_xor
 conj = tf.math.conj
-erf = tf.math.erf
+erf = functions.erf
 imag = tf.math.imag
-is_finite = tf.math.is_finite
-is_inf = tf.math.is_inf
-is_nan = tf.math.is_nan
-left_shift = tf.bitwise.left_shift
-log = tf.math.log
+is_finite = functions.is_finite
+is_inf = functions.is_inf
+is_nan = functions.is_nan
+left_shift = functions.left_shift
+log = functions.log
 real = tf.math.real
 reciprocal = tf.math.reciprocal
-right_shift = tf.bitwise.right_shift
+right_shift = functions.right_shift
 squared_difference = tf.math.squared_difference
 
 # Along dimensions.
@@ -100,12 +101,12 @@ argmin = tf.argmin
 cumprod = tf.math.cumprod
 cumsum = tf.cumsum
 cumulative_logsumexp = tf.math.cumulative_logsumexp
-reduce_all = tf.reduce_all
-reduce_any = tf.reduce_any
-reduce_max = tf.reduce_max
-reduce_min = tf.reduce_min
-reduce_prod = tf.reduce_prod
-reduce_sum = tf.reduce_sum
+reduce_all = functions.reduce_all
+reduce_any = functions.reduce_any
+reduce_max = functions.reduce_max
+reduce_min = functions.reduce_min
+reduce_prod = functions.reduce_prod
+reduce_sum = functions.reduce_sum
 top_k = tf.math.top_k
 
 # Matrices and transforms.
@@ -123,7 +124,7 @@ ifft3d = tf.signal.ifft3d
 irfft = tf.signal.irfft
 irfft2d = tf.signal.irfft2d
 irfft3d = tf.signal.irfft3d
-matmul = tf.matmul
+matmul = functions.matmul
 matrix_transpose = tf.linalg.matrix_transpose
 matvec = tf.linalg.matvec
 qr = tf.linalg.qr

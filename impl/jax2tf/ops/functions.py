@@ -1,0 +1,224 @@
+"""Functions of TensorFlow's that are one op, so that a graph gets it from `raw`, which writes it.
+
+A function stands here because conversion calls it often. In a graph whose ops are written it makes
+the same ops as TensorFlow's; elsewhere, and for operands that it does not know, it is TensorFlow's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf.ops import writing
+from jax2tf.ops.raw_ops import raw
+
+Function = Callable[..., tf.Tensor]
+
+
+def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., tf.Tensor | None]], Function]:
+    """`by_tensorflow`, but in graphs the decorated function where that gives a tensor."""
+
+    def decorate(written: Callable[..., tf.Tensor | None]) -> Function:
+        def function(*args: Any, **options: Any) -> tf.Tensor:
+            result = written(*args, **options) if writing.writes() else None
+            return by_tensorflow(*args, **options) if result is None else result
+
+        function.__doc__ = by_tensorflow.__doc__
+        function.__name__ = function.__qualname__ = by_tensorflow.__name__
+        return function
+
+    return decorate
+
+
+def _unary(by_tensorflow: Function, op: str, operand: str = "x") -> Function:
+    made = getattr(raw, op)
+
+    def written(x: Any) -> tf.Tensor | None:
+        return made(**{operand: x}) if _are_tensors(x) else None
+
+    return _in_graphs(by_tensorflow)(written)
+
+
+def _binary(by_tensorflow: Function, op: str) -> Function:
+    made = getattr(raw, op)
+
+    def written(x: Any, y: Any) -> tf.Tensor | None:
+        return made(x=x, y=y) if _are_tensors(x, y) else None
+
+    return _in_graphs(by_tensorflow)(written)
+
+
+def _reduction(by_tensorflow: Function, op: str) -> Function:
+    made = getattr(raw, op)
+
+    def written(x: Any, axis: Any = None, keepdims: bool = False) -> tf.Tensor | None:
+        axes = axis if isinstance(axis, int | tf.Tensor) else _integers(axis)
+        if axes is None or not _are_tensors(x):
+            return None
+        return made(input=x, axis=axes, keep_dims=keepdims)
+
+    return _in_graphs(by_tensorflow)(written)
+
+
+cos = _unary(tf.cos, "Cos")
+cosh = _unary(tf.cosh, "Cosh")
+erf = _unary(tf.math.erf, "Erf")
+exp = _unary(tf.exp, "Exp")
+floor = _unary(tf.floor, "Floor")
+is_finite = _unary(tf.math.is_finite, "IsFinite")
+is_inf = _unary(tf.math.is_inf, "IsInf")
+is_nan = _unary(tf.math.is_nan, "IsNan")
+log = _unary(tf.math.log, "Log")
+sin = _unary(tf.sin, "Sin")
+sinh = _unary(tf.sinh, "Sinh")
+sqrt = _unary(tf.sqrt, "Sqrt")
+square = _unary(tf.square, "Square")
+tanh = _unary(tf.tanh, "Tanh")
+
+add = _binary(tf.add, "AddV2")
+atan2 = _binary(tf.atan2, "Atan2")
+bitwise_and = _binary(tf.bitwise.bitwise_and, "BitwiseAnd")
+bitwise_or = _binary(tf.bitwise.bitwise_or, "BitwiseOr")
+bitwise_xor = _binary(tf.bitwise.bitwise_xor, "BitwiseXor")
+equal = _binary(tf.equal, "Equal")
+greater = _binary(tf.greater, "Greater")
+greater_equal = _binary(tf.greater_equal, "GreaterEqual")
+left_shift = _binary(tf.bitwise.left_shift, "LeftShift")
+less = _binary(tf.less, "Less")
+logical_and = _binary(tf.logical_and, "LogicalAnd")
+logical_or = _binary(tf.logical_or, "LogicalOr")
+maximum = _binary(tf.maximum, "Maximum")
+minimum = _binary(tf.minimum, "Minimum")
+not_equal = _binary(tf.not_equal, "NotEqual")
+right_shift = _binary(tf.bitwise.right_shift, "RightShift")
+
+reduce_all = _reduction(tf.reduce_all, "All")
+reduce_any = _reduction(tf.reduce_any, "Any")
+reduce_max = _reduction(tf.reduce_max, "Max")
+reduce_min = _reduction(tf.reduce_min, "Min")
+reduce_prod = _reduction(tf.reduce_prod, "Prod")
+reduce_sum = _reduction(tf.reduce_sum, "Sum")
+
+
+@_in_graphs(tf.constant)
+def constant(value: Any, dtype: Any = None, shape: Any = None) -> tf.Tensor | None:
+    """tf.constant."""
+    if shape is not None or isinstance(value, tf.Tensor):
+        return None
+    return writing.write_constant(value, dtype)
+
+
+@_in_graphs(tf.where)
+def where(condition: Any, x: Any = None, y: Any = None) -> tf.Tensor | None:
+    """tf.where of three tensors."""
+    return raw.SelectV2(condition=condition, t=x, e=y) if _are_tensors(condition, x, y) else None
+
+
+@_in_graphs(tf.cast)
+def cast(x: Any, dtype: Any) -> tf.Tensor | None:
+    """tf.cast between real numbers."""
+    dtype = tf.as_dtype(dtype)
+    if not _are_tensors(x) or x.dtype.is_complex or dtype.is_complex:
+        return None
+    return x if x.dtype == dtype else raw.Cast(x=x, DstT=dtype)
+
+
+@_in_graphs(tf.bitcast)
+def bitcast(input: Any, type: Any) -> tf.Tensor | None:
+    """tf.bitcast."""
+    return raw.Bitcast(input=input, type=type) if _are_tensors(input) else None
+
+
+@_in_graphs(tf.reshape)
+def reshape(tensor: Any, shape: Any) -> tf.Tensor | None:
+    """tf.reshape to a shape of integers."""
+    sizes = _integers(shape)
+    if sizes is None or not _are_tensors(tensor):
+        return None
+    return raw.Reshape(tensor=tensor, shape=_vector(sizes))
+
+
+@_in_graphs(tf.expand_dims)
+def expand_dims(input: Any, axis: Any) -> tf.Tensor | None:
+    """tf.expand_dims at an integer."""
+    if not isinstance(axis, int) or not _are_tensors(input):
+        return None
+    return raw.ExpandDims(input=input, axis=axis)
+
+
+@_in_graphs(tf.squeeze)
+def squeeze(input: Any, axis: Any = None) -> tf.Tensor | None:
+    """tf.squeeze of dimensions that are named."""
+    axes = _integers(axis)
+    if axes is None or not _are_tensors(input):
+        return None
+    return raw.Squeeze(input=input, axis=axes)
+
+
+@_in_graphs(tf.transpose)
+def transpose(a: Any, perm: Any = None) -> tf.Tensor | None:
+    """tf.transpose by a permutation of integers."""
+    axes = _integers(perm)
+    if axes is None or not _are_tensors(a):
+        return None
+    return raw.Transpose(x=a, perm=_vector(axes))
+
+
+@_in_graphs(tf.concat)
+def concat(values: Any, axis: Any) -> tf.Tensor | None:
+    """tf.concat of at least two tensors."""
+    if not isinstance(axis, int) or not isinstance(values, list | tuple):
+        return None
+    if len(values) < 2 or not _are_tensors(*values):
+        return None
+    return raw.ConcatV2(values=values, axis=axis)
+
+
+@_in_graphs(tf.gather)
+def gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0) -> tf.Tensor | None:
+    """tf.gather along an integer axis."""
+    axis = batch_dims if axis is None else axis
+    if not isinstance(axis, int) or batch_dims < 0 or not _are_tensors(params, indices):
+        return None
+    place = constant(axis, tf.int32)
+    return raw.GatherV2(params=params, indices=indices, axis=place, batch_dims=batch_dims)
+
+
+@_in_graphs(tf.matmul)
+def matmul(
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    adjoint_a: bool = False,
+    adjoint_b: bool = False,
+) -> tf.Tensor | None:
+    """tf.matmul of tensors of known ranks; TensorFlow's where complex numbers are transposed."""
+    if not _are_tensors(a, b) or None in (a.shape.rank, b.shape.rank) or a.dtype.is_complex:
+        return None
+    flip_a, flip_b = transpose_a or adjoint_a, transpose_b or adjoint_b
+    if a.shape.rank == b.shape.rank == 2:
+        return raw.MatMul(a=a, b=b, transpose_a=flip_a, transpose_b=flip_b)
+    return raw.BatchMatMulV2(x=a, y=b, adj_x=flip_a, adj_y=flip_b)
+
+
+def _are_tensors(*values: Any) -> bool:
+    return all(isinstance(value, tf.Tensor) for value in values)
+
+
+def _integers(values: Any) -> list[int] | None:
+    """Axes or sizes as a list; None where they are not integers that are known."""
+    if isinstance(values, int):
+        return [values]
+    if not isinstance(values, list | tuple) or not all(
+        isinstance(value, int | np.integer) for value in values
+    ):
+        return None
+    return list(map(int, values))
+
+
+def _vector(values: Sequence[int]) -> tf.Tensor:
+    return constant(np.array(values, np.int32))

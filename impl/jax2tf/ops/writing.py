@@ -1,0 +1,259 @@
+"""Ops written straight into a graph, below the Python that TensorFlow runs for each.
+
+A function of tf.raw_ops in a graph looks for dispatchers, converts operands, infers attributes and
+wraps them in messages: ten times what it takes to add the node. `write` does what remains: it
+captures operands of other graphs, names the op in the scope, sets its attributes, and leaves the
+dtype and the shape of the result to TensorFlow's C++, as TensorFlow itself does. Graphs are the
+same, node by node, but for the last part of some names.
+
+What it does not know it leaves to TensorFlow: see `Form.of` for ops, `Form.read` for arguments and
+`compat.writable_graph` for graphs. `counted` says how many ops were made in each way. Ops are
+written where `switched(True)` says so.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import contextvars
+import functools
+import inspect
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf import compat
+
+# Whether graphs get written ops where nothing says otherwise.
+WRITES = False
+
+_writes: contextvars.ContextVar[bool | None] = contextvars.ContextVar("writes", default=None)
+_counts: contextvars.ContextVar[collections.Counter[tuple[str, bool]] | None] = (
+    contextvars.ContextVar("counts", default=None)
+)
+
+
+@contextlib.contextmanager
+def switched(on: bool) -> Iterator[None]:
+    """A context in which ops are written, or TensorFlow makes all of them."""
+    token = _writes.set(on)
+    try:
+        yield
+    finally:
+        _writes.reset(token)
+
+
+def writes() -> bool:
+    """Whether ops that are made now are written: in a graph, where that is switched on."""
+    chosen = _writes.get()
+    return (WRITES if chosen is None else chosen) and not tf.executing_eagerly()
+
+
+@contextlib.contextmanager
+def counted() -> Iterator[collections.Counter[tuple[str, bool]]]:
+    """A context whose counter says how many ops graphs got: the op, and whether it was written."""
+    counts: collections.Counter[tuple[str, bool]] = collections.Counter()
+    token = _counts.set(counts)
+    try:
+        yield counts
+    finally:
+        _counts.reset(token)
+
+
+def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
+    """`by_tensorflow`, the function of tf.raw_ops that makes an op, as one that writes it."""
+    form = Form.of(op, by_tensorflow)
+
+    def made(**arguments: Any) -> tf.Tensor:
+        if tf.executing_eagerly():
+            return by_tensorflow(**arguments)
+        result = write(form, arguments) if form is not None and writes() else None
+        counts = _counts.get()
+        if counts is not None:
+            counts[op, result is not None] += 1
+        return by_tensorflow(**arguments) if result is None else result
+
+    made.__doc__ = by_tensorflow.__doc__
+    made.__name__ = made.__qualname__ = op
+    return made
+
+
+def write(form: Form, arguments: Mapping[str, Any]) -> tf.Tensor | None:
+    """The result of an op in the graph under construction; None where TensorFlow has to make it."""
+    graph = compat.writable_graph()
+    if graph is None:
+        return None
+    given = form.read(arguments)
+    return None if given is None else compat.write_op(graph, form.op, *given)
+
+
+def write_constant(value: Any, dtype: Any) -> tf.Tensor | None:
+    """A constant in the graph under construction; None where TensorFlow has to make it.
+
+    A graph holds none of 2 GB, and TensorFlow says so; some dtypes have no values in a graph.
+    """
+    if not writes() or not isinstance(value, np.ndarray | np.generic | int | float | list):
+        return None
+    graph = compat.writable_graph()
+    if graph is None or (isinstance(value, np.ndarray) and value.nbytes > _LARGE):
+        return None
+    tensor = tf.make_tensor_proto(value, dtype)
+    attributes = [
+        ("value", _AttrValue(tensor=tensor).SerializeToString()),
+        ("dtype", _AttrValue(type=tensor.dtype).SerializeToString()),
+    ]
+    return compat.write_op(graph, "Const", [], attributes)
+
+
+_LARGE = 2**30
+
+
+@dataclass(frozen=True)
+class Form:
+    """The arguments of an op without side effects whose result is one tensor.
+
+    Attributes:
+      op: its type.
+      operands: the operands, in order.
+      attributes: those that operands do not determine: the name of the argument of the function
+        of tf.raw_ops, the name in the op, the kind.
+    """
+
+    op: str
+    operands: tuple[Operand, ...]
+    attributes: tuple[tuple[str, str, str], ...]
+
+    @classmethod
+    def of(cls, op: str, function: Callable[..., Any]) -> Form | None:
+        """The form of an op; None for one that has side effects, or not one tensor as result."""
+        definition = compat.op_definition(op)
+        results = definition.output_arg
+        if definition.is_stateful or len(results) != 1:
+            return None
+        if results[0].number_attr or results[0].type_list_attr:
+            return None
+        inferred = {x.type_attr for x in definition.input_arg}
+        inferred |= {x.number_attr for x in definition.input_arg}
+        attributes = [a for a in definition.attr if a.name not in inferred]
+        names = _names_in_python([*definition.input_arg, *attributes], function)
+        if names is None or any(x.type_list_attr for x in definition.input_arg):
+            return None
+        defaults = {a.name: a.default_value.type for a in definition.attr}
+        operands = tuple(
+            Operand(names[x.name], x.type_attr, x.type, defaults.get(x.type_attr), x.number_attr)
+            for x in definition.input_arg
+        )
+        return cls(op, operands, tuple((names[a.name], a.name, a.type) for a in attributes))
+
+    def read(
+        self, arguments: Mapping[str, Any]
+    ) -> tuple[list[Any], list[tuple[str, bytes]]] | None:
+        """Operands and serialised attributes as `compat.write_op` takes them.
+
+        None if some are not known: an operand that is neither a tensor nor a number of a known
+        dtype, an attribute of a kind that rules do not use, a name for the op.
+        """
+        operands = []
+        for operand in self.operands:
+            value = operand.read(arguments, self.operands)
+            if value is None:
+                return None
+            operands.append(value)
+        attributes = []
+        n_read = len(operands)
+        for argument, name, kind in self.attributes:
+            if argument not in arguments:
+                continue
+            n_read += 1
+            value = arguments[argument]
+            if value is None:  # the default
+                continue
+            serialised = _attribute(kind, tuple(value) if isinstance(value, list) else value)
+            if serialised is None:
+                return None
+            attributes.append((name, serialised))
+        return (operands, attributes) if n_read == len(arguments) else None
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of an op: a tensor, or a list of them.
+
+    Attributes:
+      name: of the argument of the function of tf.raw_ops.
+      type_attribute: the attribute that is its dtype; empty where the dtype is always `dtype`.
+      dtype: an enum value of TensorFlow's.
+      default_dtype: of integers, where no other operand has the same attribute; may be 0.
+      number_attribute: how many tensors a list has; empty where there is one tensor.
+    """
+
+    name: str
+    type_attribute: str
+    dtype: int
+    default_dtype: int | None
+    number_attribute: str
+
+    def read(self, arguments: Mapping[str, Any], operands: Sequence[Operand]) -> Any:
+        """The tensor or the tensors; None if there are none."""
+        value: Any = arguments.get(self.name)
+        if self.number_attribute:
+            is_read = isinstance(value, list | tuple) and all(map(_is_tensor, value)) and value
+            return list(value) if is_read else None
+        if _is_tensor(value):
+            return value
+        if not isinstance(value, int | float | list) or isinstance(value, bool):
+            return None
+        dtype = self._known_dtype(arguments, operands)
+        return None if dtype is None else write_constant(value, dtype)
+
+    def _known_dtype(
+        self, arguments: Mapping[str, Any], operands: Sequence[Operand]
+    ) -> tf.DType | None:
+        if not self.type_attribute:
+            return tf.as_dtype(self.dtype)
+        for other in operands:
+            if other.type_attribute == self.type_attribute:
+                value: Any = arguments.get(other.name)
+                if _is_tensor(value):
+                    return value.dtype
+        return tf.int32 if self.default_dtype == tf.int32.as_datatype_enum else None
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, tf.Tensor)
+
+
+def _names_in_python(
+    definitions: Sequence[Any], function: Callable[..., Any]
+) -> dict[str, str] | None:
+    """What a function of tf.raw_ops calls operands and attributes, by their names in the op.
+
+    At most one is called otherwise.
+    """
+    arguments = inspect.signature(function).parameters.keys() - {"name"}
+    names = {x.name: x.name for x in definitions}
+    missing, renamed = names.keys() - arguments, arguments - names.keys()
+    if len(missing) > 1 or len(renamed) != len(missing):
+        return None
+    return names | dict(zip(missing, renamed, strict=True))
+
+
+@functools.lru_cache(maxsize=4096)
+def _attribute(kind: str, value: Hashable) -> bytes | None:
+    """A serialised AttrValue; None for kinds that rules do not use."""
+    make = _ATTRIBUTES.get(kind)
+    return None if make is None else make(value).SerializeToString()
+
+
+_AttrValue = tf.compat.v1.AttrValue
+_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
+    "bool": lambda v: _AttrValue(b=bool(v)),
+    "float": lambda v: _AttrValue(f=float(v)),
+    "int": lambda v: _AttrValue(i=int(v)),
+    "list(int)": lambda v: _AttrValue(list=_AttrValue.ListValue(i=map(int, v))),
+    "string": lambda v: _AttrValue(s=v if isinstance(v, bytes) else v.encode()),
+    "type": lambda v: _AttrValue(type=tf.as_dtype(v).as_datatype_enum),
+}
