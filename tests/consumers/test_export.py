@@ -154,6 +154,21 @@ def test_no_float_remains_among_integers(name, tmp_path):
     assert floats == {"QUANTIZE", "DEQUANTIZE"}
 
 
+@each_format
+def test_a_model_of_bfloat16_in_float32(format, tmp_path):
+    """With a loop, a softmax of float32, and inputs that become float32 in the file."""
+    params = {"w": jnp.asarray(W, jnp.bfloat16), "v": jnp.asarray(W.T, jnp.bfloat16)}
+
+    def model(p, x):
+        y, _ = jax.lax.scan(lambda y, _: (jax.nn.silu(y @ p["w"] @ p["v"]), None), x, length=2)
+        return y, jax.nn.softmax((y @ p["w"]).astype(jnp.float32))
+
+    path = tmp_path / f"model{SUFFIXES[format]}"
+    result = export(model, params, {"x": "b, 64:bfloat16"}, path, widen_bfloat16=True)
+    assert result.signatures == {"serving_default": {"x": "float32[b, 64]"}}
+    assert len(result.verified) == 2
+
+
 MIXED = {
     "table": RNG.normal(size=(40, 32)).astype(np.float32),
     "conv": (RNG.normal(size=(3, 32, 32)) / 10).astype(np.float32),

@@ -209,6 +209,103 @@ class TestLiteRt:
         assert left(tmp_path) == []
 
 
+class TestBfloat16InFloat32:
+    PARAMS: ClassVar = {
+        "table": jnp.asarray(RNG.normal(size=(20, 16)), jnp.bfloat16),
+        "w": jnp.asarray(RNG.normal(size=(16, 16)) / 4, jnp.bfloat16),
+        "bias": RNG.normal(size=(16,)).astype(np.float32),
+    }
+
+    @staticmethod
+    def model(params, tokens, x):
+        """Activations, loops, branches and a mask of bfloat16, with sums of float32."""
+        layer = jax.checkpoint(lambda y: jax.nn.gelu(y @ params["w"]))
+        y = layer(params["table"][tokens] + x)
+        squares = jnp.square(y.astype(jnp.float32) + params["bias"])
+        y = y / jnp.sqrt(squares.mean(-1, keepdims=True)).astype(jnp.bfloat16)
+
+        def step(state, row):
+            state = jnp.where(state > 0, state, jnp.bfloat16(0.5) * state) + row
+            return state, state.sum()
+
+        state, sums = jax.lax.scan(step, jnp.zeros_like(y[:, 0]), y.swapaxes(0, 1))
+        state = jax.lax.cond(state.sum() > 0, lambda s: s / 2, lambda s: s, state)
+        state = jax.lax.fori_loop(0, 2, lambda i, s: jax.nn.silu(s), state)
+        scores = jnp.einsum("bld,bmd->blm", y, y, preferred_element_type=jnp.float32) / 4
+        shares = jax.nn.softmax(jnp.where(jnp.tri(y.shape[1], dtype=bool), scores, -jnp.inf))
+        mixed = shares.astype(jnp.bfloat16) @ y
+        return {"mixed": mixed, "state": state, "sums": sums.astype(jnp.float32), "n": tokens + 1}
+
+    SPECS: ClassVar = {"tokens": "b, l:int32", "x": "b, l, 16:bfloat16"}
+
+    def test_a_model(self, tmp_path):
+        path = tmp_path / "model.tflite"
+        result = export(self.model, self.PARAMS, self.SPECS, path, widen_bfloat16=True)
+        assert result.signatures["serving_default"]["x"] == "float32[b, l, 16]"
+        assert len(result.verified) == 2
+        tokens = RNG.integers(0, 20, (2, 4)).astype(np.int32)
+        x = jnp.asarray(RNG.normal(size=(2, 4, 16)), jnp.bfloat16)
+        runner = interpreter(path).get_signature_runner()
+        given = runner(tokens=tokens, x=np.asarray(x.astype(np.float32)))
+        expected = jax.jit(self.model)(self.PARAMS, tokens, x)
+        for name, value in expected.items():
+            value = np.asarray(value.astype(np.int32 if name == "n" else np.float32))
+            assert given[name].dtype == value.dtype
+            np.testing.assert_allclose(given[name], value, rtol=0, atol=0.05 * np.abs(value).max())
+
+    def test_what_is_computed_is_float32(self, tmp_path):
+        """Nothing is rounded: it is what JAX gives for float32 parameters."""
+        w = self.PARAMS["w"]
+        path = tmp_path / "model.tflite"
+        specs = "b, 16:bfloat16"
+        export(lambda p, x: jnp.tanh(x @ p), w, specs, path, widen_bfloat16=True)
+        x = RNG.normal(size=(3, 16)).astype(np.float32)
+        (given,) = interpreter(path).get_signature_runner()(x=x).values()
+        np.testing.assert_allclose(given, np.tanh(x @ w.astype(np.float32)), atol=1e-6)
+
+    def test_in_signatures_and_with_integers(self, tmp_path):
+        samples = [jnp.asarray(RNG.normal(size=(2, 16)), jnp.bfloat16) for _ in range(4)]
+        functions = {
+            "once": (lambda p, x: x @ p, "b, 16:bfloat16"),
+            "twice": (lambda p, x: jnp.tanh(x @ p) @ p, "b, 16:bfloat16"),
+        }
+        result = export(
+            *(functions, self.PARAMS["w"], None, tmp_path / "model.tflite"),
+            widen_bfloat16=True,
+            quantize="int8",
+            representative_data=dict.fromkeys(functions, samples),
+        )
+        assert list(result.differences) == ["once", "twice"]
+
+    def test_a_saved_model(self, tmp_path):
+        path = tmp_path / "model"
+        export(self.model, self.PARAMS, self.SPECS, path, widen_bfloat16=True)
+        restored = tf.saved_model.load(str(path))
+        assert {v.dtype for v in restored.variables} == {tf.float32}
+
+    def test_a_function_without_any(self, tmp_path):
+        result = export(mlp, PARAMS, "b, 4", tmp_path / "m.tflite", widen_bfloat16=True)
+        assert result.differences["serving_default"]["y"] < 1e-5
+
+    def test_bits_are_refused(self, tmp_path):
+        def noisy(x):
+            return x + jax.random.normal(jax.random.key(0), x.shape, jnp.bfloat16)
+
+        words = r"widen_bfloat16=True .*bits of bfloat16 .*What to do: draw random numbers in"
+        with pytest.raises(jax2tf.ExportError, match=words):
+            export(noisy, None, "3:bfloat16", tmp_path / "m.tflite", widen_bfloat16=True)
+        assert left(tmp_path) == []
+
+    def test_who_does_not_ask_for_it_is_told(self, tmp_path):
+        fun = lambda p, x: x.astype(jnp.bfloat16) @ p  # noqa: E731
+        with pytest.raises(jax2tf.ExportError, match=r"What to do: pass widen_bfloat16=True"):
+            export(fun, self.PARAMS["w"], "b, 16", tmp_path / "m.tflite")
+        with pytest.raises(jax2tf.ConversionError, match=r"export\(\.\.\., widen_bfloat16=True"):
+            tf.function(
+                jax2tf.convert(lambda x: x + jnp.bfloat16(1), target="onnx"), autograph=False
+            ).get_concrete_function(tf.TensorSpec([3], tf.bfloat16))
+
+
 class TestSeveralSignatures:
     SIGNATURES: ClassVar = {
         "encode": (lambda p, x: jnp.tanh(x @ p["w"]), "b, 8"),

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 from jax import export as jax_export
 
 from jax2tf import versions
 from jax2tf.callables import Function
-from jax2tf.export import checkpoints, formats, onnx, placing, progress
+from jax2tf.export import checkpoints, formats, onnx, placing, progress, widening
 from jax2tf.export.formats import Format
 from jax2tf.export.job import Job
 from jax2tf.export.result import ExportResult
@@ -36,6 +37,7 @@ def export(
     tolerance: float | None = None,
     overwrite: bool = False,
     progress: bool = True,
+    widen_bfloat16: bool = False,
     **options: Any,
 ) -> ExportResult:
     """Writes a JAX function as a file or folder of an engine, and runs it there to see it is right.
@@ -78,6 +80,8 @@ def export(
         and 0.3 for 4-bit weights, 0.2 for 8-bit weights and activations.
       overwrite: whether to replace what stands at the path.
       progress: whether to tell on stderr of steps that take long.
+      widen_bfloat16: whether to compute, take and give float32 where the function has bfloat16,
+        which no engine's file holds. It is held against JAX's bfloat16, with its tolerance.
       **options: those of the format. SavedModel: trainable (as in `Module`), with_gradient,
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
         "int8", "int4"), representative_data (inputs for "int8", each given as the specs are; for
@@ -117,7 +121,11 @@ def export(
         options = {**options, "representative_data": data}
     with step("running JAX"):
         trials = _trials(signatures, params, polymorphic_constraints, verify, options)
-    judge = Judge(chosen.name, chosen.engine.precision(options), dtypes_of(params), tolerance)
+    of_params = dtypes_of(params)
+    if widen_bfloat16:
+        of_params.add(jnp.dtype(jnp.bfloat16))
+        signatures, params, trials, options = _widened(signatures, params, trials, options)
+    judge = Judge(chosen.name, chosen.engine.precision(options), of_params, tolerance)
     with placing.beside(target) as folder:
         job = Job(
             signatures=signatures,
@@ -152,6 +160,29 @@ def export(
         differences,
         tuple(f"{trial.signature.name}: {trial.title}" for trial in trials),
     )
+
+
+def _widened(
+    signatures: Sequence[Signature],
+    params: Any,
+    trials: Sequence[Trial],
+    options: Mapping[str, Any],
+) -> tuple[tuple[Signature, ...], Any, list[Trial], dict[str, Any]]:
+    """All that is exported, with float32 in place of bfloat16."""
+    by_name = {s.name: widening.widened_signature(s, params) for s in signatures}
+    wide_trials = [
+        dataclasses.replace(
+            trial,
+            signature=by_name[trial.signature.name],
+            inputs=widening.widened(trial.inputs),
+            results=widening.widened(trial.results),
+        )
+        for trial in trials
+    ]
+    wide_options = dict(options)
+    if "representative_data" in options:
+        wide_options["representative_data"] = widening.widened(options["representative_data"])
+    return tuple(by_name.values()), widening.widened(params), wide_trials, wide_options
 
 
 def _convert_options(chosen: Format, options: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -80,12 +80,15 @@ def converting(name: str, job: Job) -> Iterator[None]:
     # Each converter has errors of its own.
     except Exception as error:
         text = str(error).strip()
+        has_bfloat16 = "bf16" in text
         if len(text) > _MOST_OF_ERROR:
             text = f"{text[:_MOST_OF_ERROR]} ..."
         remedy = (
             "reports/tables/consumers.md says what each engine takes; choose another format, or "
             "change the function"
         )
+        if has_bfloat16:
+            remedy = "pass widen_bfloat16=True, which computes in float32 what is bfloat16"
         if job.complexes:
             remedy = (
                 f"{', '.join(job.complexes)} is complex, and engines take and give real numbers: "

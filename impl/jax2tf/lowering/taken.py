@@ -101,13 +101,22 @@ _REMEDIES = {
 }
 
 
+_OTHER_DTYPE = "cast to a dtype of the engine's, or convert for another target"
+_DTYPE_REMEDIES = {
+    "bfloat16": (
+        "jax2tf.export(..., widen_bfloat16=True) computes it in float32; or cast to a dtype of "
+        "the engine's, or convert for another target"
+    )
+}
+
+
 def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
     lacking = [x.dtype.name for x in op.outputs if x.dtype.name in target.lacks_dtypes]
     if lacking and _is_run(op, target):
         raise refusals.unsupported(
             eqn,
             f"it gives an array of {lacking[0]}, and the target {target.name!r} has none of it",
-            "cast to a dtype of the engine's, or convert for another target",
+            _DTYPE_REMEDIES.get(lacking[0], _OTHER_DTYPE),
         )
 
 
