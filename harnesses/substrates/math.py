@@ -147,6 +147,16 @@ ask("math.betainc", lambda d: [Uniform(SHAPE, d)],
 for _op in ("xlogy", "xlog1py", "xdivy", "multiply_no_nan", "divide_no_nan"):
     ask(f"math.{_op}", values([0.0, 0.0, 1.0, 2.0], [0.0, 1.0, 0.0, 3.0]), case="zeros",
         dtypes=FLOAT64, tags=NO_DERIVATIVES, scale="element")  # fmt: skip
+# Where a slope jumps or is infinite, and where operands are equal: derivatives by convention.
+for _op in ("abs", "softsign", "reciprocal_no_nan"):
+    ask(f"math.{_op}", values([0.0, 1.0, -2.0]), case="derivative_at_0", dtypes=FLOAT64)
+ask("math.sqrt", values([0.0, 1.0, 4.0]),
+    lambda tf, x: tf.where(x > 0, tf.math.sqrt(x), 0), case="not_chosen",
+    dtypes=FLOAT64)  # fmt: skip
+ask("math.pow", values([-2.0, 0.0, 3.0], [2.0, 2.0, 2.0]), case="negative_base", dtypes=FLOAT64)
+ask("math.minimum", values([0.0, 1.0, -2.0], [0.0, 1.0, 3.0]), case="equal", dtypes=FLOAT64)
+ask("clip_by_value", values([0.0, 1.0, -2.0, 2.0]), case="at_limits", clip_value_min=-2,
+    clip_value_max=1, dtypes=FLOAT64)  # fmt: skip
 for _op in ("add", "maximum", "divide", "less"):
     ask(f"math.{_op}", normal((3, 1), (4,)), case="broadcast",
         tags=NO_DERIVATIVES if _op == "less" else ())  # fmt: skip

@@ -1,7 +1,7 @@
 """tf.nn: activations, losses and normalization."""
 
 from harnesses.harness import Integers, Normal, Uniform
-from harnesses.substrates.asking import FLOAT64, FLOATS, SHAPE, ask, ask_raises, normal
+from harnesses.substrates.asking import FLOAT64, FLOATS, SHAPE, ask, ask_raises, normal, values
 
 ONE = normal(SHAPE)
 _ONES = ("float32", "float64", "bfloat16")
@@ -11,6 +11,9 @@ for _op in (
     "softsign", "sigmoid", "tanh", "softmax", "log_softmax",
 ):  # fmt: skip
     ask(f"nn.{_op}", ONE, dtypes=FLOATS)
+# Where the slope jumps its value is a convention.
+for _op in ("relu", "relu6", "elu", "selu", "leaky_relu", "softsign"):
+    ask(f"nn.{_op}", values([0.0, 6.0, -1.0]), case="derivative_at_jumps", dtypes=FLOAT64)
 for _op in ("math.softmax", "math.log_softmax"):
     ask(_op, ONE, axis=0, dtypes=FLOATS)
 ask("nn.relu", ONE, case="integers", dtypes=("int32", "int8", "int64"))

@@ -10,6 +10,7 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import FailedPreconditionError, invalid_argument
+from tf_substrates.numpy.math.derivatives import absolute, maximum, sqrt
 from tf_substrates.numpy.math.dtype_groups import FLOATS, NUMBERS, like
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.reductions import axes_of
@@ -516,7 +517,7 @@ def norm(
     if isinstance(axis, (list, tuple)) and len(axis) != 2:
         raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
     axes = axes_of(axis, len(x.shape), "Norm")
-    size = xp.abs(x)
+    size = absolute(x)
     if ord in ("euclidean", "fro"):
         if ord == "fro" and not is_matrix:
             raise ValueError(f"'ord' must be a supported vector norm, got {ord}.")
@@ -540,7 +541,7 @@ def norm(
 def _euclidean(x: Any, axes: tuple, keep: bool) -> Any:
     """The root of the sum of squares: a complex number of complex ones, unlike other norms."""
     squares = x * xp.conj(x) if x.dtype.kind == "c" else x * x
-    return xp.sqrt(xp.sum(squares, axis=axes, keepdims=keep))
+    return sqrt(xp.sum(squares, axis=axes, keepdims=keep))
 
 
 def _matrix_norm(x: Any, size: Any, ord: Any, axes: tuple, keep: bool) -> Any:
@@ -566,13 +567,12 @@ def l2_normalize(
     array = require("Rsqrt", convert(x), FLOATS)
     axes = axes_of(dim if axis is None else axis, len(array.shape), "Sum")
     squares = xp.sum(xp.real(array * xp.conj(array)), axis=axes, keepdims=True)
-    return array / xp.sqrt(xp.maximum(squares, np.asarray(epsilon, squares.dtype))).astype(
-        array.dtype
-    )
+    least = np.asarray(epsilon, squares.dtype)
+    return array / sqrt(maximum(squares, least)).astype(array.dtype)
 
 
 @op("linalg.global_norm")
 def global_norm(t_list: Any, name: Any = None) -> Any:
     """The Euclidean norm of all elements of a list of tensors, None left out."""
-    squares = [xp.sum(xp.square(xp.abs(convert(t)))) for t in t_list if t is not None]
-    return xp.sqrt(sum(squares[1:], squares[0]))
+    squares = [xp.sum(xp.square(absolute(convert(t)))) for t in t_list if t is not None]
+    return sqrt(sum(squares[1:], squares[0]))

@@ -10,6 +10,7 @@ import numpy as xp
 
 from tf_substrates.numpy import special
 from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.math.derivatives import maximum, minimum, with_tangent
 from tf_substrates.numpy.math.dtype_groups import FLOATS, NUMBERS, REAL_FLOATS, REALS, widened
 from tf_substrates.numpy.math.elementwise import sigmoid, softplus
 from tf_substrates.numpy.namespaces import named, op
@@ -26,23 +27,25 @@ def _relu(x: Any) -> Any:
     return jax.nn.relu(x) if JAX_MODE else xp.maximum(x, np.zeros((), x.dtype))
 
 
-def _relu6(x: Any) -> Any:
+_relu6 = with_tangent(
     # NumPy's clip makes float32 of bfloat16.
-    return xp.minimum(xp.maximum(x, np.zeros((), x.dtype)), np.asarray(6, x.dtype))
+    lambda x: xp.minimum(xp.maximum(x, np.zeros((), x.dtype)), np.asarray(6, x.dtype)),
+    lambda x, dx: xp.where((x > 0) & (x < 6), dx, xp.zeros_like(dx)),
+)
 
 
 def _elu(x: Any) -> Any:
     # What is not chosen must be finite, so that derivatives are.
-    negative = xp.where(x > 0, np.zeros((), x.dtype), x)
-    return xp.where(x > 0, x, xp.expm1(negative))
+    negative = xp.where(x < 0, x, np.zeros((), x.dtype))
+    return xp.where(x < 0, xp.expm1(negative), x)
 
 
 def _selu(x: Any) -> Any:
     # Klambauer et al., "Self-normalizing neural networks", 2017.
     scale, alpha = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
-    negative = xp.where(x > 0, np.zeros((), x.dtype), x)
+    negative = xp.where(x < 0, x, np.zeros((), x.dtype))
     scaled = np.asarray(scale * alpha, x.dtype) * xp.expm1(negative)
-    return xp.where(x > 0, np.asarray(scale, x.dtype) * x, scaled)
+    return xp.where(x < 0, scaled, np.asarray(scale, x.dtype) * x)
 
 
 _ACTIVATIONS: list[tuple[str, Callable, tuple, str]] = [
@@ -231,7 +234,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: Any = 
     for limit in (low, high):
         if broadcast_shapes(x.shape, limit.shape, "ClipByValue") != x.shape:
             raise ValueError(f"Dimensions {x.shape} and {limit.shape} are not compatible")
-    return xp.maximum(xp.minimum(x, high), low)
+    return maximum(minimum(x, high), low)
 
 
 def _limit(op_name: str, x: Any, limit: Any) -> Any:
@@ -248,7 +251,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: Any = None) -> 
     some = squares > 0
     norm = xp.where(some, xp.sqrt(xp.where(some, squares, xp.ones_like(squares))), squares)
     limit = convert(clip_norm, dtype=x.dtype)
-    return x * limit / xp.maximum(norm, limit)
+    return x * limit / maximum(norm, limit)
 
 
 @op("math.polyval")

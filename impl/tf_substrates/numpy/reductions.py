@@ -12,6 +12,7 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.math.derivatives import sqrt
 from tf_substrates.numpy.math.dtype_groups import (
     BOOL,
     FLOATS,
@@ -73,6 +74,9 @@ def _extremum(function: Callable, empty: str) -> Callable:
         if JAX_MODE and 0 in [x.shape[axis] for axis in axes]:
             # A constant; JAX's derivative of the extremum of nothing is NaN.
             return _sum(x, axes, keepdims) + np.asarray(limit, x.dtype)
+        if JAX_MODE:
+            # An initial value that is no less than the extremum would take a part of its gradient.
+            return function(x, axis=axes, keepdims=keepdims)
         return function(x, axis=axes, keepdims=keepdims, initial=np.asarray(limit, x.dtype))
 
     return call
@@ -187,7 +191,7 @@ def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None
 ) -> Any:
     """The root of tf.math.reduce_variance."""
-    return xp.sqrt(convert(reduce_variance(input_tensor, axis, keepdims)))
+    return sqrt(convert(reduce_variance(input_tensor, axis, keepdims)))
 
 
 @op("math.count_nonzero", static=True)
@@ -341,6 +345,12 @@ _segment = {
     "max": _unsorted(lambda dtype: dtype.min, "max"),
     "min": _unsorted(lambda dtype: dtype.max, "min"),
 }
+# Sorted segments have rows, of which all may be infinite.
+_sorted_segments = {
+    **_segment,
+    "max": _unsorted(lambda dtype: -np.inf if dtype.is_floating else dtype.min, "max"),
+    "min": _unsorted(lambda dtype: np.inf if dtype.is_floating else dtype.max, "min"),
+}
 
 
 def _counts(ids: Any, count: int, like_data: Any, rank: int) -> Any:
@@ -409,7 +419,7 @@ def _sorted_segment(kind: str) -> None:
         count = int(ids[-1]) + 1 if ids.size else 0
         if kind == "mean":
             return _by_counts(data, ids, count, root=False)
-        result = _segment[kind](data, ids, count)
+        result = _sorted_segments[kind](data, ids, count)
         if kind in ("max", "min"):
             # TensorFlow's sorted segments without rows are 0, the unsorted ones the dtype's limit.
             there = np.isin(np.arange(count), ids).reshape((count,) + (1,) * (len(data.shape) - 1))

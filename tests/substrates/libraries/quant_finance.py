@@ -1212,7 +1212,7 @@ def _(tf, tff, reversion, volatility):
 
 @program("models.hull_white.calibration_from_swaptions", [0.7163243, 1.4031415], tolerance=1e-6)
 def _(tf, tff, prices):
-    found = tff.models.hull_white.calibration_from_swaptions(
+    found, _, _ = tff.models.hull_white.calibration_from_swaptions(
         prices=prices,
         expiries=np.array([1.0, 1.0]),
         reference_rate_fn=_curve(tf),
@@ -1637,7 +1637,7 @@ def _(tf, tff, parameters, strikes):
 @program(
     "experimental.svi.calibration",
     [[0.5335, 0.4389, 0.3749, 0.3259, 0.29, 0.2717, 0.2592, 0.2564, 0.2669, 0.2967]],
-    tolerance=1e-5,
+    tolerance=1e-8,
 )
 def _(tf, tff, volatilities):
     return tff.experimental.svi.calibration(
@@ -1645,7 +1645,10 @@ def _(tf, tff, volatilities):
         expiries=np.array([0.23]),
         strikes=np.linspace(1700.0, 3000.0, 10)[None],
         volatilities=volatilities,
-    )[:2]
+        # It converges after hundreds of steps, each of which makes differences larger: after 100
+        # steps TensorFlow's own result moves by 0.1 with the last place of a volatility.
+        maximum_iterations=5,
+    )
 
 
 @program("experimental.lsm_algorithm.make_polynomial_basis")

@@ -10,6 +10,7 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.math import derivatives
 from tf_substrates.numpy.math.dtype_groups import (
     FLOATS,
     INTEGERS,
@@ -21,10 +22,6 @@ from tf_substrates.numpy.math.dtype_groups import (
 from tf_substrates.numpy.math.registering import Row, binary, register_binary
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.tensors import convert, has_dtype, listed, require
-
-JAX_MODE = False
-if JAX_MODE:
-    import jax
 
 
 def floor_divide(x: Any, y: Any) -> Any:
@@ -62,7 +59,7 @@ def _refuse_zero(y: Any) -> None:
 def power(x: Any, y: Any) -> Any:
     if x.dtype.kind in "iu" and isinstance(y, np.ndarray) and np.any(y < 0):
         raise invalid_argument("Integers to negative integer powers are not allowed [Op:Pow]")
-    return xp.power(x, y)
+    return derivatives.power(x, y)
 
 
 def squared_difference(x: Any, y: Any) -> Any:
@@ -99,41 +96,18 @@ _xdivy = where_zero(_x_zero)(lambda x, y: x / y)
 _divide_no_nan = where_zero(_y_zero)(lambda x, y: x / y)
 
 
-def _with_tangent(function: Callable, tangent: Callable) -> Callable:
-    """A function of two floats with TensorFlow's derivative, where JAX has another one."""
-    if not JAX_MODE:
-        return function
-    own = jax.custom_jvp(function)
-
-    @own.defjvp
-    def _(primals: tuple, tangents: tuple) -> tuple:
-        return own(*primals), tangent(*primals, *tangents)
-
-    def call(x: Any, y: Any) -> Any:
-        floats = xp.issubdtype(x.dtype, np.inexact)
-        return own(*xp.broadcast_arrays(x, y)) if floats else function(x, y)
-
-    return call
-
-
-# Where both are equal, TensorFlow's derivative is that of the first, and JAX's half of each.
-_maximum = _with_tangent(xp.maximum, lambda x, y, dx, dy: xp.where(x >= y, dx, dy))
-_minimum = _with_tangent(xp.minimum, lambda x, y, dx, dy: xp.where(x <= y, dx, dy))
-# The derivative in y is x where y is 0 too. TensorFlow's is infinite there if x is, but 0 where
-# nothing comes from upstream, which no linear function is: it is 0.
-_multiply_no_nan = _with_tangent(
+# The derivative in y is x where y is 0 too, and 0 where nothing comes from upstream.
+_multiply_no_nan = derivatives.with_tangent(
     where_zero(_y_zero)(lambda x, y: x * y),
-    lambda x, y, dx, dy: (
-        xp.where(y == 0, 0, dx * y) + xp.where((y == 0) & ~xp.isfinite(x), 0, x) * dy
-    ),
+    lambda x, y, dx, dy: xp.where(y == 0, 0, dx * y) + derivatives.product_of_tangent(dy, x),
 )
 _WRAPPING = (*REAL_FLOATS, *INTEGERS)
 _BINARY: list[Row] = [
     ("add math.add", xp.add, NUMBERS, "AddV2"),
     ("subtract math.subtract", xp.subtract, NUMBERS, "Sub"),
     ("multiply math.multiply", xp.multiply, NUMBERS, "Mul"),
-    ("maximum math.maximum", _maximum, REALS, "Maximum"),
-    ("minimum math.minimum", _minimum, REALS, "Minimum"),
+    ("maximum math.maximum", derivatives.maximum, REALS, "Maximum"),
+    ("minimum math.minimum", derivatives.minimum, REALS, "Minimum"),
     ("math.floordiv compat.v1.floor_div", floor_divide, _WRAPPING, "FloorDiv"),
     ("math.floormod math.mod", floor_mod, _WRAPPING, "FloorMod"),
     ("truncatediv", truncate_divide, NUMBERS, "TruncateDiv"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as xp
 
+from tf_substrates.numpy.math import derivatives
 from tf_substrates.numpy.math.dtype_groups import FLOATS, NUMBERS, REAL_FLOATS, SIGNED, like
 from tf_substrates.numpy.math.registering import Row, register_unary
 from tf_substrates.numpy.namespaces import op
@@ -14,10 +15,6 @@ from tf_substrates.numpy.tensors import convert, require
 JAX_MODE = False
 if JAX_MODE:
     import jax
-
-
-def rsqrt(x: Any) -> Any:
-    return jax.lax.rsqrt(x) if JAX_MODE else 1 / xp.sqrt(x)
 
 
 def sigmoid(x: Any) -> Any:
@@ -44,12 +41,6 @@ def tf_round(x: Any) -> Any:
     return x if x.dtype.kind in "iub" else xp.round(x)
 
 
-def reciprocal(x: Any) -> Any:
-    if x.dtype.kind in "iu":
-        return xp.floor_divide(x.dtype.type(1), x)
-    return like(1 / x, x)
-
-
 _UNARY: list[Row] = [
     ("acos math.acos", xp.arccos, FLOATS, "Acos"),
     ("acosh math.acosh", xp.arccosh, FLOATS, "Acosh"),
@@ -67,13 +58,13 @@ _UNARY: list[Row] = [
     ("math.expm1", xp.expm1, FLOATS, "Expm1"),
     ("math.log", xp.log, FLOATS, "Log"),
     ("math.log1p", xp.log1p, FLOATS, "Log1p"),
-    ("sqrt math.sqrt", xp.sqrt, FLOATS, "Sqrt"),
-    ("math.rsqrt", rsqrt, FLOATS, "Rsqrt"),
+    ("sqrt math.sqrt", derivatives.sqrt, FLOATS, "Sqrt"),
+    ("math.rsqrt", derivatives.rsqrt, FLOATS, "Rsqrt"),
     ("sigmoid math.sigmoid nn.sigmoid", sigmoid, FLOATS, "Sigmoid"),
     ("square math.square", xp.square, NUMBERS, "Square"),
     ("negative math.negative", xp.negative, (*FLOATS, *SIGNED), "Neg"),
     ("sign math.sign", sign, (*FLOATS, *SIGNED), "Sign"),
-    ("math.reciprocal", reciprocal, NUMBERS, "Reciprocal"),
+    ("math.reciprocal", derivatives.reciprocal, NUMBERS, "Reciprocal"),
     ("floor math.floor", xp.floor, REAL_FLOATS, "Floor"),
     ("math.ceil", xp.ceil, REAL_FLOATS, "Ceil"),
     ("math.rint", xp.rint, REAL_FLOATS, "Rint"),
@@ -92,7 +83,7 @@ register_unary(_UNARY, static=_STATIC)
 @op("abs", "math.abs", static=True)
 def tf_abs(x: Any, name: Any = None) -> Any:
     """The absolute value; of a complex number its length, which is real."""
-    return xp.abs(require("Abs", convert(x), (*FLOATS, *SIGNED)))
+    return derivatives.absolute(require("Abs", convert(x), (*FLOATS, *SIGNED)))
 
 
 @op("math.softplus", "nn.softplus")
@@ -103,8 +94,7 @@ def tf_softplus(features: Any, name: Any = None) -> Any:
 
 @op("math.softsign", "nn.softsign")
 def softsign(features: Any, name: Any = None) -> Any:
-    x = require("Softsign", convert(features), REAL_FLOATS)
-    return x / (1 + xp.abs(x))
+    return derivatives.softsign(require("Softsign", convert(features), REAL_FLOATS))
 
 
 @op("math.log_sigmoid")
