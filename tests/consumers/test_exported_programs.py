@@ -1,0 +1,121 @@
+"""Programs of several fields, exported for an open batch and held against JAX in each engine."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import jax2tf
+
+RNG = np.random.default_rng(0)
+FEATURES = jnp.array([[0, 1, 2, 3, 4, 5, 6], [7, 6, 5, 4, 3, 2, 1]])
+THRESHOLDS, LEAVES = (jnp.asarray(RNG.normal(size=(2, n)), jnp.float32) for n in (7, 8))
+GATES = jnp.asarray(RNG.normal(size=(8, 4)), jnp.float32)
+EXPERTS = jnp.asarray(RNG.normal(size=(4, 8, 5)), jnp.float32)
+CODES = jnp.asarray(RNG.normal(size=(16, 4)), jnp.float32)
+
+
+def boosted_trees(x):
+    """Each row goes down two trees of depth 3."""
+
+    def tree(features, thresholds, leaves):
+        node = jnp.zeros(x.shape[0], jnp.int32)
+        for _ in range(3):
+            value = jnp.take_along_axis(x, features[node][:, None], 1)[:, 0]
+            node = 2 * node + 1 + (value > thresholds[node])
+        return leaves[node - 7]
+
+    return jax.vmap(tree)(FEATURES, THRESHOLDS, LEAVES).sum(0)
+
+
+def planner(x):
+    """Actions by gradient descent through a simulated pendulum."""
+
+    def cost(actions, start):
+        def step(state, action):
+            change = jnp.array([state[1], action - jnp.sin(state[0])])
+            state = state + 0.1 * change
+            return state, (state**2).sum() + 0.01 * action**2
+
+        return lax.scan(step, start, actions)[1].sum()
+
+    def plan(start):
+        return lax.fori_loop(0, 3, lambda _, u: u - 0.05 * jax.grad(cost)(u, start), jnp.zeros(5))
+
+    return jax.vmap(plan)(x)
+
+
+def neighbours(a, b):
+    """The nearest three of a cloud of points."""
+    distances = jnp.sqrt(((a[:, :, None] - b[:, None]) ** 2).sum(-1))
+    near, which = lax.top_k(-distances, 3)
+    return -near, which, jnp.argmin(distances, -1)
+
+
+def experts(x):
+    """Two of four experts for each token."""
+    shares, which = lax.top_k(jax.nn.softmax(x @ GATES), 2)
+    of_all = jnp.einsum("bld,edf->blef", x, EXPERTS)
+    chosen = jnp.take_along_axis(of_all, which[..., None], 2)
+    return (chosen * (shares / shares.sum(-1, keepdims=True))[..., None]).sum(2)
+
+
+def quantised_vectors(x):
+    """The nearest code of each vector, and how often each code is."""
+    distances = (x**2).sum(-1, keepdims=True) - 2 * x @ CODES.T + (CODES**2).sum(-1)
+    which = jnp.argmin(distances, -1)
+    return CODES[which], jnp.bincount(which.reshape(-1), length=16)
+
+
+def beams(x):
+    """The likeliest sequences of tokens."""
+    steps = jax.nn.log_softmax(x)
+    scores = steps[:, 0]
+    for i in range(1, 3):
+        every = scores[:, :, None] + steps[:, i, None, :]
+        scores, which = lax.top_k(every.reshape(every.shape[0], -1), 8)
+    return scores, which // 8, which % 8
+
+
+def alignment(x):
+    """Sums over alignments, in logarithms."""
+
+    def step(scores, row):
+        moved = jnp.concatenate([jnp.full((1,), -1e30), scores[:-1]])
+        scores = jnp.logaddexp(scores, moved) + row
+        return scores, scores[-1]
+
+    first = jnp.full((3,), -1e30).at[0].set(0.0)
+    return jax.vmap(lambda rows: lax.scan(step, first, rows)[1])(jax.nn.log_softmax(x))
+
+
+def attention(q, k, v):
+    """As jax.nn writes it, with a mask and with a bias."""
+    bias = jnp.linspace(-1, 1, 6)
+    return (
+        jax.nn.dot_product_attention(q, k, v, is_causal=True),
+        jax.nn.dot_product_attention(q, k, v, bias=bias),
+    )
+
+
+PROGRAMS = {
+    boosted_trees: ("b, 8",),
+    planner: ("b, 2",),
+    neighbours: ("b, 10, 2", "b, 12, 2"),
+    experts: ("b, 6, 8",),
+    quantised_vectors: ("b, 5, 4",),
+    beams: ("b, 5, 8",),
+    alignment: ("b, 4, 3",),
+    attention: ("b, 6, 2, 4",) * 3,
+}
+
+
+@pytest.mark.parametrize("suffix", [".tflite", ".onnx", ".xml"])
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_program(program, suffix, tmp_path):
+    path = tmp_path / f"program{suffix}"
+    result = jax2tf.export(program, None, PROGRAMS[program], path, progress=False)
+    assert [trial[-4:] for trial in result.verified] == [" b=2", " b=3"]
