@@ -48,13 +48,16 @@ def switched(on: bool) -> Iterator[None]:
 
 def writes() -> bool:
     """Whether ops that are made now are written: in a graph, where that is switched on."""
-    chosen = _writes.get()
+    chosen = _writes.get()  # First: eager mode asks for every op, and this is the cheaper question.
     return (WRITES if chosen is None else chosen) and not tf.executing_eagerly()
 
 
 @contextlib.contextmanager
 def counted() -> Iterator[collections.Counter[tuple[str, bool]]]:
-    """A context whose counter says how many ops graphs got: the op, and whether it was written."""
+    """A context whose counter says how many ops graphs got where ops are to be written.
+
+    Its keys are the op and whether it was written; TensorFlow made the others.
+    """
     counts: collections.Counter[tuple[str, bool]] = collections.Counter()
     token = _counts.set(counts)
     try:
@@ -68,9 +71,9 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
     form = Form.of(op, by_tensorflow)
 
     def made(**arguments: Any) -> tf.Tensor:
-        if tf.executing_eagerly():
+        if not writes():
             return by_tensorflow(**arguments)
-        result = write(form, arguments) if form is not None and writes() else None
+        result = None if form is None else write(form, arguments)
         counts = _counts.get()
         if counts is not None:
             counts[op, result is not None] += 1
