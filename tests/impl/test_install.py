@@ -213,6 +213,15 @@ def test_run(tmp_path):
     ]
 
 
+def test_a_script_finds_first_what_lies_beside_it(tmp_path, monkeypatch, capsys):
+    (tmp_path / "script.py").write_text("import sys\nprint(sys.path[0], sys.path[-1])")
+    monkeypatch.setattr(sys, "path", ["here", *sys.path, "last"])
+    monkeypatch.setattr(sys, "argv", ["jax2tf"])
+    assert command.main(["run", str(tmp_path / "script.py")]) == 0
+    jax2tf.uninstall()
+    assert capsys.readouterr().out.split() == [str(tmp_path), "last"]
+
+
 def test_keras_on_jax_exports(tmp_path):
     """A strided convolution over open sizes, which JAX's own jax2tf does not convert."""
     program = textwrap.dedent("""

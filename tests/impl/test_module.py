@@ -341,3 +341,11 @@ def test_a_tensor_gives_the_variable_its_memory():
     (variable,) = module.variables
     variable.assign_add(tf.ones([300, 100]))
     assert float(module()) == 60_000
+
+
+@pytest.mark.parametrize("x64", [False, True])
+def test_a_tensor_of_64_bits_is_a_variable_of_the_width_that_jax_has(x64):
+    with jax.enable_x64(x64):
+        module = jax2tf.Module(lambda p: p * 2, tf.constant([1.5], tf.float64))
+        assert module.variables[0].dtype == (tf.float64 if x64 else tf.float32)
+        np.testing.assert_array_equal(module(), [3.0])

@@ -238,6 +238,19 @@ class TestPlatforms:
         with pytest.raises(tf.errors.OpError, match="platform CPU is not among the platforms"):
             converted(FINITE)
 
+    def test_a_mesh_of_one_device_has_no_parts(self):
+        """Eager mode runs it, where a partitioned module would need a graph."""
+        auto = (jax.sharding.AxisType.Auto,)
+        mesh = jax.sharding.AbstractMesh((1,), ("a",), axis_types=auto)
+        spec = jax.sharding.PartitionSpec("a")
+        fun = jax.shard_map(jnp.sin, mesh=mesh, in_specs=spec, out_specs=spec)
+        converted = native(
+            fun,
+            native_serialization_platforms=["tpu"],
+            native_serialization_disabled_checks=[export.DisabledSafetyCheck.platform()],
+        )
+        assert_same(converted(FINITE), np.sin(FINITE))
+
     def test_unless_that_check_is_disabled(self):
         converted = native(
             jnp.sin,

@@ -214,6 +214,19 @@ class TestWhatIsShared:
         assert _calls(partial(run, n=2), X) == 60 // MIN_PERIOD
         assert _calls(partial(run, n=MIN_PERIOD), X) == 30
 
+    def test_a_window_more_before_a_value_less(self):
+        """Between the layers two values are handed on, within them one."""
+
+        def run(x, y):
+            for _ in range(4):
+                z = x * y
+                for _ in range(MIN_PERIOD):
+                    z = jnp.sin(z)
+                x, y = jnp.cos(z), jnp.tan(z)
+            return x + y
+
+        assert _calls(run, X, X) == 4
+
     def test_not_a_run_that_saves_little(self):
         def run(x):
             for _ in range(2):

@@ -197,6 +197,30 @@ class TestTheChoice:
         with pytest.raises(jax2tf.ConversionError, match="takes no Sin"):
             _graph(lambda x: x + waves(2), X, target=mine)
 
+    def test_a_shared_function_of_constants_for_a_converter_that_folds(self):
+        mine = jax2tf.Target("mine", lacks={"Sin": ()})
+
+        @jax.jit
+        def waves(n):
+            x = jnp.cumsum(jnp.arange(100.0) * n).reshape(10, 10)
+            return (jnp.sin(x.T + 1 / n) * jnp.cosh(x / 5050)).sum()
+
+        def of_literals(x):
+            return x + waves(2) + waves(3) + waves(4)
+
+        def of_arguments(x):
+            return x + waves(x[0, 0]) + waves(x[0, 1]) + waves(x[0, 2])
+
+        assert "PartitionedCall" in op_types(_graph(of_arguments, X, target="onnx").graph)
+        _graph(of_literals, X, target=mine)
+        with pytest.raises(jax2tf.ConversionError, match="takes no Sin"):
+            _graph(of_arguments, X, target=mine)
+
+    def test_of_the_ops_of_an_equation_the_first_is_named(self):
+        mine = jax2tf.Target("mine", lacks={"Maximum": (), "Minimum": ()})
+        with pytest.raises(jax2tf.ConversionError, match="takes no Maximum"):
+            _graph(lambda x: jax.lax.clamp(0.5, x, 0.7), X, target=mine)
+
     def test_one_function_for_two_targets(self):
         """Plans and shared functions of one target are not those of another."""
         shared = jax.jit(lambda x: jax.nn.softmax(x) * 2 + jnp.tanh(x) - 1)

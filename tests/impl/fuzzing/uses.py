@@ -417,6 +417,11 @@ class Combination:
     order: str
     uses: tuple[tuple[str, str], ...]
 
+    @property
+    def n_examples(self) -> int:
+        """A program in one use is one example."""
+        return len(self.uses)
+
     def check(self) -> None:
         """TensorFlow gives what JAX gives."""
         with jax.enable_x64(self.how.x64):
