@@ -229,3 +229,33 @@ def test_a_constant_before_a_transpose_has_another_shape_than_the_result(functio
         for operand in op.inputs:
             is_constant = operand.op.type in ("Const", "BroadcastTo", "Fill")
             assert not is_constant or operand.shape not in ([], [3, 2])
+
+
+@pytest.mark.parametrize("target", ["litert", "tensorflow"])
+@pytest.mark.parametrize("shape", [(2, 1), (1, 3), (1, 1), (4, 1, 3), (4, 2, 1)])
+def test_a_constant_beside_an_array_that_is_repeated(target, shape):
+    # An equation of JAX's repeats a dimension of size 1 by itself, as TensorFlow's ops do.
+    whole = (*np.broadcast_shapes(shape, (4, 2, 3))[-len(shape) :],)
+    constant = np.arange(np.prod(whole), dtype=np.float32).reshape(whole)
+
+    def fun(x):
+        return constant - x
+
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    converted = jax2tf.convert(fun, target=target, with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(tf.TensorSpec(shape))
+    np.testing.assert_array_equal(graph(tf.constant(x)), jax.jit(fun)(x))
+
+
+@pytest.mark.parametrize("target", ["litert", "tensorflow"])
+def test_a_constant_beside_a_softmax_of_an_open_batch(target):
+    constant = np.arange(3, dtype=np.float32)[None]
+
+    def fun(x):
+        return (constant - jnp.max(x, -1, keepdims=True)) * x
+
+    converted = jax2tf.convert(fun, target=target, polymorphic_shapes="b, 3", with_gradient=False)
+    graph = tf.function(converted, autograph=False).get_concrete_function(tf.TensorSpec([None, 3]))
+    for batch in (1, 4):
+        x = np.random.default_rng(batch).normal(size=(batch, 3)).astype(np.float32)
+        np.testing.assert_array_equal(graph(tf.constant(x)), jax.jit(fun)(x))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -187,8 +187,18 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
         return function(x, y)
     if (value == value.flat[0]).all():
         return function(ops.constant(value.reshape(-1)[:1], x.dtype), y)
-    flat = function(ops.reshape(x, [-1]), ops.reshape(y, [-1]))
-    return ops.reshape(flat, ctx.shape(ctx.avals_out[0].shape))
+    shape = ctx.avals_out[0].shape
+    flat = (ops.reshape(_repeated(ctx, v, shape), [-1]) for v in (x, y))
+    return ops.reshape(function(*flat), ctx.shape(shape))
+
+
+def _repeated(ctx: Context, x: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
+    """The array in the whole of a shape, to which JAX's equations repeat it by themselves."""
+    sizes = x.shape.as_list()
+    is_whole = len(sizes) == len(shape) and all(
+        old != 1 or new == 1 for old, new in zip(sizes, shape, strict=True)
+    )
+    return x if is_whole else ops.broadcast_to(x, ctx.shape(shape))
 
 
 @register("neg")
