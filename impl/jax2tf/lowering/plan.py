@@ -23,6 +23,7 @@ from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.lowering import (
     compiled,
+    empties,
     foreign,
     idioms,
     keys,
@@ -116,11 +117,13 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
     converted = masks.conversions(jaxpr)
     masked = masks.products(jaxpr, converted)
-    places = idioms.found(jaxpr, target)
+    empty = {e for e in jaxpr.eqns if empties.are_all_results(e) and not _needs_compiler(e)}
+    places = {e: place for e, place in idioms.found(jaxpr, target).items() if e not in empty}
     replaced = {
         **selection.scalar_cases(jaxpr),
         **masked,
         **{eqn: place.operands for eqn, place in places.items()},
+        **dict.fromkeys(empty, ()),
     }
     kept = set(_variables(jaxpr.outvars))
     equations = _read_equations(jaxpr, replaced, kept)
@@ -128,7 +131,11 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
     steps, refused = [], None
     for i, eqn in enumerate(equations):
-        found = _rule_and_params(eqn, target, places, masked)
+        found = (
+            (empties.RULE.function, {})
+            if eqn in empty
+            else _rule_and_params(eqn, target, places, masked)
+        )
         if found is None:
             refused = refused or eqn
         rule, params = found or (functools.partial(_refuse, eqn, target), {})

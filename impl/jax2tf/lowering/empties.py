@@ -1,0 +1,45 @@
+"""Equations whose results have no elements: they become zeros of these shapes, and no op computes.
+
+TensorFlow has kernels that refuse an array without elements, and its graph optimizer ends the whole
+process by a division by zero where it folds a product of a constant `[2, 0]` and an array `[1, 0]`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf import dtypes, ops
+from jax2tf.lowering.rules import Context, Rule
+from jax2tf.primitives import CALLBACKS
+
+
+def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether all that an equation gives has no elements, whatever the sizes of dimensions are."""
+    avals: list[Any] = [v.aval for v in eqn.outvars]
+    return (
+        bool(avals)
+        and not eqn.effects
+        and eqn.primitive not in CALLBACKS
+        and all(0 in getattr(aval, "shape", ()) for aval in avals)
+    )
+
+
+def _nothing(ctx: Context) -> Any:
+    results = [_without_elements(ctx, aval) for aval in ctx.avals_out]
+    return results if ctx.eqn.primitive.multiple_results else results[0]
+
+
+def _without_elements(ctx: Context, aval: Any) -> tf.Tensor:
+    shape, dtype = dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype).as_numpy_dtype
+    known = ctx.static_shape(shape)
+    if None not in known:
+        return ctx.constant(np.zeros(known, dtype))
+    # A dtype that TensorFlow fills no array with has a Reshape.
+    return ops.reshape(ctx.constant(np.zeros(0, dtype)), ctx.shape(shape))
+
+
+RULE = Rule(_nothing, frozenset(), takes_all=False)
