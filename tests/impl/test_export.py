@@ -987,5 +987,5 @@ def test_what_node_js_is_asked_and_answers(tmp_path, monkeypatch):
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     answer = run("serving_default", {"x": x})
     np.testing.assert_array_equal(answer["y"], 2 * x, strict=True)
-    with pytest.raises(jax2tf.ExportError, match="TensorFlow.js: nothing is there: \u00fc$"):
+    with pytest.raises(jax2tf.ExportError, match=r"TensorFlow\.js: nothing is there: \u00fc$"):
         run("serving_default", {"x": x[:0]})

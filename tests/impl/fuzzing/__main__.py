@@ -22,7 +22,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from tests.impl.fuzzing.campaign import KINDS, Row, run_numbers
 
@@ -96,7 +95,9 @@ class Campaign:
         print(
             f"{len(self.done)} programs, {self.examples} examples, {len(self.failed)} failed, "
             f"{time.monotonic() - self.began:.0f} s"
-            + (f"; again: python -m tests.impl.fuzzing {self.kind} --program {again}" * bool(again)),
+            + (
+                f"; again: python -m tests.impl.fuzzing {self.kind} --program {again}" * bool(again)
+            ),
             flush=True,
         )
 

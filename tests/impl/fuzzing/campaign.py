@@ -77,7 +77,7 @@ def run_numbers(kind: str, numbers: Iterable[int]) -> int:
     """Runs programs in this process and prints a row for each; returns the exit status."""
     failed = False
     for done, number in enumerate(numbers, 1):
-        faulthandler.dump_traceback_later(SECONDS_OF_A_PROGRAM, exit=True)
+        faulthandler.dump_traceback_later(SECONDS_OF_A_PROGRAM, exit=True, file=sys.__stderr__)
         found = row(kind, number)
         faulthandler.cancel_dump_traceback_later()
         failed |= "error" in found
