@@ -257,3 +257,23 @@ def test_more_dimension_variables_than_formulas_are_tried_for():
         many(np.ones([1, 2, 3, 4, 5], np.float32))
     four = convert(call_tf(lambda x: x + 1), polymorphic_shapes="a, b, c, d, _")
     assert_allclose(four(np.ones([1, 2, 3, 4, 5], np.float32)), np.full([1, 2, 3, 4, 5], 2))
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("transformed", ["cond", "scan", "switch"])
+def test_the_gradient_of_a_tf_cond_inside_of_control_flow(transformed, mode):
+    scale = tf.Variable(3)
+
+    def function(x):
+        return tf.cond(tf.reduce_sum(x) > 1, lambda: x * tf.cast(scale, x.dtype), lambda: x * x)
+
+    called = call_tf(function)
+    program = {
+        "cond": lambda x: jax.lax.cond(x.sum() > 0, called, jnp.sin, x),
+        "scan": lambda x: jax.lax.scan(lambda c, _: (called(c), None), x, None, length=2)[0],
+        "switch": lambda x: jax.lax.switch(1, [jnp.sin, called, jnp.cos], x),
+    }[transformed]
+    gradient = MODES[mode](convert(jax.grad(lambda x: program(x).sum())))
+    for x in (np.float32([1, 2]), np.float32([0.25, 0.5]), np.float32([-1, 0.5])):
+        expected = jax.grad(lambda x: program(x).sum())(x)
+        assert_allclose(gradient(x), expected, rtol=1e-6)

@@ -23,7 +23,7 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tenso
     if compat.in_compiled_function():
         _choose_a_way(ctx, function)
     with compat.recorded_again():  # derivatives have tapes of their own
-        results = function.run(operands)
+        results = function.run([_here(x) for x in operands])
     checks = [
         check
         for result, aval in zip(results, ctx.avals_out, strict=True)
@@ -33,6 +33,16 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tenso
         return results
     with tf.control_dependencies(checks):
         return [ops.identity(result) for result in results]
+
+
+def _here(x: tf.Tensor) -> tf.Tensor:
+    """The tensor in the graph of the branch or loop in which the function is called.
+
+    The gradient of a tf.cond takes no cotangent from the graph around that.
+    """
+    if tf.executing_eagerly() or x.graph is tf.compat.v1.get_default_graph():
+        return x
+    return ops.identity(x)
 
 
 def _choose_a_way(ctx: Context, function: Any) -> None:

@@ -99,6 +99,15 @@ class Called:
             return self._together[1]
         return _arrays(jax.jit(self.vjp)(self.given_values, self.cotangents))
 
+    @property
+    def is_not_differentiable(self) -> bool:
+        """Whether JAX has no gradients: of the loop in a custom rule's backward pass."""
+        try:
+            self.gradients  # noqa: B018
+            return False
+        except ValueError as error:
+            return "Reverse-mode differentiation does not work" in str(error)
+
     @functools.cached_property
     def each_gradient(self) -> list[list[np.ndarray]]:
         """The same for each result alone."""

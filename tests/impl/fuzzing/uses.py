@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import hypothesis
 import jax
 import numpy as np
 import tensorflow as tf
@@ -432,6 +433,8 @@ class Combination:
                 try:
                     _FUNCTIONS[name](called, dataclasses.replace(self.how, mode=mode))
                 except Exception as error:
+                    if called.is_not_differentiable:
+                        hypothesis.reject()
                     error.add_note(f"The use that failed: {name}, {mode}")
                     raise
 
