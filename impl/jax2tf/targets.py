@@ -123,6 +123,10 @@ QUIRKS: Mapping[str, str] = {
     "no_tensor_lists": "DTensor spreads no TensorList over a mesh, which a tf.TensorArray is",
     "no_unpack_of_parts": "DTensor cannot give the results of an Unpack other parts than it has",
     "one_reverse_at_a_time": "there are engines whose ReverseV2 takes one dimension",
+    "no_gather_in_batches": (
+        "OpenVINO's converter moves a transpose behind a GatherV2 of batches whose number is open, "
+        "and refuses what comes of it"
+    ),
     "no_integer_square": (
         "LiteRT's converter leaves SQUARE and NEG in float32 where it quantises all ops to integers"
     ),
@@ -426,7 +430,12 @@ TARGETS: Mapping[str, Target] = {
             finite_idioms=_SOFTMAX | _RESIZE | {"erf"},
             quirks=_REAL
             | _BITS
-            | {"no_bits_of_open_shape", "no_folding", "pads_with_constants_alone"},
+            | {
+                "no_bits_of_open_shape",
+                "no_folding",
+                "no_gather_in_batches",
+                "pads_with_constants_alone",
+            },
             lacks_dtypes=_NARROW | _BFLOAT16,
             lacks={
                 "Complex": (),

@@ -92,6 +92,17 @@ def alignment(x):
     return jax.vmap(lambda rows: lax.scan(step, first, rows)[1])(jax.nn.log_softmax(x))
 
 
+def linear_systems(a, b):
+    """Factors of each matrix, whose rows are read in another order."""
+    a = a + 4 * jnp.eye(4)
+    return jnp.linalg.solve(a, b), jnp.linalg.inv(a), jnp.linalg.det(a)
+
+
+def transposed_rows(x, i):
+    """Rows of a transposed array by the indices of each batch."""
+    return jax.vmap(lambda rows, i: rows[i])(x.swapaxes(1, 2) * 2, i % 4)
+
+
 def attention(q, k, v):
     """As jax.nn writes it, with a mask and with a bias."""
     bias = jnp.linspace(-1, 1, 6)
@@ -110,6 +121,8 @@ PROGRAMS = {
     beams: ("b, 5, 8",),
     alignment: ("b, 4, 3",),
     attention: ("b, 6, 2, 4",) * 3,
+    linear_systems: ("b, 4, 4", "b, 4, 2"),
+    transposed_rows: ("b, 3, 4", "b, 5:int32"),
 }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 from jax import lax
 
-from jax2tf import ops
+from jax2tf import dims, ops
 from jax2tf.compat import xla_data
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
@@ -109,8 +109,6 @@ def _gather(
     windows = iw.gather_windows(
         shape, indices_shape, len(out_shape), dimension_numbers, slice_sizes
     )
-    if 0 in out_shape:
-        return ops.zeros(ctx.shape(out_shape), operand.dtype)
     fills = mode == lax.GatherScatterMode.FILL_OR_DROP
     # JAX looks at the low 32 bits where it fills: all that an index in bounds needs.
     starts = ops.cast(indices, tf.int32) if fills else iw.as_index(indices)
@@ -173,11 +171,16 @@ def _read(ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows) -> tf
         x = ops.slice(x, [0] * len(sizes), ctx.shape(sizes))
     if len(windows.varying) == 0:
         result, labels = _read_everything(ctx, x, windows)
-    elif len(windows.varying) == 1:
+    elif len(windows.varying) == 1 and not _is_read_by_points(ctx, windows):
         result, labels = _read_along(ctx, x, starts, windows, windows.varying[0])
     else:
         result, labels = _read_points(ctx, x, starts, windows)
     return iw.rearranged(ctx, result, windows, labels, windows.layout)
+
+
+def _is_read_by_points(ctx: Context, windows: Windows) -> bool:
+    batches = [windows.shape[d] for d in windows.aligned]
+    return ctx.has_quirk("no_gather_in_batches") and not dims.is_static(batches)
 
 
 def _read_everything(
@@ -222,10 +225,10 @@ def _read_points(
     ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows
 ) -> tuple[tf.Tensor, list[iw.Label]]:
     """Windows differ in several dimensions: tf.gather_nd of each of their points."""
-    dims = sorted((*windows.aligned, *windows.varying))
-    rest = [d for d in range(len(windows.shape)) if d not in dims]
-    indices, labels = iw.grid(ctx, starts, windows, dims)
-    result = ops.gather_nd(iw.transposed(x, [*dims, *rest]), indices)
+    first = sorted((*windows.aligned, *windows.varying))
+    rest = [d for d in range(len(windows.shape)) if d not in first]
+    indices, labels = iw.grid(ctx, starts, windows, first)
+    result = ops.gather_nd(iw.transposed(x, [*first, *rest]), indices)
     return result, [*labels, *(("window", d) for d in rest)]
 
 
