@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
 from jax2tf import callables, compat, dtypes, gradients, graph_gradients, identity
-from jax2tf.lowering import control_flow, rules
+from jax2tf.lowering import empties, rules
 from tests.impl.fuzzing import foreign
 from tests.impl.fuzzing.planted import is_found
 from tests.impl.fuzzing.uses import Combination, combinations
@@ -86,12 +87,12 @@ def gradients_of_gradients_at_once(patch):
 
 
 def keys_without_data(patch):
-    """What an empty scan stacks has the shape of the keys, and not of their data."""
-    patch(
-        control_flow,
-        "_zeros",
-        lambda ctx, aval: tf.zeros(ctx.shape(aval.shape), dtypes.to_tf(aval.dtype)),
-    )
+    """An array of no keys, as an empty scan stacks it, has their shape, not that of their data."""
+
+    def without_elements(ctx, aval):
+        return ctx.constant(np.zeros(aval.shape, dtypes.to_tf(aval.dtype).as_numpy_dtype))
+
+    patch(empties, "_without_elements", without_elements)
 
 
 def arguments_around_a_branch(patch):
