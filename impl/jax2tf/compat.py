@@ -491,7 +491,7 @@ def is_stateful_op(op: str) -> bool:
 
     A node of a graph's inner function names its type alone, and only the registry knows more.
     """
-    definition = _tf_op_def_registry.get(op)
+    definition = op_definition(op)
     return definition is not None and bool(definition.is_stateful)
 
 

@@ -92,7 +92,7 @@ def keys_without_data(patch):
     def without_elements(ctx, aval):
         return ctx.constant(np.zeros(aval.shape, dtypes.to_tf(aval.dtype).as_numpy_dtype))
 
-    patch(empties, "_without_elements", without_elements)
+    patch(empties, "without_elements", without_elements)
 
 
 def arguments_around_a_branch(patch):

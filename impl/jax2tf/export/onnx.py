@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,25 +56,17 @@ def write(job: Job) -> int:
     _rename_inputs(model.graph, job.signatures[0])
     onnx.helper.set_model_props(model, dict(job.metadata))
     job.target.write_bytes(model.SerializeToString())
-    return sum(node.op_type != "Constant" for node in _nodes(model.graph))
+    return sum(node.op_type != "Constant" for node in onnx_weights.nodes(model.graph))
 
 
 def _rename_inputs(graph: Any, signature: Signature) -> None:
     """Gives inputs the names of the signature: TensorFlow's graph has them in lower case."""
     names = {spec.name.lower(): spec.name for spec in signature.inputs}
     renamed = {value.name: names[value.name.lower()] for value in graph.input}
-    for node in _nodes(graph):
+    for node in onnx_weights.nodes(graph):
         node.input[:] = [renamed.get(name, name) for name in node.input]
     for value in graph.input:
         value.name = renamed[value.name]
-
-
-def _nodes(graph: Any) -> Iterator[Any]:
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            for inner in [attribute.g, *attribute.graphs]:
-                yield from _nodes(inner)
 
 
 def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:

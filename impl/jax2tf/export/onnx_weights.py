@@ -29,23 +29,22 @@ def store(model: Any, kind: str) -> None:
     """
     onnx = packages.imported("onnx", "the format 'onnx'")
     _Graph(onnx, model.graph, kind).store()
-    domains = {node.domain for graph in _graphs(model.graph) for node in graph.node}
-    if _DOMAIN in domains:
+    if any(node.domain == _DOMAIN for node in nodes(model.graph)):
         model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
 
 
-def _graphs(graph: Any) -> Iterator[Any]:
+def graphs(graph: Any) -> Iterator[Any]:
+    """A graph and those of its loops and branches, an empty one for each other attribute."""
     yield graph
     for node in graph.node:
-        for inner in _inner(node):
-            yield from _graphs(inner)
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from graphs(inner)
 
 
-def _inner(node: Any) -> Iterator[Any]:
-    for attribute in node.attribute:
-        if attribute.HasField("g"):
-            yield attribute.g
-        yield from attribute.graphs
+def nodes(graph: Any) -> Iterator[Any]:
+    """The nodes of a graph and of those of its loops and branches."""
+    return (node for inner in graphs(graph) for node in inner.node)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,8 +71,8 @@ class _Graph:
     def store(self) -> None:
         """Stores each weight once, and gives it to its readers as they take it."""
         readers = self._readers()
-        results = {value.name for graph in _graphs(self._graph) for value in graph.output}
-        for graph in list(_graphs(self._graph)):
+        results = {value.name for graph in graphs(self._graph) for value in graph.output}
+        for graph in list(graphs(self._graph)):
             for name, tensor in list(self._constants(graph)):
                 weights = self._onnx.numpy_helper.to_array(tensor)
                 if is_weight(weights) and name not in results:
@@ -88,10 +87,9 @@ class _Graph:
 
     def _readers(self) -> Mapping[str, list[_Reader]]:
         readers = collections.defaultdict(list)
-        for graph in _graphs(self._graph):
-            for node in graph.node:
-                for place, name in enumerate(node.input):
-                    readers[name].append(_Reader(node, place))
+        for node in nodes(self._graph):
+            for place, name in enumerate(node.input):
+                readers[name].append(_Reader(node, place))
         return readers
 
     def _store(

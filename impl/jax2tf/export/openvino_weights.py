@@ -65,8 +65,6 @@ def _axis_for(reader: Any, rank: int) -> int:
     if name == "MatMul":
         return rank - 2 if node.get_attributes()["transpose_b"] else rank - 1
     # Kernels of groups are (groups, outputs, inputs, ...), transposed ones (inputs, outputs, ...).
-    if name in ("Convolution", "Gather"):
-        return 0
-    if name == "GroupConvolution":
+    if name in ("Convolution", "Gather", "GroupConvolution"):
         return 0
     return 1 if name == "ConvolutionBackpropData" else rank - 1

@@ -14,6 +14,7 @@ from jax2tf.call_tf import embedding
 from jax2tf.call_tf.derived import Batched
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.errors import CallTfError
+from jax2tf.graph_gradients import in_this_graph
 from jax2tf.identity import Identity
 from jax2tf.lowering.rules import Context, register
 
@@ -23,7 +24,7 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tenso
     if compat.in_compiled_function():
         _choose_a_way(ctx, function)
     with compat.recorded_again():  # derivatives have tapes of their own
-        results = function.run([_here(x) for x in operands])
+        results = function.run(in_this_graph(operands))
     checks = [
         check
         for result, aval in zip(results, ctx.avals_out, strict=True)
@@ -33,16 +34,6 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tenso
         return results
     with tf.control_dependencies(checks):
         return [ops.identity(result) for result in results]
-
-
-def _here(x: tf.Tensor) -> tf.Tensor:
-    """The tensor in the graph of the branch or loop in which the function is called.
-
-    The gradient of a tf.cond takes no cotangent from the graph around that.
-    """
-    if tf.executing_eagerly() or x.graph is tf.compat.v1.get_default_graph():
-        return x
-    return ops.identity(x)
 
 
 def _choose_a_way(ctx: Context, function: Any) -> None:

@@ -16,7 +16,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, ops
 from jax2tf.identity import Identity
-from jax2tf.lowering import carries
+from jax2tf.lowering import carries, empties
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.trace import inner_jaxprs
@@ -191,7 +191,10 @@ def _scan(
 
     if isinstance(length, int) and length == 0:
         stacked = ctx.avals_out[n_carry:]
-        return [*operands[n_consts:n_fixed], *(_zeros(ctx, aval) for aval in stacked)]
+        return [
+            *operands[n_consts:n_fixed],
+            *(empties.without_elements(ctx, aval) for aval in stacked),
+        ]
     if isinstance(length, int) and length == 1:
         step = _closed(ctx, jaxpr, operands[:n_consts])
         results = step(

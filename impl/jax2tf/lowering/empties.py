@@ -29,11 +29,12 @@ def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _nothing(ctx: Context) -> Any:
-    results = [_without_elements(ctx, aval) for aval in ctx.avals_out]
+    results = [without_elements(ctx, aval) for aval in ctx.avals_out]
     return results if ctx.eqn.primitive.multiple_results else results[0]
 
 
-def _without_elements(ctx: Context, aval: Any) -> tf.Tensor:
+def without_elements(ctx: Context, aval: Any) -> tf.Tensor:
+    """The array of this aval, which has no elements; of keys it is the data."""
     shape, dtype = dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype).as_numpy_dtype
     known = ctx.static_shape(shape)
     if None not in known:

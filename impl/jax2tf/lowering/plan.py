@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import re
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -117,7 +117,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
     converted = masks.conversions(jaxpr)
     masked = masks.products(jaxpr, converted)
-    empty = {e for e in jaxpr.eqns if empties.are_all_results(e) and not _needs_compiler(e)}
+    empty = {e for e in jaxpr.eqns if empties.are_all_results(e)}
     places = {e: place for e, place in idioms.found(jaxpr, target).items() if e not in empty}
     replaced = {
         **selection.scalar_cases(jaxpr),
@@ -131,11 +131,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
     steps, refused = [], None
     for i, eqn in enumerate(equations):
-        found = (
-            (empties.RULE.function, {})
-            if eqn in empty
-            else _rule_and_params(eqn, target, places, masked)
-        )
+        found = _rule_and_params(eqn, target, empty, places, masked)
         if found is None:
             refused = refused or eqn
         rule, params = found or (functools.partial(_refuse, eqn, target), {})
@@ -178,9 +174,12 @@ def _read_equations(
 def _rule_and_params(
     eqn: jex_core.JaxprEqn,
     target: Target,
+    empty: Container[jex_core.JaxprEqn],
     places: Mapping[jex_core.JaxprEqn, idioms.Place],
     masked: masks.Products,
 ) -> tuple[Callable[..., Any], dict[str, Any]] | None:
+    if eqn in empty:
+        return empties.RULE.function, {}
     if eqn in places:
         return places[eqn].rule, places[eqn].params
     if eqn in masked:
