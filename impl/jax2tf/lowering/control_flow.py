@@ -259,7 +259,7 @@ class _TensorArray:
         element_shape = ctx.static_shape(dtypes.physical_shape(aval))
         places = size + 1 if spare else size
         array = tf.TensorArray(dtypes.to_tf(aval.dtype), places, element_shape=element_shape)
-        self.start = array.write(size, _zeros(ctx, aval)) if spare else array
+        self.start = array.write(size, ctx.zeros(aval)) if spare else array
 
     def written(self, array: tf.TensorArray, place: Any, value: tf.Tensor) -> tf.TensorArray:
         return array.write(place, value)
@@ -274,7 +274,7 @@ class _Rows:
     def __init__(self, ctx: Context, aval: Any, size: Any, spare: bool):
         del spare
         self._rows = ops.range(size)
-        row = _zeros(ctx, aval)
+        row = ctx.zeros(aval)
         self.start = ops.tile(ops.expand_dims(row, 0), [size, *[1] * row.shape.rank])
 
     def written(self, rows: tf.Tensor, place: Any, value: tf.Tensor) -> tf.Tensor:
@@ -291,11 +291,6 @@ class _Slices(_Rows):
     def written(self, rows: tf.Tensor, place: Any, value: tf.Tensor) -> tf.Tensor:
         start = ops.stack([place, *[ops.constant(0)] * value.shape.rank])
         return ops.xla.xla_dynamic_update_slice(rows, ops.expand_dims(value, 0), start)
-
-
-def _zeros(ctx: Context, aval: Any) -> tf.Tensor:
-    # Keys have the dimensions of their data behind their own.
-    return ops.zeros(ctx.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
 
 
 @register("custom_linear_solve", takes_keys=True)

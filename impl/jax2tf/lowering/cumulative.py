@@ -137,8 +137,6 @@ def _by_associative_scan() -> bool:
 def _scan(
     ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, reverse: bool
 ) -> tf.Tensor:
-    if 0 in ctx.avals_in[0].shape:
-        return x
     dtype = KERNEL_DTYPES.get(x.dtype.name, x.dtype)
     arguments = ops.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
     if ctx.uses("XlaReduceWindow") and not _by_associative_scan():

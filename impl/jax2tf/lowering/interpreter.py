@@ -310,11 +310,12 @@ class Lowering:
                 require_taken(step.eqn, made, self.target)
             except UnsupportedPrimitiveError as error:
                 self._observer.refused(step.eqn, error)
-                return [self._zeros(v.aval) for v in step.eqn.outvars]
+                return [self.zeros(v.aval) for v in step.eqn.outvars]
             self._observer.made(step.eqn, made)
         return results
 
-    def _zeros(self, aval: Any) -> tf.Tensor:
+    def zeros(self, aval: Any) -> tf.Tensor:
+        # Keys have the dimensions of their data behind their own.
         return ops.zeros(self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
 
     def _results(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:

@@ -248,8 +248,6 @@ def _eig(
     use_magma: Any = None,
 ) -> list[tf.Tensor]:
     del enable_eigvec_derivs, implementation, use_magma  # Derivatives, and which library.
-    if 0 in a.shape[-2:]:
-        return [ops.zeros(ctx.shape(aval.shape), ctx.out) for aval in ctx.avals_out]
 
     def eig(a: tf.Tensor) -> list[tf.Tensor]:
         values, left, right = _batched(ctx, schur.eig, a)
@@ -270,8 +268,6 @@ def _schur(
 ) -> list[tf.Tensor]:
     if sort_eig_vals or select_callable is not None:
         raise ctx.unsupported("eigenvalues are not sorted", "leave sort_eig_vals out")
-    if 0 in a.shape[-2:]:
-        return [ops.identity(a)] * len(ctx.avals_out)
     factors = _if_finite(lambda a: _batched(ctx, schur.schur, a), a)
     return factors[: 1 + compute_schur_vectors]
 

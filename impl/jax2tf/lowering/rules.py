@@ -174,6 +174,10 @@ class Context:
         """What is known of a shape before the run, for tf.TensorShape and the like."""
         return self._lowering.static_shape(shape)
 
+    def zeros(self, aval: Any) -> tf.Tensor:
+        """Zeros of the shape and dtype of an aval; of keys they are the data."""
+        return self._lowering.zeros(aval)
+
     def inline(self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> list[tf.Tensor]:
         """Lowers a closed jaxpr in place."""
         return self._lowering.run(jaxpr, args)

@@ -26,7 +26,6 @@ from jax2tf.lowering.window_folding import (
     jaxpr_of,
     lowest,
     window_of,
-    zeros,
 )
 
 
@@ -37,8 +36,6 @@ def _select_and_gather_add(
     """The tangent of the element that `select_prim` picks from each window, 0 from an empty one."""
     window = window_of(**params)
     aval, out_aval = ctx.avals_in[1], ctx.avals_out[0]
-    if is_empty(out_aval.shape):
-        return zeros(ctx, out_aval)
     select = on_arrays(ctx, jaxpr_of(select_prim.bind, aval.dtype))
 
     def combine(a: Tensors, b: Tensors) -> Tensors:

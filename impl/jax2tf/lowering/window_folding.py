@@ -236,11 +236,6 @@ def constant(value: Any, dtype: Any) -> tf.Tensor:
     return ops.constant(np.array(value).astype(dtype).astype(carrier))
 
 
-def zeros(ctx: Context, aval: Any) -> tf.Tensor:
-    # tf.zeros has no float8.
-    return cast(ops.zeros(ctx.shape(aval.shape), tf.int8), dtypes.to_tf(aval.dtype))
-
-
 def is_empty(shape: Sequence[Any]) -> bool:
     return any(dims.is_static((d,)) and d == 0 for d in shape)
 

@@ -26,11 +26,9 @@ from jax2tf.lowering.window_folding import (
     folded,
     folded_in_order,
     highest,
-    is_empty,
     jaxpr_of,
     lowest,
     window_of,
-    zeros,
 )
 from jax2tf.lowering.window_pooling import pooling
 
@@ -70,8 +68,6 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tenso
     window = window_of(**params)
     monoid = _MONOIDS[ctx.eqn.primitive.name]
     identity = constant(monoid.identity(aval.dtype), aval.dtype)
-    if is_empty(ctx.avals_out[0].shape):
-        return zeros(ctx, ctx.avals_out[0])
     combine = on_arrays(ctx, jaxpr_of(monoid.to_jax, aval.dtype))
     if x.dtype in FLOAT8_CARRIER and monoid.beats is None:
         (out,) = folded_in_order(ctx, combine, [x], [identity], aval.shape, window)
@@ -106,8 +102,6 @@ def _reduce_window(
     closed = ctx.closed(jaxpr, consts)
     n = len(operands) // 2
     xs, inits = operands[:n], operands[n:]
-    if is_empty(ctx.avals_out[0].shape):
-        return [zeros(ctx, aval) for aval in ctx.avals_out]
     combine = on_arrays(ctx, closed)
     shape = ctx.avals_in[0].shape
     if any(x.dtype in FLOAT8_CARRIER for x in xs):

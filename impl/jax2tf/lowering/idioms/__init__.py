@@ -123,7 +123,7 @@ def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Any], dict[str, Any]] 
     if roughly is None:
         return None
     avals: list[Any] = [roughly.operands[var].aval for var in skeleton.operands]
-    if avals[0].dtype.name not in idiom.dtypes or len(avals[0].shape) < idiom.min_rank:
+    if avals[0].dtype.name not in idiom.dtypes:
         return None
     options = idiom.options(roughly)
     if not idiom.accepts(*avals, **options):

@@ -62,7 +62,6 @@ class Idiom:
       options: gives from what was found, by primitives alone, the keywords with which the pattern
         is traced again: axes and the like.
       dtypes: those of the first array for which the engines have the op.
-      min_rank: the least number of dimensions that the first array must have.
       accepts: whether it is used for arrays of these avals, called with the options too.
       examples: arrays for which the pattern is traced to know its primitives.
       example_options: the options that it is traced with then, where it has no defaults.
@@ -76,7 +75,6 @@ class Idiom:
     numbers: tuple[str, ...] = ()
     options: Callable[[Match], dict[str, Any]] = _nothing
     dtypes: Sequence[str] = _FLOAT32
-    min_rank: int = 0
     accepts: Callable[..., bool] = _anything
     examples: Sequence[Any] = (_EXAMPLE,)
     example_options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
@@ -140,7 +138,6 @@ def _masked_softmaxes() -> list[Idiom]:
             lambda x, mask, floor, softmax=softmax, masked=masked: softmax(masked(x, mask, floor)),
             partial(_masked_softmax, masked=masked),
             numbers=("floor",),
-            min_rank=1,
             examples=(_EXAMPLE, mask),
         )
         for softmax in (jax.nn.softmax, _softmax_by_hand)
@@ -370,13 +367,13 @@ IDIOMS: tuple[Idiom, ...] = (
     Idiom("gelu", _gelu_by_erf, _gelu),
     Idiom("gelu", _gelu_by_erf_of_product, _gelu),
     *_masked_softmaxes(),
-    Idiom("softmax", jax.nn.softmax, _of_operand(ops.softmax), min_rank=1),
-    Idiom("softmax", _softmax_by_hand, _of_operand(ops.softmax), min_rank=1),
-    Idiom("log_softmax", jax.nn.log_softmax, _of_operand(ops.log_softmax), min_rank=1),
+    Idiom("softmax", jax.nn.softmax, _of_operand(ops.softmax)),
+    Idiom("softmax", _softmax_by_hand, _of_operand(ops.softmax)),
+    Idiom("log_softmax", jax.nn.log_softmax, _of_operand(ops.log_softmax)),
     *_by_axis("mean", jnp.mean, _mean),
     *_by_axis("variance", jnp.var, _variance),
     *(
-        Idiom("layer_norm", function, _layer_norm, numbers=("epsilon",), min_rank=1)
+        Idiom("layer_norm", function, _layer_norm, numbers=("epsilon",))
         for function in (_standardized, _standardized_by_root)
     ),
     *(
@@ -385,7 +382,6 @@ IDIOMS: tuple[Idiom, ...] = (
             partial(_flax_layer_norm, expanded=expanded),
             _layer_norm,
             numbers=("epsilon",),
-            min_rank=1,
             accepts=_are_of_channels if len(examples) > 1 else _anything,
             examples=examples,
         )

@@ -138,17 +138,11 @@ def _handed_on(eqn: jex_core.JaxprEqn) -> Any:
     if eqn.primitive in _HANDS_ON:
         return eqn.invars[0]
     if eqn.primitive is lax.convert_element_type_p:
-        return eqn.invars[0] if _same(eqn, "dtype") else None
-    if eqn.primitive is lax.broadcast_in_dim_p:
-        return eqn.invars[0] if len(eqn.invars) == 1 and _same(eqn, "shape") else None
+        given: Any = eqn.invars[0].aval
+        return eqn.invars[0] if given.dtype == eqn.params["new_dtype"] else None
     if eqn.primitive is lax.max_p:
         # The maximum of nothing, which jnp.max begins with.
         for one, other in (eqn.invars, reversed(eqn.invars)):
             if isinstance(one, jex_core.Literal) and np.isneginf(np.float64(one.val)):
                 return other
     return None
-
-
-def _same(eqn: jex_core.JaxprEqn, attribute: str) -> bool:
-    avals: list[Any] = [eqn.invars[0].aval, eqn.outvars[0].aval]
-    return getattr(avals[0], attribute) == getattr(avals[1], attribute)
