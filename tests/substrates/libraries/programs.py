@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import importlib
 import importlib.metadata
 import json
@@ -20,6 +21,7 @@ import signal
 import sys
 import time
 import traceback
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -41,17 +43,21 @@ class Program:
       name: the public name that it is about, without the library's own, and after a colon what is
         particular.
       function: of `tf`, the library and the arrays; its result is a structure of tensors.
-      arrays: float64 arrays, which `jax.grad` and `jax.vmap` are over.
+      arrays: float64 arrays, which `jax.grad` and `jax.vmap` are over; or a function of TensorFlow
+        and the library as it is on it, which makes them.
       places: where it runs, of those above.
       tolerance: relative to the larger of 1 and the value, in float64; in float32 `wide`.
+      many: samples along the first axis, of the arrays too. Where a sampler is another algorithm
+        than TensorFlow's, so that `function` differs, their means are compared in its place.
     """
 
     name: str
     function: Callable[..., Any]
-    arrays: tuple[Any, ...] = ()
+    arrays: tuple[Any, ...] | Callable[[Any, Any], Sequence[Any]] = ()
     places: tuple[str, ...] = (NUMPY, JAX, JIT)
     tolerance: float = 1e-10
     wide: float = 1e-5
+    many: Callable[..., Any] | None = None
 
     @property
     def area(self) -> str:
@@ -75,6 +81,38 @@ class Suite:
     packages: tuple[str, ...] = ()
     needs: str = ""
     names: Callable[[Any], Sequence[str]] = lambda library: ()
+
+
+def adder(
+    programs: list[Program], places: tuple[str, ...], dtype: Any = np.float64
+) -> Callable[..., Callable]:
+    """A decorator that adds a function to `programs`, with its name and arrays."""
+
+    def program(name: str, *arrays: Any, **options: Any) -> Callable[[Callable], Callable]:
+        def add(function: Callable) -> Callable:
+            given = {"places": places, **options}
+            programs.append(Program(name, function, tuple(_as(arrays, dtype)), **given))
+            return function
+
+        return add
+
+    return program
+
+
+def public_names(module: Any, path: str) -> list[str]:
+    """The public functions and classes of a module and of its modules, with `path` before them."""
+    found: list[str] = []
+    package = module.__name__.partition(".")[0]
+    for name in getattr(module, "__all__", None) or vars(module):
+        value = getattr(module, name, None)
+        if name.startswith("_") or value is None:
+            continue
+        if isinstance(value, types.ModuleType):
+            if value.__name__.startswith(f"{module.__name__}."):
+                found += public_names(value, f"{path}{name}.")
+        elif callable(value) and str(getattr(value, "__module__", "")).startswith(package):
+            found.append(f"{path}{name}")
+    return found
 
 
 def flat(tf: Any, structure: Any) -> list[np.ndarray]:
@@ -135,21 +173,33 @@ def expected_of(program: Program, tf: Any, library: Any) -> dict[str, Any]:
     def values(arrays: list[np.ndarray]) -> list[np.ndarray]:
         return flat(tf, program.function(tf, library, *map(tf.constant, arrays)))
 
-    arrays = _as(program.arrays, np.float64)
+    try:
+        made = program.arrays(tf, library) if callable(program.arrays) else program.arrays
+    except Exception as error:  # the library's own
+        return {"value": _error(error)}
+    arrays = found["arrays"] = _as(made, np.float64)
     found["value"] = _kept(lambda: values(arrays))
     if isinstance(found["value"], str):
         return found
     if _floats(arrays):
         found["spread"] = _kept(lambda: _distance(values(_nudged(arrays)), found["value"]))
     if any(FLOAT32 in place for place in program.places):
-        found["float32"] = _kept(lambda: values(_as(program.arrays, np.float32)))
+        found["float32"] = _kept(lambda: values(_as(arrays, np.float32)))
     if VMAP in program.places:
         found["batch"] = _kept(
             lambda: [np.stack(p) for p in zip(values(arrays), values(_second(arrays)), strict=True)]
         )
+    if program.many is not None:
+        found["many"] = _kept(lambda: _moments(flat(tf, program.many(tf, library, *arrays))))
     if GRAD in program.places:
         found["gradient"] = _kept(lambda: _gradient(program, tf, library, arrays))
     return found
+
+
+def _moments(samples: Sequence[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The means of samples, and their standard errors."""
+    wide = [leaf.astype(np.float64) for leaf in samples]
+    return [(leaf.mean(0), leaf.std(0) / np.sqrt(len(leaf))) for leaf in wide]
 
 
 def _gradient(program: Program, tf: Any, library: Any, arrays: list[np.ndarray]) -> list:
@@ -195,7 +245,9 @@ def on_tensorflow(suite: Suite, file: pathlib.Path, only: str) -> None:
                 " Unless it jumps there, no substrate can give it.",
                 flush=True,
             )
-        file.write_bytes(pickle.dumps(found))
+        written = file.with_suffix(".part")
+        written.write_bytes(pickle.dumps(found))
+        written.replace(file)  # a substrate's process may be reading it
 
 
 # A substrate's side.
@@ -243,18 +295,33 @@ def _wrong(program: Program, place: str, wanted: dict, tf: Any, library: Any) ->
     kind = {GRAD: "gradient", VMAP: "batch"}.get(place, "float32" if narrow else "value")
     if isinstance(wanted[kind], str):
         return None
-    arrays = _as(program.arrays, np.float32 if narrow else np.float64)
+    given = wanted["arrays"] if callable(program.arrays) else program.arrays
+    arrays = _as(given, np.float32 if narrow else np.float64)
 
-    def values(*arrays: Any) -> Any:
-        result = program.function(tf, library, *arrays)
+    def values(*arrays: Any, function: Callable = program.function) -> Any:
+        result = function(tf, library, *arrays)
         return [tf.convert_to_tensor(x) for x in tf.nest.flatten(result, expand_composites=True)]
 
     try:
         with _time_limit(240):
             actual = [np.asarray(x) for x in _at(place, values, arrays, tf)]
+            tolerance = program.wide if narrow else program.tolerance
+            wrong = compared(actual, wanted[kind], tolerance)
+            if not wrong.startswith("differs") or isinstance(wanted.get("many", ""), str):
+                return wrong
+            many = functools.partial(values, function=program.many)
+            samples = [np.asarray(x) for x in _at(place, many, arrays, tf)]
+            return _same_means(_moments(samples), wanted["many"])
     except Exception as error:
         return _error(error)
-    return compared(actual, wanted[kind], program.wide if narrow else program.tolerance)
+
+
+def _same_means(actual: Sequence[Any], expected: Sequence[Any]) -> str:
+    """Empty where means are within five standard errors of each other."""
+    for (mean, error), (other, other_error) in zip(actual, expected, strict=True):
+        if not np.all(np.abs(mean - other) <= 5 * np.hypot(error, other_error) + 1e-6):
+            return "the means of the samples differ"
+    return ""
 
 
 def _at(place: str, values: Callable, arrays: list, tf: Any) -> Any:
