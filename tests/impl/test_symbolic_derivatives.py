@@ -272,3 +272,44 @@ class TestPads:
         x = RNG.normal(size=size).astype(np.float32)
         actual = jax2tf.convert(jax.grad(fun), polymorphic_shapes="n")(x)
         assert_near(np.asarray(actual), np.asarray(jax.grad(fun)(x)), ulps=4)
+
+
+class TestReductionsWithIntegers:
+    """JAX has no derivative of a reduction that carries integers along."""
+
+    @staticmethod
+    def largest(x):
+        def larger(a, b):
+            return tuple(jnp.where(a[0] > b[0], p, q) for p, q in zip(a, b, strict=True))
+
+        rows = lax.broadcasted_iota(jnp.int32, x.shape, 0)
+        return lax.reduce((x, rows), (np.float32(-np.inf), np.int32(-1)), larger, (0,))
+
+    def test_in_jax(self):
+        def of_rule(x):
+            return jnp.sum(self.largest(x)[0] ** 2)
+
+        def of_max(x):
+            return jnp.sum(jnp.max(x, 0) ** 2)
+
+        for x in ARRAYS:
+            np.testing.assert_allclose(jax.grad(of_rule)(x), jax.grad(of_max)(x), rtol=1e-6)
+
+    @each_lowering
+    def test_of_every_size(self, lowering):
+        assert_gradient(lambda x: self.largest(x)[0], ARRAYS, lowering=lowering)
+
+    def test_saved(self, tmp_path):
+        module = tf.Module()
+        module.f = tf.function(
+            jax2tf.convert(self.largest), input_signature=[tf.TensorSpec([3, 5])], autograph=False
+        )
+        tf.saved_model.save(module, str(tmp_path))
+        restored = tf.saved_model.load(str(tmp_path))
+        with tf.GradientTape() as tape:
+            x = tf.Variable(ARRAYS[1])
+            largest, row = restored.f(x)
+        np.testing.assert_array_equal(row, np.argmax(ARRAYS[1], 0))
+        np.testing.assert_array_equal(
+            tape.gradient(largest, x), np.arange(3)[:, None] == np.argmax(ARRAYS[1], 0)
+        )

@@ -3,7 +3,7 @@
 JAX differentiates them as trees of products and of calls, and asks for every size, those of the
 axes that stay too. Where one is symbolic, a product is differentiated by the products of what
 stands before each element and behind it; a reduction by another function as a scan over the
-elements.
+elements. So is one that carries integers along, as an argmax does: JAX has no rule for it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _reduce_jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, dimensions: Sequence[int], **params: Any
 ) -> Any:
     operands = primals[: len(primals) // 2]
-    if dims.is_static(operands[0].shape):
+    are_inexact = all(jnp.issubdtype(operand.dtype, jnp.inexact) for operand in operands)
+    if are_inexact and dims.is_static(operands[0].shape):
         return _reduce_of_numbers(primals, tangents, dimensions=dimensions, **params)
     results = _REDUCE.bind(*primals, dimensions=dimensions, **params)
     changes = [ad.instantiate_zeros(tangent) for tangent in tangents]
