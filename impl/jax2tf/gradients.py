@@ -271,7 +271,8 @@ class _Function:
     def _split(self) -> tuple[Trace, Trace] | None:
         """The vjp as two traces, or None where JAX cannot differentiate the function."""
         try:
-            return self.vjp.trace_split()
+            with _noting(self.name, self.trace):
+                return self.vjp.trace_split()
         except _REFUSALS:
             return None
 
@@ -330,7 +331,7 @@ class _Function:
 
     def _whole(self, saved_order: int) -> _Function:
         """The gradients as a function of arguments and cotangents that can be differentiated."""
-        with _refusal(self.name):
+        with _refusal(self.name), _noting(self.name, self.trace):
             trace = self.trace.cached("whole_vjp", self.vjp.trace_whole)
         return _Function(trace, self.lower, f"the gradient of {self.name}", saved_order)
 
@@ -349,6 +350,23 @@ def _refusal(name: str) -> Iterator[None]:
             "without a gradient, convert it with with_gradient=False, or save it with "
             "tf.saved_model.SaveOptions(experimental_custom_gradients=False)"
         ) from error
+
+
+@contextlib.contextmanager
+def _noting(name: str, trace: Trace) -> Iterator[None]:
+    """Adds to what a derivative rule of the user's raises where it comes from."""
+    try:
+        yield
+    except Exception as error:
+        note = f"jax2tf.convert({name}): JAX raised this while it derived the gradient"
+        if trace.is_polymorphic:
+            note += (
+                ", where dimensions have names and are no Python ints: make arrays of them with "
+                "jax.numpy. The cotangent of an integer argument is None in a rule of "
+                "jax.custom_vjp; np.zeros(x.shape, jax.dtypes.float0) needs numbers"
+            )
+        error.add_note(note)
+        raise
 
 
 class _Vjp:

@@ -370,6 +370,32 @@ class TestABackwardRuleThatHasNoDerivative:
             tf_gradient(tf.function(converted, autograph=False), X)
 
 
+class TestRulesThatRaise:
+    @pytest.mark.parametrize("wrap", [lambda f: f, lambda f: tf.function(f, autograph=False)])
+    def test_a_note_says_where_it_comes_from(self, wrap):
+        picked = jax.custom_vjp(lambda x, i: x[i])
+        picked.defvjp(
+            lambda x, i: (x[i], (x, i)),
+            lambda saved, ct: (
+                jnp.zeros_like(saved[0]).at[saved[1]].set(ct),
+                np.zeros(saved[1].shape, jax.dtypes.float0),
+            ),
+        )
+        index = tf.constant([0, 2])
+        with tf.GradientTape() as tape:
+            x = tf.Variable(X)
+            y = wrap(jax2tf.convert(picked))(x, index)
+        np.testing.assert_array_equal(tape.gradient(y, x), [1, 0, 1])
+        of_every_size = jax2tf.convert(picked, polymorphic_shapes=["b", "c"])
+        with tf.GradientTape() as tape, pytest.raises(TypeError, match="_DimExpr") as error:
+            tape.gradient(wrap(of_every_size)(x, index), x)
+        assert any(
+            note.startswith("jax2tf.convert(<lambda>): JAX raised this while it derived the gradi")
+            and "cotangent of an integer argument is None" in note
+            for note in error.value.__notes__
+        )
+
+
 class TestResultsOfEveryDtype:
     """TensorFlow gives no cotangent, or one of its own kinds, for some results."""
 
