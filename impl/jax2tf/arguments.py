@@ -36,7 +36,7 @@ class Argument:
             )
         if hasattr(value, "__tf_tensor__") and not _is_tensor(value):
             # TensorFlow's protocol for what stands for a tensor, as a Keras variable does.
-            value = tf.convert_to_tensor(value)
+            value = self._standing_for(value)
         try:
             self.dtype = dtypes.jax_dtype(value)
         except (TypeError, OverflowError) as error:
@@ -45,6 +45,17 @@ class Argument:
         self._value = value
         self.shape = _shape(value)
         self.weak_type = dtypes.is_python_scalar(value)
+
+    def _standing_for(self, value: Any) -> tf.Tensor:
+        try:
+            return tf.convert_to_tensor(value)
+        except ValueError as error:  # Keras' placeholders have no values
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
+            raise TypeError(
+                f"{self.where}: expected a tensor, and {kind} has none to give. What to do: in a "
+                "functional Keras model, put the function into a layer: jax2tf.keras.Layer, or "
+                "keras.layers.Lambda where it has no parameters"
+            ) from error
 
     @property
     def path(self) -> str:
@@ -57,10 +68,19 @@ class Argument:
         return where(self._path, self._function)
 
     def _remedy(self, value: Any) -> str:
+        if isinstance(value, tf.TypeSpec | jax.ShapeDtypeStruct):
+            return (
+                "give a tensor of this kind; to make a graph for a tf.TensorSpec, call "
+                "get_concrete_function of a tf.function around the converted function"
+            )
+        for kind, remedy in _OF_OTHER_TENSORS.items():
+            if isinstance(value, kind):
+                return remedy
         if is_array_or_number(value):
             return (
                 "make numbers of it before the call: tf.strings.to_number or a table of tf.lookup "
-                "does for texts, tf.quantization.dequantize for quantized numbers"
+                "does for texts, tf.quantization.dequantize for quantized numbers, "
+                "astype(np.float32) for NumPy's other arrays"
             )
         name = self._function.name
         if len(self._path) > 2:
@@ -85,6 +105,16 @@ class Argument:
         if self.dtype == jax.dtypes.float0:
             value = np.zeros(np.shape(value), bool)
         return tf.constant(np.asarray(value).astype(dtype.as_numpy_dtype, copy=False))
+
+
+# What to make of what TensorFlow has beside tensors.
+_OF_OTHER_TENSORS = {
+    tf.RaggedTensor: "make it a tensor with to_tensor(), and pass row_lengths() beside it",
+    tf.SparseTensor: "make it a tensor with tf.sparse.to_dense, or pass indices and values",
+    tf.IndexedSlices: "make it a tensor with tf.convert_to_tensor, or pass indices and values",
+    tf.TensorArray: "make it a tensor with stack()",
+    tf.data.Dataset: "map the converted function over it: dataset.map(converted)",
+}
 
 
 def plain(

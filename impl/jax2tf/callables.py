@@ -17,7 +17,7 @@ import jax
 import numpy as np
 import tensorflow as tf
 
-from jax2tf import compat
+from jax2tf import compat, errors_of_functions
 from jax2tf.identity import Identity
 
 _JITTED_BY_JAX = type(jax.jit(lambda: None))
@@ -169,6 +169,15 @@ class Function:
             return self._jitted.trace(*args, **kwargs)
         return jax.jit(self.callable()).trace(*args, **kwargs)
 
+    def failure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+        """What the function raises where JAX traces it for these, or None."""
+        try:
+            self.trace(args, kwargs)
+        # The user's function runs, and raises whatever it likes.
+        except Exception as error:
+            return error
+        return None
+
     def callable(self) -> Callable[..., Any]:
         """A new function that takes `Static` values among its arguments.
 
@@ -206,12 +215,19 @@ class Function:
             given[_MAX_NOTED:] = [f"and {len(given) - _MAX_NOTED} more"]
         return ", ".join(given) or "no arguments"
 
-    def note(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    def note(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         """What the function was traced for, to be added to an error of its own."""
+        called = f"jax2tf.convert({self.name}) called it with {self.called_with(args, kwargs)}"
+        if errors_of_functions.is_of_tensorflow(error):
+            return (
+                f"{called}, which are arrays of JAX's there. TensorFlow's functions take them "
+                "through jax2tf.call_tf: jax2tf.call_tf(tf.math.sin)(x)"
+            )
+        if not errors_of_functions.is_of_structure(error, (args, kwargs)):
+            return called
         return (
-            f"jax2tf.convert({self.name}) called it with {self.called_with(args, kwargs)}. "
-            "Where the function takes another structure (a dict or a tuple of arrays), give that: "
-            "to a tf.function as a tree of tf.TensorSpec in its input_signature"
+            f"{called}. Where the function takes another structure (a dict or a tuple of arrays), "
+            "give that: to a tf.function as a tree of tf.TensorSpec in its input_signature"
         )
 
     def _static(self, name: str, value: Any) -> Static:

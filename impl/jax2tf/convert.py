@@ -118,6 +118,11 @@ def convert(
         raise TypeError(
             f"jax2tf.convert: fun_jax should be a function, got {type(fun_jax).__name__}"
         )
+    if not isinstance(saved_gradient_order, int) or saved_gradient_order < 1:
+        raise ValueError(
+            "jax2tf.convert: saved_gradient_order should be a number of at least 1, got "
+            f"{saved_gradient_order!r}; with_gradient=False saves no derivative"
+        )
     lowered_for = targets.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
     options = _native_options(
         native_serialization,
@@ -302,4 +307,4 @@ def _native_options(
             "jax2tf.convert: native serialization (native_serialization=True, or an option of it) "
             f"needs XLA, and {asked_by} forbids it; leave one of them out"
         )
-    return native.Options(None if platforms is None else tuple(platforms), tuple(disabled_checks))
+    return native.options(platforms, disabled_checks)

@@ -20,6 +20,9 @@ DIFFERENTIABLE = frozenset(
     {tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128}
 )
 
+# NumPy's, of the 80 bits that some processors have.
+_EXTENDED = (np.longdouble, np.clongdouble) if np.finfo(np.longdouble).bits > 64 else ()
+
 # What holds the values of 4-bit integers, for which there are few kernels and which XLA packs two
 # in a byte. Not uint8 for uint4: TensorFlow 2.21 ends the process over a Cast from the one to the
 # other on a GPU.
@@ -103,7 +106,8 @@ def jax_dtype(val: Any) -> np.dtype:
     if isinstance(val, np.ndarray | np.generic | jax.Array):
         if val.dtype == jax.dtypes.float0:
             return val.dtype
-        if val.dtype.kind in "OSUMm" or (val.dtype.kind == "V" and val.dtype.names is not None):
+        of_other_kind = val.dtype.kind in "OSUMm" or val.dtype.names is not None
+        if of_other_kind or val.dtype in _EXTENDED:
             raise TypeError(f"JAX has no dtype {val.dtype}")
         return jax.dtypes.canonicalize_dtype(val.dtype)
     raise TypeError(

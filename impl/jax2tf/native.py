@@ -51,6 +51,7 @@ _EMBEDDED_CONSTANT_SIZE = 64
 
 _CPU = "cpu"
 _TPU = "tpu"
+_PLATFORMS = frozenset({_CPU, _TPU, "cuda", "rocm"})
 # The dialect in which JAX writes how arrays are sharded, unless it writes attributes for GSPMD.
 _SHARDY = "sdy."
 # Of a function: shardings, names, buffers that may be reused.
@@ -71,6 +72,28 @@ class Options:
 
     platforms: tuple[str, ...] | None = None
     disabled_checks: tuple[export.DisabledSafetyCheck, ...] = ()
+
+
+def options(platforms: Sequence[str] | None, disabled_checks: Sequence[Any]) -> Options:
+    """What the caller asked for.
+
+    Raises:
+      ValueError: a platform that JAX does not lower for.
+      TypeError: a check that is none.
+    """
+    if isinstance(platforms, str) or not set(platforms or ()) <= _PLATFORMS:
+        raise ValueError(
+            "jax2tf.convert: native_serialization_platforms should be a sequence of names among "
+            f"{', '.join(sorted(_PLATFORMS))}, got {platforms!r}"
+        )
+    for check in disabled_checks:
+        if not isinstance(check, export.DisabledSafetyCheck):
+            raise TypeError(
+                "jax2tf.convert: native_serialization_disabled_checks should be a sequence of "
+                "jax2tf.DisabledSafetyCheck.platform() and .custom_call(target), got "
+                f"{check!r} in it"
+            )
+    return Options(None if platforms is None else tuple(platforms), tuple(disabled_checks))
 
 
 @dataclass(frozen=True)

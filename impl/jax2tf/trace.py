@@ -268,14 +268,19 @@ class Tracer:
         if all(dims.is_static(aval.shape) for aval in avals):
             return contextlib.nullcontext()
 
-        def retrace(constraints: Sequence[str]) -> None:
-            scope = dims.new_scope([*given, *constraints])
-            args, kwargs = jax.tree.unflatten(in_tree, _avals(leaves, specs, scope))
-            self._function.trace(args, kwargs)
+        def retrace(constraints: Sequence[str]) -> Exception | None:
+            try:
+                scope = dims.new_scope([*given, *constraints])
+                constrained = _avals(leaves, specs, scope)
+            except ValueError as error:  # these constraints contradict the others
+                return error
+            args, kwargs = jax.tree.unflatten(in_tree, constrained)
+            return self._function.failure(args, kwargs)
 
-        def trace_known() -> dict[str, str]:
+        def trace_known() -> dict[str, str] | None:
             args, kwargs = jax.tree.unflatten(in_tree, _with_known_sizes(leaves, avals))
-            self._function.trace(args, kwargs)
+            if self._function.failure(args, kwargs) is not None:
+                return None
             return {
                 leaf.path: f"({', '.join(map(str, aval.shape))})"
                 for leaf, aval in zip(leaves, avals, strict=True)
@@ -295,7 +300,7 @@ class Tracer:
         try:
             traced = self._function.trace(args, kwargs)
         except Exception as error:
-            error.add_note(self._function.note(args, kwargs))
+            error.add_note(self._function.note(error, args, kwargs))
             raise
         if any(map(spans_devices, compat.shardings_of(traced))):
             # An equation that calls the function has its shardings, the function's jaxpr has not.

@@ -16,6 +16,7 @@ import tensorflow as tf
 import jax2tf
 
 Point = collections.namedtuple("Point", ["x", "y"])
+X = np.ones(3, np.float32)
 
 
 @jax.tree_util.register_dataclass
@@ -247,6 +248,7 @@ class TestErrors:
             ("text", r"expected a number.*got builtins.str"),
             (tf.constant("text"), r"JAX has no dtype string.*tf\.strings\.to_number"),
             (np.array(["a"]), r"JAX has no dtype <U1.*tf\.lookup"),
+            (np.ones(2, np.longdouble), r"JAX has no dtype float\d+.*astype\(np\.float32\)"),
             (tf.ragged.constant([[1], [2, 3]]), "RaggedTensor"),
         ],
     )
@@ -270,6 +272,81 @@ class TestErrors:
             "tree of tf.TensorSpec in its input_signature",
         ):
             assert words in note
+
+    @pytest.mark.parametrize(
+        ("fun", "args"),
+        [
+            (lambda x: x["w"], [X]),
+            (lambda x: x["w"], [[X]]),
+            (lambda x: x["w"], [{"v": X}]),
+            (lambda x: x.w, [X]),
+            (lambda x: x.w, [{"w": X}]),
+            (lambda x: x + 1, [{"w": X}]),
+            (lambda x: x + 1, [[X]]),
+            (lambda x: x + 1, [None]),
+            (lambda x: jnp.sin(x), [(X, X)]),
+            (lambda x: (lambda a, b: a)(**x), [X]),
+            (lambda x: [a for a, b in [x]], [X]),
+            (lambda x: [a for a, b in [x]], [(X,)]),
+            (lambda x: [*x], [np.float32(1)]),
+            (lambda x: "w" in x, [X]),
+            (lambda x, y: jax.tree.map(jnp.add, x, y), [{"a": X}, {"b": X}]),
+        ],
+    )
+    def test_which_errors_speak_of_structure(self, fun, args):
+        with pytest.raises((TypeError, ValueError, KeyError, AttributeError)) as error:
+            jax2tf.convert(fun)(*args)
+        assert any("takes another structure" in note for note in error.value.__notes__)
+
+    @pytest.mark.parametrize(
+        ("fun", "args"),
+        [
+            (lambda x, y: x + y, [X, X[:2]]),
+            (lambda x: x.reshape(2), [X]),
+            (lambda x: {}["w"], [X]),
+            (lambda x: None + x, [X]),
+            (lambda x: int(x[0]), [X]),
+            (lambda x: x if x[0] else -x, [X]),
+            (lambda x: "text", [[X]]),
+            (lambda x: [][0], [[X]]),
+            (lambda x: x, [X, X]),
+            (lambda x, y: x, [X]),
+        ],
+    )
+    def test_other_errors_do_not_speak_of_structure(self, fun, args):
+        with pytest.raises((TypeError, ValueError, LookupError)) as error:
+            jax2tf.convert(fun)(*args)
+        (note,) = (n for n in error.value.__notes__ if "jax2tf" in n)
+        assert note.startswith("jax2tf.convert(<lambda>) called it with x")
+        assert "structure" not in note
+
+    @pytest.mark.parametrize("fun", [tf.sin, lambda x: tf.ones(3)])
+    def test_tensorflow_in_the_function(self, fun):
+        with pytest.raises(TypeError) as error:
+            jax2tf.convert(lambda x: fun(x))(X)
+        assert any("jax2tf.call_tf(tf.math.sin)(x)" in note for note in error.value.__notes__)
+
+    @pytest.mark.parametrize(
+        ("make", "words"),
+        [
+            (lambda: tf.ragged.constant([[1.0], [2.0, 3.0]]), r"to_tensor\(\)"),
+            (lambda: tf.sparse.from_dense(np.eye(2)), r"tf\.sparse\.to_dense"),
+            (lambda: tf.IndexedSlices(tf.ones(1), tf.zeros(1, tf.int32)), "convert_to_tensor"),
+            (lambda: tf.TensorArray(tf.float32, 1), r"stack\(\)"),
+            (lambda: tf.data.Dataset.range(3), r"dataset\.map\(converted\)"),
+            (lambda: tf.TensorSpec([3]), "get_concrete_function"),
+            (lambda: tf.keras.Input([3]), r"jax2tf\.keras\.Layer"),
+            (lambda: np.zeros(2, "M8[s]"), r"astype\(np\.float32\)"),
+        ],
+    )
+    def test_what_is_no_tensor(self, make, words):
+        with pytest.raises(TypeError, match=rf"argument tree\['a'\].*What to do: .*{words}"):
+            jax2tf.convert(lambda tree: tree)({"a": make()})
+
+    @pytest.mark.parametrize("order", [0, -1, 1.5, "2", None])
+    def test_an_order_that_is_none(self, order):
+        with pytest.raises(ValueError, match="saved_gradient_order should be a number of at least"):
+            jax2tf.convert(jnp.sin, saved_gradient_order=order)
 
     def test_a_signature_that_the_function_does_not_take(self):
         graph = tf.function(

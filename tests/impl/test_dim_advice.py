@@ -34,6 +34,9 @@ TABLE = jnp.ones((512, 4))
         (lambda x: jnp.concatenate([x, TABLE[: x.shape[0]]], axis=1), ["t <= 512"]),
         (lambda x: jnp.arange(10)[: x.shape[0]] + jnp.arange(x.shape[0]), ["t <= 10"]),
         (lambda x: jnp.pad(x, ((0, 8 - x.shape[0]), (0, 0))), ["t <= 8"]),
+        (lambda x: jnp.pad(x, ((1, 0), (0, 0)), mode="symmetric"), ["t >= 2"]),
+        (lambda x: jnp.pad(x, ((0, 3), (0, 0)), mode="symmetric"), ["t >= 3"]),
+        (lambda x: jnp.pad(x, ((2, 2), (0, 0)), mode="reflect"), ["t >= 3"]),
         (lambda x: jnp.split(x, 3), ["mod(t, 3) == 0"]),
         (lambda x: x.reshape(-1, 6), ["mod(4*t, -6) == 0"]),
         (lambda x: x.reshape(-1, 3, 2).sum(0), ["mod(4*t, -6) == 0"]),
@@ -160,3 +163,27 @@ def test_what_fails_for_every_size_is_not_for_the_names():
     with pytest.raises(TypeError, match="of the user") as error:
         jax2tf.convert(fun, polymorphic_shapes="t, _")(X)
     assert not any("every size is known" in n for n in error.value.__notes__)
+
+
+class UnlikeJax(Exception):
+    """What a library of the user's raises."""
+
+
+def test_errors_of_other_kinds():
+    def fun(x):
+        if x.shape[0] != 3:
+            raise UnlikeJax("min(512, t) is not 3: (a, 4) and (b, 4)")
+        return x
+
+    with pytest.raises(UnlikeJax) as error:
+        jax2tf.convert(fun, polymorphic_shapes="t, _")(X)
+    assert any("traces where every size is known" in note for note in error.value.__notes__)
+
+
+@pytest.mark.parametrize("text", ["(", "got '''", "min(, )", "min(a, ')", "mod(\\, 2)", "(a b, @)"])
+def test_words_that_are_no_dimensions(text):
+    def fun(x):
+        raise ValueError(f"{text} (b, 4) min({text}, 4)")
+
+    with pytest.raises(ValueError, match=re.escape(text)):
+        jax2tf.convert(fun, polymorphic_shapes="t, _")(X)

@@ -230,3 +230,17 @@ def test_a_factor_that_happens_to_be_zero():
         )
         with pytest.raises(tf.errors.InvalidArgumentError):
             graph(np.ones((0, 0), np.float32))
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("..., b", r"dimension 0 is '...'; '...' stands for all .* may come last only"),
+        ("(b, _", r"dimension 0 is '\(b, _'; close each parenthesis"),
+        ("b, _ _", r"dimension 1 is '_ _'; .* '_' alone; commas divide them"),
+        ("b, 2*_", r"dimension 1 is '2\*_'; .* '_' alone"),
+    ],
+)
+def test_placeholders_in_a_wrong_place(spec, words):
+    with pytest.raises(ValueError, match=rf"argument x: .*does not fit its shape .*{words}"):
+        jax2tf.convert(lambda x: x, polymorphic_shapes=spec)(np.ones((3, 4), np.float32))

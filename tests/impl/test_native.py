@@ -238,6 +238,17 @@ class TestPlatforms:
         with pytest.raises(tf.errors.OpError, match="platform CPU is not among the platforms"):
             converted(FINITE)
 
+    @pytest.mark.parametrize("platforms", ["cpu", ["CPU"], ["cpu", "gpu"]])
+    def test_names_of_platforms(self, platforms):
+        with pytest.raises(
+            ValueError, match=r"should be a sequence of names among cpu, cuda, rocm"
+        ):
+            native(jnp.sin, native_serialization_platforms=platforms)
+
+    def test_checks_that_are_none(self):
+        with pytest.raises(TypeError, match=r"DisabledSafetyCheck\.platform\(\).* got 'platform'"):
+            native(jnp.sin, native_serialization_disabled_checks=["platform"])
+
     def test_a_mesh_of_one_device_has_no_parts(self):
         """Eager mode runs it, where a partitioned module would need a graph."""
         auto = (jax.sharding.AxisType.Auto,)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
+import tokenize
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from jax import export
 
@@ -28,22 +29,31 @@ _NOT_DIVIDED = (
     re.compile(r"\((?P<size>[^()]+)\) has to be divisible by [^()]*\((?P<divisor>\d+)\)"),
     re.compile(r" size (?P<size>.+) must be divisible by shard_count (?P<divisor>\d+)"),
 )
+# A size of which jnp.pad has to know that it is enough to reflect.
+_TOO_SHORT = re.compile(
+    r"axis size \(= (?P<size>.+?)\) is larger than 1 and larger or equal than the padding length "
+    r"\(= (?P<padding>\d+)\)"
+)
 # One variable of which a multiple decides, and the number.
 _MULTIPLE = re.compile(r"mod\(((?:\d+\*)?([a-zA-Z_]\w*)), (\d+)\) == 0")
 _CALL = re.compile(r"\b(min|max|mod)\(")
 _OPPOSITE = {"<=": ">=", ">=": "<="}
 
 
+# A trace with these constraints beside those that were given: what it raises, or None.
+Retrace: TypeAlias = Callable[[Sequence[str]], Exception | None]
+
+
 @contextlib.contextmanager
 def advising(
-    retrace: Callable[[Sequence[str]], Any], trace_known: Callable[[], Mapping[str, str]]
+    retrace: Retrace, trace_known: Callable[[], Mapping[str, str] | None]
 ) -> Iterator[None]:
     """Adds to an error of a trace what to do about dimensions that have names.
 
     Args:
-      retrace: traces again, with these constraints beside those that were given.
+      retrace: traces again, with more constraints.
       trace_known: traces again, with a known size for every dimension; returns the shapes that
-        have names, by argument.
+        have names, by argument, or None where that raises as well.
     """
     try:
         yield
@@ -70,12 +80,10 @@ def _by_multiples(ways: Sequence[Sequence[str]]) -> str:
 
 
 def _add_note_on_known_sizes(
-    error: Exception, trace_known: Callable[[], Mapping[str, str]]
+    error: Exception, trace_known: Callable[[], Mapping[str, str] | None]
 ) -> None:
-    try:
-        named = trace_known()
-    # Whatever the user's function raises: it is not for the names that it does not trace.
-    except Exception:
+    named = trace_known()
+    if named is None:  # it is not for the names that the function does not trace
         return
     shapes = ", ".join(f"{argument}: {shape}" for argument, shape in named.items())
     error.add_note(
@@ -87,7 +95,7 @@ def _add_note_on_known_sizes(
     )
 
 
-def _search(error: Exception, retrace: Callable[[Sequence[str]], Any]) -> list[tuple[str, ...]]:
+def _search(error: Exception, retrace: Retrace) -> list[tuple[str, ...]]:
     """The smallest sets of constraints that `retrace` takes."""
     pending: list[tuple[str, ...]] = [(constraint,) for constraint in _suggested(str(error))]
     tried: set[frozenset[str]] = set()
@@ -98,15 +106,14 @@ def _search(error: Exception, retrace: Callable[[Sequence[str]], Any]) -> list[t
             if frozenset(way) in tried or len(tried) == _MOST_TRACES:
                 continue
             tried.add(frozenset(way))
-            try:
-                retrace(way)
-            # Whatever the user's function raises now: with these constraints it does not trace.
-            except Exception as other:
-                next_pending += [(*way, c) for c in _suggested(str(other)) if c not in way]
-            else:
+            other = retrace(way)
+            if other is None:
                 found.append(way)
+            else:
+                more = [c for c in _suggested(str(other)) if c not in way]
+                next_pending += [(c,) for c in more] + [(*way, c) for c in more]
         if found or size == _MOST_TOGETHER:
-            return found
+            return [way for way in found if not any(set(o) < set(way) for o in found)]
         pending = next_pending
     return []
 
@@ -117,7 +124,12 @@ def _suggested(text: str) -> list[str]:
     multiples = [f"mod({m['size']}, {m['divisor']}) == 0" for m in undivided]
     if multiples:  # other shapes that these words have are of the mesh
         return list(dict.fromkeys(multiples))
-    found: list[str | None] = []
+    found: list[str | None] = [
+        # The modes "symmetric" and "reflect" need so many.
+        _comparison(m["size"], ">=", str(max(2, int(m["padding"]) + more)))
+        for m in _TOO_SHORT.finditer(text)
+        for more in (0, 1)
+    ]
     for left, sign, right in _COMPARED.findall(text):
         # Where a < b is not known, a <= b - 1 decides it, and so does a >= b.
         found += {
@@ -174,9 +186,9 @@ def _comparison(left: str, sign: str, right: str, add: int = 0) -> str | None:
     """`left sign right + add` with what is symbolic on the left, as "t <= 512"."""
     scope = export.SymbolicScope()
     try:
-        one, other = (export.symbolic_shape(side, scope=scope)[0] for side in (left, right))
+        (one,), (other,) = (export.symbolic_shape(side, scope=scope) for side in (left, right))
     # They are no dimensions. JAX reads them with Python's tokenizer, which has errors of its own.
-    except Exception:
+    except (ValueError, SyntaxError, tokenize.TokenError):
         return None
     difference = one - other
     if not export.is_symbolic_dim(difference):

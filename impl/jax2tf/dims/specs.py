@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -197,7 +198,21 @@ def _filled(text: str, known: Sequence[int | None]) -> str:
                     f"its dimension {axis} is unknown, and has no name there but a placeholder"
                 )
             dims[axis] = str(size)
+    for axis, dim in enumerate(dims):
+        # JAX would fill in what is left of these, from a shape that it did not get.
+        if re.search(r"\.\.\.|\b_\b", dim):
+            raise ValueError(f"dimension {axis} is {dim!r}; {_entry_help(dim)}")
     return ", ".join(dims)
+
+
+def _entry_help(dim: str) -> str:
+    if dim == "...":
+        return "'...' stands for all dimensions that are left, and may come last only"
+    if dim.count("(") != dim.count(")"):
+        return "close each parenthesis that opens"
+    return (
+        "a dimension is a name, a number, an expression of these, or '_' alone; commas divide them"
+    )
 
 
 def _split(text: str) -> list[str]:
