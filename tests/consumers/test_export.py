@@ -88,6 +88,29 @@ def test_a_result_that_is_wrong_is_not_left(format, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("format", ["litert", "onnx", "openvino"])
+def test_an_output_of_the_name_of_an_input(format, tmp_path):
+    def step(x, cache):
+        return {"cache": cache + x, "cache_1": x * 2}
+
+    path = tmp_path / f"step{SUFFIXES[format]}"
+    result = export(step, None, ("b, 3", "b, 3"), path)
+    names = ["cache", "cache_1"] if format == "litert" else ["cache_1", "cache_1_1"]
+    assert set(result.differences["serving_default"]) == set(names)
+
+
+@pytest.mark.parametrize("shape", ["b, 3", "2, 3"])
+def test_openvino_constants_are_outputs(shape, tmp_path):
+    def function(x):
+        constants = {"number": jnp.array(2.5), "whole": jnp.arange(3), "flags": jnp.array([True])}
+        return {"x2": x * 2, "none": jnp.zeros((2, 0)), **constants}
+
+    path = tmp_path / "constants.xml"
+    result = export(function, None, shape, path)
+    names = {"x2", "none", "number", "whole", "flags"}
+    assert result.differences["serving_default"].keys() == names
+
+
 @pytest.mark.parametrize("format", ["onnx", "openvino"])
 def test_what_the_engine_does_not_take(format, tmp_path):
     def spectrum(x):

@@ -114,7 +114,10 @@ def export(
     if isinstance(params, str | os.PathLike):
         with step("reading the checkpoint"):
             params = checkpoints.load(params)
-    signatures = signatures_of(fun, params, specs)
+    signatures = tuple(
+        dataclasses.replace(signature, one_namespace=chosen.one_namespace)
+        for signature in signatures_of(fun, params, specs)
+    )
     _refuse_what_does_not_fit(chosen, signatures, params)
     if "representative_data" in options:
         data = given(signatures, options["representative_data"], "representative_data")

@@ -47,6 +47,7 @@ class Format:
       to_write: modules that writing needs.
       to_run: modules that running needs.
       has_several: whether it holds several signatures.
+      one_namespace: whether an output may not have the name of an input.
       beside: suffixes of the files that belong to the one at the path.
     """
 
@@ -57,6 +58,7 @@ class Format:
     to_write: Sequence[str] = ()
     to_run: Sequence[str] = ()
     has_several: bool = False
+    one_namespace: bool = False
     beside: Sequence[str] = ()
 
     def files(self, target: Path) -> list[Path]:
@@ -79,6 +81,7 @@ FORMATS: Mapping[str, Format] = {
             {"target": "onnx", **_FOR_ENGINES},
             ("tf2onnx", "onnx"),
             ("onnxruntime",),
+            one_namespace=True,
         ),
         Format(
             *(
@@ -89,6 +92,7 @@ FORMATS: Mapping[str, Format] = {
                 ("openvino",),
                 ("openvino",),
             ),
+            one_namespace=True,
             beside=(".bin",),
         ),
         Format("tfjs", ".tfjs", tfjs, {"target": "tfjs", **_FOR_ENGINES}, ("tensorflowjs",)),

@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf.call_tf import exchange
-from jax2tf.export.signatures import Signature, output_names
+from jax2tf.export.signatures import Signature
 from jax2tf.module import Module
 
 
@@ -88,7 +88,7 @@ def _flat(signature: Signature, converted: Callable[..., Any]) -> Any:
         results = converted(*args, **kwargs)
         # An Identity each: engines take a tensor that is input and output at once for one of them.
         leaves = map(tf.identity, jax.tree.leaves(results))
-        return dict(zip(output_names(results), leaves, strict=True))
+        return dict(zip(signature.output_names(results), leaves, strict=True))
 
     function.__name__ = signature.name
     names = [inspect.Parameter(spec.name, _BY_NAME_TOO) for spec in signature.inputs]

@@ -72,6 +72,7 @@ class Signature:
       inputs: its inputs, in order.
       tree: the structure of `(args, kwargs)` whose leaves the inputs are.
       scope: the scope of the caller's own symbolic dimensions, or None.
+      one_namespace: whether an output may not have the name of an input.
     """
 
     name: str
@@ -79,10 +80,20 @@ class Signature:
     inputs: tuple[Input, ...]
     tree: Any
     scope: Any
+    one_namespace: bool = False
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and keyword arguments with these leaves."""
         return jax.tree.unflatten(self.tree, leaves)
+
+    def output_names(self, results: Any) -> list[str]:
+        """A name for each leaf of the function's results, by its path."""
+        given = [spec.name for spec in self.inputs] if self.one_namespace else []
+        names = _Names("output", given)
+        return [
+            names.new(jax.tree_util.keystr(path, simple=True, separator="_"))
+            for path, _ in jax.tree_util.tree_leaves_with_path(results)
+        ]
 
     @property
     def polymorphic_shapes(self) -> Any:
@@ -239,21 +250,12 @@ def with_no_parameters(fun: Callable[..., Any]) -> Callable[..., Any]:
     return ignoring
 
 
-def output_names(results: Any) -> list[str]:
-    """A name for each leaf of a function's results, by its path."""
-    names = _Names("output")
-    return [
-        names.new(jax.tree_util.keystr(path, simple=True, separator="_"))
-        for path, _ in jax.tree_util.tree_leaves_with_path(results)
-    ]
-
-
 class _Names:
     """Names that engines take, each given once."""
 
-    def __init__(self, kind: str):
+    def __init__(self, kind: str, given: Iterable[str] = ()):
         self._kind = kind
-        self._given: set[str] = set()
+        self._given = {name.lower() for name in given}
 
     def new(self, path: str) -> str:
         name = re.sub("[^A-Za-z0-9]+", "_", path).strip("_")

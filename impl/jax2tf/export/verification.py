@@ -20,7 +20,7 @@ from jax2tf.export.measures import (
     measured,
     tolerance_of,
 )
-from jax2tf.export.signatures import Input, Signature, output_names
+from jax2tf.export.signatures import Input, Signature
 from jax2tf.export.sizes import shapes, two_sizes
 
 # Random integers are smaller than this, and not negative: most functions take them as indices too.
@@ -92,7 +92,7 @@ def trials_of(
             error.add_note(_note(signature, given, title, args, kwargs))
             raise
         leaves = jax.tree_util.tree_leaves_with_path(results)
-        names = output_names(results)
+        names = signature.output_names(results)
         trials.append(
             Trial(
                 signature,
