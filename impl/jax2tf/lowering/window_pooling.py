@@ -28,7 +28,7 @@ def pooling(
         for n, (low, high) in zip(window.dimensions, window.padding, strict=True)
     )
     floats = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
-    if not (1 <= len(pooled) <= 2 and dense and inside and dtype in floats):
+    if not (pooled and dense and inside and dtype in floats):
         return None
     return {lax.add: _sum_pool, lax.max: _max_pool, lax.min: _min_pool}[reducer]
 
@@ -62,9 +62,31 @@ def _wide(dtype: tf.DType) -> tf.DType:
 def _pool(
     ctx: Context, x: tf.Tensor, window: Window, op: Callable[..., tf.Tensor], fill: float
 ) -> tf.Tensor:
-    """A pooling op, around which the dimensions become batch, two pooled ones, channels."""
+    """A pooling op for every two dimensions: windows of more are pooled along two after two."""
     shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
     pooled = _pooled_dimensions(window)
+    for start in range(0, len(pooled), 2):
+        along = pooled[start : start + 2]
+        new_shape = [out_shape[d] if d in along else n for d, n in enumerate(shape)]
+        x = _pool_along(ctx, x, window, along, shape, new_shape, op, fill)
+        shape = new_shape
+    return x
+
+
+def _pool_along(
+    ctx: Context,
+    x: tf.Tensor,
+    window: Window,
+    pooled: Sequence[int],
+    shape: Sequence[Any],
+    out_shape: Sequence[Any],
+    op: Callable[..., tf.Tensor],
+    fill: float,
+) -> tf.Tensor:
+    """One pooling op along one or two dimensions.
+
+    The others are folded into batch (those before) and channels (those after).
+    """
     order = _pooling_order(len(shape), pooled)
     first = order.index(pooled[0])
     last = first + len(pooled)
