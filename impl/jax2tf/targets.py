@@ -124,8 +124,8 @@ QUIRKS: Mapping[str, str] = {
     "no_unpack_of_parts": "DTensor cannot give the results of an Unpack other parts than it has",
     "one_reverse_at_a_time": "there are engines whose ReverseV2 takes one dimension",
     "no_gather_in_batches": (
-        "OpenVINO's converter moves a transpose behind a GatherV2 of batches whose number is open, "
-        "and refuses what comes of it"
+        "OpenVINO's converter moves a transpose behind a GatherV2 of batches, and refuses what "
+        "comes of it, or reads other elements"
     ),
     "no_integer_square": (
         "LiteRT's converter leaves SQUARE and NEG in float32 where it quantises all ops to integers"

@@ -15,6 +15,7 @@ FEATURES = jnp.array([[0, 1, 2, 3, 4, 5, 6], [7, 6, 5, 4, 3, 2, 1]])
 THRESHOLDS, LEAVES = (jnp.asarray(RNG.normal(size=(2, n)), jnp.float32) for n in (7, 8))
 GATES = jnp.asarray(RNG.normal(size=(8, 4)), jnp.float32)
 EXPERTS = jnp.asarray(RNG.normal(size=(4, 8, 5)), jnp.float32)
+DECAY = jnp.array([-0.1 + 1j, -0.2 - 0.5j, -0.3], jnp.complex64)
 CODES = jnp.asarray(RNG.normal(size=(16, 4)), jnp.float32)
 
 
@@ -112,7 +113,55 @@ def attention(q, k, v):
     )
 
 
+def state_space(x):
+    """A recurrence in complex numbers, whose parameters are arrays of JAX."""
+    inputs = jax.lax.complex(x, 0 * x)
+
+    def combined(a, b):
+        return a[0] * b[0], b[0] * a[1] + b[1]
+
+    factors = jnp.broadcast_to(jnp.exp(DECAY), inputs.shape)
+    return lax.associative_scan(combined, (factors, inputs), axis=1)[1].real
+
+
+def volumes(x):
+    """Pooling along three dimensions."""
+    size, strides = (1, 2, 3, 2, 1), (1, 2, 2, 1, 1)
+    return (
+        lax.reduce_window(x, -jnp.inf, lax.max, size, strides, "VALID"),
+        lax.reduce_window(x, jnp.inf, lax.min, size, strides, "SAME"),
+        lax.reduce_window(x, 0.0, lax.add, size, strides, "SAME"),
+    )
+
+
+def image_in_bytes(x):
+    """What is an image again: bytes of floats."""
+    return (jax.nn.sigmoid(x) * 300 - 20).round().astype(jnp.uint8)
+
+
+def half_precision(x, i):
+    """Choices between numbers of float16, one of them not finite."""
+    return (
+        jax.nn.softmax(x),
+        x.max(1),
+        jnp.where(x > 0, x, 0),
+        jax.nn.gelu(x),
+        x**-2,
+        jnp.take(x, i + 3, axis=1),
+    )
+
+
+def nothing(x, none):
+    """Arrays without elements on the way."""
+    return jnp.concatenate([none, x], 1) * 2, none @ jnp.ones((0, 2))
+
+
 PROGRAMS = {
+    state_space: ("b, 9, 3",),
+    volumes: ("b, 4, 5, 6, 2",),
+    image_in_bytes: ("b, 6, 7",),
+    half_precision: ("b, 6:float16", "4:int32"),
+    nothing: ("b, 3", "b, 0"),
     boosted_trees: ("b, 8",),
     planner: ("b, 2",),
     neighbours: ("b, 10, 2", "b, 12, 2"),
@@ -132,3 +181,47 @@ def test_a_program(program, suffix, tmp_path):
     path = tmp_path / f"program{suffix}"
     result = jax2tf.export(program, None, PROGRAMS[program], path, progress=False)
     assert [trial[-4:] for trial in result.verified] == [" b=2", " b=3"]
+
+
+def contrastive(a, b):
+    """The score of each row with its own column: indices of batches in a transposed product."""
+    scores = (a @ b.T) / 0.07
+    return jnp.take_along_axis(scores, jnp.arange(3)[:, None], 1), jax.nn.log_softmax(scores)
+
+
+def alignments(x, labels):
+    """Sums over alignments, in a loop that reads by the indices of each batch."""
+
+    def one(rows, labels):
+        places = jnp.zeros(7, jnp.int32).at[1::2].set(labels)
+
+        def step(scores, row):
+            moved = jnp.concatenate([jnp.full(1, -1e30), scores[:-1]])
+            return jnp.logaddexp(scores, moved) + row[places], None
+
+        first = jnp.full(7, -1e30).at[:2].set(rows[0][places[:2]])
+        return lax.scan(step, first, rows[1:])[0]
+
+    return jax.vmap(one)(jax.nn.log_softmax(x), labels)
+
+
+KNOWN_SIZES = {
+    contrastive: ("3, 4", "3, 4"),
+    alignments: ("3, 9, 6", "3, 3:int32"),
+    state_space: ("3, 9, 3",),
+}
+
+
+@pytest.mark.parametrize("suffix", [".tflite", ".onnx", ".xml"])
+@pytest.mark.parametrize("program", KNOWN_SIZES, ids=lambda program: program.__name__)
+def test_a_program_of_known_sizes(program, suffix, tmp_path):
+    path = tmp_path / f"program{suffix}"
+    jax2tf.export(program, None, KNOWN_SIZES[program], path, progress=False)
+
+
+def test_pooling_of_three_dimensions_is_two_ops(tmp_path):
+    def pooled(x):
+        return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 2, 1), (1, 2, 2, 2, 1), "VALID")
+
+    result = jax2tf.export(pooled, None, "3, 4, 5, 6, 2", tmp_path / "m.tflite", progress=False)
+    assert result.ops == 5  # and a Reshape before, between and behind them

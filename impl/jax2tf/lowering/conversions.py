@@ -112,11 +112,14 @@ def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
         highest = np.nextafter(highest, wide.as_numpy_dtype(0))
     # Not by ClipByValue, which is one op more for engines to have.
     clipped = ops.minimum(ops.maximum(x, scalar(low, wide)), scalar(highest, wide))
-    result = _cast(clipped, dtype)
+    # LiteRT has no choice between integers of these.
+    chosen = tf.int32 if dtype in (tf.uint8, tf.uint16) else dtype
+    result = _cast(clipped, chosen)
     if highest != high:
-        result = ops.where(x > highest, scalar(high, dtype), result)
+        result = ops.where(x > highest, scalar(high, chosen), result)
     # Among integers, as there are engines that choose among floats by products.
-    return ops.raw.SelectV2(condition=ops.raw.Equal(x=x, y=x), t=result, e=scalar(0, dtype))
+    is_number = ops.raw.Equal(x=x, y=x)
+    return _cast(ops.raw.SelectV2(condition=is_number, t=result, e=scalar(0, chosen)), dtype)
 
 
 def _cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

@@ -13,6 +13,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes, ops
+from jax2tf.lowering.conversions import FLOAT8_CARRIER, cast
 from jax2tf.lowering.rules import Context, Rule
 from jax2tf.primitives import CALLBACKS
 
@@ -35,12 +36,15 @@ def _nothing(ctx: Context) -> Any:
 
 def without_elements(ctx: Context, aval: Any) -> tf.Tensor:
     """The array of this aval, which has no elements; of keys it is the data."""
-    shape, dtype = dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype).as_numpy_dtype
+    shape, dtype = dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype)
     known = ctx.static_shape(shape)
     if None not in known:
-        return ctx.constant(np.zeros(known, dtype))
-    # A dtype that TensorFlow fills no array with has a Reshape.
-    return ops.reshape(ctx.constant(np.zeros(0, dtype)), ctx.shape(shape))
+        return ctx.constant(np.zeros(known, dtype.as_numpy_dtype))
+    # Not a Reshape, because ONNX takes the size of 0 for the size that the operand has.
+    return cast(ops.zeros(ctx.shape(shape), _CARRIER.get(dtype, dtype)), dtype)
 
+
+# TensorFlow fills no array of these.
+_CARRIER = {**FLOAT8_CARRIER, **dtypes.INT4_CARRIER}
 
 RULE = Rule(_nothing, frozenset(), takes_all=False)

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 from jax import lax
 
-from jax2tf import dims, ops
+from jax2tf import ops
 from jax2tf.compat import xla_data
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
@@ -125,7 +125,7 @@ def _gather(
         inside = iw.spread(ctx, inside, windows, windows.batch_labels, windows.layout)
         fill = np.asarray(fill_value).astype(ctx.avals_out[0].dtype)
         fill = fill.astype(result.dtype.as_numpy_dtype)
-        result = ops.where(inside, result, ops.constant(fill))
+        result = select(ctx, inside, result, ops.constant(fill))
     return ops.cast(result, operand.dtype)
 
 
@@ -179,8 +179,7 @@ def _read(ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows) -> tf
 
 
 def _is_read_by_points(ctx: Context, windows: Windows) -> bool:
-    batches = [windows.shape[d] for d in windows.aligned]
-    return ctx.has_quirk("no_gather_in_batches") and not dims.is_static(batches)
+    return bool(windows.aligned) and ctx.has_quirk("no_gather_in_batches")
 
 
 def _read_everything(

@@ -19,6 +19,7 @@ from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.folding import CARRIER, carried, halved, on_arrays, scanned
 from jax2tf.lowering.rules import Context, register
+from jax2tf.lowering.selection import select
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
 
@@ -105,7 +106,7 @@ def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) 
     if tf.executing_eagerly() and _is_cpu(result.device):
         return result
     nan = ctx.constant(np.array(math.nan, x.dtype.as_numpy_dtype))
-    return ops.where(ops.reduce_any(ops.is_nan(x), along), nan, result)
+    return select(ctx, ops.reduce_any(ops.is_nan(x), along), nan, result)
 
 
 def _lexicographic(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:

@@ -53,6 +53,10 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     y = unrepeated(y)
     if condition.shape.rank or y.shape.rank:
         x = unrepeated(x)
+    if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
+        # Of these it makes products whatever the sides and the condition are.
+        wide = (ops.cast(side, tf.float32) for side in (x, y))
+        return ops.cast(select(ctx, condition, *wide), tf.float16)
     if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
         nan, zero = ops.constant(math.nan, x.dtype), ops.constant(0, x.dtype)
         condition = raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=zero))

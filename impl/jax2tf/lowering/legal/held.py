@@ -156,6 +156,8 @@ def function_of(eqn: jex_core.JaxprEqn, carriers: Mapping[str, str]) -> Function
     if "uint32" in held or (primitive in _MOVES and held <= _BYTES):
         return None
     if all(carriers[name].startswith("float") for name in held):
+        if primitive is lax.integer_pow_p:
+            return _power_of_float
         of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS) - _NOT_OF_FLOATS
         return _same if primitive in of_floats else None
     if all(carriers[name] == "int32" for name in held):
@@ -185,6 +187,23 @@ def _same(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
         return [lax.mul(*operands)]
     results = eqn.primitive.bind(*operands, **params)
     return results if eqn.primitive.multiple_results else [results]
+
+
+def _power_of_float(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+    """By squaring and multiplying; each product is rounded to the dtype, where it may overflow."""
+    aval: Any = eqn.outvars[0].aval
+
+    def rounded(product: Any) -> Any:
+        return lax.convert_element_type(lax.convert_element_type(product, aval.dtype), x.dtype)
+
+    result, exponent = jax.numpy.ones_like(x), abs(eqn.params["y"])
+    while exponent:
+        if exponent & 1:
+            result = rounded(result * x)
+        exponent >>= 1
+        if exponent:
+            x = rounded(x * x)
+    return [result if eqn.params["y"] >= 0 else 1 / result]
 
 
 def _is_uint32(atom: Any) -> bool:

@@ -188,10 +188,11 @@ _CONTROL_FLOW: dict[jex_core.Primitive, Callable[..., list[Value]]] = {
 def _split(x: Any) -> Value:
     if not is_complex(x):
         return x
-    if isinstance(x, np.ndarray | np.generic | complex):
-        constant: Any = np.asarray(x)
-        return Pair(constant.real, constant.imag)
-    return Pair(lax.real(x), lax.imag(x))
+    if isinstance(x, jax.core.Tracer):
+        return Pair(lax.real(x), lax.imag(x))
+    # Not lax.real, which would leave the complex constant and an op of it in the graph.
+    constant: Any = np.asarray(x)
+    return Pair(constant.real, constant.imag)
 
 
 def _joined(value: Value) -> Any:
