@@ -195,6 +195,18 @@ _OPERATORS = {
             ]
         ),
     ),
+    "BlockLowerTriangular": (
+        (2, 2),
+        lambda tf, x: tf.linalg.LinearOperatorBlockLowerTriangular(
+            [
+                [tf.linalg.LinearOperatorFullMatrix(regular(tf, x))],
+                [
+                    tf.linalg.LinearOperatorFullMatrix(x),
+                    tf.linalg.LinearOperatorDiag(x[0] + 4),
+                ],
+            ]
+        ),
+    ),
     "LowRankUpdate": (
         (3, 1),
         lambda tf, x: tf.linalg.LinearOperatorLowRankUpdate(
@@ -211,7 +223,7 @@ _METHODS = {
     "trace": lambda tf, o, y: o.trace(),
 }
 for _name, (_shape, _made) in _OPERATORS.items():
-    _rows = {"Kronecker": 4, "BlockDiag": 4}.get(_name, 3)
+    _rows = {"Kronecker": 4, "BlockDiag": 4, "BlockLowerTriangular": 4}.get(_name, 3)
     for _method, _called in _METHODS.items():
         if _name == "Identity" and _method not in ("matmul", "solve"):
             continue  # what depends on no operand

@@ -237,3 +237,40 @@ def test_a_twin_of_numpy_gives_plain_arrays():
     assert type(static.concat([[1], [2]], 0)) is np.ndarray
     assert total.dtype == np.int32
     assert int(total) == 6
+
+
+def test_a_twin_of_numpy_takes_what_numpy_takes():
+    static = importlib.import_module("tf_substrates.numpy.static")
+    joined = static.concat([[], np.array([2, 3], np.int32), []], axis=0)
+    assert joined.dtype == np.int32
+    assert joined.tolist() == [2, 3]
+    assert static.concat([[], []], axis=0).shape == (0,)
+    assert int(static.gather(np.array([4, 5, 6]), -1)) == 6
+    assert static.gather(np.array([[4, 5], [6, 7]]), [0, -1], axis=1).tolist() == [[4, 5], [6, 7]]
+    assert int(static.reduce_sum(np.array([True, False, True]))) == 2
+    assert static.where(np.array([1, 0]), 7, [8, 9]).tolist() == [7, 9]
+
+
+@over(
+    [
+        Case(
+            "a linear operator and a tensor",
+            lambda tf: (
+                tf.debugging.assert_same_float_dtype(
+                    [
+                        tf.linalg.LinearOperatorFullMatrix(tf.eye(2, dtype=tf.float64)),
+                        tf.constant(1.0, tf.float64),
+                    ]
+                ).name
+            ),
+        ),
+        Case(
+            "another dtype",
+            lambda tf: tf.debugging.assert_same_float_dtype(
+                [tf.linalg.LinearOperatorFullMatrix(tf.eye(2)), tf.constant(1.0, tf.float64)]
+            ),
+        ),
+    ]
+)
+def test_the_same_float_dtype(case, substrate):
+    assert_as_tensorflow(case, substrate)

@@ -67,6 +67,15 @@ OPERATORS |= {
             tf.linalg.LinearOperatorFullMatrix(tf.constant(MATRIX[:2, :2])),
         ]
     ),
+    "block lower triangular": lambda tf: tf.linalg.LinearOperatorBlockLowerTriangular(
+        [
+            [tf.linalg.LinearOperatorLowerTriangular(tf.constant(MATRIX[:2, :2]))],
+            [
+                tf.linalg.LinearOperatorFullMatrix(tf.constant(MATRIX[2:, :2])),
+                tf.linalg.LinearOperatorFullMatrix(tf.constant(BATCH[:, :1, :1])),
+            ],
+        ]
+    ),
     "low-rank update": lambda tf: tf.linalg.LinearOperatorLowRankUpdate(
         tf.linalg.LinearOperatorFullMatrix(tf.constant(BATCH)),
         u=tf.constant(MATRIX[:, :2]),
@@ -132,6 +141,51 @@ METHODS = {
     "another dtype": lambda tf, o: o.matmul(tf.ones([3, 2], tf.float16)),
     "another dimension": lambda tf, o: o.matmul(tf.ones([5, 2], o.dtype)),
 }
+
+# Products and solutions with lists of blocks, which are lists.
+IN_BLOCKS = {
+    "matmul": lambda tf, o, x, y: o.matmul([x, y]),
+    "matmul of adjoints": lambda tf, o, x, y: o.matmul(
+        [tf.linalg.adjoint(x), tf.linalg.adjoint(y)], adjoint=True, adjoint_arg=True
+    ),
+    "matvec": lambda tf, o, x, y: o.matvec([x[:, 0], y[:, 0]]),
+    "matvec, adjoint": lambda tf, o, x, y: o.matvec([x[:, 0], y[:, 0]], adjoint=True),
+    "solve": lambda tf, o, x, y: o.solve([x, y]),
+    "solve, adjoint": lambda tf, o, x, y: o.solve([x, y], adjoint=True),
+    "solvevec": lambda tf, o, x, y: o.solvevec([x[:, 0], y[:, 0]]),
+}
+BLOCKS = {"block diagonal": (3, 2), "block lower triangular": (2, 1)}
+
+
+def in_blocks(tf, kind, call):
+    operator = OPERATORS[kind](tf)
+    rows = np.arange(1.0, 11.0).reshape(5, 2) + (1j if operator.dtype.is_complex else 0)
+    first, second = BLOCKS[kind]
+    return call(tf, operator, tf.constant(rows[:first]), tf.constant(rows[-second:]))
+
+
+@over(
+    [
+        Case(
+            f"{method} of {kind}",
+            lambda tf, kind=kind, call=call: in_blocks(tf, kind, call),
+            atol=1e-12,
+        )
+        for kind in BLOCKS
+        for method, call in IN_BLOCKS.items()
+    ]
+    + [
+        Case(
+            "rows of operators that are too short",
+            lambda tf: tf.linalg.LinearOperatorBlockLowerTriangular(
+                [[tf.linalg.LinearOperatorIdentity(2)], [tf.linalg.LinearOperatorIdentity(2)]]
+            ),
+        ),
+    ]
+)
+def test_blocks(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
 
 # Where TensorFlow drops a batch of multiples of the identity, or adds no batch to a matrix.
 BATCHES_THAT_TENSORFLOW_LOSES = {

@@ -269,12 +269,16 @@ def assert_shapes(
 
 @export("debugging.assert_same_float_dtype")
 def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> Any:
-    """The dtype, float32 if nothing has one.
+    """The dtype of tensors and of what else has one, such as operators; float32 if nothing has.
 
     Raises:
       ValueError: the dtypes differ, or are no floats.
     """
-    seen = [dtypes.dtype_of(convert(t)) for t in tensors or [] if t is not None]
+    seen = [
+        dtypes.as_dtype(t.dtype) if hasattr(t, "dtype") else dtypes.dtype_of(convert(t))
+        for t in tensors or []
+        if t is not None
+    ]
     expected = dtypes.as_dtype(dtype) if dtype is not None else seen[0] if seen else dtypes.float32
     for found in seen:
         if found != expected:

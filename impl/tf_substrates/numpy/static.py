@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from tf_substrates.numpy import tf as _tf
+from tf_substrates.numpy import tf as _module
 from tf_substrates.numpy.namespaces import _plain
 from tf_substrates.numpy.shapes import as_shape
+
+_tf: Any = _module
 
 
 class _Static:
@@ -64,6 +66,49 @@ _static = _Static(_tf)
 
 
 _math = _Static(_tf.math)
+
+
+# What such a twin takes beside what TensorFlow does. Libraries compare the signatures of both.
+
+
+@functools.wraps(_tf.concat)
+def concat(values: Any, axis: Any, name: Any = None) -> np.ndarray:
+    """An empty list has no dtype of its own: shapes without dimensions are joined to others."""
+    given = [_plain(value) for value in values]
+    typed = next((np.asarray(v).dtype for v in given if hasattr(v, "dtype") or np.size(v)), None)
+    return _static.concat(
+        [v if hasattr(v, "dtype") or np.size(v) else np.asarray(v, typed) for v in given], axis
+    )
+
+
+@functools.wraps(_tf.gather)
+def gather(
+    params: Any,
+    indices: Any,
+    validate_indices: Any = None,
+    axis: Any = None,
+    batch_dims: int = 0,
+    name: Any = None,
+) -> np.ndarray:
+    """Indices below zero count from the end."""
+    at, size = np.asarray(_plain(indices)), np.shape(params)[batch_dims if axis is None else axis]
+    return _static.gather(params, np.where(at < 0, at + size, at), None, axis, batch_dims)
+
+
+@functools.wraps(_tf.reduce_sum)
+def reduce_sum(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: Any = None
+) -> np.ndarray:
+    """Booleans are counted."""
+    values = np.asarray(_plain(input_tensor))
+    counted = values.astype(np.int32) if values.dtype == np.bool_ else values
+    return _static.reduce_sum(counted, axis, keepdims)
+
+
+@functools.wraps(_tf.where)
+def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> np.ndarray:
+    """Numbers that are not 0 choose `x`."""
+    return _static.where(np.asarray(_plain(condition)).astype(bool), x, y)
 
 
 def __getattr__(name: str) -> Any:

@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--on", choices=["tensorflow", "numpy", "jax"], nargs="*")
     parser.add_argument("--only", default="", help="programs with this in their names")
-    parser.add_argument("--place", default="", help="one place alone")
+    parser.add_argument("--place", nargs="*", default=(), help="these places alone")
     parser.add_argument("--folder", default="build/libraries", help="where results are kept")
     options = parser.parse_args(arguments)
     on = options.on or ["tensorflow", "numpy", "jax"]

@@ -254,7 +254,7 @@ def on_tensorflow(suite: Suite, file: pathlib.Path, only: str) -> None:
 
 
 def on_substrate(
-    suite: Suite, substrate: str, file: pathlib.Path, only: str, place: str = ""
+    suite: Suite, substrate: str, file: pathlib.Path, only: str, places: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """A row for each program and place."""
     expected = pickle.loads(file.read_bytes())
@@ -273,7 +273,9 @@ def on_substrate(
         ):
             continue
         for where in program.places:
-            if (where.startswith(NUMPY)) != (substrate == "numpy") or (place and where != place):
+            if (where.startswith(NUMPY)) != (substrate == "numpy") or (
+                places and where not in places
+            ):
                 continue
             start = time.time()
             wrong = _wrong(program, where, wanted, tf, library)

@@ -4,7 +4,7 @@
 - `dense`: full and lower triangular matrices.
 - `diagonal`: diagonals, identities and their multiples.
 - `composed`: adjoints, inverses and products of other operators.
-- `blocks`: Kronecker products, block diagonals, low-rank updates.
+- `blocks`: Kronecker products, blocks of operators, low-rank updates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators made of several others: Kronecker products, block diagonals, low-rank updates."""
+"""Operators made of several others: Kronecker products, blocks of operators, low-rank updates."""
 
 from __future__ import annotations
 
@@ -121,8 +121,87 @@ class LinearOperatorKronecker(_OfSeveral):
         return functools.reduce(arithmetic.add, parts)
 
 
+class _OfBlocks(LinearOperator):
+    """Operators that multiply, beside a matrix, the list of its blocks: what comes out is a list.
+
+    Subclasses give the sizes of the blocks and the products and solutions of lists.
+    """
+
+    def _sizes(self, axis: int) -> list[int]:
+        """How many rows (-2) or columns (-1) each block has."""
+        raise NotImplementedError
+
+    def _of_blocks(self, method: str, blocks: list, adjoint: bool) -> list:
+        raise NotImplementedError
+
+    def matmul(
+        self, x: Any, adjoint: bool = False, adjoint_arg: bool = False, name: Any = "matmul"
+    ) -> Any:
+        """The product with matrices, or with the list of their blocks of rows."""
+        blocks = self._blocks(x, -2 if adjoint else -1, -1 if adjoint_arg else -2)
+        if blocks is None:
+            return super().matmul(x, adjoint, adjoint_arg)
+        return self._of_blocks("matmul", _turned(blocks, adjoint_arg), adjoint)
+
+    def solve(
+        self, rhs: Any, adjoint: bool = False, adjoint_arg: bool = False, name: Any = "solve"
+    ) -> Any:
+        """The solution for matrices, or for the list of their blocks of rows."""
+        blocks = self._blocks(rhs, -1 if adjoint else -2, -1 if adjoint_arg else -2)
+        if blocks is None:
+            return super().solve(rhs, adjoint, adjoint_arg)
+        return self._of_blocks("solve", _turned(blocks, adjoint_arg), adjoint)
+
+    def matvec(self, x: Any, adjoint: bool = False, name: Any = "matvec") -> Any:
+        """The product with vectors, or with the list of their blocks."""
+        blocks = self._blocks(x, -2 if adjoint else -1, -1)
+        if blocks is None:
+            return super().matvec(x, adjoint)
+        return self._of_vectors("matmul", blocks, adjoint)
+
+    def solvevec(self, rhs: Any, adjoint: bool = False, name: Any = "solve") -> Any:
+        """The solution for vectors, or for the list of their blocks."""
+        blocks = self._blocks(rhs, -1 if adjoint else -2, -1)
+        if blocks is None:
+            return super().solvevec(rhs, adjoint)
+        return self._of_vectors("solve", blocks, adjoint)
+
+    def _of_vectors(self, method: str, blocks: list, adjoint: bool) -> list:
+        columns = [shaping.expand_dims(block, -1) for block in blocks]
+        found = self._of_blocks(method, columns, adjoint)
+        return [shaping.squeeze(block, axis=[-1]) for block in found]
+
+    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._whole("matmul", x, adjoint, adjoint_arg, -2 if adjoint else -1)
+
+    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
+        return self._whole("solve", rhs, adjoint, adjoint_arg, -1 if adjoint else -2)
+
+    def _whole(self, method: str, x: Any, adjoint: bool, adjoint_arg: bool, axis: int) -> Any:
+        x = linalg.adjoint(x) if adjoint_arg else x
+        batch = broadcast_static_shape(self._shape()[:-2], x.shape[:-2]).as_list()
+        blocks = joining.split(x, self._sizes(axis), axis=-2)
+        found = self._of_blocks(method, blocks, adjoint)
+        pieces = [shaping.broadcast_to(block, [*batch, *block.shape[-2:]]) for block in found]
+        return joining.concat(pieces, axis=-2)
+
+    def _blocks(self, x: Any, own_axis: int, axis: int) -> list | None:
+        """The tensors of a list that is one of blocks; a list may be a matrix too."""
+        sizes = self._sizes(own_axis)
+        if not isinstance(x, (list, tuple)) or len(x) != len(sizes):
+            return None
+        blocks = [self._operand(block) for block in x]
+        if any(len(block.shape) < -axis for block in blocks):
+            return None
+        return blocks if [block.shape[axis] for block in blocks] == sizes else None
+
+
+def _turned(blocks: list, adjoint: bool) -> list:
+    return [linalg.adjoint(block) for block in blocks] if adjoint else blocks
+
+
 @export("linalg.LinearOperatorBlockDiag")
-class LinearOperatorBlockDiag(_OfSeveral):
+class LinearOperatorBlockDiag(_OfBlocks, _OfSeveral):
     """Operators along a diagonal, with zeros beside them."""
 
     _JOINED_BY = "_ds_"
@@ -144,30 +223,112 @@ class LinearOperatorBlockDiag(_OfSeveral):
         shapes = [operator._shape() for operator in self._operators]
         return (*self._batch(), *(sum(shape[axis] for shape in shapes) for axis in (-2, -1)))
 
-    def _matmul(self, x: Any, adjoint: bool, adjoint_arg: bool) -> Any:
-        return self._by_block("matmul", x, adjoint, adjoint_arg, -2 if adjoint else -1)
+    def _sizes(self, axis: int) -> list[int]:
+        return [operator._shape()[axis] for operator in self._operators]
 
-    def _solve(self, rhs: Any, adjoint: bool, adjoint_arg: bool) -> Any:
-        return self._by_block("solve", rhs, adjoint, adjoint_arg, -1 if adjoint else -2)
-
-    def _by_block(self, method: str, x: Any, adjoint: bool, adjoint_arg: bool, axis: int) -> Any:
-        x = linalg.adjoint(x) if adjoint_arg else x
-        batch = broadcast_static_shape(self._batch(), x.shape[:-2]).as_list()
-        sizes = [operator._shape()[axis] for operator in self._operators]
-        pieces = [
-            getattr(operator, method)(piece, adjoint=adjoint)
-            for operator, piece in zip(
-                self._operators, joining.split(x, sizes, axis=-2), strict=True
-            )
+    def _of_blocks(self, method: str, blocks: list, adjoint: bool) -> list:
+        return [
+            getattr(operator, method)(block, adjoint=adjoint)
+            for operator, block in zip(self._operators, blocks, strict=True)
         ]
-        pieces = [shaping.broadcast_to(p, [*batch, *p.shape[-2:]]) for p in pieces]
-        return joining.concat(pieces, axis=-2)
 
     def _determinant(self) -> Any:
         return functools.reduce(arithmetic.mul, [o.determinant() for o in self._operators])
 
     def _log_abs_determinant(self) -> Any:
         return functools.reduce(arithmetic.add, [o.log_abs_determinant() for o in self._operators])
+
+
+@export("linalg.LinearOperatorBlockLowerTriangular")
+class LinearOperatorBlockLowerTriangular(_OfBlocks):
+    """Operators below and on a diagonal: the i-th list has those of row i, i + 1 of them."""
+
+    def __init__(
+        self,
+        operators: Any,
+        is_non_singular: Any = None,
+        is_self_adjoint: Any = None,
+        is_positive_definite: Any = None,
+        is_square: Any = None,
+        name: Any = "LinearOperatorBlockLowerTriangular",
+    ):
+        rows = [list(row) for row in operators]
+        if not rows:
+            raise ValueError("Argument `operators` must be a list of >=1 operators.")
+        for i, row in enumerate(rows):
+            if len(row) != i + 1:
+                raise ValueError(
+                    f"Argument `operators[{i}]` must contain `{i + 1}` blocks. Received:"
+                    f" {len(row)} blocks."
+                )
+        of_one_dtype([operator for row in rows for operator in row])
+        self._operators = rows
+        self._check_shapes()
+        diagonal = self._diagonal()
+        if is_non_singular is None and all(o.is_non_singular for o in diagonal):
+            is_non_singular = True
+        super().__init__(
+            rows[0][0].dtype,
+            is_non_singular=is_non_singular,
+            is_self_adjoint=is_self_adjoint,
+            is_positive_definite=is_positive_definite,
+            is_square=True if is_square is None else is_square,
+            name=name,
+        )
+
+    def _check_shapes(self) -> None:
+        sizes = self._sizes(-1)
+        for i, row in enumerate(self._operators):
+            for j, operator in enumerate(row):
+                if tuple(operator._shape()[-2:]) != (sizes[i], sizes[j]):
+                    raise ValueError(
+                        f"Argument `operators[{i}][{j}]` must have {sizes[i]} rows and {sizes[j]}"
+                        f" columns, as the operators of the diagonal. Received:"
+                        f" {list(operator._shape()[-2:])}."
+                    )
+
+    @property
+    def operators(self) -> list:
+        return self._operators
+
+    def _diagonal(self) -> list[LinearOperator]:
+        return [row[-1] for row in self._operators]
+
+    def _sizes(self, axis: int) -> list[int]:
+        return [operator._shape()[-1] for operator in self._diagonal()]
+
+    def _shape(self) -> tuple:
+        batches = [TensorShape(o._shape()[:-2]) for row in self._operators for o in row]
+        batch = functools.reduce(broadcast_static_shape, batches).as_list()
+        return (*batch, *[sum(self._sizes(-1))] * 2)
+
+    def _of_blocks(self, method: str, blocks: list, adjoint: bool) -> list:
+        """Products; or solutions, from the first row on, and of the adjoint from the last one."""
+        count = len(blocks)
+        found: list = [None] * count
+        for i in reversed(range(count)) if adjoint else range(count):
+            others = range(i + 1, count) if adjoint else range(i)
+            factors = found if method == "solve" else blocks
+            parts = [
+                (self._operators[j][i] if adjoint else self._operators[i][j]).matmul(
+                    factors[j], adjoint=adjoint
+                )
+                for j in others
+            ]
+            diagonal = self._operators[i][i]
+            if method == "solve":
+                rest = functools.reduce(arithmetic.sub, parts, blocks[i])
+                found[i] = diagonal.solve(rest, adjoint=adjoint)
+            else:
+                own = diagonal.matmul(blocks[i], adjoint=adjoint)
+                found[i] = functools.reduce(arithmetic.add, parts, own)
+        return found
+
+    def _determinant(self) -> Any:
+        return functools.reduce(arithmetic.mul, [o.determinant() for o in self._diagonal()])
+
+    def _log_abs_determinant(self) -> Any:
+        return functools.reduce(arithmetic.add, [o.log_abs_determinant() for o in self._diagonal()])
 
 
 @export("linalg.LinearOperatorLowRankUpdate")
