@@ -102,6 +102,9 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO computes integers among ops of floats in float32 where a dimension is open: the "
         "bits of floats lose the lowest ones"
     ),
+    "no_open_number_of_groups": (
+        "engines take a depthwise convolution of a known number of channels alone"
+    ),
     "no_axes_in_slices": (
         "DTensor ends the process at a StridedSlice that adds a dimension, and takes wrong parts "
         "at one that drops a dimension"
@@ -146,6 +149,7 @@ OF_ENGINES = frozenset(
         "appends_in_loops",
         "carries_in_turn",
         "no_bad_indices",
+        "no_open_number_of_groups",
         "no_paddings_in_numbers",
         "no_product_of_vectors",
         "one_reverse_at_a_time",

@@ -156,7 +156,22 @@ def nothing(x, none):
     return jnp.concatenate([none, x], 1) * 2, none @ jnp.ones((0, 2))
 
 
+def filters_of_each(x, filters, y, z):
+    """Each image has its own filters, and each signal is correlated with another."""
+
+    def convolved(image, filters):
+        return lax.conv_general_dilated(
+            image[None], filters, (1, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )[0]
+
+    def correlated(y, z):
+        return jnp.correlate(y, z, "full")
+
+    return jax.vmap(convolved)(x, filters), jax.vmap(correlated)(y, z)
+
+
 PROGRAMS = {
+    filters_of_each: ("b, 6, 7, 2", "b, 3, 3, 2, 4", "b, 9", "b, 5"),
     state_space: ("b, 9, 3",),
     volumes: ("b, 4, 5, 6, 2",),
     image_in_bytes: ("b, 6, 7",),

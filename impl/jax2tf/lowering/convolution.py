@@ -125,6 +125,8 @@ def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Te
     """The convolution by the first op that fits, in the dtype of the operands."""
     if not dims.is_static((conv.batch_groups,)):  # no op takes their number as a tensor
         lhs, rhs, conv = _batch_groups_as_features(ctx, lhs, rhs, conv)
+    if ctx.has_quirk("no_open_number_of_groups") and _has_open_groups(conv):
+        return _rewritten(ctx, lhs, rhs, conv)
     plain = all_ones(conv.lhs_dilation) and conv.batch_groups == 1
     plainer = plain and all_ones(conv.rhs_dilation) and conv.feature_groups == 1
     if plain and 1 <= conv.rank <= 2 and lhs.dtype in CONV2D_DTYPES:
@@ -139,6 +141,12 @@ def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Te
     if ctx.uses("XlaConvV2") and conv.rank > 0:
         return xla_conv(ctx, lhs, rhs, conv)
     return _rewritten(ctx, lhs, rhs, conv)
+
+
+def _has_open_groups(conv: Conv) -> bool:
+    """Whether the run alone knows the number of groups, of a filter whose size is known."""
+    filter_size = conv.rhs_shape[: conv.rank]
+    return not dims.is_static((conv.feature_groups,)) and dims.is_static(filter_size)
 
 
 def _rewritten(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
