@@ -311,11 +311,32 @@ class TestErrors:
         assert "raise KeyError" in "".join(map(str, error.traceback))
 
     def test_arguments_without_a_dtype_in_jax(self):
-        with pytest.raises(TypeError, match=r"call_tf\(string_length_v2\): argument: JAX has no"):
+        words = r"call_tf\(string_length_v2\): argument input: JAX has no dtype string"
+        with pytest.raises(TypeError, match=words):
             call_tf(tf.strings.length)(tf.constant("text"))
 
+    @pytest.mark.parametrize(
+        ("value", "raised", "words"),
+        [
+            ("text", TypeError, "expected a number.*got builtins.str"),
+            (object(), TypeError, "expected a number.*got builtins.object"),
+            (np.array(["a"]), TypeError, "JAX has no dtype <U1"),
+            (2**40, OverflowError, "Python int 1099511627776 does not fit int32"),
+        ],
+    )
+    def test_arguments_are_named_by_their_paths(self, stage, value, raised, words):
+        with pytest.raises(raised, match=rf"argument tree\['a'\]\[1\]: {words}"):
+            stage(lambda x: call_tf(lambda y, tree: y)(x, {"a": [x, value]}))(1.0)
+        with pytest.raises(raised, match=rf"argument n: {words}"):
+            stage(lambda x: call_tf(lambda y, *, n: y)(x, n=value))(1.0)
+
+    def test_results_that_are_no_tensors(self, stage):
+        words = r"result\['a'\] should be a tensor, .* got builtins.object; return its tensors"
+        with pytest.raises(CallTfError, match=words):
+            stage(call_tf(lambda x: {"a": object()}))(1.0)
+
     def test_typed_keys(self, stage):
-        with pytest.raises(CallTfError, match=r"argument 1 is a typed PRNG key"):
+        with pytest.raises(CallTfError, match=r"argument key is a typed PRNG key"):
             stage(call_tf(lambda x, key: key))(1.0, jax.random.key(0))
 
     def test_output_shape_dtype_of_another_shape(self, stage):
@@ -350,7 +371,7 @@ class TestErrors:
 
     def test_inside_a_graph(self):
         graph = tf.function(lambda x: call_tf(tf.math.sin)(x), autograph=False)
-        with pytest.raises(TypeError, match=r"call_tf\(sin\): got a symbolic tensor"):
+        with pytest.raises(TypeError, match=r"call_tf\(sin\): argument x: got a symbolic tensor"):
             graph(tf.constant(1.0))
         with pytest.raises(CallTfError, match=r"call_tf\(sin\): called while TensorFlow makes a"):
             graph(1.0)

@@ -89,7 +89,10 @@ def call_tf(
     def called_tf(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = jax.tree.flatten((args, kwargs))
         function = functions.get(in_tree) or function_of(in_tree)
-        operands = [x if isinstance(x, jax.Array) else _operand(x, name) for x in leaves]
+        operands = [
+            x if isinstance(x, jax.Array) else _operand(x, i, function)
+            for i, x in enumerate(leaves)
+        ]
         function.forget_tree()
         passed = variables.current()
         if passed is None:
@@ -103,23 +106,30 @@ def call_tf(
     return called_tf
 
 
-def _operand(value: Any, name: str) -> Any:
+def _operand(value: Any, i: int, function: Root) -> Any:
     """A value that JAX takes: tensors and variables are read."""
-    if isinstance(value, bool | int | float | complex):
+    is_number = isinstance(value, bool | int | float | complex)
+    if is_number and not dtypes.is_python_scalar(value):  # NumPy's, or of an enum
         return value
     try:
         dtype = dtypes.jax_dtype(value)
     except (TypeError, OverflowError) as error:
-        raise type(error)(f"jax2tf.call_tf({name}): argument: {error}") from None
+        raise type(error)(f"{_where(function, i)}: {error}") from None
+    if is_number:
+        return value
     if isinstance(value, tf.Tensor | tf.Variable):
         if not tf.executing_eagerly():
             raise TypeError(
-                f"jax2tf.call_tf({name}): got a symbolic tensor; call_tf takes JAX values. Call "
+                f"{_where(function, i)}: got a symbolic tensor; call_tf takes JAX values. Call "
                 "the TensorFlow function itself, or convert the JAX function around it"
             )
         tensor = tf.convert_to_tensor(value)
-        return exchange.to_array(exchange.canonical(tensor, f"jax2tf.call_tf({name}): argument"))
+        return exchange.to_array(exchange.canonical(tensor, _where(function, i)))
     return np.asarray(value, dtype)
+
+
+def _where(function: Root, i: int) -> str:
+    return f"jax2tf.call_tf({function.name}): {function.argument(i)}"
 
 
 def _specs(output: Any) -> Any:

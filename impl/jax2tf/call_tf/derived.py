@@ -325,7 +325,8 @@ def _watch(
         if args[i].dtype not in DIFFERENTIABLE:
             raise CallTfError(
                 f"jax2tf.call_tf({function.name}): TensorFlow does not differentiate "
-                f"{args[i].dtype.name} (argument {i}); cast it outside of the TensorFlow function"
+                f"{args[i].dtype.name} ({function.argument(i)}); cast it outside of the TensorFlow "
+                "function"
             )
         args[i] = tf.identity(args[i])
     sources = [function.stand_ins.get(i, args[i]) for i in wrt]

@@ -69,8 +69,14 @@ def canonical(result: Any, where: str) -> tf.Tensor:
         )
     try:
         tensor = tf.convert_to_tensor(result)
-        dtype = dtypes.to_tf(dtypes.jax_dtype(tensor))
     except (TypeError, ValueError) as error:
+        raise CallTfError(
+            f"{where} should be a tensor, or something that TensorFlow makes a tensor of, got "
+            f"{type(result).__module__}.{type(result).__qualname__}; return its tensors"
+        ) from error
+    try:
+        dtype = dtypes.to_tf(dtypes.jax_dtype(tensor))
+    except TypeError as error:
         raise CallTfError(
             f"{where} is not something that JAX has arrays for: {error}. Convert it to numbers "
             "inside the TensorFlow function"

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from jax2tf import arguments, compat, dims, dtypes
 from jax2tf.call_tf.exchange import canonical
+from jax2tf.callables import Parameters
 from jax2tf.errors import CallTfError
 from jax2tf.identity import Identity
 
@@ -93,6 +94,10 @@ class Function(abc.ABC):
         key = ("signature", arguments, jax.config.read("jax_enable_x64"))
         return self.cached(key, lambda: Signature(self, avals))
 
+    def argument(self, i: int) -> str:
+        """What the i-th argument is called in messages."""
+        return f"argument {i}"
+
     def fall_back(self) -> bool:
         """Takes the other way to run, if there is one: what was traced before is forgotten."""
         return False
@@ -131,6 +136,12 @@ class Root(Function):
         self._callable = callable_tf
         self._in_tree = in_tree
         self._last = threading.local()
+
+    def argument(self, i: int) -> str:
+        """The path of the i-th leaf among the arguments, as "argument x['w']"."""
+        indices = jax.tree.unflatten(self._in_tree, range(self._in_tree.num_leaves))
+        paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(indices)]
+        return f"argument {Parameters(self._callable).path(paths[i])}"
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         args, kwargs = jax.tree.unflatten(self._in_tree, tensors)
@@ -225,7 +236,7 @@ class Signature:
     def __init__(self, function: Function, avals: Sequence[Any]):
         self.function = function
         self.avals = tuple(avals)
-        self.specs = [_spec(aval, i, function.name) for i, aval in enumerate(avals)]
+        self.specs = [_spec(aval, i, function) for i, aval in enumerate(avals)]
         self.traced, self.concrete = _trace(function, self.specs)
         self.out_tree = getattr(function, "last_tree", None)
         nodes = list(_nodes(self.concrete))
@@ -334,26 +345,28 @@ def _dimension_key(dim: Any) -> Hashable:
     return dim if isinstance(dim, int) else (str(dim), Identity(dim.scope))
 
 
-def _spec(aval: Any, i: int, name: str) -> tf.TensorSpec:
+def _spec(aval: Any, i: int, function: Function) -> tf.TensorSpec:
     try:
         dtype = dtypes.to_tf(aval.dtype)
     except TypeError as error:
-        raise CallTfError(f"jax2tf.call_tf({name}): argument {i}: {error}") from error
-    refuse_key(aval.dtype, i, name)
+        where = f"jax2tf.call_tf({function.name}): {function.argument(i)}"
+        raise CallTfError(f"{where}: {error}") from error
+    refuse_key(aval.dtype, i, function)
     static = dims.is_static(aval.shape)
     shape = aval.shape if static else [d if isinstance(d, int) else None for d in aval.shape]
     return tf.TensorSpec(shape, dtype)
 
 
-def refuse_key(dtype: Any, i: int, name: str) -> None:
-    """Refuses a typed PRNG key as the i-th argument of the function of that name.
+def refuse_key(dtype: Any, i: int, function: Function) -> None:
+    """Refuses a typed PRNG key as the i-th argument of the function.
 
     Raises:
       CallTfError: the dtype is that of a key.
     """
     if dtypes.is_key(dtype):
         raise CallTfError(
-            f"jax2tf.call_tf({name}): argument {i} is a typed PRNG key ({dtype}), which "
+            f"jax2tf.call_tf({function.name}): {function.argument(i)} is a typed PRNG key "
+            f"({dtype}), which "
             "TensorFlow does not have; pass jax.random.key_data of it"
         )
 

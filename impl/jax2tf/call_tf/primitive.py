@@ -56,7 +56,7 @@ def _op_by_op(*operands: Any, function: Function) -> list[jax.Array]:
         tensors = [exchange.to_tensor(x) for x in operands]
     except TypeError:
         for i, x in enumerate(operands):
-            refuse_key(jax.typeof(x).dtype, i, function.name)
+            refuse_key(jax.typeof(x).dtype, i, function)
         raise
     results = function.run_in_threads(tensors)
     return [exchange.to_array(r) for r in results]
