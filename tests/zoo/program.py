@@ -41,6 +41,8 @@ class Program:
       constraints: what the function assumes of the open sizes.
       x64: whether it runs in 64 bits.
       ulps: how far results may be from JAX's, relative to the largest element of each.
+      gradient_ulps: the same of gradients, whose rounding errors add up in the backward pass; by
+        default four times as far.
       fails: the modes in which it does not run.
     """
 
@@ -51,6 +53,7 @@ class Program:
     constraints: Sequence[str] = ()
     x64: bool = False
     ulps: float = 64
+    gradient_ulps: float | None = None
     fails: Mapping[str, Fails] = dataclasses.field(default_factory=dict)
 
     def __str__(self) -> str:

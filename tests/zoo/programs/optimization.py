@@ -122,7 +122,8 @@ def implicit_gradient_of_ridge_regression() -> Built:
     return outer, (np.float64(0.1), x, np.arange(6.0))
 
 
-@program("jaxopt", x64=True, ulps=1024)
+# Where the matrix moves by one ULP, JAX's gradients move by 2,095.
+@program("jaxopt", x64=True, ulps=1024, gradient_ulps=16384)
 def projected_gradient_on_the_simplex() -> Built:
     import jaxopt
 
