@@ -108,3 +108,42 @@ def test_many_known_numbers_are_left_to_the_compiled_program():
     jaxpr = jax.make_jaxpr(lambda: tf.reduce_sum(tf.ones([100, 100]) * 2.0))()
     assert "reduce_sum" in str(jaxpr)
     assert not jaxpr.consts
+
+
+class _Deferred:
+    """Stands for a tensor, whose methods it calls, as libraries write it."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __add__(self, other):
+        return type(self.value).__add__(self.value, other)
+
+    def __radd__(self, other):
+        return type(self.value).__radd__(self.value, other)
+
+
+def test_what_stands_for_a_known_tensor_is_added_to_a_traced_one():
+    def sums(y):
+        deferred = _Deferred(tf.constant([1.0, 2.0]))
+        return y + deferred, deferred + y
+
+    for total in jax.jit(sums)(np.float32(0.5)):
+        np.testing.assert_array_equal(total, np.float32([1.5, 2.5]))
+
+
+def test_an_identity_is_a_tensor_of_its_own():
+    def differ(y):
+        known, computed = tf.constant([1.0, 2.0]), y * 2
+        for tensor in (known, computed):
+            assert tf.identity(tensor) is not tensor
+            assert tf.identity_n([tensor])[0] is not tensor
+        return tf.identity(computed), tf.identity(known)
+
+    for results in (differ(jax.numpy.float32(-0.0)), jax.jit(differ)(np.float32(-0.0))):
+        assert np.signbit(results[0])
+        np.testing.assert_array_equal(results[1], np.float32([1, 2]))
+    numpy = tf_of("numpy")
+    tensor = numpy.constant([1.0, 2.0])
+    assert numpy.identity(tensor) is not tensor
+    assert jax.grad(lambda y: tf.identity(y) * y)(3.0) == 6.0

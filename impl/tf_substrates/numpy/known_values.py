@@ -44,7 +44,8 @@ def _operator(name: str) -> Callable:
 
     def call(self: Known, *others: Any) -> Any:
         if any(isinstance(other, jax.Array) for other in others):
-            return NotImplemented
+            # Not NotImplemented: libraries call the method itself, for what stands for a tensor.
+            return getattr(jax.numpy.asarray(self), name)(*others)
         with np.errstate(all="ignore"):
             result = original(self, *(_beside(other, self.dtype) for other in others))
         return result if result is NotImplemented else known(result)

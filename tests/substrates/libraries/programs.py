@@ -208,7 +208,8 @@ def _gradient(program: Program, tf: Any, library: Any, arrays: list[np.ndarray])
     with tf.GradientTape() as tape:
         tape.watch(watched)
         total = _total(tf, program.function(tf, library, *tensors))
-    return flat(tf, tape.gradient(total, watched, unconnected_gradients="zero"))
+    gradients = tape.gradient(total, watched, unconnected_gradients="zero")
+    return [np.asarray(tf.convert_to_tensor(gradient)) for gradient in gradients]
 
 
 def _total(tf: Any, structure: Any) -> Any:

@@ -188,9 +188,14 @@ def broadcast_to(input: Any, shape: Any, name: Any = None) -> Any:
 
 @op("identity", static=True)
 def identity(input: Any, name: Any = None) -> Any:
-    return convert(input)
+    """The same value in a tensor of its own, which caches that know a tensor do not know."""
+    return _another(convert(input))
 
 
 @op("identity_n", static=True)
 def identity_n(input: Any, name: Any = None) -> Any:
-    return [convert(x) for x in input]
+    return [_another(convert(x)) for x in input]
+
+
+def _another(x: Any) -> Any:
+    return x.view() if isinstance(x, np.ndarray) else xp.array(x, copy=True)

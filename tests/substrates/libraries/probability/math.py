@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -88,10 +89,9 @@ for _name, _arrays in _FUNCTIONS.items():
 
     @program(f"math.{_name}", *_arrays)
     def _function(tf, tfp, *arrays, _name=_name):
-        function = tfp.math
-        for part in _name.split("."):
-            function = getattr(function, part)
-        return function(*arrays)
+        module, _, function = _name.rpartition(".")
+        of = importlib.import_module(f"{tfp.math.__name__}.{module}") if module else tfp.math
+        return getattr(of, function)(*arrays)
 
 
 @program("math.reduce_kahan_sum: axis", _GRID)
