@@ -403,6 +403,38 @@ def test_reductions(case, substrate):
     assert_as_tensorflow(case, substrate)
 
 
+_SLICES = np.array([[3.0, 1.0], [0.0, 2.0], [3.0, 1.0], [-1.0, 5.0]])
+
+
+@over(
+    [
+        Case(
+            f"axis {axis} of {shape}",
+            lambda tf, axis=axis, shape=shape: tf.raw_ops.UniqueWithCountsV2(
+                x=tf.constant(_SLICES.reshape(shape)), axis=axis, out_idx=tf.int64
+            ),
+        )
+        for axis, shape in (
+            ([0], (4, 2)),
+            ([1], (2, 4)),
+            ([-1], (4, 2)),
+            ([0], (8,)),
+            (np.zeros(0, np.int64), (8,)),
+        )
+    ]
+    + [
+        Case(
+            "no axis of a matrix",
+            lambda tf: tf.raw_ops.UniqueWithCountsV2(
+                x=tf.constant(_SLICES), axis=np.zeros(0, np.int64)
+            ),
+        )
+    ]
+)
+def test_unique_slices(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
 @over(CASES)
 def test_arrays(case, substrate):
     assert_as_tensorflow(case, substrate)

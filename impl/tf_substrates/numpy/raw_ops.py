@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from tf_substrates.numpy import dtypes, linalg
+from tf_substrates.numpy.arrays.choosing import UniqueWithCounts, unique_along
 from tf_substrates.numpy.namespaces import EXPORTS, export, op
+from tf_substrates.numpy.reductions import one_axis
 from tf_substrates.numpy.tensors import convert, static_value
 
 JAX_MODE = False
@@ -37,16 +39,22 @@ def BroadcastGradientArgs(s0: Any, s1: Any, name: Any = None) -> tuple:
     return tuple(np.array(found, np.int32) for found in axes)
 
 
-@export("raw_ops.UniqueWithCountsV2")
+@op("raw_ops.UniqueWithCountsV2")
 def UniqueWithCountsV2(x: Any, axis: Any, out_idx: Any = dtypes.int32, name: Any = None) -> Any:
-    """The different elements of a vector in order of appearance, and how often each is there.
+    """The different slices along an axis in order of appearance, and how often each is there.
+
+    Without an axis (an empty vector) they are the elements of a vector.
 
     Raises:
-      NotImplementedError: an axis is given.
+      tf.errors.InvalidArgumentError: there is no axis, and `x` is no vector.
     """
-    if np.size(axis):
-        raise NotImplementedError("tf.raw_ops.UniqueWithCountsV2: an axis is not here yet.")
-    return EXPORTS["unique_with_counts"](x, out_idx)
+    along = np.ravel(static_value(convert(axis, hint=np.int64), "An axis"))
+    if not along.size:
+        return EXPORTS["unique_with_counts"](x, out_idx)
+    values = static_value(convert(x), "The number of slices that UniqueWithCountsV2 gives")
+    y, index, counts = unique_along(values, one_axis(along[0], values.ndim, "UniqueWithCountsV2"))
+    wanted = dtypes.numpy_dtype(out_idx)
+    return UniqueWithCounts(y, index.astype(wanted), counts.astype(wanted))
 
 
 if JAX_MODE:

@@ -77,11 +77,17 @@ def _unique(x: Any) -> tuple:
     values = static_value(convert(x), "The number of values that tf.unique gives")
     if values.ndim != 1:
         raise invalid_argument("unique expects a 1D vector. [Op:Unique]")
+    return unique_along(values, 0)
+
+
+def unique_along(values: np.ndarray, axis: int) -> tuple:
+    """The distinct slices in order of appearance, each slice's index among them, their counts."""
     _, first, inverse, counts = np.unique(
-        values, return_index=True, return_inverse=True, return_counts=True
+        values, return_index=True, return_inverse=True, return_counts=True, axis=axis
     )
     order = np.argsort(first)
-    return values[first[order]], np.argsort(order)[inverse], counts[order]
+    index = np.argsort(order)[np.reshape(inverse, -1)]
+    return np.take(values, first[order], axis), index, counts[order]
 
 
 @op("unique")
