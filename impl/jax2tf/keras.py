@@ -79,6 +79,11 @@ def _layer() -> Any:
             convert_options: dict[str, Any] | None = None,
             **options: Any,
         ):
+            if not callable(fun_jax):
+                raise TypeError(
+                    "jax2tf.keras.Layer: fun_jax should be a function of parameters and inputs, "
+                    f"got {type(fun_jax).__name__}"
+                )
             params = jax.tree.map(_array, params, is_leaf=_is_saved_array)
             module = Module(
                 fun_jax, params, polymorphic_shapes=polymorphic_shapes, **(convert_options or {})

@@ -62,6 +62,11 @@ class Module(compat.SavesVariableLists, tf.Module):
         **options: Any,
     ):
         super().__init__(name=name)
+        if not callable(fun_jax):
+            raise TypeError(
+                "jax2tf.Module: fun_jax should be a function of parameters and inputs, "
+                f"got {type(fun_jax).__name__}"
+            )
         params = callables.without_opaque_leaves(
             arguments.unwrap(params), callables.is_array_or_number
         )
@@ -163,14 +168,18 @@ class Module(compat.SavesVariableLists, tf.Module):
 
 def _flags(trainable: Any, params: Any) -> list[Any]:
     """Whether each parameter is trainable."""
+    cause = None
     try:
-        return jax.tree.leaves(jax.tree.broadcast(trainable, params))
+        flags = jax.tree.leaves(jax.tree.broadcast(trainable, params))
+        if all(isinstance(flag, bool | np.bool_) for flag in flags):
+            return flags
     except ValueError as error:
-        raise ValueError(
-            "jax2tf.Module: trainable should be True, False or a pytree prefix of params, "
-            f"{jax.tree.structure(params)}, got {trainable!r}; give a dict of the parameters the "
-            "same keys, and True for what trains"
-        ) from error
+        cause = error
+    raise ValueError(
+        "jax2tf.Module: trainable should be True, False or a pytree prefix of params, "
+        f"{jax.tree.structure(params)}, got {trainable!r}; give a dict of the parameters the "
+        "same keys, and True for what trains"
+    ) from cause
 
 
 def _names(paths: Sequence[tuple[Any, ...]]) -> list[str]:

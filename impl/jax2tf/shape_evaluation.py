@@ -76,12 +76,21 @@ class _Described:
 
 def described(path: tuple[Any, ...], value: Any, function: Function) -> Any:
     """The argument that a jax.ShapeDtypeStruct, a tf.TensorSpec or an array describes."""
+    where = arguments.where(path, function)
+    if isinstance(value, str):
+        raise TypeError(
+            f"{where}: expected a jax.ShapeDtypeStruct, a tf.TensorSpec or an array, got the text "
+            f"{value!r}. What to do: describe the argument by tf.TensorSpec([None, 4]), and name "
+            'its open dimensions in polymorphic_shapes, as "b, 4"'
+        )
     if not isinstance(value, tf.TensorSpec | jax.ShapeDtypeStruct):
         return arguments.Argument(path, value, function)
+    if isinstance(value, tf.TensorSpec) and not dtypes.is_of_jax(value.dtype):
+        raise TypeError(f"{where}: JAX has no dtype {value.dtype.name}")
     dtype = value.dtype.as_numpy_dtype if isinstance(value, tf.TensorSpec) else value.dtype
     return _Described(
         function.parameters.path(path),
-        arguments.where(path, function),
+        where,
         tf.TensorShape(value.shape),
         dtype if dtypes.is_key(dtype) else jax.dtypes.canonicalize_dtype(dtype),
     )

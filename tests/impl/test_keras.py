@@ -127,6 +127,10 @@ class Holding(keras.layers.Layer):
 
 
 class TestTheLayer:
+    def test_no_function(self):
+        with pytest.raises(TypeError, match=r"jax2tf\.keras\.Layer: fun_jax should be .* got dict"):
+            jax2tf.keras.Layer({"w": X}, dense)
+
     def model(self, **options):
         layer = jax2tf.keras.Layer(dense, PARAMS, polymorphic_shapes="b, _", **options)
         return keras.Sequential([keras.Input([3]), layer, keras.layers.Dense(1)])

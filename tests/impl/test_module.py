@@ -117,13 +117,18 @@ def test_paths_that_read_alike():
     assert jax.tree.map(float, module(2.0)) == {"a": {"b": 2.0}, "a/b": 4.0, "a/b_1": 6.0}
 
 
-@pytest.mark.parametrize("trainable", [{"v": False}, ["w"]])
+@pytest.mark.parametrize("trainable", [{"v": False}, ["w"], "no", {"w": "w"}, {"w": 2}])
 def test_trainable_of_another_structure(trainable):
     words = (
-        rf"trainable should be .* prefix of params, .*'w'.*got {re.escape(str(trainable))}; give"
+        rf"trainable should be .* prefix of params, .*'w'.*got {re.escape(repr(trainable))}; give"
     )
     with pytest.raises(ValueError, match=words):
         jax2tf.Module(lambda p, x: p["w"] * x, {"w": jnp.ones(3)}, trainable=trainable)
+
+
+def test_no_function():
+    with pytest.raises(TypeError, match=r"jax2tf\.Module: fun_jax should be a function .* got int"):
+        jax2tf.Module(3, {"w": jnp.ones(3)})
 
 
 @pytest.mark.parametrize("options", [{}, {"native_serialization": True}, {"enable_xla": False}])

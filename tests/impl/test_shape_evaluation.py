@@ -93,5 +93,10 @@ class TestRefused:
             evaluate(PARAMS, np.ones((3, 4)))
 
     def test_no_array(self):
+        evaluate = jax2tf.eval_polymorphic_shape(lambda x: x)
         with pytest.raises(TypeError, match="argument x: expected a number"):
-            jax2tf.eval_polymorphic_shape(lambda x: x)("text")
+            evaluate(object())
+        with pytest.raises(TypeError, match=r"argument x: .* got the text 'b, 4'.*polymorphic_sh"):
+            evaluate("b, 4")
+        with pytest.raises(TypeError, match="argument x: JAX has no dtype string"):
+            evaluate(tf.TensorSpec([3], tf.string))
