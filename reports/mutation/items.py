@@ -49,7 +49,7 @@ _PART_OF_OTHERS = 16
 _CALL_TF_STEP = 10
 # The processor time after which no more are begun against one mutant: of the cells that reach it,
 # of tests, of other cells; and after which no more cells are recorded for it.
-CELL_SECONDS, TEST_SECONDS, OTHER_SECONDS, RECORDING_SECONDS = 6.0, 15.0, 15.0, 10.0
+CELL_SECONDS, TEST_SECONDS, OTHER_SECONDS, RECORDING_SECONDS = 6.0, 30.0, 15.0, 10.0
 # The functions of JAX's public modules are made of the primitives of the other families.
 _UNRECORDED = "functions"
 

@@ -42,7 +42,8 @@ class Recorder:
         self._lines.clear()
         self._monitoring.restart_events()
         yield reached
-        reached |= {self._named(code, line) for code, line in self._lines}
+        # A copy is taken at once: threads that the work left behind still reach lines.
+        reached |= {self._named(code, line) for code, line in self._lines.copy()}
 
     def _starts(self, code: CodeType, offset: int) -> Any:
         if code.co_filename.startswith(self._prefix) and code.co_name != "<module>":

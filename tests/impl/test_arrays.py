@@ -8,6 +8,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
+from jax2tf.lowering import compiled
 from tests.running import MODES
 
 
@@ -229,3 +230,14 @@ def test_padded_by_what_is_no_constant(config, dtype):
     )
     graph = tf.function(converted, autograph=False).get_concrete_function(specs[0]).graph
     assert "SelectV2" not in {op.type for op in graph.get_operations()}
+
+
+@pytest.mark.parametrize("dtype", [tf.as_dtype("int4"), tf.as_dtype("uint4")])
+def test_integers_of_four_bits_are_bytes_where_they_cross_into_compiled_code(dtype):
+    numbers = [tf.cast([0, 1, 7], dtype), tf.constant([1.5])]
+    crossing = compiled.leave(numbers)
+    assert [x.dtype.size for x in crossing] == [1, 4]
+    assert not any(x.dtype == dtype for x in crossing)
+    behind = compiled.arrive(crossing, [x.dtype for x in numbers])
+    assert [x.dtype for x in behind] == [dtype, tf.float32]
+    assert tf.cast(behind[0], tf.int32).numpy().tolist() == [0, 1, 7]

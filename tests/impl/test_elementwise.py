@@ -259,3 +259,22 @@ def test_a_constant_beside_a_softmax_of_an_open_batch(target):
     for batch in (1, 4):
         x = np.random.default_rng(batch).normal(size=(batch, 3)).astype(np.float32)
         np.testing.assert_array_equal(graph(tf.constant(x)), jax.jit(fun)(x))
+
+
+_BELOW_ONE = np.float32([-0.9, -0.5, -1e-3, -1e-6, 0, 1e-5, 0.1, 0.3, 0.7, 0.99])
+_ABOVE_ONE = np.float32([1, 1.001, 1.5, 2, 3, 10, 1e4])
+
+
+@pytest.mark.parametrize(
+    ("op", "x"),
+    [
+        *((op, _BELOW_ONE) for op in (lax.acos, lax.asin, lax.atanh, lax.log1p, lax.tan)),
+        *((op, np.append(_BELOW_ONE, 3 * _BELOW_ONE)) for op in (lax.cosh, lax.sinh, lax.expm1)),
+        *((op, np.append(_ABOVE_ONE, -_ABOVE_ONE)) for op in (lax.asinh, lax.atan)),
+        (lax.acosh, _ABOVE_ONE),
+    ],
+)
+def test_functions_that_an_engine_computes_by_others(op, x):
+    converted = jax2tf.convert(op, target="litert", with_gradient=False)
+    result = tf.function(converted, autograph=False)(tf.constant(x)).numpy()
+    np.testing.assert_allclose(result, np.asarray(op(x)), rtol=8 * np.finfo(np.float32).eps)

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf import ops
+from jax2tf import compat, ops
 from jax2tf.ops import writing
 
 LOWERING = Path(jax2tf.__file__).parent / "lowering"
@@ -177,6 +177,12 @@ def test_graphs_are_the_same_node_by_node(target):
         assert nodes() == written
     made = sum(counts.values())
     assert sum(n for (_, is_written), n in counts.items() if is_written) > 0.9 * made > 10
+
+
+def test_nothing_is_written_unless_it_is_switched_on(monkeypatch):
+    monkeypatch.setattr(compat, "write_op", lambda *_: pytest.fail("an op was written"))
+    with writing.switched(False):
+        assert len(_nodes(lambda x: ops.raw.Mul(x=x, y=ops.constant(2.0)), F32)[0]) == 4
 
 
 @pytest.mark.usefixtures("written")

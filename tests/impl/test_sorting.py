@@ -92,3 +92,13 @@ def test_sorting_by_top_k_is_left_out_where_xla_compiles():
     graph = tf.function(jax2tf.convert(fun), autograph=False)
     concrete = graph.get_concrete_function(tf.TensorSpec([5], tf.float32))
     assert op_types(concrete.graph)["XlaVariadicSort"] == 1
+
+
+@pytest.mark.parametrize("target", ["litert", "xla"])
+@pytest.mark.parametrize("compare", [lax.eq_to_p, lax.le_to_p, lax.lt_to_p])
+def test_the_total_order_of_numbers_zeros_and_nan(compare, target):
+    numbers = np.float32([-np.inf, -2.5, -1, -0.0, 0, 1e-3, 1, 2.5, 7, np.inf, np.nan])
+    x, y = (a.reshape(-1) for a in np.meshgrid(numbers, numbers))
+    converted = jax2tf.convert(compare.bind, target=target, with_gradient=False)
+    result = tf.function(converted, autograph=False)(x, y)
+    np.testing.assert_array_equal(result, compare.bind(x, y))

@@ -169,8 +169,8 @@ def module_that_is_vmapped() -> Built:
     return jax.vmap(model), (np.moveaxis(IMAGES, -1, 1),)
 
 
-# Adam divides by the root of a square that is nearly 0: JAX's gradients op by op are 2,736 ULPs from
-# those of jax.jit.
+# Adam divides by the root of a square that is nearly 0: JAX's gradients op by op are 2,736 ULPs
+# from those of jax.jit.
 @program("equinox", batch=(None, "b, ...", "b, ..."), ulps=256, gradient_ulps=4096)
 def filtered_training_step() -> Built:
     import equinox as eqx
