@@ -89,7 +89,7 @@ def _dot(
     """dot_general of operands of JAX's shapes `lhs_shape` and `rhs_shape`, in dtype `ctx.out`."""
     algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
     if any(lhs_shape[d] == 0 for d in dimension_numbers[0][0]):
-        # OpenVINO gives what its memory held for a sum of no products.
+        # An engine gives what its memory held for a sum of no products.
         zero = cast(ops.constant(0, tf.float32), ctx.out)
         return ops.broadcast_to(zero, ctx.shape(ctx.avals_out[0].shape))
     if algorithm:

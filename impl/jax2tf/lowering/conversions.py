@@ -112,7 +112,7 @@ def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
         highest = np.nextafter(highest, wide.as_numpy_dtype(0))
     # Not by ClipByValue, which is one op more for engines to have.
     clipped = ops.minimum(ops.maximum(x, scalar(low, wide)), scalar(highest, wide))
-    # LiteRT has no choice between integers of these.
+    # An engine has no choice between integers of these.
     chosen = tf.int32 if dtype in (tf.uint8, tf.uint16) else dtype
     result = _cast(clipped, chosen)
     if highest != high:

@@ -40,7 +40,7 @@ def without_elements(ctx: Context, aval: Any) -> tf.Tensor:
     known = ctx.static_shape(shape)
     if None not in known:
         return ctx.constant(np.zeros(known, dtype.as_numpy_dtype))
-    # Not a Reshape, because ONNX takes the size of 0 for the size that the operand has.
+    # Not a Reshape, because an engine takes the size of 0 for the size that the operand has.
     return cast(ops.zeros(ctx.shape(shape), _CARRIER.get(dtype, dtype)), dtype)
 
 
