@@ -107,7 +107,8 @@ def jax_dtype(val: Any) -> np.dtype:
         if val.dtype == jax.dtypes.float0:
             return val.dtype
         of_other_kind = val.dtype.kind in "OSUMm" or val.dtype.names is not None
-        if of_other_kind or val.dtype in _EXTENDED:
+        # JAX has arrays in the machine's order of bytes alone.
+        if of_other_kind or val.dtype in _EXTENDED or not val.dtype.isnative:
             raise TypeError(f"JAX has no dtype {val.dtype}")
         return jax.dtypes.canonicalize_dtype(val.dtype)
     raise TypeError(

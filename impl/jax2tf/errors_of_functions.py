@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import traceback
 from collections.abc import Mapping
 from typing import Any
@@ -49,8 +50,11 @@ def is_of_tensorflow(error: Exception) -> bool:
         return True
     if "Tracer" not in f"{type(error).__name__}: {error}":
         return False
+    keras = sys.modules.get("keras")
+    on_tensorflow = keras is not None and keras.config.backend() == "tensorflow"
+    packages = {"tensorflow", "keras"} if on_tensorflow else {"tensorflow"}
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
-    return any(frame.f_globals.get("__name__", "").startswith("tensorflow.") for frame in frames)
+    return any(f.f_globals.get("__name__", "").split(".")[0] in packages for f in frames)
 
 
 def _containers(args: tuple[tuple[Any, ...], Mapping[str, Any]]) -> set[str]:

@@ -321,6 +321,7 @@ class TestErrors:
             ("text", TypeError, "expected a number.*got builtins.str"),
             (object(), TypeError, "expected a number.*got builtins.object"),
             (np.array(["a"]), TypeError, "JAX has no dtype <U1"),
+            (np.ones(2, ">i4"), TypeError, "JAX has no dtype >i4"),
             (2**40, OverflowError, "Python int 1099511627776 does not fit int32"),
         ],
     )

@@ -248,6 +248,7 @@ class TestErrors:
             ("text", r"expected a number.*got builtins.str"),
             (tf.constant("text"), r"JAX has no dtype string.*tf\.strings\.to_number"),
             (np.array(["a"]), r"JAX has no dtype <U1.*tf\.lookup"),
+            (np.ones(2, ">f4"), r"JAX has no dtype >f4.*astype\(np\.float32\)"),
             (np.ones(2, np.longdouble), r"JAX has no dtype float\d+.*astype\(np\.float32\)"),
             (tf.ragged.constant([[1], [2, 3]]), "RaggedTensor"),
         ],
@@ -320,7 +321,9 @@ class TestErrors:
         assert note.startswith("jax2tf.convert(<lambda>) called it with x")
         assert "structure" not in note
 
-    @pytest.mark.parametrize("fun", [tf.sin, lambda x: tf.ones(3)])
+    @pytest.mark.parametrize(
+        "fun", [tf.sin, lambda x: tf.ones(3), tf.keras.layers.Activation("relu")]
+    )
     def test_tensorflow_in_the_function(self, fun):
         with pytest.raises(TypeError) as error:
             jax2tf.convert(lambda x: fun(x))(X)
