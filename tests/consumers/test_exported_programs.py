@@ -99,6 +99,12 @@ def linear_systems(a, b):
     return jnp.linalg.solve(a, b), jnp.linalg.inv(a), jnp.linalg.det(a)
 
 
+def masked_twice(x):
+    """Scores without all but the largest three, masked again: what is left of the rest is -inf."""
+    kept = jnp.where(x < lax.top_k(x, 3)[0][:, -1:], -jnp.inf, x)
+    return jax.nn.softmax(jnp.where(kept < 0, -1e10, kept)), jnp.where(x < 0, -1e10, kept)
+
+
 def transposed_rows(x, i):
     """Rows of a transposed array by the indices of each batch."""
     return jax.vmap(lambda rows, i: rows[i])(x.swapaxes(1, 2) * 2, i % 4)
@@ -186,6 +192,7 @@ PROGRAMS = {
     alignment: ("b, 4, 3",),
     attention: ("b, 6, 2, 4",) * 3,
     linear_systems: ("b, 4, 4", "b, 4, 2"),
+    masked_twice: ("b, 8",),
     transposed_rows: ("b, 3, 4", "b, 5:int32"),
 }
 

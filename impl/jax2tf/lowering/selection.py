@@ -74,22 +74,14 @@ def unrepeated(x: tf.Tensor) -> tf.Tensor:
     return x.op.inputs[0] if is_repeated else x
 
 
-# From here on a constant masks scores, and those are finite: a product serves as well.
-_MASK = 1e4
-
-
 def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
     """Whether the quirk may make a difference."""
     if sides[0].dtype not in (tf.float32, tf.float64) or _made_by(condition) == "IsNan":
         return False
-    scalars = [x for x in sides if x.shape.rank == 0]
-    # An argument of a function that several callers share: more often than not a mask's constant.
-    if condition.shape.rank and any(_made_by(x) == "Placeholder" for x in scalars):
-        return False
     constants = [tf.get_static_value(x) for x in sides if _made_by(x) == "Const"]
-    # Of infinities and NaNs too: there it chooses by itself.
-    all_small = all((np.abs(value) < _MASK).all() for value in constants)
-    return all_small and len(constants) < len(sides)
+    # Beside infinities and NaNs it chooses by itself.
+    are_finite = all(np.isfinite(value).all() for value in constants)
+    return are_finite and len(constants) < len(sides)
 
 
 def _made_by(x: tf.Tensor) -> str:
