@@ -403,6 +403,36 @@ def test_reductions(case, substrate):
     assert_as_tensorflow(case, substrate)
 
 
+@over(
+    [
+        Case(
+            f"{kind} in a list, as {dtype}",
+            lambda tf, make=make, dtype=dtype: tf.convert_to_tensor(
+                [make(tf), 2], dtype=getattr(tf, dtype)
+            ),
+        )
+        for kind, make in {
+            "int32": lambda tf: tf.constant(3),
+            "int64": lambda tf: tf.constant(3, tf.int64),
+            "float32": lambda tf: tf.constant(3.5),
+        }.items()
+        for dtype in ("int32", "int64", "float64")
+    ]
+    + [
+        Case(
+            "tensors in lists of lists",
+            lambda tf: tf.convert_to_tensor([[tf.constant(3)], [2]], dtype=tf.int64),
+        ),
+        Case(
+            "a number that the dtype does not take",
+            lambda tf: tf.convert_to_tensor([tf.constant(3), 2.5], dtype=tf.int64),
+        ),
+    ]
+)
+def test_lists_of_tensors_take_the_dtype_that_is_asked_for(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
 _SLICES = np.array([[3.0, 1.0], [0.0, 2.0], [3.0, 1.0], [-1.0, 5.0]])
 
 

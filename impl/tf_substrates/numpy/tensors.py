@@ -287,7 +287,8 @@ def _from_python(value: Any, dtype: Any) -> Any:
         tensors = [x for x in arrays if not isinstance(x, np.ndarray) or is_tensor(x)]
         if dtype is None:
             dtype = dtypes.as_dtype((tensors or arrays)[0].dtype)
-        return _stacked(value, dtype)
+            return _stacked(value, dtype)
+        return _stacked(value, dtype, casts=True)
     for leaf in leaves:
         if leaf is None or not isinstance(
             leaf, (bool, int, float, complex, str, bytes, np.generic)
@@ -348,11 +349,17 @@ def _takes(wanted: np.dtype, natural: np.dtype, leaves: list) -> bool:
     return wanted.kind in kinds[natural.kind]
 
 
-def _stacked(value: Any, dtype: Any) -> Any:
-    """A sequence that holds tensors."""
+def _stacked(value: Any, dtype: Any, casts: bool = False) -> Any:
+    """A sequence that holds tensors.
+
+    Tensors in it are cast to a dtype that is asked for, which Python numbers must take.
+    """
     if not isinstance(value, (list, tuple)):
-        return convert(value, hint=dtype)
-    rows = [_stacked(item, dtype) for item in value]
+        if casts and isinstance(value, (bool, int, float, complex)):
+            return convert(value, dtype)
+        leaf = convert(value, hint=dtype)
+        return leaf.astype(dtypes.numpy_dtype(dtype)) if casts and is_tensor(value) else leaf
+    rows = [_stacked(item, dtype, casts) for item in value]
     rows = [convert(row, dtype) if dtype is not None else row for row in rows]
     shapes = {np.shape(row) for row in rows}
     if len(shapes) > 1:
