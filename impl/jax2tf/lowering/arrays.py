@@ -16,15 +16,14 @@ import tensorflow as tf
 
 from jax2tf import dtypes, ops
 from jax2tf.dtypes import INT4_CARRIER
-from jax2tf.lowering.conversions import FLOAT8_CARRIER, carried, cast
+from jax2tf.lowering.conversions import NARROW_CARRIER, carried, cast
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.lowering.taken import depends_on_an_argument
 
 # Ops that lack the kernels for float8, or for 16-bit unsigned integers; all lack those for int4.
-_NARROW_CARRIER = {**FLOAT8_CARRIER, **INT4_CARRIER}
-_TILE_CARRIER = {**_NARROW_CARRIER, tf.uint16: tf.int32}
-_PAD_CARRIER = {**_NARROW_CARRIER, tf.bool: tf.int32}
+_TILE_CARRIER = {**NARROW_CARRIER, tf.uint16: tf.int32}
+_PAD_CARRIER = {**NARROW_CARRIER, tf.bool: tf.int32}
 
 # An iota of at most so many elements is a constant: it takes less room than the ops that make it.
 _IOTA_AS_CONSTANT = 64
@@ -120,7 +119,7 @@ def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tenso
         return ops.constant(np.flip(tf.get_static_value(x), tuple(axes)))
     for group in [list(axes)] if at_once else [[axis] for axis in axes]:
         axis = ops.constant(group)
-        x = carried(_NARROW_CARRIER, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
+        x = carried(NARROW_CARRIER, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
     return x
 
 
@@ -233,7 +232,7 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     if max(which.shape.rank, cases[0].shape.rank) > _MAX_RANK:
         flat = [ops.reshape(t, [-1]) if t.shape.rank else t for t in (which, *cases)]
         which, cases = flat[0], tuple(flat[1:])
-    result = carried(_NARROW_CARRIER, lambda *ts: _selected(ctx, which, ts), *cases)
+    result = carried(NARROW_CARRIER, lambda *ts: _selected(ctx, which, ts), *cases)
     shape = ctx.avals_out[0].shape
     return (
         ops.raw.Reshape(tensor=result, shape=ctx.vector(shape))
@@ -376,7 +375,7 @@ def _padded(
         return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
     paddings = ctx.vector(edges)
     return carried(
-        _NARROW_CARRIER if ctx.uses("PadV2", "bool") else _PAD_CARRIER,
+        NARROW_CARRIER if ctx.uses("PadV2", "bool") else _PAD_CARRIER,
         lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
         padding_value,

@@ -90,8 +90,7 @@ def _dot(
     algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
     if any(lhs_shape[d] == 0 for d in dimension_numbers[0][0]):
         # An engine gives what its memory held for a sum of no products.
-        zero = cast(ops.constant(0, tf.float32), ctx.out)
-        return ops.broadcast_to(zero, ctx.shape(ctx.avals_out[0].shape))
+        return ctx.zeros(ctx.avals_out[0])
     if algorithm:
         operand, compute = _algorithm_dtypes(ctx, precision)
         # XLA itself takes float32 apart into bfloat16s.

@@ -33,6 +33,8 @@ FLOAT8_CARRIER = {
         "float8_e5m2fnuz",
     )
 }
+# The same of all dtypes of at most eight bits that most kernels lack.
+NARROW_CARRIER = {**FLOAT8_CARRIER, **INT4_CARRIER}
 _UINT4 = tf.as_dtype("uint4")
 
 

@@ -75,8 +75,7 @@ def _conv_general_dilated(
         precision=precision_config(precision),
     )
     if _has_zero(conv.out_shape) or _has_zero(conv.lhs_shape) or _has_zero(conv.rhs_shape):
-        # tf.zeros has no float8.
-        return cast(ops.zeros(ctx.shape(out_aval.shape), tf.int8), ctx.out)
+        return ctx.zeros(out_aval)
     compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
     convolve = _complex if compute.is_complex else _real
     wanted, conv = conv.out_shape, _with_a_window(conv)

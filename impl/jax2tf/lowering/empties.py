@@ -12,8 +12,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import dtypes, ops
-from jax2tf.lowering.conversions import FLOAT8_CARRIER, cast
+from jax2tf import dtypes
 from jax2tf.lowering.rules import Context, Rule
 from jax2tf.primitives import CALLBACKS
 
@@ -36,15 +35,11 @@ def _nothing(ctx: Context) -> Any:
 
 def without_elements(ctx: Context, aval: Any) -> tf.Tensor:
     """The array of this aval, which has no elements; of keys it is the data."""
-    shape, dtype = dtypes.physical_shape(aval), dtypes.to_tf(aval.dtype)
-    known = ctx.static_shape(shape)
+    known = ctx.static_shape(dtypes.physical_shape(aval))
     if None not in known:
-        return ctx.constant(np.zeros(known, dtype.as_numpy_dtype))
+        return ctx.constant(np.zeros(known, dtypes.to_tf(aval.dtype).as_numpy_dtype))
     # Not a Reshape, because an engine takes the size of 0 for the size that the operand has.
-    return cast(ops.zeros(ctx.shape(shape), _CARRIER.get(dtype, dtype)), dtype)
+    return ctx.zeros(aval)
 
-
-# TensorFlow fills no array of these.
-_CARRIER = {**FLOAT8_CARRIER, **dtypes.INT4_CARRIER}
 
 RULE = Rule(_nothing, frozenset(), takes_all=False)

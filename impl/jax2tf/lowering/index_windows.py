@@ -18,13 +18,9 @@ import tensorflow as tf
 from jax import lax
 
 from jax2tf import ops
-from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.arrays import stacked
-from jax2tf.lowering.conversions import FLOAT8_CARRIER
+from jax2tf.lowering.conversions import NARROW_CARRIER
 from jax2tf.lowering.rules import Context
-
-# Dtypes that most kernels lack, and a wider one through which their values pass unchanged.
-_VIA = {**FLOAT8_CARRIER, **INT4_CARRIER}
 
 # Of as many bits.
 _SIGNED = {tf.uint32: tf.int32, tf.uint64: tf.int64}
@@ -152,7 +148,7 @@ def _windows(
 
 def wide(x: tf.Tensor) -> tf.Tensor:
     """`x`, cast to a dtype that kernels have and that holds the same values."""
-    return ops.cast(x, _VIA.get(x.dtype, x.dtype))
+    return ops.cast(x, NARROW_CARRIER.get(x.dtype, x.dtype))
 
 
 def as_index(indices: tf.Tensor) -> tf.Tensor:

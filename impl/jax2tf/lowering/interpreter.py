@@ -22,6 +22,7 @@ from jax2tf import compat, dims, dtypes, ops
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
+from jax2tf.lowering.conversions import NARROW_CARRIER, cast
 from jax2tf.lowering.eager import is_one_graph
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf.lowering.rules import Context
@@ -316,7 +317,9 @@ class Lowering:
 
     def zeros(self, aval: Any) -> tf.Tensor:
         # Keys have the dimensions of their data behind their own.
-        return ops.zeros(self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype))
+        shape, dtype = self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype)
+        # TensorFlow fills no array of a narrow dtype.
+        return cast(ops.zeros(shape, NARROW_CARRIER.get(dtype, dtype)), dtype)
 
     def _results(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
         if step.compiled:
