@@ -54,6 +54,21 @@ class Static:
         return f"Static({self.value!r})"
 
 
+def require_function(value: Any, where: str, of: str = "") -> None:
+    """Refuses what cannot be called.
+
+    Args:
+      value: what should be a function.
+      where: the public function and its argument, as "jax2tf.convert: fun_jax".
+      of: what follows "a function" in the message.
+
+    Raises:
+      TypeError: it is none.
+    """
+    if not callable(value):
+        raise TypeError(f"{where} should be a function{of}, got {type(value).__name__}")
+
+
 class Parameters:
     """The names of a function's parameters, as far as Python can tell them.
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from jax2tf import dims, dtypes, gradients, graph_gradients, native, targets
 from jax2tf.arguments import Argument
-from jax2tf.callables import Function
+from jax2tf.callables import Function, require_function
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.large_constants import LargeConstants, Policy
 from jax2tf.lowering import Lowering, compiled, sharding
@@ -114,10 +114,7 @@ def convert(
     only the run can tell), jax2tf.ConversionError for what has no lowering. Each names the argument
     or the primitive and the line of `fun_jax` it comes from.
     """
-    if not callable(fun_jax):
-        raise TypeError(
-            f"jax2tf.convert: fun_jax should be a function, got {type(fun_jax).__name__}"
-        )
+    require_function(fun_jax, "jax2tf.convert: fun_jax")
     if not isinstance(saved_gradient_order, int) or saved_gradient_order < 1:
         raise ValueError(
             "jax2tf.convert: saved_gradient_order should be a number of at least 1, got "

@@ -21,6 +21,7 @@ import jax
 import numpy as np
 
 from jax2tf import keras_layer
+from jax2tf.callables import require_function
 from jax2tf.module import Module
 
 # The key of an array in what Keras saves of the tree of parameters.
@@ -79,11 +80,7 @@ def _layer() -> Any:
             convert_options: dict[str, Any] | None = None,
             **options: Any,
         ):
-            if not callable(fun_jax):
-                raise TypeError(
-                    "jax2tf.keras.Layer: fun_jax should be a function of parameters and inputs, "
-                    f"got {type(fun_jax).__name__}"
-                )
+            require_function(fun_jax, "jax2tf.keras.Layer: fun_jax", " of parameters and inputs")
             params = jax.tree.map(_array, params, is_leaf=_is_saved_array)
             module = Module(
                 fun_jax, params, polymorphic_shapes=polymorphic_shapes, **(convert_options or {})

@@ -62,11 +62,7 @@ class Module(compat.SavesVariableLists, tf.Module):
         **options: Any,
     ):
         super().__init__(name=name)
-        if not callable(fun_jax):
-            raise TypeError(
-                "jax2tf.Module: fun_jax should be a function of parameters and inputs, "
-                f"got {type(fun_jax).__name__}"
-            )
+        callables.require_function(fun_jax, "jax2tf.Module: fun_jax", " of parameters and inputs")
         params = callables.without_opaque_leaves(
             arguments.unwrap(params), callables.is_array_or_number
         )

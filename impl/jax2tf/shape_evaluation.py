@@ -11,7 +11,7 @@ import tensorflow as tf
 from jax import export
 
 from jax2tf import arguments, dtypes
-from jax2tf.callables import Function
+from jax2tf.callables import Function, require_function
 from jax2tf.trace import Tracer
 
 
@@ -46,11 +46,7 @@ def eval_polymorphic_shape(
     The result raises ValueError for an argument whose shape is unknown or contradicts
     polymorphic_shapes, and TypeError for one that is no array.
     """
-    if not callable(fun_jax):
-        raise TypeError(
-            "jax2tf.eval_polymorphic_shape: fun_jax should be a function, "
-            f"got {type(fun_jax).__name__}"
-        )
+    require_function(fun_jax, "jax2tf.eval_polymorphic_shape: fun_jax")
     tracer = Tracer(Function(fun_jax), polymorphic_shapes, polymorphic_constraints)
 
     def shapes_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:

@@ -15,6 +15,7 @@ from jax2tf import dtypes
 from jax2tf.call_tf import exchange, variables
 from jax2tf.call_tf.functions import UNSPECIFIED, Options, Root
 from jax2tf.call_tf.primitive import bind
+from jax2tf.callables import require_function
 from jax2tf.errors import CallTfError
 
 
@@ -69,10 +70,7 @@ def call_tf(
     The result raises, when called: CallTfError for what JAX or XLA cannot do with the function,
     naming it and the cause; what TensorFlow raises, with a note that names the function.
     """
-    if not callable(callable_tf):
-        raise TypeError(
-            f"jax2tf.call_tf: callable_tf should be a function, got {type(callable_tf).__name__}"
-        )
+    require_function(callable_tf, "jax2tf.call_tf: callable_tf")
     if ordered and not has_side_effects:
         raise ValueError("jax2tf.call_tf: ordered=True needs has_side_effects=True")
     name = getattr(callable_tf, "__name__", None) or type(callable_tf).__name__

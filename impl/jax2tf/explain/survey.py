@@ -13,7 +13,7 @@ from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, shape_evaluation, targets
-from jax2tf.callables import Function
+from jax2tf.callables import Function, require_function
 from jax2tf.convert import checked
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.explain import known
@@ -64,10 +64,7 @@ def explain(
       ValueError: a target that is not known; a shape that is unknown or contradicts
         polymorphic_shapes.
     """
-    if not callable(fun_jax):
-        raise TypeError(
-            f"jax2tf.explain: fun_jax should be a function, got {type(fun_jax).__name__}"
-        )
+    require_function(fun_jax, "jax2tf.explain: fun_jax")
     chosen = dict.fromkeys(
         targets.chosen(each, enable_xla=True, assume_finite=assume_finite)
         for each in _several(target)

@@ -21,7 +21,7 @@ import tensorflow as tf
 from jax import export as jax_export
 
 from jax2tf import dtypes
-from jax2tf.callables import Function
+from jax2tf.callables import Function, require_function
 from jax2tf.dims import expressions
 from jax2tf.errors import ExportError
 
@@ -172,11 +172,7 @@ def _named(name: Any, value: Any, params: Any) -> Signature:
 
 
 def _signature(name: str, fun: Any, params: Any, specs: Any) -> Signature:
-    if not callable(fun):
-        raise TypeError(
-            "jax2tf.export: fun should be a function, or a dict of (function, specs) by name, got "
-            f"{type(fun).__name__}"
-        )
+    require_function(fun, "jax2tf.export: fun", ", or a dict of (function, specs) by name")
     function = with_no_parameters(fun) if params is None else fun
     parameters = Function(function).parameters
     args, kwargs = _arguments(specs)
