@@ -124,12 +124,15 @@ class LinearOperatorKronecker(_OfSeveral):
 class _OfBlocks(LinearOperator):
     """Operators that multiply, beside a matrix, the list of its blocks: what comes out is a list.
 
-    Subclasses give the sizes of the blocks and the products and solutions of lists.
+    Subclasses give the operators of the diagonal and the products and solutions of lists.
     """
+
+    def _diagonal(self) -> list[LinearOperator]:
+        raise NotImplementedError
 
     def _sizes(self, axis: int) -> list[int]:
         """How many rows (-2) or columns (-1) each block has."""
-        raise NotImplementedError
+        return [operator._shape()[axis] for operator in self._diagonal()]
 
     def _of_blocks(self, method: str, blocks: list, adjoint: bool) -> list:
         raise NotImplementedError
@@ -195,6 +198,12 @@ class _OfBlocks(LinearOperator):
             return None
         return blocks if [block.shape[axis] for block in blocks] == sizes else None
 
+    def _determinant(self) -> Any:
+        return functools.reduce(arithmetic.mul, [o.determinant() for o in self._diagonal()])
+
+    def _log_abs_determinant(self) -> Any:
+        return functools.reduce(arithmetic.add, [o.log_abs_determinant() for o in self._diagonal()])
+
 
 def _turned(blocks: list, adjoint: bool) -> list:
     return [linalg.adjoint(block) for block in blocks] if adjoint else blocks
@@ -223,20 +232,14 @@ class LinearOperatorBlockDiag(_OfBlocks, _OfSeveral):
         shapes = [operator._shape() for operator in self._operators]
         return (*self._batch(), *(sum(shape[axis] for shape in shapes) for axis in (-2, -1)))
 
-    def _sizes(self, axis: int) -> list[int]:
-        return [operator._shape()[axis] for operator in self._operators]
+    def _diagonal(self) -> list[LinearOperator]:
+        return self._operators
 
     def _of_blocks(self, method: str, blocks: list, adjoint: bool) -> list:
         return [
             getattr(operator, method)(block, adjoint=adjoint)
             for operator, block in zip(self._operators, blocks, strict=True)
         ]
-
-    def _determinant(self) -> Any:
-        return functools.reduce(arithmetic.mul, [o.determinant() for o in self._operators])
-
-    def _log_abs_determinant(self) -> Any:
-        return functools.reduce(arithmetic.add, [o.log_abs_determinant() for o in self._operators])
 
 
 @export("linalg.LinearOperatorBlockLowerTriangular")
@@ -294,9 +297,6 @@ class LinearOperatorBlockLowerTriangular(_OfBlocks):
     def _diagonal(self) -> list[LinearOperator]:
         return [row[-1] for row in self._operators]
 
-    def _sizes(self, axis: int) -> list[int]:
-        return [operator._shape()[-1] for operator in self._diagonal()]
-
     def _shape(self) -> tuple:
         batches = [TensorShape(o._shape()[:-2]) for row in self._operators for o in row]
         batch = functools.reduce(broadcast_static_shape, batches).as_list()
@@ -323,12 +323,6 @@ class LinearOperatorBlockLowerTriangular(_OfBlocks):
                 own = diagonal.matmul(blocks[i], adjoint=adjoint)
                 found[i] = functools.reduce(arithmetic.add, parts, own)
         return found
-
-    def _determinant(self) -> Any:
-        return functools.reduce(arithmetic.mul, [o.determinant() for o in self._diagonal()])
-
-    def _log_abs_determinant(self) -> Any:
-        return functools.reduce(arithmetic.add, [o.log_abs_determinant() for o in self._diagonal()])
 
 
 @export("linalg.LinearOperatorLowRankUpdate")

@@ -8,20 +8,16 @@ from typing import Any
 import numpy as np
 
 from tests.substrates.libraries.programs import (
-    FLOAT32,
-    GRAD,
     JAX,
     JIT,
     NUMPY,
-    VMAP,
+    PLACES,
     Program,
     adder,
 )
 
-_EVERYWHERE = (NUMPY, NUMPY + FLOAT32, JAX, JIT, JIT + FLOAT32, GRAD, VMAP)
-
 PROGRAMS: list[Program] = []
-program = adder(PROGRAMS, _EVERYWHERE)
+program = adder(PROGRAMS, PLACES)
 
 _X = np.array([0.3, 0.7, 1.6])
 _UNIT = np.array([0.2, 0.45, 0.8])

@@ -9,22 +9,21 @@ from typing import Any
 import numpy as np
 
 from tests.substrates.libraries.programs import (
-    FLOAT32,
     GRAD,
     JAX,
     JIT,
     NUMPY,
+    PLACES,
     VMAP,
     Program,
     adder,
 )
 
-_EVERYWHERE = (NUMPY, NUMPY + FLOAT32, JAX, JIT, JIT + FLOAT32, GRAD, VMAP)
 _ON_JAX = (JAX, JIT, VMAP)  # NumPy has no derivatives
 _SOLVED = (NUMPY, JAX, JIT, VMAP)
 
 PROGRAMS: list[Program] = []
-program = adder(PROGRAMS, _EVERYWHERE)
+program = adder(PROGRAMS, PLACES)
 
 _X = np.array([0.3, 0.7, 1.6])
 _UNIT = np.array([0.2, 0.45, 0.8])
