@@ -108,6 +108,29 @@ def _waits(op, waiting):
     return False
 
 
+def _in_a_scan(step):
+    return lambda w, x: jax.lax.scan(lambda c, _: (step(w, c), None), x, None, length=2)[0]
+
+
+@pytest.mark.parametrize("pfor", [True, False])
+@pytest.mark.parametrize(
+    "fun",
+    [
+        jax.checkpoint(layer),
+        _in_a_scan(jax.checkpoint(layer)),
+        lambda w, x: jax.lax.cond(x.sum() > 9, lambda w, x: x @ w, jax.checkpoint(layer), w, x),
+    ],
+    ids=["alone", "in a scan", "in a branch"],
+)
+def test_a_jacobian_of_an_eager_call(fun, pfor):
+    operands = [tf.constant(W), tf.constant(X)]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(operands)
+        y = jax2tf.convert(fun)(*operands)
+    jacobians = tape.jacobian(y, operands, experimental_use_pfor=pfor)
+    assert_near(tuple(map(np.asarray, jacobians)), jax.jit(jax.jacrev(fun, (0, 1)))(W, X))
+
+
 def test_without_xla_ops_there_is_none():
     converted = jax2tf.convert(lambda x: jax.lax.optimization_barrier((x, x + 1)), enable_xla=False)
     graph = tf.function(converted, autograph=False).get_concrete_function(tf.constant(X)).graph

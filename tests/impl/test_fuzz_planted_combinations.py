@@ -8,7 +8,7 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from jax2tf import callables, compat, dtypes, gradients, graph_gradients, identity
-from jax2tf.lowering import empties, rules
+from jax2tf.lowering import barriers, empties, rules
 from tests.impl.fuzzing import foreign
 from tests.impl.fuzzing.planted import is_found
 from tests.impl.fuzzing.uses import Combination, combinations
@@ -100,6 +100,11 @@ def arguments_around_a_branch(patch):
     patch(graph_gradients, "in_this_graph", list)
 
 
+def barriers_of_graphs_alone(patch):
+    """A barrier in a graph asks each operand for its graph, and eager tensors have none."""
+    patch(barriers.tf, "is_symbolic_tensor", lambda tensor: True)
+
+
 CALL = ("calls", "call")
 OUTSIDE = ("first order", "tape outside")
 VIEWS = [f"views {i}" for i in range(5)]
@@ -112,6 +117,9 @@ PLANTS = {
     none_for_integers: combinations(*OUTSIDE, steps=["f", "int", "compare"]),
     gradients_of_gradients_at_once: combinations(*OUTSIDE, steps=["f"], parts=["custom_vjp"]),
     arguments_around_a_branch: combinations("first order", "in a branch", steps=["f"]),
+    barriers_of_graphs_alone: combinations(
+        "second order", "jacobian", steps=["f"], parts=["checkpoint"]
+    ),
     keys_without_data: combinations(*CALL, steps=["empty scan of keys", "split"]),
 }
 

@@ -23,7 +23,7 @@ NOT_OPS = {
     *("DType", "DeviceSpec", "Operation", "Tensor", "TensorArray", "TensorShape", "TensorSpec"),
     *("Variable", "as_dtype", "compat", "config", "control_dependencies", "custom_gradient"),
     *("executing_eagerly", "function", "get_current_name_scope", "get_static_value", "init_scope"),
-    *("is_tensor", "name_scope", "nest", "types"),
+    *("is_symbolic_tensor", "is_tensor", "name_scope", "nest", "types"),
     *("bfloat16", "bool", "complex128", "complex64", "float16", "float32", "float64", "int16"),
     *("int32", "int64", "int8", "string", "uint16", "uint32", "uint64", "uint8"),
 }

@@ -37,9 +37,11 @@ def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         carried = compiled.leave(compiled.arrive(operands, wide))
         held = ops.xla.xla_optimization_barrier(input=carried)
         return compiled.arrive(_selected(held), dtypes)
-    # What a loop's body reads from outside is there before the body begins.
+    # What a graph or a loop's body reads from outside is there before it begins: tensors of another
+    # graph, and eager ones, which a jacobian's graph has as residuals of an eager call.
     here = tf.compat.v1.get_default_graph()
-    with tf.control_dependencies([x for x in operands if x.graph is here]):
+    inside = [x for x in operands if tf.is_symbolic_tensor(x) and x.graph is here]
+    with tf.control_dependencies(inside):
         return [ops.identity(x) for x in operands]
 
 
