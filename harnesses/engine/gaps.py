@@ -19,7 +19,7 @@ from harnesses.harness import ALL, NARROW, Harness
 from harnesses.harness.dtypes import WITHOUT_TENSORFLOW
 
 # Params that are the index of a dimension of the first operand.
-_AXES = frozenset({"axis", "dimension"})
+AXES = frozenset({"axis", "dimension"})
 # Harnesses of a primitive that a dtype is tried in.
 _TRIED = 3
 
@@ -77,14 +77,14 @@ def _takes(harness: Harness, dtype: np.dtype) -> bool:
 
 def values_left_out(harnesses: Sequence[Harness]) -> list[frozenset[str]]:
     """The values of params, and the pairs of them, that work and that no harness has."""
-    uses = [eqn for harness in _one_of_each_case(harnesses) for eqn in _uses_of(harness)]
-    asked = {values for eqn in uses for values in _singles_and_pairs(_labels(eqn, eqn.params))}
+    uses = [eqn for harness in _one_of_each_case(harnesses) for eqn in uses_of(harness)]
+    asked = {values for eqn in uses for values in _singles_and_pairs(labels(eqn, eqn.params))}
     left_out: dict[frozenset[str], None] = {}
     for eqn in uses:
         for changed in _changed(eqn):
             new = [
                 values
-                for values in _singles_and_pairs(_labels(eqn, changed))
+                for values in _singles_and_pairs(labels(eqn, changed))
                 if values not in asked and values not in left_out
             ]
             if new and _accepts(eqn, changed):
@@ -102,7 +102,7 @@ def _one_of_each_case(harnesses: Sequence[Harness]) -> list[Harness]:
     return list(cases.values())
 
 
-def _uses_of(harness: Harness) -> list[core.JaxprEqn]:
+def uses_of(harness: Harness) -> list[core.JaxprEqn]:
     """The equations of its primitive in a harness; none of one that JAX cannot trace here."""
     with jax.enable_x64(harness.x64):
         try:
@@ -123,7 +123,7 @@ def _uses(harness: Harness, args: Any) -> Iterator[core.JaxprEqn]:
                     pending.append(inner)
 
 
-def _labels(eqn: core.JaxprEqn, params: dict[str, Any]) -> list[str]:
+def labels(eqn: core.JaxprEqn, params: dict[str, Any]) -> list[str]:
     """The values of those params that have few: `reverse=True`, `mode=CLIP`, `axis=last`."""
     labels = []
     for name, value in params.items():
@@ -131,7 +131,7 @@ def _labels(eqn: core.JaxprEqn, params: dict[str, Any]) -> list[str]:
             labels.append(f"{name}={value}")
         elif isinstance(value, enum.Enum):
             labels.append(f"{name}={value.name}")
-        elif name in _AXES and isinstance(value, int) and _rank(eqn) > 1:
+        elif name in AXES and isinstance(value, int) and _rank(eqn) > 1:
             place = {0: "first", _rank(eqn) - 1: "last"}.get(value, "between")
             labels.append(f"{name}={place}")
     return labels
@@ -145,7 +145,7 @@ def _changed(eqn: core.JaxprEqn) -> Iterator[dict[str, Any]]:
             values = (not value,)
         elif isinstance(value, enum.Enum):
             values = type(value)
-        elif name in _AXES and isinstance(value, int):
+        elif name in AXES and isinstance(value, int):
             values = range(_rank(eqn))
         for other in values:
             if other != value:
