@@ -88,6 +88,19 @@ def test_bits_by_arithmetic_alone(name):
     assert not ops_of(concrete) & lacking
 
 
+@pytest.mark.parametrize("target", ["litert", "tfjs"])
+@pytest.mark.parametrize("distance", [0, 1, 3, 9, 31, 40])
+@pytest.mark.parametrize("name", ["shift_left", "shift_right_arithmetic", "shift_right_logical"])
+def test_shifts_by_a_known_distance(name, distance, target):
+    assert_same(lambda x: BINARY[name](x, np.int32(distance)), target, EDGES.astype(np.int32))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint32, np.int32])
+@pytest.mark.parametrize("function", [lax.reduce_max, lax.reduce_min])
+def test_extremes_of_nothing_are_the_ends_of_the_dtype(function, dtype):
+    assert_same(lambda x: function(x, (0,)), "litert", np.zeros((0, 3), dtype))
+
+
 def test_floats_of_uint32_are_rounded_once():
     assert_same(lambda x: x.astype(np.uint32), "litert", np.float32([-1, 0.9, 3e9, 5e9, np.nan]))
     around = np.arange(2**31 - 300, 2**31 + 300, dtype=np.uint32)
@@ -101,6 +114,50 @@ def test_numbers_by_a_key():
         return jax.random.uniform(key, (3, 4))
 
     assert_same(draw, "litert", np.asarray(key))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_keys_chosen_by_positions(dtype):
+    def choose(data, positions):
+        return jax.random.key_data(jax.random.wrap_key_data(data)[positions])
+
+    assert_same(choose, "litert", LEFT[:8].reshape(4, 2), np.array([3, 1], dtype))
+
+
+@pytest.mark.parametrize("target", ["litert", "tensorflow"])
+def test_random_bits_of_any_number(target):
+    def draw(key, x):
+        return jax.random.bits(key, (x.shape[0], 3))
+
+    converted = jax2tf.convert(
+        draw, target=target, polymorphic_shapes=[None, "b"], with_gradient=False
+    )
+    specs = [tf.TensorSpec([2], tf.uint32), tf.TensorSpec([None], tf.float32)]
+    concrete = tf.function(converted, autograph=False).get_concrete_function(*specs)
+    key, x = jax.random.key_data(jax.random.key(7)), np.zeros(5, np.float32)
+    actual = concrete(tf.constant(key), tf.constant(x)).numpy()
+    np.testing.assert_array_equal(actual, np.asarray(draw(key, x)), strict=True)
+    definition = concrete.graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    quotients = [
+        n for n in nodes if n.op == "FloorDiv" and n.attr["T"].type == tf.int64.as_datatype_enum
+    ]
+    assert bool(quotients) == (target == "tensorflow")
+
+
+def test_functions_of_constants_may_hold_what_the_target_lacks():
+    """The engine's converter computes them."""
+    target = jax2tf.Target("without a sine", lacks={"Sin": ()})
+    x = np.linspace(0, 1, 5, dtype=np.float32)
+
+    @jax.jit
+    def inner(x):
+        return jnp.sin(x) * jnp.cos(x) + jnp.sin(x + 1)
+
+    concrete = graph_of(lambda y: inner(x) + inner(2 * x) * y, target, x)
+    np.testing.assert_allclose(concrete(x), inner(x) + inner(2 * x) * x, rtol=1e-6)
+    with pytest.raises(jax2tf.UnsupportedPrimitiveError, match="takes no Sin"):
+        graph_of(lambda y: inner(y) + inner(2 * y), target, x)
 
 
 def test_float16_is_rounded():

@@ -115,6 +115,9 @@ def test_tridiagonal_solve_of_a_singular_matrix_is_nan():
     diagonal = np.float32([[2, 2, 2], [2, 0, 2]])
     _assert_same(lax.linalg.tridiagonal_solve, zeros, diagonal, zeros, _matrix((2, 3, 1)))
     _assert_same(lax.linalg.tridiagonal_solve, bands, diagonal, zeros, _matrix((2, 3, 1)))
+    of_one_row = np.float32([[0], [2]])
+    zeros = np.zeros((2, 1), np.float32)
+    _assert_same(lax.linalg.tridiagonal_solve, zeros, of_one_row, zeros, _matrix((2, 1, 2)))
 
 
 @pytest.mark.parametrize(
@@ -204,6 +207,20 @@ def test_svd(shape, full_matrices):
     _assert_unitary(u)
     _assert_unitary(np.swapaxes(vh, -1, -2))
     _assert_same(lambda a: jnp.linalg.svd(a, compute_uv=False), a)
+
+
+def test_values_of_larger_matrices():
+    """Their rotations are many more, in each of several sweeps."""
+    a = _matrix((18, 16))
+    _assert_same(lambda a: jnp.linalg.svd(a, compute_uv=False), a, ulps=64)
+    _assert_same(jnp.linalg.eigvalsh, a.T @ a, ulps=64)
+
+
+def test_svd_of_a_matrix_whose_values_are_all_equal():
+    a = np.linalg.qr(_matrix((8, 6)))[0]
+    u, s, vh = map(np.asarray, _run(lambda a: jnp.linalg.svd(a, full_matrices=False), a))
+    assert_near(u * s @ vh, a)
+    _assert_unitary(u)
 
 
 def test_values_that_vanish_are_equal_or_far_apart():

@@ -10,7 +10,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from tests.running import LOWERINGS, each_lowering, each_mode, of_every_size
+from tests.running import LOWERINGS, check, each_lowering, each_mode, of_every_size
 
 SHAPES = ((1, 2, 3), (2, 3, 3), (2, 4, 2), (2, 1, 1))
 
@@ -95,6 +95,15 @@ def test_factors_of_matrices_of_symbolic_sizes(name, mode, lowering):
         expected = jax.tree.leaves(jax.jit(fun)(x))
         for a, e in zip(actual, expected, strict=True):
             np.testing.assert_allclose(a, e, rtol=2e-4, atol=2e-4, strict=True)
+
+
+@each_lowering
+@each_mode
+def test_a_tridiagonal_system_of_one_row(mode, lowering):
+    # LAPACK's gtsv divides by nothing that is 0.
+    zeros, diagonal = np.zeros((3, 1), np.float32), np.float32([[2], [0], [-4]])
+    rhs = np.float32([[[3, 4]], [[5, 0]], [[7, -2]]])
+    check(lax.linalg.tridiagonal_solve, (zeros, diagonal, zeros, rhs), mode, lowering)
 
 
 @each_lowering

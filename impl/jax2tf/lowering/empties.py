@@ -13,7 +13,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes
-from jax2tf.lowering.rules import Context, Rule
+from jax2tf.lowering.rules import Context
 from jax2tf.primitives import CALLBACKS
 
 
@@ -28,7 +28,8 @@ def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
     )
 
 
-def _nothing(ctx: Context) -> Any:
+def nothing(ctx: Context) -> Any:
+    """The rule of an equation whose results have no elements; it takes no operands."""
     results = [without_elements(ctx, aval) for aval in ctx.avals_out]
     return results if ctx.eqn.primitive.multiple_results else results[0]
 
@@ -40,6 +41,3 @@ def without_elements(ctx: Context, aval: Any) -> tf.Tensor:
         return ctx.constant(np.zeros(known, dtypes.to_tf(aval.dtype).as_numpy_dtype))
     # Not a Reshape, because an engine takes the size of 0 for the size that the operand has.
     return ctx.zeros(aval)
-
-
-RULE = Rule(_nothing, frozenset(), takes_all=False)

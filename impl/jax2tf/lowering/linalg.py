@@ -168,13 +168,11 @@ def _tridiagonal_solve(
 ) -> tf.Tensor:
     if perturb_singular:
         raise ctx.unsupported("singular systems are not perturbed", "leave perturb_singular out")
-    if rhs.shape[-2] == 1:
-        return rhs / diagonal[..., None]
     count = rhs.shape.rank - 2
     bands = [ops.transpose(_merge_batch(x, count)) for x in (lower, diagonal, upper)]
     system = (*bands, ops.transpose(_merge_batch(rhs, count), [1, 0, 2]))
     solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.runs_xla)
-    if rhs.shape[-2] is None:
+    if rhs.shape[-2] in (None, 1):
         # One more row, x = 0: a loop over the rows after the first may not be one over none.
         solution = solve(*algorithms.with_a_row_more(*system))[:-1]
     else:

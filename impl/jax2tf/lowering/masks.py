@@ -15,7 +15,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import ops
 from jax2tf.lowering.constants import scalar
-from jax2tf.lowering.rules import Context, Rule
+from jax2tf.lowering.rules import Context
 
 _DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
 
@@ -60,8 +60,6 @@ def _fills(mask: jex_core.Var, product: jex_core.JaxprEqn) -> bool:
     return avals[0].shape == avals[1].shape
 
 
-def _select(ctx: Context, number: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+def select(ctx: Context, number: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    """The rule of a product with a mask."""
     return ops.raw.SelectV2(condition=mask, t=number, e=scalar(0, number.dtype))
-
-
-RULE = Rule(_select, frozenset(), takes_all=False)

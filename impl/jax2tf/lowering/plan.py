@@ -179,11 +179,11 @@ def _rule_and_params(
     masked: masks.Products,
 ) -> tuple[Callable[..., Any], dict[str, Any]] | None:
     if eqn in empty:
-        return empties.RULE.function, {}
+        return empties.nothing, {}
     if eqn in places:
         return places[eqn].rule, places[eqn].params
     if eqn in masked:
-        return masks.RULE.function, {}
+        return masks.select, {}
     instead = legal.rule_of(eqn, target)
     if instead is not None:
         return instead, {}

@@ -181,7 +181,7 @@ def concat(values: Any, axis: Any) -> tf.Tensor | None:
 def gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0) -> tf.Tensor | None:
     """tf.gather along an integer axis."""
     axis = batch_dims if axis is None else axis
-    if not isinstance(axis, int) or batch_dims < 0 or not _are_tensors(params, indices):
+    if not isinstance(axis, int) or not _are_tensors(params, indices):
         return None
     place = constant(axis, tf.int32)
     return raw.GatherV2(params=params, indices=indices, axis=place, batch_dims=batch_dims)

@@ -98,7 +98,7 @@ def write_constant(value: Any, dtype: Any) -> tf.Tensor | None:
 
     A graph holds none of 2 GB, and TensorFlow says so; some dtypes have no values in a graph.
     """
-    if not writes() or not isinstance(value, np.ndarray | np.generic | int | float | list):
+    if not isinstance(value, np.ndarray | np.generic | int | float | list):
         return None
     graph = compat.writable_graph()
     if graph is None or (isinstance(value, np.ndarray) and value.nbytes > _LARGE):

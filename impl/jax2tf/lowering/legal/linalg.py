@@ -420,8 +420,6 @@ def _tridiagonal_solve(
     eqn: jex_core.JaxprEqn, lower: Any, diagonal: Any, upper: Any, rhs: Any
 ) -> Sequence[Any]:
     """By elimination with partial pivoting, as LAPACK's gtsv; NaN for a matrix that is singular."""
-    if rhs.shape[-2] == 1:
-        return [rhs / diagonal[..., None]]
     lower, diagonal, upper = (jnp.moveaxis(x, -1, 0) for x in (lower, diagonal, upper))
     rows = jnp.moveaxis(rhs, -2, 0)
     zero = jnp.zeros_like(diagonal[0])
