@@ -22,6 +22,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from jax2tf import compat
 from jax2tf.export import formats, measures, packages, placing, progress
 from jax2tf.export.measures import Precision
 
@@ -173,6 +174,20 @@ class TestLiteRt:
         result = export(step, w, ("b, 64", ":int32"), path, quantize="float16")
         assert result.differences["serving_default"]["output"] < 0.1
         assert path.stat().st_size < 0.55 * w.nbytes + 5000
+
+    @pytest.mark.parametrize("quantize", ["float16", "int4"])
+    def test_weights_stand_where_kernels_read_them(self, quantize, tmp_path):
+        """At multiples of 16 bytes, which their own sizes are not."""
+        w = [(RNG.normal(size=shape) / 8).astype(np.float32) for shape in ((35, 37), (37, 29))]
+        path = tmp_path / "model.tflite"
+        export(lambda p, x: jnp.tanh(x @ p[0]) @ p[1], w, "b, 35", path, quantize=quantize)
+        content = path.read_bytes()
+        model = compat.litert_schema().Model.GetRootAs(content, 0)
+        start = np.frombuffer(content, np.uint8).ctypes.data
+        buffers = [model.Buffers(i) for i in range(model.BuffersLength())]
+        weights = [b.DataAsNumpy() for b in buffers if b.DataLength() > 256]
+        assert [x.size % 16 for x in weights] != [0] * len(weights)
+        assert [(x.ctypes.data - start) % 16 for x in weights] == [0] * len(weights)
 
     def test_signatures_share_weights_of_four_bits(self, tmp_path):
         w = (RNG.normal(size=(128, 128)) / 11).astype(np.float32)

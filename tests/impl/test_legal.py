@@ -145,21 +145,6 @@ def test_random_bits_of_any_number(target):
     assert bool(quotients) == (target == "tensorflow")
 
 
-def test_functions_of_constants_may_hold_what_the_target_lacks():
-    """The engine's converter computes them."""
-    target = jax2tf.Target("without a sine", lacks={"Sin": ()})
-    x = np.linspace(0, 1, 5, dtype=np.float32)
-
-    @jax.jit
-    def inner(x):
-        return jnp.sin(x) * jnp.cos(x) + jnp.sin(x + 1)
-
-    concrete = graph_of(lambda y: inner(x) + inner(2 * x) * y, target, x)
-    np.testing.assert_allclose(concrete(x), inner(x) + inner(2 * x) * x, rtol=1e-6)
-    with pytest.raises(jax2tf.UnsupportedPrimitiveError, match="takes no Sin"):
-        graph_of(lambda y: inner(y) + inner(2 * y), target, x)
-
-
 def test_float16_is_rounded():
     x = np.linspace(-3, 3, 41).astype(np.float16)
     assert_same(lambda x: x * x, "litert", x)
