@@ -207,6 +207,19 @@ def test_unstacked_by_slices(axis, dtype):
             np.testing.assert_array_equal(np.asarray(given), wanted, strict=True)
 
 
+@pytest.mark.parametrize(("enable_xla", "dtype"), [(True, tf.bool), (False, tf.int32)])
+def test_truth_values_are_padded_in_a_dtype_that_every_engine_takes(enable_xla, dtype):
+    def padded(x):
+        return lax.pad(x, True, [(1, 0, 0), (0, 2, 0)])
+
+    x = np.array([[True, False], [False, False]])
+    converted = jax2tf.convert(padded, with_gradient=False, enable_xla=enable_xla)
+    graph = tf.function(converted, autograph=False).get_concrete_function(tf.constant(x))
+    np.testing.assert_array_equal(graph(tf.constant(x)), padded(x), strict=True)
+    operations = graph.graph.get_operations()
+    assert [op.inputs[0].dtype for op in operations if op.type == "PadV2"] == [dtype]
+
+
 @pytest.mark.parametrize(
     "config", [((1, 2, 0), (0, 1, 0)), ((0, 0, 2), (3, -1, 1))], ids=["edges", "cut_and_apart"]
 )

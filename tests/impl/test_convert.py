@@ -258,6 +258,18 @@ class TestErrors:
             jax2tf.convert(lambda tree: tree, with_gradient=False)({"a": [1.0, value]})
         assert "argument tree['a'][1]" in str(error.value)
 
+    @pytest.mark.parametrize(
+        ("value", "words"),
+        [
+            (2**40, "does not fit int32; enable jax_enable_x64 or pass a numpy array"),
+            (-(2**40), "does not fit int32; enable jax_enable_x64 or pass a numpy array"),
+            (2**70, "does not fit int32$"),
+        ],
+    )
+    def test_a_number_that_is_too_large(self, value, words):
+        with pytest.raises(OverflowError, match=f"Python int {value} {words}"):
+            jax2tf.convert(lambda x: x)(value)
+
     @pytest.mark.parametrize("wrap", [lambda f: f, tf.function, MODES["graph"]])
     def test_a_structure_that_the_function_does_not_take(self, wrap):
         def fun(params, x, y=None, *, n):

@@ -44,7 +44,7 @@ def _several(x):
         "keys": jax.random.key_data(jax.random.split(key, (0, 2))),
         "bool": x > 0,
         "narrow": x.astype(jnp.bfloat16),
-        "full": x.sum(1),
+        "full": x.sum(1) + 2,
     }
 
 

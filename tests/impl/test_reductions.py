@@ -60,6 +60,7 @@ _TURNED = ["Transpose", "MaxPool", "Transpose"]
         ((2, 3), _TURNED),
         ((0, 2), _TURNED),
         ((0, 1), ["Reshape", "MaxPool", "Reshape"]),
+        ((1,), ["MaxPool"]),
     ],
 )
 def test_pooling_leaves_the_channels_last(axes, ops):
@@ -71,6 +72,27 @@ def test_pooling_leaves_the_channels_last(axes, ops):
     assert _ops(pool, shape=x.shape, enable_xla=False) == ops
     actual = jax2tf.convert(pool, enable_xla=False)(x)
     np.testing.assert_array_equal(actual, pool(x), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("padding", "ops"),
+    [
+        ("VALID", ["MaxPool"]),
+        ("SAME", ["MaxPool"]),
+        ([(0, 0), (1, 0), (0, 1), (0, 0)], ["PadV2", "MaxPool"]),
+        ([(0, 0), (1, 2), (0, 0), (0, 0)], ["PadV2", "MaxPool"]),
+    ],
+)
+def test_the_op_for_pooling_pads_as_same_alone(padding, ops):
+    def pool(x, reducer=lax.max, init=-np.inf):
+        return lax.reduce_window(x, init, reducer, (1, 3, 2, 1), (1, 2, 1, 1), padding)
+
+    x = np.random.default_rng(0).normal(size=(2, 6, 5, 3)).astype(np.float32)
+    assert _ops(pool, shape=x.shape, enable_xla=False) == ops
+    actual = jax2tf.convert(pool, enable_xla=False)(x)
+    np.testing.assert_array_equal(actual, pool(x), strict=True)
+    actual = jax2tf.convert(lambda x: pool(x, lax.add, 0.0), enable_xla=False)(x)
+    np.testing.assert_allclose(actual, pool(x, lax.add, 0.0), rtol=1e-5, atol=1e-5, strict=True)
 
 
 def _affine(a, b):
