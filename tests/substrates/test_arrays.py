@@ -433,6 +433,54 @@ def test_lists_of_tensors_take_the_dtype_that_is_asked_for(case, substrate):
     assert_as_tensorflow(case, substrate)
 
 
+@over(
+    [
+        Case(
+            "tensors alone",
+            lambda tf: tf.convert_to_tensor([tf.constant(1.5), tf.constant(1.0, tf.float64)]),
+        ),
+        Case(
+            "a tensor and a number",
+            lambda tf: tf.convert_to_tensor([tf.constant(1.5), 2, tf.constant(1.0, tf.float64)]),
+        ),
+        Case(
+            "rows",
+            lambda tf: tf.convert_to_tensor(
+                [[tf.constant(1.5), 2], [tf.constant(1.0, tf.float64), 1]]
+            ),
+        ),
+        Case(
+            "an operand",
+            lambda tf: tf.add([tf.constant(1.5), tf.constant(1.0, tf.float64)], 1.0),
+        ),
+        Case("a sum", lambda tf: tf.reduce_sum([tf.constant(1.5), tf.constant(1.0, tf.float64)])),
+        Case(
+            "an array of NumPy's takes the tensor's",
+            lambda tf: tf.convert_to_tensor([np.ones(2), tf.constant([1.5, 2.5])]),
+        ),
+        Case("a float beside integers", lambda tf: tf.convert_to_tensor([1.5, np.array(1)])),
+        Case(
+            "rows of floats beside integers",
+            lambda tf: tf.convert_to_tensor([np.array([1, 2]), [1.5, 2.0]]),
+        ),
+        # Integers that are known are arrays of NumPy's on JAX.
+        *(
+            Case(name, call, only=("numpy",))
+            for name, call in {
+                "integers": lambda tf: tf.convert_to_tensor(
+                    [tf.constant(1), tf.constant(1, tf.int64)]
+                ),
+                "a float beside an integer tensor": lambda tf: tf.convert_to_tensor(
+                    [1.5, tf.constant(1)]
+                ),
+            }.items()
+        ),
+    ]
+)
+def test_lists_have_tensors_of_one_dtype(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
 _SLICES = np.array([[3.0, 1.0], [0.0, 2.0], [3.0, 1.0], [-1.0, 5.0]])
 
 

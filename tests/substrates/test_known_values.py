@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import numpy as np
 import pytest
 
-from tests.substrates.comparing import tf_of
+from tests.substrates.comparing import Case, assert_as_tensorflow, tf_of
 
 tf = tf_of("jax")
 
@@ -69,6 +71,35 @@ def test_compiled_is_as_eager(program):
     assert [a.dtype for a in actual] == [e.dtype for e in expected]
     for a, e in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, e, rtol=1e-6)
+
+
+OPERATORS_OF_KNOWN_TENSORS = [
+    Case(name, program)
+    for name, program in {
+        "a float and an integer tensor": lambda tf: tf.constant(2.0) ** tf.constant(2),
+        "two widths": lambda tf: tf.constant(2.0) * tf.constant(2.0, tf.float64),
+        "an integer and a float": lambda tf: tf.constant(2) + 1.5,
+        "a float to an integer": lambda tf: 2.0 ** tf.constant([2, 1]),
+        "a negative power": lambda tf: tf.constant([2, 1]) ** -1,
+        "abs of booleans": lambda tf: abs(tf.constant([True])),
+        "an array of NumPy's": lambda tf: tf.constant([2.0, 1.0]) ** np.array([2, 3]),
+        "a tuple": lambda tf: tf.constant([2.0, 1.0]) * (1, 2),
+        "a list of floats": lambda tf: tf.constant([2, 1]) - [1.5, 2],
+        "rows of two lengths": lambda tf: tf.constant([2.0, 1.0]) * [[1.0], [2.0, 3.0]],
+        "a function of NumPy's": lambda tf: (
+            tf.constant(2.0) * np.sqrt(tf.constant(2.0, tf.float64))
+        ),
+    }.items()
+]
+
+
+@pytest.mark.parametrize("case", OPERATORS_OF_KNOWN_TENSORS, ids=lambda case: case.name)
+def test_operators_of_known_tensors_are_tensorflows(case):
+    def program(module):
+        compiled = jax.jit if module is tf else lambda function: function
+        return compiled(lambda: case.program(module))()
+
+    assert_as_tensorflow(dataclasses.replace(case, program=program), "jax")
 
 
 def test_known_integers_and_booleans_at_traced_places():

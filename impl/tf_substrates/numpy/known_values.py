@@ -9,6 +9,7 @@ array like any other.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,6 +30,10 @@ class Known(np.ndarray):
     # The operators of JAX's arrays come first.
     __array_priority__ = -1.0
 
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's own functions of it give arrays, as of TensorFlow's tensors."""
+        return getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
+
     def __getitem__(self, index: Any) -> Any:
         parts = index if isinstance(index, tuple) else (index,)
         if any(isinstance(part, jax.Array) for part in parts):
@@ -39,26 +44,38 @@ class Known(np.ndarray):
         return (self[i] for i in range(len(self)))
 
 
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, Known) else value
+
+
 def _operator(name: str) -> Callable:
-    original = getattr(np.ndarray, name)
+    """The operator of the NumPy side's tensors, which refuses two dtypes as TensorFlow does."""
 
     def call(self: Known, *others: Any) -> Any:
-        if any(isinstance(other, jax.Array) for other in others):
+        if not all(map(_is_of_numbers, others)):
             # Not NotImplemented: libraries call the method itself, for what stands for a tensor.
             return getattr(jax.numpy.asarray(self), name)(*others)
-        with np.errstate(all="ignore"):
-            result = original(self, *(_beside(other, self.dtype) for other in others))
-        return result if result is NotImplemented else known(result)
+        importlib.import_module(".numpy.tf", "tf_substrates")
+        result = getattr(as_twin(self), name)(*map(as_twin, others))
+        return known(np.asarray(result))
 
     return call
 
 
-def _beside(other: Any, dtype: np.dtype) -> Any:
-    """The other operand, which takes the tensor's dtype if it is no tensor and has floats."""
-    if isinstance(other, Known) or not isinstance(other, (np.ndarray, np.generic, list)):
-        return other
-    array = np.asarray(other)
-    return array.astype(dtype) if array.dtype.kind == "f" or isinstance(other, list) else array
+def _is_of_numbers(value: Any) -> bool:
+    """Whether a value holds known numbers alone."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_of_numbers, value))
+    return isinstance(value, (bool, int, float, complex, np.ndarray, np.generic))
+
+
+def as_twin(value: Any) -> Any:
+    """A known tensor as one of NumPy's side, with its strictness about dtypes."""
+    if isinstance(value, Known):
+        return importlib.import_module(".numpy.tensors", "tf_substrates").wrap(
+            value.view(np.ndarray)
+        )
+    return type(value)(map(as_twin, value)) if type(value) in (list, tuple) else value
 
 
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_substrates.numpy.known_values import Known, is_known, is_small, known
+from tf_substrates.numpy.known_values import as_twin, is_known, is_small, known
 from tf_substrates.numpy.recording import recorded, staged
 
 JAX_MODE = False
@@ -157,19 +157,10 @@ def _known_by_numpy(function: Callable, name: str) -> Callable:
             return function(*args, **kwargs)
         importlib.import_module(".numpy.tf", "tf_substrates")
         twin = importlib.import_module(".numpy.namespaces", "tf_substrates").EXPORTS[name]
-        args = tuple(map(_as_twin, args))
-        return _known(_plain(twin(*args, **{k: _as_twin(v) for k, v in kwargs.items()})))
+        args = tuple(map(as_twin, args))
+        return _known(_plain(twin(*args, **{k: as_twin(v) for k, v in kwargs.items()})))
 
     return call
-
-
-def _as_twin(value: Any) -> Any:
-    """A known tensor as one of NumPy's side, with its strictness about dtypes."""
-    if isinstance(value, Known):
-        return importlib.import_module(".numpy.tensors", "tf_substrates").wrap(
-            value.view(np.ndarray)
-        )
-    return type(value)(map(_as_twin, value)) if type(value) in (list, tuple) else value
 
 
 def _known(value: Any) -> Any:

@@ -285,10 +285,12 @@ def _from_python(value: Any, dtype: Any) -> Any:
     arrays = [x for x in leaves if has_dtype(x)]
     if arrays:
         tensors = [x for x in arrays if not isinstance(x, np.ndarray) or is_tensor(x)]
-        if dtype is None:
-            dtype = dtypes.as_dtype((tensors or arrays)[0].dtype)
-            return _stacked(value, dtype)
-        return _stacked(value, dtype, casts=True)
+        if not tensors:
+            return _stacked(value, _dtype_beside(arrays, leaves) if dtype is None else dtype)
+        inferred = tensors[0].dtype
+        if dtype is None or dtypes.numpy_dtype(dtype) == inferred:
+            return _packed(value, inferred)
+        return _packed(value, dtypes.numpy_dtype(dtype), casts=True)
     for leaf in leaves:
         if leaf is None or not isinstance(
             leaf, (bool, int, float, complex, str, bytes, np.generic)
@@ -349,18 +351,52 @@ def _takes(wanted: np.dtype, natural: np.dtype, leaves: list) -> bool:
     return wanted.kind in kinds[natural.kind]
 
 
-def _stacked(value: Any, dtype: Any, casts: bool = False) -> Any:
-    """A sequence that holds tensors.
+def _dtype_beside(arrays: list, leaves: list) -> np.dtype:
+    """What a sequence of NumPy's arrays and Python's numbers becomes: a float decides."""
+    others = [leaf for leaf in leaves if isinstance(leaf, (float, complex))]
+    if others and all(array.dtype.kind in "iub" for array in arrays):
+        return _natural_dtype(others)
+    return next((a.dtype for a in arrays if a.dtype.kind in "fc"), arrays[0].dtype)
 
-    Tensors in it are cast to a dtype that is asked for, which Python numbers must take.
+
+def _packed(value: Any, dtype: np.dtype, casts: bool = False) -> Any:
+    """A sequence that holds tensors, which have the dtype or, with `casts`, are cast to it.
+
+    Python's numbers must take the dtype.
     """
+    if hasattr(value, "__tf_tensor__"):
+        value = value.__tf_tensor__()
+    if is_tensor(value):
+        return convert(value.astype(dtype) if casts else value)
     if not isinstance(value, (list, tuple)):
-        if casts and isinstance(value, (bool, int, float, complex)):
-            return convert(value, dtype)
-        leaf = convert(value, hint=dtype)
-        return leaf.astype(dtypes.numpy_dtype(dtype)) if casts and is_tensor(value) else leaf
-    rows = [_stacked(item, dtype, casts) for item in value]
-    rows = [convert(row, dtype) if dtype is not None else row for row in rows]
+        return convert(value, dtype)
+    rows = [_packed(item, dtype, casts) for item in value]
+    for i, (row, item) in enumerate(zip(rows, value, strict=True)):
+        if row.dtype != dtype:
+            found, wanted = dtypes.dtype_of(row), dtypes.as_dtype(dtype)
+            if all(map(_is_tensor, value)):
+                raise invalid_argument(
+                    f"cannot compute Pack as input #{i}(zero-based) was expected to be a"
+                    f" {wanted.name} tensor but is a {found.name} tensor [Op:Pack]"
+                )
+            raise TypeError(
+                f"Cannot convert a list containing a tensor of dtype {found} to {wanted}"
+                f" (Tensor is: {item!r})"
+            )
+    return _rows_stacked(rows)
+
+
+def _stacked(value: Any, dtype: Any) -> Any:
+    """A sequence that holds arrays of NumPy's and no tensors. Python's numbers take the dtype."""
+    if isinstance(value, (bool, int, float, complex)):
+        return convert(value, dtype)
+    if not isinstance(value, (list, tuple)):
+        return convert(value, hint=dtype)
+    rows = [_stacked(item, dtype) for item in value]
+    return _rows_stacked([convert(row, dtype) if dtype is not None else row for row in rows])
+
+
+def _rows_stacked(rows: list) -> Any:
     shapes = {np.shape(row) for row in rows}
     if len(shapes) > 1:
         raise invalid_argument(
