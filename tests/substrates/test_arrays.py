@@ -170,6 +170,15 @@ CASES = [
             tf.squeeze(tf.zeros([1, 2, 1]), [0]),
         ],
     ),
+    *(
+        Case(
+            f"gather with {batch_dims} batch dimensions from the end",
+            lambda tf, b=batch_dims: tf.gather(
+                tf.reshape(tf.range(24), [2, 3, 4]), [[1, 0, 2], [3, 1, 1]], batch_dims=b
+            ),
+        )
+        for batch_dims in (-1, -2)
+    ),
     Case("expand at a list of one", lambda tf: tf.expand_dims(m(tf), [-1])),
     Case("expand at a list of two", lambda tf: tf.expand_dims(m(tf), [0, 1])),
     Case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 
+import jax
 import numpy as np
 import pytest
 import tensorflow
@@ -37,6 +38,40 @@ SETS = [
 @over(SETS)
 def test_sets(case, substrate):
     assert_as_tensorflow(case, substrate)
+
+
+def dense(tf, indices, default=None, **options):
+    sparse = tf.SparseTensor(indices, tf.constant([2.0, 3.0]), [2, 3])
+    return tf.sparse.to_dense(sparse, default, **options)
+
+
+@over(
+    [
+        Case("zeros", lambda tf: dense(tf, [[0, 1], [1, 2]])),
+        Case("another default", lambda tf: dense(tf, [[0, 1], [1, 2]], -1.0)),
+        Case("a default of another dtype", lambda tf: dense(tf, [[0, 1], [1, 2]], np.int64(1))),
+        Case("out of order", lambda tf: dense(tf, [[1, 2], [0, 1]])),
+        Case("repeated", lambda tf: dense(tf, [[0, 1], [0, 1]])),
+        Case("outside", lambda tf: dense(tf, [[0, 1], [0, 3]])),
+        Case("not validated", lambda tf: dense(tf, [[1, 2], [0, 1]], validate_indices=False)),
+    ]
+)
+def test_sparse_to_dense(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
+def test_sparse_to_dense_of_traced_values():
+    tf = tf_of("jax")
+
+    def spread(values, indices):
+        return tf.sparse.to_dense(tf.SparseTensor(indices, values, [2, 3]), -1.0)
+
+    values, indices = np.array([2.0, 3.0], np.float32), np.array([[0, 1], [1, 2]])
+    expected = [[-1, 2, -1], [-1, -1, 3]]
+    assert jax.jit(spread)(values, indices).tolist() == expected
+    assert jax.jit(lambda v: spread(v, indices))(values).tolist() == expected
+    gradient = jax.grad(lambda v: (spread(v, indices) ** 2).sum())(values)
+    assert gradient.tolist() == [4.0, 6.0]
 
 
 OPERATORS = {

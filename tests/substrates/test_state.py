@@ -5,8 +5,9 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+import tensorflow
 
-from tests.substrates.comparing import Case, assert_as_tensorflow, over, tf_of
+from tests.substrates.comparing import SUBSTRATES, Case, assert_as_tensorflow, over, tf_of
 
 
 def program_of_a_module(tf):
@@ -236,3 +237,49 @@ def test_assertions_under_jit_pass():
     assert checked(-1.0) == -1.0
     with pytest.raises(tf.errors.InvalidArgumentError, match="Condition x > 0"):
         tf.debugging.assert_positive(tf.constant(-1.0))
+
+
+@pytest.mark.parametrize("substrate", SUBSTRATES)
+def test_concrete_functions_say_what_they_return(substrate):
+    def described(tf):
+        @tf.function
+        def f(x, scale):
+            return {"y": x * scale, "count": (tf.size(x), tf.random.normal([3]))}
+
+        @tf.function(input_signature=[tf.TensorSpec([2], tf.int32)])
+        def g(x):
+            return x + 1
+
+        concrete = f.get_concrete_function(tf.TensorSpec([2, 3], tf.float64), 2.0)
+        fixed = g.get_concrete_function()
+        shapes = tf.nest.map_structure(lambda s: s.as_list(), concrete.output_shapes)
+        names = tf.nest.map_structure(lambda d: d.name, concrete.output_dtypes)
+        return shapes, names, fixed.output_shapes.as_list(), np.asarray(fixed(tf.constant([1, 2])))
+
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        *actual, value = described(tf_of(substrate))
+    finally:
+        jax.config.update("jax_enable_x64", before)
+    *expected, _ = described(tensorflow)
+    assert actual == expected
+    assert value.tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("substrate", SUBSTRATES)
+def test_concrete_functions_draw_no_samples(substrate):
+    tf = tf_of(substrate)
+    draw = tf.function(lambda: tf.random.uniform([2]))
+    tf.random.set_seed(5)
+    expected = np.asarray(draw.python_function())
+    tf.random.set_seed(5)
+    assert draw.get_concrete_function().output_shapes.as_list() == [2]
+    np.testing.assert_array_equal(np.asarray(draw.python_function()), expected)
+
+
+def test_concrete_functions_need_known_dimensions():
+    tf = tf_of("numpy")
+    double = tf.function(lambda x: x * 2)
+    with pytest.raises(ValueError, match=r"every dimension of TensorSpec.*What to do"):
+        double.get_concrete_function(tf.TensorSpec([None], tf.float32))

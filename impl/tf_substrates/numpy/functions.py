@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from tf_substrates.numpy import nest
+from tf_substrates.numpy import dtypes, nest
 from tf_substrates.numpy.namespaces import export, op
+from tf_substrates.numpy.random import no_values
 from tf_substrates.numpy.recording import is_recording, recorded
+from tf_substrates.numpy.shapes import TensorShape, TensorSpec
 from tf_substrates.numpy.tensors import convert, wrap
 
 JAX_MODE = False
@@ -58,7 +60,76 @@ def function(
         return func(*args, **kwargs) if is_recording() else compiled(*args, **kwargs)
 
     call.python_function = func  # type: ignore[attr-defined]
+    call.get_concrete_function = functools.partial(  # type: ignore[attr-defined]
+        _concrete, call, input_signature
+    )
     return call
+
+
+class ConcreteFunction:
+    """A tf.function for arguments of given shapes and dtypes.
+
+    Attributes:
+      structured_outputs: a tf.TensorSpec for each tensor that it returns, in its structure.
+    """
+
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, structured_outputs: Any):
+        self._function = function
+        self.structured_input_signature = (args, kwargs)
+        self.structured_outputs = structured_outputs
+
+    @property
+    def output_shapes(self) -> Any:
+        """A tf.TensorShape for each tensor that it returns, in their structure."""
+        return nest.map_structure(lambda spec: TensorShape(spec.shape), self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The dtypes of the same."""
+        return nest.map_structure(lambda spec: spec.dtype, self.structured_outputs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+
+def _concrete(function: Callable, signature: Any, *args: Any, **kwargs: Any) -> ConcreteFunction:
+    """The function for arguments, or for a tf.TensorSpec in the place of tensors.
+
+    Raises:
+      ValueError: a dimension of a specification is not known.
+    """
+    if not args and not kwargs and signature is not None:
+        args = tuple(signature)
+    specs = [leaf for leaf in nest.flatten((args, kwargs)) if isinstance(leaf, TensorSpec)]
+    for spec in specs:
+        if not TensorShape(spec.shape).is_fully_defined():
+            raise ValueError(
+                f"tf.function.get_concrete_function: every dimension of {spec} must be known here."
+                " What to do: pass a tf.TensorSpec with the sizes that the function is called with."
+            )
+
+    def of_tensors(tensors: list) -> Any:
+        given = iter(tensors)
+        filled = nest.map_structure(
+            lambda leaf: next(given) if isinstance(leaf, TensorSpec) else leaf, (args, kwargs)
+        )
+        result = function.python_function(*filled[0], **filled[1])  # type: ignore[attr-defined]
+        return nest.map_structure(lambda leaf: None if leaf is None else convert(leaf), result)
+
+    zeros = [
+        np.zeros(TensorShape(spec.shape).as_list(), dtypes.numpy_dtype(spec.dtype))
+        for spec in specs
+    ]
+    with no_values():
+        if JAX_MODE:
+            outputs = jax.eval_shape(of_tensors, zeros)
+        else:
+            outputs = of_tensors([wrap(array) for array in zeros])
+    described = nest.map_structure(
+        lambda leaf: None if leaf is None else TensorSpec(leaf.shape, dtypes.dtype_of(leaf)),
+        outputs,
+    )
+    return ConcreteFunction(function, args, kwargs, described)
 
 
 def _jitted(func: Callable) -> Callable:

@@ -8,10 +8,12 @@ and on both substrates.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import dataclasses
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -349,6 +351,8 @@ class _Generators:
         Raises:
           ValueError: JAX is tracing, and the operation has no seed.
         """
+        if _SHAPES_ALONE.get():
+            return _Stream(_DEFAULT_SEED, 0, 0)
         if seed is None and JAX_MODE and traced(xp.zeros(())):
             raise ValueError(
                 f"tf.random.{kind}: it has no seed, and inside jax.jit there is no state to draw"
@@ -368,6 +372,18 @@ class _Generators:
 
 
 _GENERATORS = _Generators()
+
+_SHAPES_ALONE: contextvars.ContextVar[bool] = contextvars.ContextVar("shapes alone", default=False)
+
+
+@contextlib.contextmanager
+def no_values() -> Iterator[None]:
+    """While shapes and dtypes are asked for and no values: nothing is drawn from generators."""
+    token = _SHAPES_ALONE.set(True)
+    try:
+        yield
+    finally:
+        _SHAPES_ALONE.reset(token)
 
 
 def _pair(seed: int) -> tuple:

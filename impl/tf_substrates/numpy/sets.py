@@ -1,6 +1,6 @@
 """tf.SparseTensor as far as tf.sets gives one, and tf.sets of values that are known.
 
-How many elements a set has decides a shape, so the values are known while JAX traces.
+How many elements a set has decides a shape, so its values are known while JAX traces.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
@@ -54,10 +55,33 @@ def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: Any = None
 ) -> Any:
     """The whole tensor, with `default_value` (0) where the sparse one has no element."""
-    values = np.asarray(static_value(sp_input.values, "The values of a sparse tensor"))
-    dense = np.full(sp_input.shape.as_list(), default_value or 0, values.dtype)
-    dense[tuple(np.asarray(sp_input.indices).T)] = values
-    return dense
+    values, shape = convert(sp_input.values), sp_input.shape.as_list()
+    default = convert(0 if default_value is None else default_value, dtype=values.dtype)
+    indices = convert(sp_input.indices)
+    if validate_indices and isinstance(indices, np.ndarray):
+        _validate(indices, shape)
+    at = tuple(xp.moveaxis(indices, -1, 0))
+    if all(isinstance(part, np.ndarray) for part in (values, indices, default)):
+        dense = np.full(shape, default, values.dtype)
+        dense[at] = values
+        return dense
+    return xp.full(shape, default, values.dtype).at[at].set(values)
+
+
+def _validate(indices: np.ndarray, shape: list) -> None:
+    """The indices of tf.sparse.to_dense, which are inside and rise."""
+    before: list = []
+    for i, index in enumerate(indices.tolist()):
+        what = ""
+        if not all(0 <= part < size for part, size in zip(index, shape, strict=True)):
+            what = f"out of bounds: need 0 <= index < {shape}"
+        elif index == before:
+            what = "repeated"
+        elif index < before:
+            what = "out of order. Many sparse ops require sorted indices"
+        if what:
+            raise invalid_argument(f"indices[{i}] = {index} is {what} [Op:SparseToDense]")
+        before = index
 
 
 def _set_operation(kind: str, combine: Callable, documentation: str) -> None:

@@ -38,7 +38,8 @@ def gather(
             " values: int16, int32, int64 [Op:GatherV2]"
         )
     batch = batch_dims + len(at.shape) if batch_dims < 0 else batch_dims
-    along = batch if axis is None else one_axis(axis, len(x.shape), "tf.gather")
+    # Without an axis it is `batch_dims` itself, which counts from the end of `params` if negative.
+    along = one_axis(batch_dims if axis is None else axis, len(x.shape), "tf.gather")
     if x.shape[:batch] != at.shape[:batch]:
         raise invalid_argument(
             f"params.shape[:{batch}] should be equal to indices.shape[:{batch}]:"
