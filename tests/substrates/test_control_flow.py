@@ -180,6 +180,61 @@ def test_a_loop_of_known_length_has_reverse_derivatives():
     assert float(jax.jit(jax.grad(power))(2.0)) == 12.0
 
 
+SHRINKING = [
+    Case(
+        name,
+        lambda tf, limit=limit: tf.while_loop(
+            lambda i, v: i < 3,
+            lambda i, v: (i + 1, v[1:] + v[:-1]),
+            (0, tf.constant([1.0, 2.0, 4.0, 8.0, 16.0])),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
+            maximum_iterations=limit,
+        ),
+    )
+    for name, limit in {"unlimited": None, "limited": 2, "limited beyond its end": 7}.items()
+]
+
+
+@over(SHRINKING)
+def test_loops_may_change_shapes(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
+def test_loops_that_change_shapes_under_jit():
+    def shrunk(v):
+        return tf.while_loop(
+            lambda i, v: i < 3, lambda i, v: (i + 1, v[i:] * 2.0), (0, v), maximum_iterations=5
+        )[1]
+
+    values = np.arange(6, dtype=np.float32)
+    assert jax.jit(shrunk)(values).tolist() == [24.0, 32.0, 40.0]
+    assert jax.grad(lambda v: shrunk(v).sum())(values).tolist() == [0, 0, 0, 8, 8, 8]
+
+
+def test_loops_whose_end_is_traced_keep_their_shapes():
+    def halved(v):
+        return tf.while_loop(lambda v: tf.reduce_sum(v) > 1.0, lambda v: [v[1:]], [v])
+
+    assert halved(tf.constant([1.0, 2.0, 0.5]))[0].tolist() == [0.5]
+    with pytest.raises(TypeError, match="while_loop body"):
+        jax.jit(halved)(np.ones(3, np.float32))
+    places = lambda i, v: tf.reduce_sum(v[i:]) > 1.0  # noqa: E731
+    with pytest.raises(IndexError, match="static start/stop/step"):
+        jax.jit(lambda v: tf.while_loop(places, lambda i, v: (i + 1, v), (0, v)))(np.ones(3))
+
+
+def test_a_list_that_grows_in_a_loop():
+    def program(n):
+        _, rows = tf.while_loop(
+            lambda i, rows: i < n,
+            lambda i, rows: (i + 1, rows.write(i, tf.cast(i, tf.float32))),
+            (0, tf.TensorArray(tf.float32, size=0, dynamic_size=True, element_shape=[])),
+        )
+        return rows.stack()
+
+    assert program(tf.constant(3)).tolist() == [0.0, 1.0, 2.0]
+
+
 def test_a_variable_of_a_loop_keeps_its_dtype():
     with pytest.raises(ValueError, match="requested dtype int32 for Tensor with dtype float32"):
         tf.while_loop(lambda i: i < 3, lambda i: [tf.cast(i, tf.float32)], [0])

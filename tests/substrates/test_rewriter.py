@@ -352,6 +352,19 @@ def f(x, n):
 """
 
 
+def test_elements_of_arrays_of_numpy_are_numbers_in_their_function_alone():
+    source = """import numpy as np
+def series(x):
+    terms = np.array([0.5, 2.0])
+    return [x * terms[i] for i in range(2)]
+def other(terms, x):
+    return x * terms[0]
+"""
+    lines = as_text(source, edits_of(source, Substrate("jax", modules={}), "p")).splitlines()
+    assert lines[3].strip() == "return [x * _as_number(terms[i]) for i in range(2)]"
+    assert lines[5].strip() == "return x * terms[0]"
+
+
 def test_numbers_of_numpy_take_the_dtype_of_a_tensor_on_jax():
     on_jax = as_text(NUMBERS, edits_of(NUMBERS, Substrate("jax", modules={}), "p"))
     lines = on_jax.splitlines()

@@ -10,7 +10,7 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes, nest
 from tf_substrates.numpy.arrays.joining import stack
-from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.errors import UnknownValueError, invalid_argument
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.recording import is_recording, traced_by
 from tf_substrates.numpy.tensors import convert, traced, wrap
@@ -50,7 +50,9 @@ def while_loop(
     """Repeats `body` while `cond` holds, on the variables of `loop_vars` and its structure.
 
     On JAX it is jax.lax.while_loop, so it compiles and has forward derivatives; with
-    `maximum_iterations` known it is a scan of that many steps, which has reverse ones too.
+    `maximum_iterations` known it is a scan of that many steps, which has reverse ones too. Where
+    the variables change their shapes, or a step needs to know how many were before it, the loop
+    runs step by step if it is known when it ends.
 
     >>> from tf_substrates.numpy import tf
     >>> i, x = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (0, 1.0))
@@ -58,7 +60,8 @@ def while_loop(
     tf.Tensor(3, shape=(), dtype=int32) tf.Tensor(8.0, shape=(), dtype=float32)
 
     Raises:
-      TypeError: `cond` or `body` is no function, or on JAX a variable changes its dtype or shape.
+      TypeError: `cond` or `body` is no function, or on JAX a variable changes its shape and what
+        JAX traces decides when the loop ends.
       ValueError: there are no variables, or `body` returns another structure.
     """
     if not callable(cond):
@@ -70,12 +73,35 @@ def while_loop(
     values = _converted(loop_vars)
     limit = None if maximum_iterations is None else convert(maximum_iterations, hint=np.int32)
     if JAX_MODE and not is_recording():
-        return _jax_while(cond, body, values, limit)
+        try:
+            return _jax_while(cond, body, values, limit)
+        except (TypeError, IndexError, UnknownValueError) as error:
+            return _step_by_step(cond, body, values, limit, error)
     if traced(limit) or traced(convert(_call(cond, values))):
         with traced_by("tf.while_loop", nest.flatten(values)):
             return _jax_while(cond, body, values, limit)
     steps = 0
     while (limit is None or steps < limit) and bool(convert(_call(cond, values))):
+        values = _next(body, values)
+        steps += 1
+    return values
+
+
+def _step_by_step(cond: Callable, body: Callable, values: Any, limit: Any, error: Exception) -> Any:
+    """The loop as Python's own, where jax.lax cannot carry it, which `error` says.
+
+    Raises:
+      the error: what JAX traces decides when the loop ends.
+    """
+    if traced(limit):
+        raise error
+    steps = 0
+    while limit is None or steps < limit:
+        holds = convert(_call(cond, values))
+        if traced(holds):
+            raise error
+        if not bool(holds):
+            break
         values = _next(body, values)
         steps += 1
     return values

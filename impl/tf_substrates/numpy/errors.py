@@ -87,3 +87,8 @@ class OperatorNotAllowedInGraphError(TypeError):
 @_of_both_substrates
 class StatefulError(RuntimeError):
     """State (a variable's assignment, a sampler without a seed) where JAX is pure."""
+
+
+@_of_both_substrates
+class UnknownValueError(ValueError):
+    """A value that must be known while JAX traces, and depends on what it traces."""

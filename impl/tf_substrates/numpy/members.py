@@ -14,12 +14,11 @@ import numpy as np
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.known_values import Known
 from tf_substrates.numpy.namespaces import EXPORTS
+from tf_substrates.numpy.operands import OfNumPy
 from tf_substrates.numpy.shapes import TensorShape
-from tf_substrates.numpy.tensors import Reference, convert, is_tensor, traced
+from tf_substrates.numpy.tensors import Reference, is_tensor, traced
 
 JAX_MODE = False
-if JAX_MODE:
-    import jax
 
 
 def as_tensorflow(value: Any) -> Any:
@@ -39,33 +38,13 @@ def as_tensorflow(value: Any) -> Any:
 
 
 def as_shape(value: Any) -> Any:
-    """A tuple, to which a list is added, as tf.TensorShape, and an array of JAX's as a tensor.
-
-    Everything else is given back.
-    """
-    if JAX_MODE and isinstance(value, jax.Array):
-        return _Addend(value)
+    """A tuple, to which a list is added, as tf.TensorShape; everything else is given back."""
     return TensorShape(value) if type(value) is tuple else value
 
 
 def as_classes(value: Any) -> Any:
     """tf.Tensor as the classes that tensors have on JAX; every other class is given back."""
     return (value, Known) if JAX_MODE and value is EXPORTS["Tensor"] else value
-
-
-class _Addend:
-    """An array of JAX's, to which a list may be added."""
-
-    def __init__(self, array: Any):
-        self._array = array
-
-    def __add__(self, other: Any) -> Any:
-        if isinstance(other, (list, tuple)):
-            other = convert(other, dtype=self._array.dtype)
-        return self._array + other
-
-    def __radd__(self, other: Any) -> Any:
-        return self + other
 
 
 def as_index(value: Any) -> Any:
@@ -76,10 +55,12 @@ def as_index(value: Any) -> Any:
 
 
 def as_number(value: Any) -> Any:
-    """A floating-point number of NumPy's as Python's, which takes the dtype of a tensor beside it.
+    """Floating-point numbers of NumPy's as what takes the dtype of a tensor beside it.
 
     Everything else is given back.
     """
+    if type(value) is np.ndarray and value.ndim > 0 and value.dtype.kind == "f":
+        return value.view(OfNumPy)
     if isinstance(value, np.floating) or (
         isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind == "f"
     ):

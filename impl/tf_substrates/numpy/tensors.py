@@ -14,7 +14,7 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.errors import UnknownValueError, invalid_argument
 from tf_substrates.numpy.known_values import Known
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.shapes import TensorShape
@@ -525,7 +525,7 @@ def static_value(value: Any, what: str) -> np.ndarray:
     if hasattr(value, "__tf_tensor__"):
         value = value.__tf_tensor__()
     if any(map(traced, _leaves(value))):
-        raise ValueError(
+        raise UnknownValueError(
             f"{what} must be known when jax.jit traces the function, and depends on its"
             " arguments. Compute it from shapes, or pass it as a static argument"
             " (jax.jit(..., static_argnums=...))."

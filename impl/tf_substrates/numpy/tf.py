@@ -30,6 +30,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     nest,
     nest_up_to,
     neural_networks,
+    operands,
     poisson_samples,
     private_names,
     random,

@@ -53,7 +53,7 @@ LIBRARIES = {
         as_tensorflow=(
             f"{_TFP}.python.internal.samplers",
             f"{_TFP}.python.util.seed_stream",
-            f"{_TFP}.python.experimental.vi",  # tfp.sts asks for the builders of TensorFlow's side
+            f"{_TFP}.python.distributions.distribution",  # without one too
             f"{_TFP}.python.experimental.linalg",  # it makes pytrees of operators, which are some
         ),
     ),

@@ -258,27 +258,47 @@ class _Numbers:
             for alias in node.names
             if alias.name == "numpy"
         }
-        self.names: set[str] = set()
-        assigned: dict[str, list[ast.expr]] = {}
-        for node in ast.walk(tree) if self.modules else ():
-            if isinstance(node, ast.Assign):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        assigned.setdefault(target.id, []).append(node.value)
-        others = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-        for name, values in assigned.items():
-            if name not in others and all(map(self.holds, values)):
+        # By the identity of each name: the functions around it, the innermost first.
+        self.scopes: dict[int, tuple[ast.AST, ...]] = {}
+        self.assigned: dict[tuple[ast.AST, str], list[ast.expr | None]] = {}
+        self.names: set[tuple[ast.AST, str]] = set()
+        if self.modules:
+            self._enter(tree, (tree,))
+        for name, values in self.assigned.items():
+            if all(value is not None and self.holds(value) for value in values):
                 self.names.add(name)
 
+    def _enter(self, node: ast.AST, scopes: tuple[ast.AST, ...]) -> None:
+        """Notes the names below a node, and what is assigned to each; arguments are anything."""
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            scopes = (node, *scopes)
+        if isinstance(node, ast.Name):
+            self.scopes[id(node)] = scopes
+        elif isinstance(node, ast.arg):
+            self.assigned.setdefault((scopes[0], node.arg), []).append(None)
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name):
+                    self.assigned.setdefault((scopes[0], target.id), []).append(node.value)
+        for below in ast.iter_child_nodes(node):
+            self._enter(below, scopes)
+
     def holds(self, node: ast.expr) -> bool:
-        """`np.sqrt(2.0)`, arithmetic on it, or a name that only such expressions are given to."""
+        """Whether NumPy makes it.
+
+        That is `np.sqrt(2.0)`, arithmetic on it, elements of it, and a name that only these are
+        given to.
+        """
         if isinstance(node, ast.BinOp):
             sides = (node.left, node.right)
             return any(map(self.holds, sides)) and all(map(self.may_be, sides))
         if isinstance(node, ast.UnaryOp):
             return self.holds(node.operand)
+        if isinstance(node, ast.Subscript):
+            return self.holds(node.value)
         if isinstance(node, ast.Name):
-            return node.id in self.names
+            known = ((scope, node.id) for scope in self.scopes.get(id(node), ()))
+            return next((name in self.names for name in known if name in self.assigned), False)
         while isinstance(node, (ast.Attribute, ast.Call)):
             node = node.func if isinstance(node, ast.Call) else node.value
             if isinstance(node, ast.Name):

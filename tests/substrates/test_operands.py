@@ -1,0 +1,96 @@
+"""Operators of JAX's arrays with lists beside them, as TensorFlow's tensors have them."""
+
+from __future__ import annotations
+
+import importlib
+
+import jax
+import numpy as np
+import pytest
+
+from tests.substrates.comparing import Case, assert_as_tensorflow, over, tf_of
+
+PAIR = [2.0, -1.0]
+
+
+def x(tf):
+    return tf.constant([4.0, 3.0])
+
+
+OPERATORS = [
+    Case(name, program)
+    for name, program in {
+        "add": lambda tf: x(tf) + PAIR,
+        "subtract": lambda tf: PAIR - x(tf),
+        "multiply": lambda tf: PAIR * x(tf),
+        "divide": lambda tf: x(tf) / PAIR,
+        "divide by": lambda tf: PAIR / x(tf),
+        "floor divide": lambda tf: x(tf) // PAIR,
+        "modulo": lambda tf: x(tf) % PAIR,
+        "power": lambda tf: x(tf) ** PAIR,
+        "power of": lambda tf: [2, 3] ** x(tf),
+        "matmul": lambda tf: [[1.0, 2.0]] @ tf.reshape(x(tf), [2, 1]),
+        "less": lambda tf: x(tf) < PAIR,
+        "greater": lambda tf: x(tf) >= PAIR,
+        "equal": lambda tf: x(tf) == [4, 2],
+        "not equal": lambda tf: x(tf) != [4, 2],
+        "and": lambda tf: (x(tf) > 3.0) & [True, True],
+        "a tuple": lambda tf: x(tf) * (1, 2),
+        "nothing": lambda tf: tf.constant([], tf.float32) - [],
+        "rows": lambda tf: x(tf) * [[1.0], [2.0]],
+        "tensors in a list": lambda tf: x(tf) - [tf.constant(1.0), 2],
+        "rows of two lengths": lambda tf: x(tf) * [[1.0], [2.0, 3.0]],
+        "tensors of two dtypes": lambda tf: (
+            x(tf) - [tf.constant(1.0, tf.float64), tf.constant(1.0, tf.float64)]
+        ),
+        "complex on the right": lambda tf: x(tf) - [1j, 2.0],
+        "complex on the left": lambda tf: [1j, 2.0] - x(tf),
+    }.items()
+]
+
+
+@over(OPERATORS)
+def test_operators_take_lists(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
+def test_operators_take_lists_under_jit_and_in_tapes():
+    tf = tf_of("jax")
+
+    def program(x, y):
+        with tf.GradientTape() as tape:
+            tape.watch([x, y])
+            z = tf.reduce_sum([1.0, 2.0] * x + [y, 3.0] * x)
+        return tape.gradient(z, [x, y])
+
+    a, b = np.float32([4.0, 3.0]), np.float32(5.0)
+    expected = [[6.0, 5.0], 4.0]
+    assert [g.tolist() for g in program(tf.constant(a), tf.constant(b))] == expected
+    assert [g.tolist() for g in jax.jit(program)(a, b)] == expected
+
+
+def test_other_operands_are_jaxs():
+    with pytest.raises(TypeError):
+        jax.numpy.ones(2) + None
+    assert (jax.numpy.ones(2, np.int8) + np.ones(2, np.int16)).dtype == np.int16
+
+
+def test_marked_arrays_of_numpy_take_the_dtype_of_a_tensor():
+    members = importlib.import_module("tf_substrates.jax.members")
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        weights = members.as_number(np.array([0.5, 2.0]))
+
+        def both(x):
+            return weights * x, x / weights
+
+        for run in (both, jax.jit(both)):
+            times, divided = run(jax.numpy.ones(2, np.float32))
+            assert (times.dtype, divided.dtype) == (np.float32, np.float32)
+            assert (times.tolist(), divided.tolist()) == ([0.5, 2.0], [2.0, 0.5])
+        assert (weights * 2.0).dtype == np.float64
+        # Of integers TensorFlow makes no floats, JAX does.
+        assert (weights * jax.numpy.ones(2, np.int32)).dtype == np.float64
+    finally:
+        jax.config.update("jax_enable_x64", before)
