@@ -43,7 +43,7 @@ OPERATORS = [
         "tensors of two dtypes": lambda tf: (
             x(tf) - [tf.constant(1.0, tf.float64), tf.constant(1.0, tf.float64)]
         ),
-        "complex on the right": lambda tf: x(tf) - [1j, 2.0],
+        "integers and floats": lambda tf: x(tf) - [1, 2.0],
         "complex on the left": lambda tf: [1j, 2.0] - x(tf),
     }.items()
 ]

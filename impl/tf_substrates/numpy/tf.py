@@ -11,6 +11,7 @@ from typing import Any
 
 from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     arrays,
+    binomial_samples,
     composite_tensors,
     control_flow,
     cosine_transforms,
