@@ -1,0 +1,11 @@
+"""Where programs of tf-quant-finance run."""
+
+from __future__ import annotations
+
+from tests.substrates.libraries.programs import FLOAT32, GRAD, JAX, JIT, NUMPY, VMAP
+
+EVERYWHERE = (NUMPY, NUMPY + FLOAT32, JIT, JIT + FLOAT32, GRAD, VMAP)
+WIDE = (NUMPY, JIT, GRAD, VMAP)
+BATCHED = (NUMPY, JIT, VMAP)
+VALUES = (NUMPY, JIT)
+ONLY_EAGER = (NUMPY, JAX)
