@@ -48,6 +48,9 @@ for _case, _scale in (("small", 3), ("large", 60)):
     ask("random.stateless_poisson", lambda d, scale=_scale: [Uniform((3,), d, 0.1, scale)],
         lambda tf, rate: tf.random.stateless_poisson([4, 3], SEED, rate, tf.int64),
         case=_case, dtypes=["float64"], tags=NO_DERIVATIVES)  # fmt: skip
+    ask("random.stateless_binomial", lambda d, scale=_scale: [Uniform((3,), d, scale, 2 * scale)],
+        lambda tf, n: tf.random.stateless_binomial([4, 3], SEED, n, 0.4 + 0.001 * n, tf.int64),
+        case=_case, dtypes=["float64"], tags=NO_DERIVATIVES)  # fmt: skip
 ask("random.stateless_uniform", [indices(SEED)],
     lambda tf, seed: tf.random.stateless_uniform([3], seed),
     case="seed", dtypes=["int32"])  # fmt: skip

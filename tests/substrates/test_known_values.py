@@ -73,6 +73,7 @@ def test_compiled_is_as_eager(program):
         np.testing.assert_allclose(a, e, rtol=1e-6)
 
 
+FLOATS = [1.5, 2]
 OPERATORS_OF_KNOWN_TENSORS = [
     Case(name, program)
     for name, program in {
@@ -84,7 +85,7 @@ OPERATORS_OF_KNOWN_TENSORS = [
         "abs of booleans": lambda tf: abs(tf.constant([True])),
         "an array of NumPy's": lambda tf: tf.constant([2.0, 1.0]) ** np.array([2, 3]),
         "a tuple": lambda tf: tf.constant([2.0, 1.0]) * (1, 2),
-        "a list of floats": lambda tf: tf.constant([2, 1]) - [1.5, 2],
+        "a list of floats": lambda tf: tf.constant([2, 1]) + FLOATS,
         "rows of two lengths": lambda tf: tf.constant([2.0, 1.0]) * [[1.0], [2.0, 3.0]],
         "a function of NumPy's": lambda tf: (
             tf.constant(2.0) * np.sqrt(tf.constant(2.0, tf.float64))

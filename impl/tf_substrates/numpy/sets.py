@@ -65,7 +65,8 @@ def to_dense(
         dense = np.full(shape, default, values.dtype)
         dense[at] = values
         return dense
-    return xp.full(shape, default, values.dtype).at[at].set(values)
+    filled: Any = xp.full(shape, default, values.dtype)  # an array of JAX's
+    return filled.at[at].set(values)
 
 
 def _validate(indices: np.ndarray, shape: list) -> None:
