@@ -25,7 +25,7 @@ NOT_IN_EVERY_ENGINE: Mapping[str, Sequence[str]] = {
     # It is Equal, Less and more of the bits of a float.
     "Bitcast": ("float32",),
     "BroadcastTo": ("complex64", "complex128"),
-    "Case": (),
+    **dict.fromkeys(("Case", "EnsureShape"), ()),
     **dict.fromkeys(("Cumprod", "CumulativeLogsumexp"), ("float32", "int32")),
     "PadV2": ("bool",),
     **dict.fromkeys(("TruncateDiv", "TruncateMod"), ()),

@@ -180,3 +180,13 @@ def test_a_batch_of_gradients_of_a_branch(stage, in_function):
         return jnp.sum(jnp.where(jnp.sum(x) > 0, jnp.sin(x) * x, x * x))
 
     assert_allclose(found, jax.vmap(jax.grad(same))(xs), rtol=1e-6, atol=1e-6)
+
+
+def test_a_loop_over_a_batch_adds_what_is_not_mapped():
+    """TensorFlow's optimiser would have the sum wait for the end of the loop: an empty array."""
+
+    def function(x, w):
+        return tf.py_function(lambda x: x, [x], tf.float32), w + w * 1
+
+    mapped = jax.vmap(call_tf(function, output_shape_dtype=(X[0], X)), (0, None))
+    assert_allclose(mapped(X, X)[1], np.stack([2 * X] * 3))

@@ -187,3 +187,74 @@ def test_a_mapped_loop_chooses_by_no_product():
     ops = [node.op for function in functions for node in function.node_def]
     # Each choice among floats is by an IsNan, which the converter knows for a choice.
     assert ops.count("IsNan") == 2
+
+
+def _sum_of_a_product(c):
+    return c + c * 1
+
+
+@jax.jit
+def _inner(a, b):
+    return a + b
+
+
+@jax.jit
+def _outer(a, b):
+    # Twice each, and so TensorFlow functions that call one.
+    return jnp.sin(_inner(a, b)) * jnp.cos(_inner(b, a))
+
+
+def _sum_of_a_view(c):
+    return c + c.reshape(6).reshape(c.shape)[:, :]
+
+
+_DOUBLED = {
+    "a product": _sum_of_a_product,
+    "a view": _sum_of_a_view,
+    "a function": lambda c: _outer(c, c) + _outer(c, c * 1),
+    "a call": lambda c: jax2tf.call_tf(lambda x, y: tf.reverse(x + y, [0]))(c, c),
+    "mapped calls": lambda c: jax.vmap(jax2tf.call_tf(lambda x, y: x + y))(c, c),
+}
+_PLACES = {
+    "scan": lambda f, x: lax.scan(lambda c, _: (c / 2, f(c)), x, None, length=2),
+    "fori_loop": lambda f, x: lax.fori_loop(0, 2, lambda i, c: f(c) / 2, x),
+    "read by a loop": lambda f, x: lax.scan(lambda c, _: (c / 2, f(x)), x, None, length=2),
+    "read twice by a loop": lambda f, x: lax.scan(
+        lambda c, y: (c + y, _inner(x, c) + f(x)), x * 1, jnp.stack([x, x])
+    ),
+    "cond": lambda f, x: lax.cond(x.sum() > 0, f, jnp.sin, x),
+    "switch": lambda f, x: lax.switch(x.sum().astype(int), [jnp.sin, f, jnp.cos], x / 6),
+}
+
+
+@each_lowering
+@pytest.mark.parametrize("place", _PLACES)
+@pytest.mark.parametrize("doubled", _DOUBLED)
+def test_what_is_added_to_itself_is_there(doubled, place, lowering):
+    """TensorFlow's optimiser would have the sum wait for another way through the graph."""
+
+    def fun(x):
+        return _PLACES[place](_DOUBLED[doubled], x)
+
+    x = jnp.arange(6, dtype=jnp.float32).reshape(2, 3) / 4
+    converted = jax2tf.convert(fun, enable_xla=LOWERINGS[lowering], with_gradient=False)
+    result = tf.function(converted, autograph=False)(x)
+    assert_near(jax.tree.map(jnp.asarray, result), jax.jit(fun)(x))
+
+
+@pytest.mark.parametrize(("lowering", "kept"), [("xla", "EnsureShape"), ("no_xla", "Minimum")])
+def test_what_is_kept_from_the_optimiser(lowering, kept):
+    """No op where no jaxpr adds a value to itself, but for TensorFlow alone, who finds more."""
+
+    def ops(step):
+        converted = jax2tf.convert(
+            lambda x: lax.fori_loop(0, 2, lambda i, c: step(c), x),
+            enable_xla=LOWERINGS[lowering],
+            with_gradient=False,
+        )
+        concrete = tf.function(converted, autograph=False).get_concrete_function(tf.ones(3))
+        functions = concrete.graph.as_graph_def().library.function
+        return [node.op for function in functions for node in function.node_def]
+
+    assert ops(_sum_of_a_product).count(kept) == 1
+    assert ops(jnp.sin).count(kept) == (1 if lowering == "xla" else 0)

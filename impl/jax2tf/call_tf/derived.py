@@ -269,10 +269,11 @@ class Batched(_Derived):
     def _merged(self, elements: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
         """The arguments of one call: elements of the mapped ones, the others for all elements."""
         # tf.vectorized_map raises AssertionError where a branch takes a tensor from outside of the
-        # function that it maps, unless an op of that function stands between.
+        # function that it maps, unless an op of that function stands between. In a loop the op has
+        # to be one that TensorFlow's optimiser does not take away: see lowering/switched.py.
         rest = iter(elements)
         return [
-            next(rest) if is_mapped else tf.identity(tensor)
+            next(rest) if is_mapped else tf.ensure_shape(tensor, tensor.shape)
             for tensor, is_mapped in zip(tensors, self.mapped, strict=True)
         ]
 

@@ -60,7 +60,7 @@ def kept(
     def keeping(*operands: tf.Tensor) -> Tensors:
         results = list(step(*operands))
         for i in moved:
-            results[i] = _by_an_op(results[i])
+            results[i] = by_an_op(results[i])
         return results
 
     return keeping
@@ -68,7 +68,7 @@ def kept(
 
 def moved_results(jaxpr: jex_core.Jaxpr, n_consts: int, n_carry: int) -> list[int]:
     """The carried results that are the carry of another place, or its numbers in another shape."""
-    sources = [_source(jaxpr, v) for v in jaxpr.outvars[:n_carry]]
+    sources = [source_of(jaxpr, v) for v in jaxpr.outvars[:n_carry]]
     return [
         i
         for i, source in enumerate(sources)
@@ -76,7 +76,7 @@ def moved_results(jaxpr: jex_core.Jaxpr, n_consts: int, n_carry: int) -> list[in
     ]
 
 
-def _source(jaxpr: jex_core.Jaxpr, result: Any) -> int | None:
+def source_of(jaxpr: jex_core.Jaxpr, result: Any) -> int | None:
     """Of which operand of a jaxpr a variable has the numbers, without an op that computes them."""
     made_by = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
     places = {v: i for i, v in enumerate(jaxpr.invars)}
@@ -111,25 +111,25 @@ def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
         is_carried = result < n_carry and _stays(eqn.params["jaxpr"].jaxpr, n_consts, result)
         return n_consts + result if is_carried else None
     if primitive is lax.cond_p:
-        sources = {_source(b.jaxpr, b.jaxpr.outvars[result]) for b in eqn.params["branches"]}
+        sources = {source_of(b.jaxpr, b.jaxpr.outvars[result]) for b in eqn.params["branches"]}
         (source, *others) = sources
         return None if others or source is None else 1 + source
     called = list(inner_jaxprs(eqn))
     if len(called) == 1 and len(called[0].invars) == len(eqn.invars):
-        return _source(called[0], called[0].outvars[result])
+        return source_of(called[0], called[0].outvars[result])
     return None
 
 
 def _stays(body: jex_core.Jaxpr, n_consts: int, carry: int) -> bool:
     """Whether a step gives the carry of a place for that place."""
-    return _source(body, body.outvars[carry]) == n_consts + carry
+    return source_of(body, body.outvars[carry]) == n_consts + carry
 
 
 def _is_number(atom: Any, number: int) -> bool:
     return isinstance(atom, jex_core.Literal) and bool(np.all(np.asarray(atom.val) == number))
 
 
-def _by_an_op(x: tf.Tensor) -> tf.Tensor:
+def by_an_op(x: tf.Tensor) -> tf.Tensor:
     """The same numbers, by an op that no converter leaves out."""
     if x.dtype == tf.bool:
         return ops.raw.LogicalOr(x=x, y=x)

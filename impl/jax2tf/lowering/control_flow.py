@@ -16,7 +16,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, ops
 from jax2tf.identity import Identity
-from jax2tf.lowering import carries, empties
+from jax2tf.lowering import carries, empties, switched
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.trace import inner_jaxprs
@@ -84,7 +84,7 @@ def _thunk(
     ctx: Context, branch: jex_core.ClosedJaxpr, operands: Sequence[tf.Tensor]
 ) -> Callable[[], Tensors]:
     consts = [ctx.constant(c) for c in branch.consts]
-    return lambda: [ops.identity(r) for r in ctx.inline_open(branch.jaxpr, consts, *operands)]
+    return lambda: [ops.identity(r) for r in switched.inline(ctx, branch.jaxpr, consts, *operands)]
 
 
 def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
@@ -118,7 +118,7 @@ def _while(
 
     def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
         cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:n_consts]
-        run_cond = _closed(ctx, cond_jaxpr, cond_consts)
+        run_cond = _closed(ctx, cond_jaxpr, cond_consts, is_step=False)
         run_body = _mappable(ctx, _closed(ctx, body_jaxpr, body_consts), body_jaxpr, body_nconsts)
         n_carry = len(body_jaxpr.out_avals)
         run_body = carries.kept(ctx, run_body, body_jaxpr, body_nconsts, n_carry)
@@ -304,11 +304,17 @@ def _custom_linear_solve(
 
 
 def _closed(
-    ctx: Context, jaxpr: jex_core.ClosedJaxpr, consts: Sequence[tf.Tensor]
+    ctx: Context,
+    jaxpr: jex_core.ClosedJaxpr,
+    consts: Sequence[tf.Tensor],
+    *,
+    is_step: bool = True,
 ) -> Callable[..., Tensors]:
     """`jaxpr` as a function of what follows its first operands; its constants made out here."""
     own = [ctx.constant(c) for c in jaxpr.consts]
-    return lambda *args: ctx.inline_open(jaxpr.jaxpr, own, *consts, *args)
+    if not is_step:
+        return lambda *args: ctx.inline_open(jaxpr.jaxpr, own, *consts, *args)
+    return lambda *args: switched.inline(ctx, jaxpr.jaxpr, own, *consts, *args)
 
 
 def _mappable(
