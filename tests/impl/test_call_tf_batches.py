@@ -1,5 +1,6 @@
 """call_tf over batches of batches, and what is said where TensorFlow fails over a batch."""
 
+import concurrent.futures
 from functools import partial
 
 import jax
@@ -180,6 +181,23 @@ def test_a_batch_of_gradients_of_a_branch(stage, in_function):
         return jnp.sum(jnp.where(jnp.sum(x) > 0, jnp.sin(x) * x, x * x))
 
     assert_allclose(found, jax.vmap(jax.grad(same))(xs), rtol=1e-6, atol=1e-6)
+
+
+def test_threads_find_a_way_to_compile_together():
+    """Several that fail at one way do not go past the next ones."""
+    f_tf = call_tf(lambda x: tf.cond(tf.reduce_sum(x) > 0.2, lambda: x * 2, lambda: x - 1))
+
+    def scanned(x):
+        steps = lambda c, _: (c / 2, jax.vmap(f_tf)(c))  # noqa: E731
+        return jax.vmap(lambda x: jax.lax.scan(steps, x, None, length=2)[1])(x)
+
+    x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(2, 2, 3)
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda _: scanned(x), range(3)))
+    carried = np.stack([x, x / 2], 1)
+    rows = carried.sum(-1, keepdims=True) > 0.2
+    for result in results:
+        assert_allclose(result, np.where(rows, carried * 2, carried - 1), rtol=1e-6)
 
 
 def test_a_loop_over_a_batch_adds_what_is_not_mapped():

@@ -208,14 +208,16 @@ def compile_some_way(
     function: Function, avals: Sequence[Any], platform: str
 ) -> tuple[Signature, bytes]:
     """A signature and its StableHLO, by a way to run the function that XLA compiles."""
-    while True:
-        signature = function.signature(avals)
-        try:
-            return signature, _compiled(signature, platform)
-        except CallTfError:
-            # Of batches of batches, one after the other becomes a loop.
-            if not function.fall_back():
-                raise
+    # One thread looks for it: several that come upon the same way would go past the next ones.
+    with function.lock:
+        while True:
+            signature = function.signature(avals)
+            try:
+                return signature, _compiled(signature, platform)
+            except CallTfError:
+                # Of batches of batches, one after the other becomes a loop.
+                if not function.fall_back():
+                    raise
 
 
 def _compiled(signature: Signature, platform: str) -> bytes:

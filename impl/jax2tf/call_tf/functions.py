@@ -57,6 +57,7 @@ class Function(abc.ABC):
       stand_ins: the variables whose values are arguments, by the argument's index. The function
         reads the variable itself; it has a derivative with respect to the argument.
       is_derived: whether it is a derivative or a batch of another one.
+      lock: held by the thread that traces or compiles it, or what is derived from it.
     """
 
     stand_ins: Mapping[int, tf.Variable] = types.MappingProxyType({})
@@ -68,7 +69,7 @@ class Function(abc.ABC):
         self._derived: dict[Hashable, Any] = {}
         # One for a function and all that is derived from it: TensorFlow builds the gradients of
         # nested functions when they are first asked for, and takes no care of other threads.
-        self._lock: Any = threading.RLock() if base is None else base._lock
+        self.lock: Any = threading.RLock() if base is None else base.lock
 
     @abc.abstractmethod
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -83,7 +84,7 @@ class Function(abc.ABC):
         try:
             return self._derived[key]
         except KeyError:
-            with self._lock:
+            with self.lock:
                 if key not in self._derived:
                     self._derived[key] = make()
                 return self._derived[key]
@@ -245,7 +246,6 @@ class Signature:
             node.op not in _READS and compat.is_stateful_op(node.op) for node in nodes
         )
         self._compiled: dict[str, Any] = {}
-        self._lock = threading.RLock()
 
     @property
     def has_effects(self) -> bool:
@@ -299,7 +299,7 @@ class Signature:
 
     def compiled(self, platform: str, make: Callable[[], Any]) -> Any:
         """The compilation for a platform, made by the first caller."""
-        with self._lock:
+        with self.function.lock:
             if platform not in self._compiled:
                 self._compiled[platform] = make()
             return self._compiled[platform]
