@@ -174,6 +174,7 @@ def _export(trace: Trace, options: Options) -> _Module:
     jaxpr = hoisting.hoisted(trace.jaxpr)
     for value in dataclasses.replace(trace, jaxpr=jaxpr, cache={}).inner_constants():
         # Only those of the function itself become arguments of the op.
+        refusals.refuse_tracer(value)
         if trace.large_constants.held(np.asarray(value)) is not None:
             raise ConversionError(
                 "jax2tf.convert: native_serialization: a jitted function inside of a loop or "

@@ -8,7 +8,7 @@ import tensorflow as tf
 from numpy.testing import assert_allclose
 
 from jax2tf import call_tf, convert
-from jax2tf.errors import NotDifferentiableError
+from jax2tf.errors import ConversionError, NotDifferentiableError
 
 X = tf.constant([[0.5, -1.5, 1.0], [2.0, 0.25, -0.75]])
 
@@ -335,3 +335,33 @@ def test_no_value_stays_behind():
     f = convert(lambda x: jax.jit(call_tf(lambda x: x * v))(x))
     with jax.checking_leaks():
         assert float(gradients(f, [v])(tf.constant(2.0))[1]) == 2.0
+
+
+def _of_a_rule(variable, derivative):
+    """A derivative of a jitted function with a rule of its own, which reads the variable."""
+    f = call_tf(lambda x: tf.sin(x) * variable)
+    rule = jax.custom_jvp(f)
+    rule.defjvp(lambda primals, tangents: jax.jvp(f, primals, tangents))
+    return derivative(jax.jit(rule))
+
+
+@pytest.mark.parametrize("derivative", [jax.jacrev, jax.jacfwd])
+def test_a_rule_of_a_jitted_function_that_reads_a_variable(derivative):
+    fun = _of_a_rule(tf.Variable([2.0, 3.0]), derivative)
+    x = np.array([0.5, 0.25], np.float32)
+    expected = np.diag(np.cos(x) * [2, 3])
+    assert_allclose(convert(fun, with_gradient=False)(x), expected, rtol=1e-6)
+    with pytest.raises(ConversionError, match=r"captures a value float32\[2\] .* What to do: pass"):
+        convert(fun, native_serialization=True, with_gradient=False)(x)
+
+
+def test_a_rule_of_a_jitted_function_that_captures_a_value():
+    def fun(y, x):
+        rule = jax.custom_jvp(lambda x: x * y)
+        rule.defjvp(lambda primals, tangents: (primals[0] * y, tangents[0] * y))
+        return jax.grad(jax.jit(rule))(x)
+
+    with pytest.raises(TypeError, match="No constant handler"):
+        jax.jit(fun)(2.0, 3.0)
+    with pytest.raises(ConversionError, match=r"captures a value .* does not compile either"):
+        convert(fun)(2.0, 3.0)

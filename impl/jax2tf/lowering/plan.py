@@ -254,7 +254,12 @@ def identifier(text: str) -> str:
 
 
 def as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
-    """A constant of a jaxpr as TensorFlow takes it: PRNG keys as their data, float0 as bool."""
+    """A constant of a jaxpr as TensorFlow takes it: PRNG keys as their data, float0 as bool.
+
+    Raises:
+      ConversionError: it is a value that JAX traces, and no constant.
+    """
+    refusals.refuse_tracer(value)
     if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
         return compat.data_of_keys(value)
     array = np.asarray(value, dtype)

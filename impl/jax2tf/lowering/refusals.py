@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import jax
 from jax.extend import core as jex_core
 
 from jax2tf import compat
-from jax2tf.errors import UnsupportedPrimitiveError
+from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
 
 
 def refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
@@ -34,6 +35,22 @@ def knows(primitive: jex_core.Primitive) -> bool:
     Another library's of the same name is not known: JAX compiles none of these names but its own.
     """
     return primitive.name in _SAID and compat.is_compiled_by_jax(primitive)
+
+
+def refuse_tracer(value: Any) -> None:
+    """Refuses a constant of a jaxpr that is a value which JAX traces.
+
+    Raises:
+      ConversionError: it is one.
+    """
+    if isinstance(value, jax.core.Tracer):
+        raise ConversionError(
+            "jax2tf.convert: the rule for derivatives (jax.custom_jvp, jax.custom_vjp) of a jitted "
+            f"function captures a value {value.dtype.name}{list(value.shape)} of the function "
+            "around it, which JAX does not compile either. Where a call_tf reads a variable, "
+            "gradients and native_serialization=True make such a value of it. What to do: pass the "
+            "value to the rule as an argument, or leave out the inner jax.jit"
+        )
 
 
 def _ffi_call(params: dict[str, Any]) -> tuple[str, str]:
