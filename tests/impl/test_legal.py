@@ -116,12 +116,23 @@ def test_numbers_by_a_key():
     assert_same(draw, "litert", np.asarray(key))
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
-def test_keys_chosen_by_positions(dtype):
-    def choose(data, positions):
-        return jax.random.key_data(jax.random.wrap_key_data(data)[positions])
+KEYS_BY_POSITION = {
+    "dynamic_slice": lambda keys, i: lax.dynamic_slice(keys, (i,), (2,)),
+    "dynamic_update_slice": lambda keys, i: lax.dynamic_update_slice(keys, keys[:2], (i,)),
+    "indexed": lambda keys, i: keys[i],
+}
 
-    assert_same(choose, "litert", LEFT[:8].reshape(4, 2), np.array([3, 1], dtype))
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+@pytest.mark.parametrize("name", KEYS_BY_POSITION)
+def test_keys_chosen_by_a_position(name, dtype):
+    """An integer that is held in another dtype does not make the keys beside it such integers."""
+
+    def choose(data, position):
+        keys = jax.random.wrap_key_data(data)
+        return jax.random.key_data(KEYS_BY_POSITION[name](keys, position))
+
+    assert_same(choose, "litert", LEFT[:8].reshape(4, 2), np.array(1, dtype))
 
 
 @pytest.mark.parametrize("target", ["litert", "tensorflow"])
