@@ -214,6 +214,21 @@ def test_functions_take_shapes_that_are_known():
     assert zeros(np.array([4]), tf.constant(1.0)).shape == (4,)
 
 
+@pytest.mark.parametrize("substrate", SUBSTRATES)
+def test_private_names_that_libraries_import(substrate):
+    identity = importlib.import_module(f"tf_substrates.{substrate}.tf.python.util.object_identity")
+    first, second = [1], [1]
+    keys = {identity.Reference(x) for x in (first, first, second)}
+    assert len(keys) == 2
+    assert identity.Reference(first).deref() is first
+    iterators = importlib.import_module(
+        f"tf_substrates.{substrate}.tf.python.data.ops.iterator_ops"
+    )
+    assert not isinstance(first, iterators.OwnedIterator)
+    with pytest.raises(NotImplementedError, match=r"tf.data.*What to do"):
+        iterators.OwnedIterator()
+
+
 def test_keras_can_be_named_and_not_made():
     keras = importlib.import_module("tf_substrates.jax.keras")
 
@@ -232,6 +247,8 @@ def test_strings_with_a_place_for_a_module_are_names_of_modules():
     place = Substrate("jax", modules={"p": "p_jax"})
     assert rewritten("load('p.python.{}'.format(x))", place) == "load('p_jax.python.{}'.format(x))"
     assert rewritten("load('p.python.%s' % x)", place) == "load('p_jax.python.%s' % x)"
+    assert rewritten("load('p.python')", place) == "load('p_jax.python')"
+    assert rewritten("open('p.lark')", place) == "open('p.lark')"
     kept = "print('q.{}', 'see p.{} and more')"
     assert rewritten(kept, place) == kept
 

@@ -15,6 +15,20 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tf_substrates.numpy.namespaces import EXPORTS, export, export_lazily
+from tf_substrates.numpy.tensors import Reference
+
+export("python.util.object_identity.Reference")(Reference)
+
+
+@export("python.data.ops.iterator_ops.OwnedIterator")
+class OwnedIterator:
+    """An iterator of a tf.data.Dataset, which libraries ask for by name. There are none here."""
+
+    def __init__(self, dataset: Any = None, components: Any = None, element_spec: Any = None):
+        raise NotImplementedError(
+            "tf.data: tf_substrates has no datasets. What to do: pass the arrays of each step."
+        )
+
 
 _TEST_UTIL = "python.framework.test_util"
 export_lazily(f"{_TEST_UTIL}.TensorFlowTestCase", "test_case", "TestCase")

@@ -177,19 +177,19 @@ _OF_UFUNC: dict[Any, str] = {
 
 
 class Reference:
-    """A tensor as a key of dictionaries: equal where it is the same object."""
+    """A tensor, or another object, as a key of dictionaries: equal where it is the same object."""
 
-    def __init__(self, tensor: Any):
-        self._tensor = tensor
+    def __init__(self, wrapped: Any):
+        self._wrapped = wrapped
 
     def deref(self) -> Any:
-        return self._tensor
+        return self._wrapped
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Reference) and self._tensor is other._tensor
+        return isinstance(other, Reference) and self._wrapped is other._wrapped
 
     def __hash__(self) -> int:
-        return id(self._tensor)
+        return id(self._wrapped)
 
 
 def is_tensor(value: Any) -> bool:

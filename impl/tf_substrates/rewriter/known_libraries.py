@@ -33,6 +33,8 @@ _TFP = "tensorflow_probability"
 LIBRARIES = {
     # It writes protocol buffers and files of TensorFlow's.
     "tf_quant_finance": Library(omit=("tf_quant_finance.experimental.io",)),
+    # It writes TensorBoard's files.
+    "gpflow": Library(omit=("gpflow.monitor.tensorboard",)),
     _TFP: Library(
         # Keras layers, what it builds for JAX by its own means, and a compiler of Python's syntax.
         omit=(

@@ -451,9 +451,13 @@ def _module_string(value: str, substrate: Substrate) -> str | None:
         return None if moved is None else moved + dot + place
     if not value.replace(".", "").isidentifier() or value.startswith("."):
         return None
-    if "." not in value:
+    if "." not in value or value.rpartition(".")[2] in _FILES:
         return None
     return substrate.of(value)
+
+
+# How names of files end that packages lay beside their modules.
+_FILES = frozenset({"csv", "json", "lark", "md", "toml", "txt", "yaml", "yml"})
 
 
 def _without_names(tree: ast.Module, dropped: set[str]) -> Iterator[Edit]:
