@@ -77,6 +77,9 @@ QUIRKS: Mapping[str, str] = {
         "LiteRT's converter moves a transpose behind a difference or a quotient, and exchanges the "
         "operands where the first is a constant of one number, or of as many as the result"
     ),
+    "few_dimensions_in_reductions": (
+        "LiteRT's delegate reduces no arrays of more than six dimensions"
+    ),
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
@@ -130,6 +133,10 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO's converter moves a transpose behind a GatherV2 of batches, and refuses what "
         "comes of it, or reads other elements"
     ),
+    "no_integers_of_three_dimensions": (
+        "OpenVINO merges a product or sum with a number into the reduction of integers before it, "
+        "and takes other elements where that is along the middle one of three dimensions"
+    ),
     "no_integer_square": (
         "LiteRT's converter leaves SQUARE and NEG in float32 where it quantises all ops to integers"
     ),
@@ -148,6 +155,7 @@ OF_ENGINES = frozenset(
     {
         "appends_in_loops",
         "carries_in_turn",
+        "few_dimensions_in_reductions",
         "no_bad_indices",
         "no_open_number_of_groups",
         "no_paddings_in_numbers",
@@ -438,6 +446,7 @@ TARGETS: Mapping[str, Target] = {
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",
+                "no_integers_of_three_dimensions",
                 "pads_with_constants_alone",
             },
             lacks_dtypes=_NARROW | _BFLOAT16,

@@ -176,6 +176,31 @@ def filters_of_each(x, filters, y, z):
     return jax.vmap(convolved)(x, filters), jax.vmap(correlated)(y, z)
 
 
+def regions(x, boxes):
+    """The largest of each part of the pixels in boxes whose corners are put in order."""
+
+    def one(x, box):
+        y = box[0] + (box[2] - box[0]) * jnp.arange(4) / 4
+        rows = jnp.clip(jnp.floor(y), 0, 9).astype(int)
+        return (x[rows] * (1 - y)[:, None, None]).reshape(2, 2, 2, 2, 2).max((1, 3))
+
+    boxes = jnp.sort(boxes.reshape(-1, 3, 2, 2), 2).reshape(-1, 3, 4)
+    return jax.vmap(lambda x, boxes: jax.vmap(lambda box: one(x, box))(boxes))(x, boxes)
+
+
+def counts(x):
+    """Reductions of integers, each with a number after it, along every axis of three."""
+    return [
+        reduced
+        for axis in range(3)
+        for reduced in (x.sum(axis) * 2, 3 - x.max(axis), (x > 0).sum(axis) + 4)
+    ]
+
+
+def in_order(x):
+    return [jnp.sort(x, axis).reshape(x.shape[0], -1) * 2 for axis in (1, 2)]
+
+
 PROGRAMS = {
     filters_of_each: ("b, 6, 7, 2", "b, 3, 3, 2, 4", "b, 9", "b, 5"),
     state_space: ("b, 9, 3",),
@@ -194,6 +219,9 @@ PROGRAMS = {
     linear_systems: ("b, 4, 4", "b, 4, 2"),
     masked_twice: ("b, 8",),
     transposed_rows: ("b, 3, 4", "b, 5:int32"),
+    regions: ("b, 10, 4, 2", "b, 3, 4"),
+    counts: ("b, 4, 3:int32",),
+    in_order: ("b, 4, 3",),
 }
 
 

@@ -339,3 +339,40 @@ def test_the_next_number(target, dtype, numbers):
 def test_the_next_number_of_narrow_floats_is_one_of_theirs():
     x = np.array([0, 1, -1, np.inf], jnp.bfloat16)
     assert_same(lambda x: lax.nextafter(x, jnp.ones_like(x)), "litert", x)
+
+
+@pytest.mark.parametrize("reduce", [jnp.max, jnp.min, jnp.sum, jnp.prod, jnp.any, jnp.all])
+@pytest.mark.parametrize("axes", [(1,), (2, 4), (0, 1, 7), (0, 2, 4, 6), (1, 3, 5, 7)])
+def test_reductions_of_many_dimensions_are_of_few(reduce, axes):
+    target = jax2tf.Target("few", quirks={"few_dimensions_in_reductions"})
+    x = np.arange(2.0**8, dtype=np.float32).reshape((2,) * 8) % 3 + 0.5
+    x[0, 1, 0, 1, 1, 0, 0, 1] = np.nan
+    x = x > 1 if reduce in (jnp.any, jnp.all) else x
+
+    def reduced(x):
+        return reduce(x, axes)
+
+    concrete = graph_of(reduced, target, x)
+    reductions = [op for op in concrete.graph.get_operations() if op.type in REDUCTIONS]
+    assert reductions
+    assert max(op.inputs[0].shape.rank for op in reductions) <= 6
+    np.testing.assert_allclose(concrete(tf.constant(x)), reduced(x), rtol=1e-6)
+
+
+REDUCTIONS = {"All", "Any", "Max", "Min", "Prod", "Sum"}
+
+
+@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
+def test_integers_of_three_dimensions_are_reduced_as_four(axis, dtype):
+    target = jax2tf.Target("three", quirks={"no_integers_of_three_dimensions"})
+    x = np.arange(24, dtype=dtype).reshape(2, 4, 3)
+
+    def reduced(x):
+        return jnp.max(x, axis) * 2, lax.reduce_sum(x, (axis,)) + x.dtype.type(4)
+
+    concrete = graph_of(reduced, target, x)
+    reductions = [op for op in concrete.graph.get_operations() if op.type in REDUCTIONS]
+    assert {op.inputs[0].shape.rank for op in reductions} == {4}
+    for came, expected in zip(concrete(tf.constant(x)), reduced(x), strict=True):
+        np.testing.assert_array_equal(came, expected)

@@ -1,13 +1,14 @@
 """What a target has not, in what it has: the equations that are lowered otherwise for it.
 
 The target says which ones: `computes_in` has the dtypes that it computes in another, `lacks` the
-ops that it does not take. Two ways lead around a lack:
+ops that it does not take, `quirks` what it gets wrong. Two ways lead around a lack:
 
 - An equation of numbers that are held in another dtype becomes a JAX function of that dtype
   (held.py, unsigned.py), an integer contraction one of products and sums (contractions.py), a
   special function one of elementary functions (special.py), a factorisation one of loops over
-  columns or rotations (linalg.py), the next float one of bits (neighbours.py). It is traced, and
-  lowered in place as any other, so that one lack may lead to another.
+  columns or rotations (linalg.py), the next float one of bits (neighbours.py), a reduction of many
+  dimensions one of few (ranks.py). It is traced, and lowered in place as any other, so that one
+  lack may lead to another.
 - Logic of bits and shifts of int32 become arithmetic (bits.py).
 """
 
@@ -22,7 +23,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import dtypes, ops
 from jax2tf.lowering import keys
-from jax2tf.lowering.legal import bits, contractions, held, linalg, neighbours, special
+from jax2tf.lowering.legal import bits, contractions, held, linalg, neighbours, ranks, special
 from jax2tf.lowering.rules import Context
 from jax2tf.targets import Target
 
@@ -34,7 +35,12 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
 
     The rule takes no params: they stand in the equation.
     """
-    if not (target.computes_in or target.lacks) or keys.has_keys(eqn):
+    if keys.has_keys(eqn):
+        return None
+    function = ranks.function_of(eqn, target)
+    if function is not None:
+        return functools.partial(_traced, function, {})
+    if not (target.computes_in or target.lacks):
         return None
     carriers = {name: target.computes_in.get(name, name) for name in _dtype_names(eqn)}
     if any(name != carrier for name, carrier in carriers.items()):

@@ -1,0 +1,65 @@
+"""Reductions of arrays of other ranks, for targets that get those of some ranks wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf.primitives import named
+from jax2tf.targets import Target
+
+Function = Callable[..., Sequence[Any]]
+
+_REDUCTIONS = named(
+    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"
+)
+# Engines reduce arrays of so many dimensions.
+_MOST_DIMENSIONS = 6
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for a reduction of a rank that the target gets wrong; None for others."""
+    if eqn.primitive not in _REDUCTIONS:
+        return None
+    aval: Any = eqn.invars[0].aval
+    rank = len(aval.shape)
+    if rank > _MOST_DIMENSIONS and "few_dimensions_in_reductions" in target.quirks:
+        return _with_merged_dimensions
+    is_integer = jax.numpy.issubdtype(aval.dtype, jax.numpy.integer)
+    if is_integer and rank == 3 and "no_integers_of_three_dimensions" in target.quirks:
+        return _of_four_dimensions if len(eqn.params["axes"]) == 1 else None
+    return None
+
+
+def _of_four_dimensions(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+    """The reduction of the array with one more dimension, of size 1."""
+    out: Any = eqn.outvars[0].aval
+    result = eqn.primitive.bind(lax.expand_dims(x, [3]), **eqn.params)
+    return [lax.reshape(result, out.shape)]
+
+
+def _with_merged_dimensions(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+    """The reduction, with neighbours that are all reduced, or all kept, as one dimension."""
+    return [_reduced(eqn, x, frozenset(eqn.params["axes"]))]
+
+
+def _reduced(eqn: jex_core.JaxprEqn, x: Any, axes: frozenset[int]) -> Any:
+    groups = [
+        (is_reduced, tuple(dims))
+        for is_reduced, dims in itertools.groupby(range(x.ndim), lambda d: d in axes)
+    ]
+    if len(groups) > _MOST_DIMENSIONS:
+        # Still too many: the last ones that are reduced are reduced first.
+        last = max(dims for is_reduced, dims in groups if is_reduced)
+        return _reduced(eqn, _reduced(eqn, x, frozenset(last)), axes.difference(last))
+    merged = lax.reshape(x, [math.prod(x.shape[d] for d in dims) for _, dims in groups])
+    along = tuple(i for i, (is_reduced, _) in enumerate(groups) if is_reduced)
+    result = eqn.primitive.bind(merged, **(eqn.params | {"axes": along}))
+    kept = [x.shape[d] for d in range(x.ndim) if d not in axes]
+    return lax.reshape(result, kept)
