@@ -247,6 +247,22 @@ def test_a_constant_beside_an_array_that_is_repeated(target, shape):
     np.testing.assert_array_equal(graph(tf.constant(x)), jax.jit(fun)(x))
 
 
+@pytest.mark.parametrize("target", ["tensorflow", "litert", "onnx", "xla"])
+@pytest.mark.parametrize(
+    "function", [jnp.divide, jnp.subtract, jnp.floor_divide], ids=lambda f: f.__name__
+)
+def test_ones_beside_a_column_that_is_repeated(function, target):
+    """The constant is one number in the graph: the column alone has not the result's shape."""
+    x = np.array([[1], [2]], np.int32 if function is jnp.floor_divide else np.float32)
+
+    def fun(x):
+        return function(jnp.full((2, 3), 5, x.dtype), x)
+
+    converted = jax2tf.convert(fun, target=target, with_gradient=False)
+    result = tf.function(converted, autograph=False)(x)
+    np.testing.assert_array_equal(result, jax.jit(fun)(x))
+
+
 @pytest.mark.parametrize("target", ["litert", "tensorflow"])
 def test_a_constant_beside_a_softmax_of_an_open_batch(target):
     constant = np.arange(3, dtype=np.float32)[None]

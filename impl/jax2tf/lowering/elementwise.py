@@ -185,9 +185,10 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
     value = None if tf.executing_eagerly() else known_value(unrepeated(x))
     if value is None or not value.size or known_value(y) is not None:
         return function(x, y)
-    if (value == value.flat[0]).all():
-        return function(ops.constant(value.reshape(-1)[:1], x.dtype), y)
     shape = ctx.avals_out[0].shape
+    if (value == value.flat[0]).all():
+        whole = _repeated(ctx, y, shape)
+        return function(ops.constant(value.reshape(-1)[:1], x.dtype), whole)
     flat = (ops.reshape(_repeated(ctx, v, shape), [-1]) for v in (x, y))
     return ops.reshape(function(*flat), ctx.shape(shape))
 
