@@ -113,6 +113,19 @@ for (primitive, case), (fun, shapes) in _BCOO.items():
         )
 
 
+# Where a matrix holds what is not finite, its products are NaN; what only moves is as it was.
+_EDGES = [np.nan, np.inf, -np.inf, 0.0, -2.5, -0.0, 1.0]
+for (primitive, case), (fun, shapes) in _BCOO.items():
+    if case in ("", "vector", "matrix"):
+        define(
+            primitive,
+            f"{case}_edges".strip("_"),
+            fun,
+            [Values(np.roll(_EDGES, -2 * i), np.float32, s) for i, s in enumerate(shapes)],
+            dtype=np.float32,
+        )
+
+
 def _of_float32(primitive: str, case: str, fun: Callable[..., Any], *shapes: tuple) -> None:
     define(primitive, case, fun, [Normal(s, np.float32) for s in shapes], dtype=np.float32)
 

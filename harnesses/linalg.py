@@ -189,6 +189,10 @@ for _dtype in _DTYPES:
         # The largest by the sum of its parts, which LAPACK takes, and not by its absolute value.
         _pivots = np.array([[3, 1, 2], [2 + 2j, 4, 1], [1, 2, 5j]])
         _linalg("lu", "pivots", linalg.lu, [Values(_pivots, _dtype)])
+    _blocks = Values(np.kron(np.eye(2), [[2, 1], [1, 3]]), _dtype)
+    _linalg("cholesky", "blocks", linalg.cholesky, [_blocks])
+    _linalg("lu", "blocks", linalg.lu, [_blocks])
+    _linalg("eigh", "blocks", linalg.eigh, [_blocks], check=_check_eigh)
     _linalg("cholesky", "not_positive", linalg.cholesky, [Values([[1, 2], [2, 1]], _dtype)])
     _linalg(
         "cholesky",
@@ -261,6 +265,16 @@ for _dtype in _DTYPES:
             _name,
             linalg.tridiagonal_solve,
             [*([Normal((2, _shape[0]), _dtype)] * 3), Normal((2, *_shape), _dtype)],
+        )
+    for _place, _name in enumerate(("lower", "diagonal", "upper", "right")):
+        _numbers = [_values(_place + i, (1, 5), _dtype) for i in range(3)]
+        _numbers = [*_numbers, _values(9, (1, 5, 2), _dtype)]
+        _numbers[_place][0, 2] = np.inf
+        _linalg(
+            "tridiagonal_solve",
+            f"infinite_{_name}",
+            linalg.tridiagonal_solve,
+            [Values(array, _dtype) for array in _numbers],
         )
     for _left, _right in ((True, True), (False, True), (False, False)):
         _linalg(

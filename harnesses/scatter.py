@@ -173,7 +173,18 @@ for _dtype in (*FLOATS, *INTEGERS):
             dtype=_dtype,
         )
 for _dtype in COMPLEX:
+    _parts = [np.inf, -np.inf, 1.0, 0.0]
+    _numbers = [complex(a, b) for a in _parts for b in _parts]
+    _left, _right = Values(_numbers, _dtype), Values(np.roll(_numbers, 3), _dtype)
+    _window = Window(_left.shape, np.arange(_left.shape[0])[:, None], (1,), collapsed=(0,))
     for _name in ("scatter-min", "scatter-max"):
+        define(
+            _name,
+            "infinity",
+            _scatter(_name, _window),
+            [_left, Values(_window.indices, _I32), _right],
+            dtype=_dtype,
+        )
         define(
             _name,
             "windows_2d_clip",

@@ -22,6 +22,7 @@ from harnesses.harness import (
     Normal,
     Values,
     define,
+    edge_values,
     is_integer,
 )
 
@@ -85,6 +86,11 @@ for dtype in ALL:
     define("sort", "empty", _sort(0), [_arg((0, 3), dtype)], dtype=dtype)
     # As something that is carried along by other keys.
     define("sort", "carried", _sort(1), [_positions(SHAPE), _arg(SHAPE, dtype)], dtype=dtype)
+    if dtype.name in MAIN:
+        edges = edge_values(dtype)
+        rest = [Values(np.roll(edges, place), dtype) for place in range(3)]
+        keys = Values(np.arange(edges.size)[::-1], np.int32)
+        define("sort", "carried_edges", _sort(0), [keys, *rest], dtype=dtype)
     if dtype.name in MAIN:
         for dimension in (0, 2):
             define(

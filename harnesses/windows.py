@@ -175,6 +175,14 @@ for name, monoid in MONOIDS.items():
             fun = _reduce(monoid, _init(name, dtype), (1, 1, 3, 1), None, "SAME")
             define(f"reduce_window_{name}", case, fun, [Values(values, dtype)], dtype=dtype)
 
+# Complex numbers have an order, by the real part first.
+for name in ("max", "min"):
+    for dtype in COMPLEX:
+        parts = [np.inf, -np.inf, 1.0, 0.0]
+        numbers = np.array([complex(a, b) for a in parts for b in parts]).reshape(2, 8)
+        fun = _reduce(MONOIDS[name], _init(name, dtype), (1, 2), None, "VALID")
+        define(f"reduce_window_{name}", "infinity", fun, [Values(numbers, dtype)], dtype=dtype)
+
 # Any reducer. XLA begins each window with the initial value, once, and leaves padding out.
 REDUCERS: dict[str, tuple[Any, Any]] = {
     "mul": (lax.mul, 1),

@@ -67,13 +67,13 @@ EVERY_DTYPE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
 }
 
 
-def _moved(shape: tuple[int, ...], dtype: np.dtype) -> Values:
-    """Edge values, which may not change on the way: NaN, -0, the ends of integers."""
+def _moved(shape: tuple[int, ...], dtype: np.dtype, start: int | None = None) -> Values:
+    """Edge values from one on, which may not change on the way: NaN, -0, the ends of integers."""
     values = edge_values(dtype)
     if dtype == jnp.bfloat16:
         # JAX's compiler for CPUs pads bfloat16 in float32, and flushes subnormal numbers there.
         values = without_subnormals(values)
-    return Values(np.roll(values, -math.prod(shape)), dtype, shape)
+    return Values(np.roll(values, -(math.prod(shape) if start is None else start)), dtype, shape)
 
 
 for name, (fun, shapes) in EVERY_DTYPE.items():
@@ -109,3 +109,26 @@ for dtype in ALL:
         [_moved((), dtype)],
         dtype=dtype,
     )
+
+
+# Every edge value of a dtype through every operand: of those above some are too small to hold them.
+_N = max(edge_values(dtype).size for dtype in ALL)
+EVERY_EDGE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "broadcast_in_dim": (lambda x: lax.broadcast_in_dim(x, (2, _N), (1,)), [(_N,)]),
+    "concatenate": (lambda *xs: lax.concatenate(xs, 0), [(_N,)] * 4),
+    "pad": (lambda x, v: [lax.pad(x, v[i], [(1, 2, 0)]) for i in range(_N)], [(3,), (_N,)]),
+    "select_n": (lax.select_n, [Integers((4 * _N,), np.int32, 0, 3), *[(4 * _N,)] * 3]),
+    "squeeze": (lambda x: lax.squeeze(x, (0, 2)), [(1, _N, 1)]),
+    "stack": (lambda *xs: jnp.stack(xs, 1), [(_N,)] * 4),
+    "tile": (lambda x: jnp.tile(x, (2, 3)), [(2, _N)]),
+    "unstack": (lambda x: jnp.unstack(x, axis=1), [(2, _N)]),
+}
+_SHOWN = ("bfloat16", "float32", "int8", "uint32", "complex64", "bool")
+for primitive, (fun, shapes) in EVERY_EDGE.items():
+    for dtype in (dtype for dtype in ALL if dtype.name in _SHOWN):
+        # Each operand begins with another value, so that they are not the same.
+        args = [
+            _moved(shape, dtype, start=start) if isinstance(shape, tuple) else shape
+            for start, shape in enumerate(shapes)
+        ]
+        define(primitive, "edges", fun, args, dtype=dtype)

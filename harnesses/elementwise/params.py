@@ -98,3 +98,18 @@ define(
     params={"unroll": 1},
     jax_versions=">=0.12",
 )
+# One of x and the coefficients is not finite, or zero, at a time.
+for dtype in FLOATS[2:]:
+    edges = np.array([np.nan, np.inf, -np.inf, 0.0, -1.5])
+    numbers = np.full((4, 4 * edges.size), 0.5)
+    for row in range(4):
+        numbers[row, row * edges.size : (row + 1) * edges.size] = edges
+    define(
+        "polynomial",
+        "edges",
+        lambda x, *coefficients: lax.polynomial(x, coefficients),
+        [Values(row, dtype) for row in numbers],
+        dtype=dtype,
+        scale="array",
+        jax_versions=">=0.12",
+    )

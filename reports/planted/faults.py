@@ -107,7 +107,12 @@ EDGES: Mapping[str, Edge] = {
 
 
 def edges(eqn: core.JaxprEqn) -> list[str]:
-    """The edges of an equation's first operands; none of one that stands in the program."""
+    """The edges of an equation's first operands; none of one that stands in the program.
+
+    An equation that calls something has none: what it calls has them.
+    """
+    if any(map(_is_called, jax.tree.leaves(eqn.params, is_leaf=_is_called))):
+        return []
     found = []
     for place, operand in enumerate(eqn.invars[:_OPERANDS]):
         dtype = _dtype(operand)
@@ -166,6 +171,10 @@ def _kind_of(what: str) -> str:
 def _parsed(what: str) -> tuple[int, str]:
     place, _, edge = what.removeprefix("operand ").partition(" has ")
     return int(place), edge
+
+
+def _is_called(param: Any) -> bool:
+    return callable(param) or isinstance(param, core.Jaxpr | core.ClosedJaxpr)
 
 
 def _has_numbers(eqn: core.JaxprEqn) -> bool:
