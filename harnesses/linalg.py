@@ -266,16 +266,6 @@ for _dtype in _DTYPES:
             linalg.tridiagonal_solve,
             [*([Normal((2, _shape[0]), _dtype)] * 3), Normal((2, *_shape), _dtype)],
         )
-    for _place, _name in enumerate(("lower", "diagonal", "upper", "right")):
-        _numbers = [_values(_place + i, (1, 5), _dtype) for i in range(3)]
-        _numbers = [*_numbers, _values(9, (1, 5, 2), _dtype)]
-        _numbers[_place][0, 2] = np.inf
-        _linalg(
-            "tridiagonal_solve",
-            f"infinite_{_name}",
-            linalg.tridiagonal_solve,
-            [Values(array, _dtype) for array in _numbers],
-        )
     for _left, _right in ((True, True), (False, True), (False, False)):
         _linalg(
             "eig",
@@ -298,6 +288,17 @@ for _dtype in _DTYPES:
         _linalg("schur", _name, linalg.schur, [_matrix], check=_check_schur)
 
 for _dtype in (_F32, _F64):
+    # Of real numbers: products of complex ones that are infinite differ from build to build.
+    for _place, _name in enumerate(("lower", "diagonal", "upper", "right")):
+        _numbers = [_values(_place + i, (1, 5), _dtype) for i in range(3)]
+        _numbers = [*_numbers, _values(9, (1, 5, 2), _dtype)]
+        _numbers[_place][0, 2] = np.inf
+        _linalg(
+            "tridiagonal_solve",
+            f"infinite_{_name}",
+            linalg.tridiagonal_solve,
+            [Values(array, _dtype) for array in _numbers],
+        )
     _linalg(
         "symmetric_product",
         "",

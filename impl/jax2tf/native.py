@@ -206,7 +206,7 @@ def _export(trace: Trace, options: Options) -> _Module:
         # More lines of it may follow below: it is the cause.
         raise ConversionError(
             "jax2tf.convert: native_serialization: JAX cannot export the function: "
-            f"{str(error).splitlines()[0].rstrip('.')}. "
+            f"{_words(error)}. "
             "What to do: convert with native_serialization=False"
         ) from error
     serialized, is_shardy = _for_tensorflow(
@@ -280,6 +280,15 @@ def _as_dtype(value: Any, dtype: Any) -> Any:
     # A result that is a literal is a Python number.
     same = hasattr(value, "dtype") and value.dtype == dtype
     return value if same else jax.lax.convert_element_type(value, dtype)
+
+
+def _words(error: Exception) -> str:
+    """What an error says in one line: what MLIR names as the error, or else its first line."""
+    said = _MLIR_ERROR.search(str(error))
+    return (said[1] if said else str(error).splitlines()[0]).rstrip(".;")
+
+
+_MLIR_ERROR = re.compile(r": error: (.*)")
 
 
 def _for_tensorflow(

@@ -329,3 +329,12 @@ def test_large_constants_are_outside_of_the_module():
 def test_the_version_is_one_that_tensorflow_reads():
     written = tuple(int(n) for n in compat.stablehlo_version().split("."))
     assert written >= (1, 0, 0)
+
+
+def test_what_jax_cannot_export_is_named_by_its_op():
+    x = tf.constant(np.ones(3, jnp.float8_e5m2))
+    with pytest.raises(jax2tf.ConversionError) as refused:
+        native(jax.lax.erf)(x)
+    words = str(refused.value)
+    assert "cannot export the function: failed to legalize operation 'chlo.erf'" in words
+    assert words.endswith("What to do: convert with native_serialization=False")
