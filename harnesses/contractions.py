@@ -387,3 +387,15 @@ for name, scale_name, result in SCALED[:4]:
         ],
         dtype,
     )
+    _define(
+        "scaled_matmul_wrapper",
+        f"by_{scale_name}_edges",
+        lambda a, b, s, t, result=result: jax.nn.scaled_matmul(a, b, s, t, result or "bfloat16"),
+        [
+            _arg((1, 6, 16), dtype),
+            _arg((1, 7, 16), dtype),
+            Values([1.0, 2.0, np.inf, 1.0, -np.inf, 1.0, np.nan, 1.0, 0.0], scale_dtype, (1, 6, 2)),
+            Values([1.0, 3.0, 1.0, np.inf, 1.0, np.nan, 2.0, -np.inf, 0.0], scale_dtype, (1, 7, 2)),
+        ],
+        dtype,
+    )

@@ -113,15 +113,16 @@ for (primitive, case), (fun, shapes) in _BCOO.items():
         )
 
 
-# Where a matrix holds what is not finite, its products are NaN; what only moves is as it was.
+# Where a matrix holds what is not finite, its products are NaN; what only moves is as it was. From
+# two values on, since of elements that are given twice the sum alone is seen.
 _EDGES = [np.nan, np.inf, -np.inf, 0.0, -2.5, -0.0, 1.0]
 for (primitive, case), (fun, shapes) in _BCOO.items():
-    if case in ("", "vector", "matrix"):
+    for turn in (0, 3) if case in ("", "vector", "matrix") else ():
         define(
             primitive,
-            f"{case}_edges".strip("_"),
+            f"{case}_edges_from_{turn}".strip("_"),
             fun,
-            [Values(np.roll(_EDGES, -2 * i), np.float32, s) for i, s in enumerate(shapes)],
+            [Values(np.roll(_EDGES, -turn - 2 * i), np.float32, s) for i, s in enumerate(shapes)],
             dtype=np.float32,
         )
 

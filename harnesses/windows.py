@@ -311,6 +311,14 @@ for monoid in ("max", "min"):
                 ulps=ULPS,
                 scale="array",
             )
+        define(
+            "select_and_gather_add",
+            f"{monoid}_edges",
+            lambda x, t, fun=fun: jax.jvp(fun, (x,), (t,))[1],
+            [Values([3, 1, 2, 7, 4, 9, 5, 6, 8], dtype), Values(np.roll(special[2:], 2), dtype)],
+            dtype=dtype,
+            ulps=0,
+        )
 
 for dtype in (np.dtype(np.float32), np.dtype(jnp.bfloat16)):
     fun = _pooling("sum", dtype, ((1, 3, 3, 1), (1, 2, 2, 1), "SAME"))

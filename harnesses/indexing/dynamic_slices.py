@@ -12,6 +12,7 @@ _MATRIX = (5, 4)
 
 _STARTS = {
     "inside": (1, 2),
+    "at_the_beginning": (0, 0),
     "at_the_end": (3, 1),
     "above": (4, 100),
     "below": (-100, -9),
