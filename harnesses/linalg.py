@@ -192,6 +192,8 @@ for _dtype in _DTYPES:
     _blocks = Values(np.kron(np.eye(2), [[2, 1], [1, 3]]), _dtype)
     _linalg("cholesky", "blocks", linalg.cholesky, [_blocks])
     _linalg("lu", "blocks", linalg.lu, [_blocks])
+    _linalg("qr", "blocks_full", linalg.qr, [_blocks])
+    _linalg("svd", "blocks", linalg.svd, [_blocks], check=_check_svd, ulps=32)
     _linalg("eigh", "blocks", linalg.eigh, [_blocks], check=_check_eigh)
     _linalg("cholesky", "not_positive", linalg.cholesky, [Values([[1, 2], [2, 1]], _dtype)])
     _linalg(
@@ -211,6 +213,14 @@ for _dtype in _DTYPES:
     _reflectors, _taus = np.linalg.qr(_values(4, (2, 5, 3), _dtype), mode="raw")
     _packed = [Values(np.swapaxes(_reflectors, -1, -2), _dtype), Values(_taus, _dtype)]
     _linalg("householder_product", "", linalg.householder_product, _packed)
+    _with_nan = np.swapaxes(_reflectors, -1, -2).copy()
+    _with_nan[0, 4, 1] = np.nan
+    _linalg(
+        "householder_product",
+        "nan",
+        linalg.householder_product,
+        [Values(_with_nan, _dtype), _packed[1]],
+    )
     for _left in (True, False):
         for _transpose in (True, False):
             _linalg(
@@ -222,6 +232,16 @@ for _dtype in _DTYPES:
                 [*_packed, Normal((2, 5, 4) if _left else (2, 4, 5), _dtype)],
                 params={"left": _left, "transpose": _transpose},
             )
+    # From the first diagonal element NaN reaches all.
+    _linalg(
+        "triangular_solve",
+        "nan",
+        lambda a, b: linalg.triangular_solve(a, b, left_side=True, lower=True),
+        [
+            Values(np.diag([np.nan, 2, 3]) + np.tril(np.ones((3, 3)), -1), _dtype),
+            Normal((3, 2), _dtype),
+        ],
+    )
     for _side in (True, False):
         for _lower in (True, False):
             for _transpose in (True, False):
@@ -304,6 +324,15 @@ for _dtype in (_F32, _F64):
         "",
         lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=3.0, symmetrize_output=True),
         [Normal((3, 5), _dtype), _hermitian((3, 3), _dtype)],
+    )
+    _linalg(
+        "symmetric_product",
+        "edges",
+        lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=3.0, symmetrize_output=True),
+        [
+            Values([[np.nan, 1, 2], [np.inf, 1, 1], [0, -np.inf, 1], [0, 0, 1], [0, 0, 0]], _dtype),
+            Values(np.diag([1, 1, np.inf, np.nan, -np.inf]), _dtype),
+        ],
     )
     _linalg(
         "cholesky_update",

@@ -17,6 +17,8 @@ _STARTS = {
     "above": (4, 100),
     "below": (-100, -9),
     "negative": (-2, -4),
+    "least": (jnp.iinfo(_I32).min,) * 2,
+    "greatest": (jnp.iinfo(_I32).max,) * 2,
 }
 
 for _dtype in (*ALL, *INT4):
@@ -63,9 +65,10 @@ for _name, _place in _STARTS.items():
         )
 
 for _index_dtype in INTEGERS:
-    for _name, _largest in {"inside": 2, "largest": jnp.iinfo(_index_dtype).max}.items():
+    _ends = jnp.iinfo(_index_dtype)
+    for _name, _place in {"inside": 2, "largest": _ends.max, "least": _ends.min}.items():
         _case = f"start_{_index_dtype.name}_{_name}"
-        _start = Values(_largest, _index_dtype)
+        _start = Values(_place, _index_dtype)
         define(
             "dynamic_slice",
             _case,

@@ -65,7 +65,7 @@ def _with_fault_inside(eqn: core.JaxprEqn, fault: Fault) -> core.JaxprEqn:
     """The equation, its jaxprs with the fault where it may hit them."""
 
     def replaced(value: Any) -> Any:
-        if not isinstance(value, core.ClosedJaxpr) or not is_hit(value, fault):
+        if not _is_jaxpr(value) or not is_hit(value, fault):
             return value
         avals: list[Any] = [variable.aval for variable in value.jaxpr.invars]
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
@@ -78,9 +78,11 @@ def _with_fault_inside(eqn: core.JaxprEqn, fault: Fault) -> core.JaxprEqn:
 
 
 def _inner(eqn: core.JaxprEqn) -> list[core.ClosedJaxpr]:
-    leaves = jax.tree.leaves(eqn.params, is_leaf=_is_jaxpr)
-    return [leaf for leaf in leaves if isinstance(leaf, core.ClosedJaxpr)]
+    return list(filter(_is_jaxpr, jax.tree.leaves(eqn.params, is_leaf=_is_jaxpr)))
 
 
 def _is_jaxpr(value: Any) -> bool:
-    return isinstance(value, core.ClosedJaxpr)
+    """Whether a param is a jaxpr of arrays. One that writes to references keeps its equations."""
+    return isinstance(value, core.ClosedJaxpr) and all(
+        isinstance(variable.aval, jax.core.ShapedArray) for variable in value.jaxpr.invars
+    )

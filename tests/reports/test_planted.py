@@ -135,6 +135,17 @@ def test_effects_references_keys_and_empty_results_stay():
         jax.tree.map(np.testing.assert_array_equal, actual, fun(_f32(1, 2)))
 
 
+def test_a_loop_over_references_keeps_its_equations():
+    def fun(x):
+        ref = jax.new_ref(x)
+        lax.fori_loop(0, 2, lambda i, _: ref.__setitem__(i, ref[i] + 1), None)
+        return ref[...] + 1
+
+    actual = planted(fun, Fault("add", "dtype", "dtype=float32"))(_f32(1, 2))
+    assert actual[0] == fun(_f32(1, 2))[0]
+    assert actual[1] != fun(_f32(1, 2))[1]
+
+
 def test_the_harness_that_notices_is_named():
     trial = Trial([CUMSUM, MAX])
     assert trial.caught_by(Fault("cumsum", "param", "reverse=False")) == (CUMSUM, 1)
