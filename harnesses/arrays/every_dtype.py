@@ -116,7 +116,10 @@ _N = max(edge_values(dtype).size for dtype in ALL)
 EVERY_EDGE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "broadcast_in_dim": (lambda x: lax.broadcast_in_dim(x, (2, _N), (1,)), [(_N,)]),
     "concatenate": (lambda *xs: lax.concatenate(xs, 0), [(_N,)] * 4),
-    "pad": (lambda x, v: [lax.pad(x, v[i], [(1, 2, 0)]) for i in range(_N)], [(_N,), (_N,)]),
+    "pad": (
+        lambda x, v: [lax.pad(x[i : i + 1], v[i], [(1, 2, 0)]) for i in range(_N)],
+        [(_N,), (_N,)],
+    ),
     "select_n": (lax.select_n, [Integers((4 * _N,), np.int32, 0, 3), *[(4 * _N,)] * 3]),
     "squeeze": (lambda x: lax.squeeze(x, (0, 2)), [(1, _N, 1)]),
     "stack": (lambda *xs: jnp.stack(xs, 1), [(_N,)] * 4),
