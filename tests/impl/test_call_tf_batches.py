@@ -165,6 +165,18 @@ class TestFailures:
         assert "\n" not in str(error.value)
 
 
+def test_what_stablehlo_does_not_hold_is_said_in_one_line(monkeypatch):
+    """Derivatives of order two of a loop in a branch: TensorFlow compiles them to such a module."""
+
+    def refuses(hlo):
+        raise jax.errors.JaxRuntimeError("INTERNAL: Unsupported type: TUPLE\n=== Source Location")
+
+    monkeypatch.setattr("jax.extend.mlir.hlo_to_stablehlo", refuses)
+    with pytest.raises(CallTfError, match="it has a tuple inside of a tuple") as error:
+        jax.jit(call_tf(lambda x: x + 1))(X)
+    assert "\n" not in str(error.value)
+
+
 @each_stage
 @pytest.mark.parametrize("in_function", [False, True], ids=["plain", "in_function"])
 def test_a_batch_of_gradients_of_a_branch(stage, in_function):

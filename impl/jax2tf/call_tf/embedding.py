@@ -240,7 +240,10 @@ def _compile(signature: Signature, platform: str) -> bytes:
         hlo = ir(stage="hlo_serialized", platform_name=platform_name)
     except (ValueError, tf.errors.OpError) as error:
         raise _not_compilable(name, str(error)) from error
-    return jex_mlir.hlo_to_stablehlo(hlo)
+    try:
+        return jex_mlir.hlo_to_stablehlo(hlo)
+    except jax.errors.JaxRuntimeError as error:
+        raise _not_compilable(name, str(error)) from error
 
 
 def _parsed(serialized: bytes, signature: Signature) -> Any:
@@ -297,6 +300,10 @@ def _not_compilable(name: str, message: str) -> CallTfError:
         what = (
             f"input {index} of {op} ('{node}') is a shape or dimension that depends on the values "
             "of arguments"
+        )
+    elif "Unsupported type: TUPLE" in message:
+        what = (
+            "it has a tuple inside of a tuple, as of a loop's lists in a branch: StableHLO has none"
         )
     else:
         what = failures.cause(message)
