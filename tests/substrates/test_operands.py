@@ -7,6 +7,7 @@ import importlib
 import jax
 import numpy as np
 import pytest
+from jax.extend import source_info_util
 
 from tests.substrates.comparing import Case, assert_as_tensorflow, over, tf_of
 
@@ -94,3 +95,9 @@ def test_marked_arrays_of_numpy_take_the_dtype_of_a_tensor():
         assert (weights * jax.numpy.ones(2, np.int32)).dtype == np.float64
     finally:
         jax.config.update("jax_enable_x64", before)
+
+
+def test_an_operator_stands_in_the_line_of_its_caller():
+    tf_of("jax")
+    (equation,) = jax.make_jaxpr(lambda x: x + np.float32(3))(np.ones(3, np.float32)).eqns
+    assert source_info_util.summarize(equation.source_info).startswith(__file__)

@@ -21,6 +21,10 @@ from tf_substrates.numpy.tensors import operands
 JAX_MODE = False
 if JAX_MODE:
     import jax
+    from jax.extend import source_info_util
+
+    # An operator stands in the line of its caller, and not in a line here.
+    source_info_util.register_exclusion(__file__)
 
 
 class OfNumPy(np.ndarray):
