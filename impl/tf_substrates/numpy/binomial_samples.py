@@ -14,8 +14,13 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.gamma_samples import _RESERVED, _next, _tiled
+from tf_substrates.numpy.gamma_samples import (
+    _RESERVED,
+    _next,
+    _tiled,
+    check_ends,
+    positions,
+)
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.shapes import broadcast_shapes
 from tf_substrates.numpy.tensors import convert, operands, require, static_shape, wrap
@@ -63,17 +68,11 @@ def stateless_binomial(
     )
     require("StatelessRandomBinomial", count, _DTYPES)
     below = broadcast_shapes(count.shape, probability.shape, "StatelessRandomBinomial")
-    if tuple(dims[len(dims) - len(below) :]) != tuple(below):
-        raise invalid_argument(
-            f"Shape passed in must end with broadcasted shape {list(below)}, got {list(dims)}"
-        )
+    check_ends(dims, below)
     size, each = math.prod(dims), math.prod(below)
     if size == 0:
         return xp.zeros(dims, wanted)
-    # The samples of one count follow each other in the stream, and lie `each` apart in the result.
-    index = np.arange(size, dtype=np.int64)
-    position = (index % each) * (size // each) + index // each
-    position = xp.asarray(position.astype(np.uint32))
+    position = xp.asarray(positions(size, each).astype(np.uint32))
     wide = xp.zeros((), float).dtype  # without 64-bit types JAX has float32
     n, p = (
         _tiled(xp.broadcast_to(x, below).astype(wide), size, each) for x in (count, probability)

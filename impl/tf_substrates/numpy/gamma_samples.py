@@ -8,6 +8,7 @@ the others take.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,7 @@ def stateless_gamma(
     alpha = convert(alpha, dtype=wanted)
     beta = convert(1 if beta is None else beta, dtype=wanted)
     below = broadcast_shapes(alpha.shape, beta.shape, "BroadcastTo")
-    if tuple(dims[len(dims) - len(below) :]) != tuple(below):
-        raise invalid_argument(
-            f"Shape passed in must end with broadcasted shape {list(below)}, got {list(dims)}"
-        )
+    check_ends(dims, below)
     shapes = xp.broadcast_to(alpha, below)
     samples = _differentiable(seed, dims, shapes)
     return xp.maximum(np.asarray(np.finfo(wanted).tiny, wanted), samples / beta)
@@ -101,12 +99,33 @@ def _samples(seed: Any, dims: tuple, alpha: Any) -> Any:
     count, each = math.prod(dims), math.prod(alpha.shape)
     if count == 0:
         return xp.zeros(dims, alpha.dtype)
-    # The samples of one alpha follow each other in the stream, and lie `each` apart in the result.
-    index = np.arange(count, dtype=np.int64)
-    position = (index % each) * (count // each) + index // each
     wide = alpha.astype(xp.zeros((), float).dtype)  # without 64-bit types JAX has float32
-    drawn = _rejected(seed, (position * _RESERVED).astype(np.uint32), _tiled(wide, count, each))
+    drawn = _rejected(
+        seed, (positions(count, each) * _RESERVED).astype(np.uint32), _tiled(wide, count, each)
+    )
     return drawn.astype(alpha.dtype).reshape(dims)
+
+
+def check_ends(dims: Sequence[int], below: Sequence[int]) -> None:
+    """Refuses a shape of samples that does not end as that of the parameters.
+
+    Raises:
+      tf.errors.InvalidArgumentError: it does not.
+    """
+    if tuple(dims[len(dims) - len(below) :]) != tuple(below):
+        raise invalid_argument(
+            f"Shape passed in must end with broadcasted shape {list(below)}, got {list(dims)}"
+        )
+
+
+def positions(count: int, each: int) -> np.ndarray:
+    """The places of samples in the stream, int64, in the order of the result.
+
+    The samples of one parameter follow each other in the stream, and lie `each` apart in the
+    result.
+    """
+    index = np.arange(count, dtype=np.int64)
+    return (index % each) * (count // each) + index // each
 
 
 def _tiled(alpha: Any, count: int, each: int) -> Any:

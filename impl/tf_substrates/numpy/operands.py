@@ -57,31 +57,35 @@ _OPERATORS: dict[str, tuple[Callable, str]] = {
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
-def _taking_lists(original: Callable, function: Callable, op_name: str) -> Callable:
+def _taking_lists(original: Callable, of_list: Callable) -> Callable:
+    """JAX's operator, `of_list` beside a list or tuple."""
+
     @functools.wraps(original)
     def call(self: Any, other: Any) -> Any:
         if isinstance(other, OfNumPy):
             return original(self, _array(other, self.dtype))
-        if not isinstance(other, (list, tuple)):
-            return original(self, other)
+        if isinstance(other, (list, tuple)):
+            return of_list(self, other)
+        return original(self, other)
+
+    return call
+
+
+def _before_lists(function: Callable, op_name: str) -> Callable:
+    def of_list(self: Any, other: Any) -> Any:
         # By functions that tapes record, and once more the operator, which they record too.
         tensor = EXPORTS["convert_to_tensor"](other, dtype_hint=self.dtype)
         operands(op_name, self, tensor)  # refuses another dtype
         return function(self, tensor)
 
-    return call
+    return of_list
 
 
-def _reflected(original: Callable, function: Callable) -> Callable:
-    @functools.wraps(original)
-    def call(self: Any, other: Any) -> Any:
-        if isinstance(other, OfNumPy):
-            return original(self, _array(other, self.dtype))
-        if not isinstance(other, (list, tuple)):
-            return original(self, other)
+def _behind_lists(function: Callable) -> Callable:
+    def of_list(self: Any, other: Any) -> Any:
         return function(jax.numpy.asarray(EXPORTS["convert_to_tensor"](other, self.dtype)), self)
 
-    return call
+    return of_list
 
 
 def _array(other: OfNumPy, dtype: np.dtype) -> np.ndarray:
@@ -92,11 +96,12 @@ def _array(other: OfNumPy, dtype: np.dtype) -> np.ndarray:
 def _install() -> None:
     for owner in (type(jax.numpy.zeros(())), jax.core.Tracer):
         for name, (function, op_name) in _OPERATORS.items():
-            forward = _taking_lists(getattr(owner, f"__{name}__"), function, op_name)
-            setattr(owner, f"__{name}__", forward)
+            wrapped = {name: _before_lists(function, op_name)}
             if name not in _COMPARISONS:
-                reflected = _reflected(getattr(owner, f"__r{name}__"), function)
-                setattr(owner, f"__r{name}__", reflected)
+                wrapped[f"r{name}"] = _behind_lists(function)
+            for method, of_list in wrapped.items():
+                original = getattr(owner, f"__{method}__")
+                setattr(owner, f"__{method}__", _taking_lists(original, of_list))
 
 
 if JAX_MODE:

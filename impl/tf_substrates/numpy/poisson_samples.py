@@ -16,7 +16,13 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.gamma_samples import _RESERVED, _next, _tiled
+from tf_substrates.numpy.gamma_samples import (
+    _RESERVED,
+    _next,
+    _tiled,
+    check_ends,
+    positions,
+)
 from tf_substrates.numpy.namespaces import EXPORTS, op
 from tf_substrates.numpy.random import _GENERATORS, _uniform
 from tf_substrates.numpy.shapes import broadcast_shapes
@@ -48,17 +54,12 @@ def stateless_poisson(
     )
     rates = convert(lam)
     below = tuple(rates.shape)
-    if tuple(dims[len(dims) - len(below) :]) != below:
-        raise invalid_argument(
-            f"Shape passed in must end with broadcasted shape {list(below)}, got {list(dims)}"
-        )
+    check_ends(dims, below)
     count, each = math.prod(dims), math.prod(below)
     if count == 0:
         return xp.zeros(dims, wanted)
-    index = np.arange(count, dtype=np.int64)
-    position = (index % each) * (count // each) + index // each
     wide = xp.zeros((), float).dtype
-    first = xp.asarray((position * _RESERVED).astype(np.uint32))
+    first = xp.asarray((positions(count, each) * _RESERVED).astype(np.uint32))
     drawn = _drawn(seed, first, _tiled(rates.astype(wide), count, each))
     return drawn.astype(wanted).reshape(dims)
 
