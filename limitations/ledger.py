@@ -216,7 +216,7 @@ class GapReason:
 
     def explains(self, primitive: str, gap: str) -> bool:
         """Whether it speaks of that gap of that primitive."""
-        return _matches_glob(primitive, self.primitives) and _matches_glob(gap, self.gaps)
+        return matches_glob(primitive, self.primitives) and matches_glob(gap, self.gaps)
 
 
 def load_gap_reasons(folder: Path | None = None) -> list[GapReason]:
@@ -245,7 +245,7 @@ class SymbolReason:
 
     def explains(self, kind: str, symbol: str) -> bool:
         """Whether it speaks of a symbol that is absent or unasked."""
-        return kind == self.kind and _matches_glob(symbol, self.symbols)
+        return kind == self.kind and matches_glob(symbol, self.symbols)
 
 
 def load_symbol_reasons(folder: Path | None = None) -> list[SymbolReason]:
@@ -266,7 +266,8 @@ def load_symbol_reasons(folder: Path | None = None) -> list[SymbolReason]:
     return reasons
 
 
-def _matches_glob(text: str, globs: Iterable[str]) -> bool:
+def matches_glob(text: str, globs: Iterable[str]) -> bool:
+    """Whether a text matches one of the globs, in the case of its letters too."""
     return any(fnmatch.fnmatchcase(text, glob) for glob in globs)
 
 

@@ -122,12 +122,9 @@ class Judge:
         """As `_reference`, computed on the device and with the x64 that are set."""
         args = harness.make_args()
         try:
-            jitted: Any = jax.jit(harness.fun)
-            expected = jax.tree.map(np.asarray, jitted(*args))
-            jitted.clear_cache()  # thousands follow, and none is called again
+            return args, result_of_jax(harness.fun, args)
         except Exception as error:
             return args, error
-        return args, expected
 
     def _words(self, error: Exception) -> str:
         """What an exception says, without what changes from run to run."""
@@ -172,6 +169,14 @@ class Judge:
         """Takes note of the size of a cell's graph; raises XlaOpError as `graphs.budget` does."""
         if graph is not None:
             self._nodes = self._graphs.budget(cell, graph)
+
+
+def result_of_jax(fun: Callable[..., Any], args: tuple) -> Any:
+    """What jax.jit gives, as NumPy arrays; nothing that was compiled is kept."""
+    jitted: Any = jax.jit(fun)
+    result = jax.tree.map(np.asarray, jitted(*args))
+    jitted.clear_cache()  # thousands follow, and none is called again
+    return result
 
 
 class Inapplicable(Exception):

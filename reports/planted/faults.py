@@ -20,8 +20,7 @@ from jax.extend import core
 
 from harnesses.engine import gaps
 from harnesses.harness import Harness, is_complex, is_float, is_integer
-
-DTYPE, AXIS, PARAM, EDGE = KINDS = ("dtype", "axis", "param", "edge")
+from reports.planted.table import AXIS, DTYPE, EDGE, KINDS, PARAM
 
 Values = Any  # an array of JAX's, traced
 
@@ -32,7 +31,7 @@ class Fault:
 
     Attributes:
       primitive: its name.
-      kind: one of `KINDS`.
+      kind: one of `table.KINDS`.
       what: "dtype=int8", "reverse=True", "axis=last" or "operand 1 has nan".
     """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -10,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from limitations.ledger import matches_glob
 from reports import rendering
 from reports.results import Row
 
 NAME = "planted"
 REASONS = Path(__file__).with_name("reasons.toml")
-KINDS = ("dtype", "axis", "param", "edge")
+DTYPE, AXIS, PARAM, EDGE = KINDS = ("dtype", "axis", "param", "edge")
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,8 @@ class Reason:
 
     def explains(self, row: Mapping[str, Any]) -> bool:
         """Whether it speaks of the fault of a row."""
-        return any(fnmatch.fnmatchcase(row["primitive"], glob) for glob in self.primitives) and any(
-            fnmatch.fnmatchcase(row["what"], glob) for glob in self.faults
-        )
+        primitive, what = row["primitive"], row["what"]
+        return matches_glob(primitive, self.primitives) and matches_glob(what, self.faults)
 
 
 def reasons(path: Path = REASONS) -> list[Reason]:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from harnesses.engine.compare import compare
+from harnesses.engine.judge import result_of_jax
 from harnesses.harness import Harness
 from reports.planted.faults import EDGES, Fault
 from reports.planted.planting import is_hit, planted
@@ -64,19 +65,15 @@ class Trial:
             expected = self._law(harness, args)
             if isinstance(expected, Exception):
                 return False
-            faulty: Any = jax.jit(planted(harness.fun, fault))
-            actual = jax.tree.map(np.asarray, faulty(*args))
-            faulty.clear_cache()
+            actual = result_of_jax(planted(harness.fun, fault), args)
         return compare(harness, args, expected, actual).problem is not None
 
     def _law(self, harness: Harness, args: tuple) -> Any:
         if harness.name not in self._expected:
-            jitted: Any = jax.jit(harness.fun)
             try:
-                self._expected[harness.name] = jax.tree.map(np.asarray, jitted(*args))
+                self._expected[harness.name] = result_of_jax(harness.fun, args)
             except Exception as error:  # an error of JAX's own is a row of the matrix
                 self._expected[harness.name] = error
-            jitted.clear_cache()
             if len(self._expected) > _KEPT:
                 self._expected.popitem(last=False)
         return self._expected[harness.name]

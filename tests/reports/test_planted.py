@@ -168,14 +168,14 @@ def test_a_harness_that_jax_cannot_run_notices_nothing():
 
 
 def test_a_sample_has_a_share_of_each_kind_and_stays():
-    every = [Fault("p", kind, f"{n}") for kind in faults.KINDS for n in range(50)]
+    every = [Fault("p", kind, f"{n}") for kind in table.KINDS for n in range(50)]
     few = [Fault("p", "axis", "axis=last"), *(f for f in every if f.kind != "axis")]
     chosen = faults.sample(every, 40, seed=1)
-    assert sorted(f.kind for f in chosen) == sorted([*faults.KINDS] * 10)
+    assert sorted(f.kind for f in chosen) == sorted([*table.KINDS] * 10)
     assert faults.sample(reversed(every), 40, seed=1) == chosen
     assert faults.sample(every, 40, seed=2) != chosen
     kinds = [f.kind for f in faults.sample(few, 40, seed=1)]
-    assert [kinds.count(kind) for kind in faults.KINDS] == [13, 1, 13, 13]
+    assert [kinds.count(kind) for kind in table.KINDS] == [13, 1, 13, 13]
 
 
 ROWS = [
