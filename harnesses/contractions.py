@@ -375,27 +375,17 @@ _define(
 
 for name, scale_name, result in SCALED[:4]:
     dtype, scale_dtype = (np.dtype(getattr(jnp, n)) for n in (name, scale_name))
-    _define(
-        "scaled_matmul_wrapper",
-        f"by_{scale_name}",
-        lambda a, b, s, t, result=result: jax.nn.scaled_matmul(a, b, s, t, result or "bfloat16"),
-        [
-            _arg((2, 4, 16), dtype),
-            _arg((2, 3, 16), dtype),
-            _arg((2, 4, 2), scale_dtype),
-            _arg((2, 3, 2), scale_dtype),
-        ],
-        dtype,
-    )
-    _define(
-        "scaled_matmul_wrapper",
-        f"by_{scale_name}_edges",
-        lambda a, b, s, t, result=result: jax.nn.scaled_matmul(a, b, s, t, result or "bfloat16"),
-        [
-            _arg((1, 6, 16), dtype),
-            _arg((1, 7, 16), dtype),
-            Values([1.0, 2.0, np.inf, 1.0, -np.inf, 1.0, np.nan, 1.0, 0.0], scale_dtype, (1, 6, 2)),
-            Values([1.0, 3.0, 1.0, np.inf, 1.0, np.nan, 2.0, -np.inf, 0.0], scale_dtype, (1, 7, 2)),
-        ],
-        dtype,
-    )
+    for case, batch, rows, scales in (
+        ("", 2, (4, 3), [_arg((2, n, 2), scale_dtype) for n in (4, 3)]),
+        ("_edges", 1, (6, 7), [
+            Values([1, 2, np.inf, 1, -np.inf, 1, np.nan, 1, 0], scale_dtype, (1, 6, 2)),
+            Values([1, 3, 1, np.inf, 1, np.nan, 2, -np.inf, 0], scale_dtype, (1, 7, 2)),
+        ]),
+    ):  # fmt: skip
+        _define(
+            "scaled_matmul_wrapper",
+            f"by_{scale_name}{case}",
+            lambda *args, result=result: jax.nn.scaled_matmul(*args, result or "bfloat16"),
+            [*(_arg((batch, n, 16), dtype) for n in rows), *scales],
+            dtype,
+        )

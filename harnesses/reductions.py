@@ -28,6 +28,7 @@ from harnesses.harness import (
     Values,
     define,
     edge_values,
+    infinite_numbers,
     is_float,
     is_integer,
 )
@@ -140,8 +141,7 @@ for primitive in ("reduce_max", "reduce_min"):
     for dtype in REALS + FLOAT8:
         define(primitive, "edges", _reducer(primitive, (0,)), [_pairs(dtype)], dtype=dtype, ulps=0)
     for dtype in COMPLEX:
-        parts = [np.inf, -np.inf, 1.0, 0.0]
-        numbers = np.array([complex(a, b) for a in parts for b in parts]).reshape(4, 4)
+        numbers = infinite_numbers(dtype).reshape(4, 4)
         infinite = Values(np.stack([numbers, np.roll(numbers, 3)]), dtype)
         define(primitive, "infinity", _reducer(primitive, (0,)), [infinite], dtype=dtype, ulps=0)
         # Equal real parts: the imaginary ones decide.

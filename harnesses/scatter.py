@@ -28,6 +28,7 @@ from harnesses.harness import (
     Values,
     define,
     edge_pairs,
+    infinite_numbers,
     is_complex,
     is_float,
 )
@@ -173,8 +174,7 @@ for _dtype in (*FLOATS, *INTEGERS):
             dtype=_dtype,
         )
 for _dtype in COMPLEX:
-    _parts = [np.inf, -np.inf, 1.0, 0.0]
-    _numbers = [complex(a, b) for a in _parts for b in _parts]
+    _numbers = infinite_numbers(_dtype)
     _left, _right = Values(_numbers, _dtype), Values(np.roll(_numbers, 3), _dtype)
     _window = Window(_left.shape, np.arange(_left.shape[0])[:, None], (1,), collapsed=(0,))
     for _name in ("scatter-min", "scatter-max"):

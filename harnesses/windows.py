@@ -23,6 +23,7 @@ from harnesses.harness import (
     Normal,
     Values,
     define,
+    infinite_numbers,
     is_float,
 )
 from harnesses.reductions import narrowed
@@ -178,8 +179,7 @@ for name, monoid in MONOIDS.items():
 # Complex numbers have an order, by the real part first.
 for name in ("max", "min"):
     for dtype in COMPLEX:
-        parts = [np.inf, -np.inf, 1.0, 0.0]
-        numbers = np.array([complex(a, b) for a in parts for b in parts]).reshape(2, 8)
+        numbers = infinite_numbers(dtype).reshape(2, 8)
         fun = _reduce(MONOIDS[name], _init(name, dtype), (1, 2), None, "VALID")
         define(f"reduce_window_{name}", "infinity", fun, [Values(numbers, dtype)], dtype=dtype)
 

@@ -18,6 +18,7 @@ from harnesses.harness.arguments import (
     Values,
     edge_pairs,
     edge_values,
+    infinite_numbers,
     without_subnormals,
 )
 from harnesses.harness.definition import (
@@ -90,6 +91,7 @@ __all__ = [
     "each",
     "edge_pairs",
     "edge_values",
+    "infinite_numbers",
     "is_complex",
     "is_float",
     "is_integer",

@@ -135,6 +135,12 @@ def edge_values(dtype: Any) -> np.ndarray:
     return _distinct_bits(values)
 
 
+def infinite_numbers(dtype: Any) -> np.ndarray:
+    """The 16 complex numbers of infinite and finite parts, as a one-dimensional array."""
+    parts = [np.inf, -np.inf, 1.0, 0.0]
+    return np.array([complex(a, b) for a in parts for b in parts], dtype)
+
+
 def without_subnormals(values: np.ndarray) -> np.ndarray:
     """The floats that are not subnormal, for where processors may take such for zero."""
     magnitude = np.abs(values.astype(np.float64))
