@@ -522,6 +522,13 @@ def test_one_thing_written_in_two_ways_becomes_the_same_ops(names):
     assert first == second
 
 
+@pytest.mark.parametrize("name", ["gelu, exact", "gelu by hand"])
+def test_gelu_is_found_where_erf_alone_is_not(name):
+    graph = _graph(FOUND[name][0], X, target=EVERY.without_idioms("erf"))
+    # As tf.nn.gelu is written.
+    assert op_types(graph.graph)["Erfc"] == 1
+
+
 def test_it_is_found_behind_a_broadcast_to_the_same_shape():
     def broadcast(x):
         # As a rule of vmap may write it; lax.broadcast_in_dim leaves it out.
