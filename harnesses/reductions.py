@@ -173,6 +173,9 @@ for primitive in ("reduce_max", "reduce_min"):
 for primitive in ("reduce_and", "reduce_or", "reduce_xor"):
     for dtype in INTEGERS + BOOL:
         _define(primitive, dtype, dtype.name in MAIN)
+    # Of many numbers all bits are set, or none.
+    for dtype in INTEGERS:
+        define(primitive, "edges", _reducer(primitive, (0,)), [_pairs(dtype)], dtype=dtype)
 
 
 def _index(primitive: str, axis: int, index_dtype: Any) -> Callable[..., Any]:
