@@ -21,5 +21,5 @@ list of them), `params` (a table, compared as text), `devices`, `lowerings`, `x6
 `tensorflow` (version specifiers), `processor` (features that it has or, as `!avx512_bf16`, has
 not). `side = "jax"` says that JAX itself fails. A mismatch declares
 `ulps`, the largest error, or a `message`; `ulps = inf` needs a `note` that says why no number
-bounds it.
+bounds it. How far results that pass may be from JAX's is in `tolerances.toml` (see there).
 """

@@ -9,6 +9,7 @@ from pathlib import Path
 from harnesses.engine import journal
 from harnesses.engine.journal import ResultsError
 from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses
+from limitations import tolerances
 from limitations.check import check
 from limitations.ledger import LedgerError, Limitation, folder_of, load, load_uncovered
 from limitations.update import update, write
@@ -48,9 +49,15 @@ def check_(options: argparse.Namespace) -> int:
     limitations = load(options.ledger, options.direction)
     harnesses = all_harnesses(direction=options.direction)
     uncovered = load_uncovered(options.ledger if options.ledger_given else None)
+    distances = _tolerances(options)
+    known = {harness.name for harness in harnesses}
+    every = all_harnesses(None, direction=options.direction)
+    elsewhere = [harness for harness in every if harness.name not in known]
     found = 0
     for path in options.results:
-        for finding in check(journal.read(path), limitations, harnesses, uncovered):
+        for finding in check(
+            journal.read(path), limitations, harnesses, uncovered, distances, elsewhere
+        ):
             print(finding)
             found += 1
     print(f"{len(limitations)} limitations, {found} findings", file=sys.stderr)
@@ -58,17 +65,29 @@ def check_(options: argparse.Namespace) -> int:
 
 
 def update_(options: argparse.Namespace) -> int:
-    """Rewrites the entries that the results contradict, and adds those that they call for."""
+    """Rewrites the entries that the results contradict, and adds those that they call for; tightens
+    the tolerances of what passes.
+    """
     rows = [row for path in options.results for row in journal.read(path)]
     limitations = load(options.ledger, options.direction)
-    staying, new = update(rows, limitations, all_harnesses(direction=options.direction))
+    harnesses = all_harnesses(direction=options.direction)
+    staying, new = update(rows, limitations, harnesses)
     new = [with_reason(entry, options.reason) for entry in new]
     options.ledger.mkdir(exist_ok=True)
-    for path in write(options.ledger, staying, new, options.direction):
+    changed = write(options.ledger, staying, new, options.direction)
+    if options.direction == CONVERT:
+        whole = tolerances.whole_primitives(rows, harnesses)
+        distances = tolerances.tightened(_tolerances(options), rows, whole)
+        changed += tolerances.write(options.ledger, distances)
+    for path in changed:
         print(path)
     unreasoned = sum(not limitation.reason for limitation in new)
     print(f"{len(staying)} entries stay, {len(new)} are new; {unreasoned} need a reason")
     return 0
+
+
+def _tolerances(options: argparse.Namespace) -> list[tolerances.Tolerances]:
+    return tolerances.load(options.ledger) if options.direction == CONVERT else []
 
 
 def with_reason(entry: Limitation, reason: str) -> Limitation:

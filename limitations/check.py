@@ -7,6 +7,7 @@ findings about the database need all of its harnesses.
 
 import collections
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from harnesses.engine.judge import INAPPLICABLE
 from harnesses.engine.results import VERSIONS, Row, row_of
 from harnesses.harness import CONVERT, Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
+from limitations.tolerances import Tolerances
 
 Key = tuple[str, str, str, str]
 
@@ -36,7 +38,7 @@ Key = tuple[str, str, str, str]
 _ON_REQUEST = {CONVERT: (*GRADIENT_MODES, POLY, *CONSUMER_MODES)}
 
 # Kinds of findings that are about one cell.
-CELL_KINDS = frozenset({"undeclared", "otherwise", "conflict"})
+CELL_KINDS = frozenset({"undeclared", "otherwise", "conflict", "further"})
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ def check(
     limitations: Sequence[Limitation],
     harnesses: Sequence[Harness],
     uncovered: Mapping[str, str] | None = None,
+    tolerances: Sequence[Tolerances] = (),
+    elsewhere: Sequence[Harness] = (),
 ) -> list[Finding]:
     """Everything in which the rows and the ledger disagree; empty if each proves the other.
 
@@ -64,11 +68,13 @@ def check(
       limitations: the ledger.
       harnesses: the whole database, also of a run that chose a part of it.
       uncovered: reasons for primitives without a harness; by default those of the ledger's folder.
+      tolerances: how far results that pass may be from JAX's, of each device.
+      elsewhere: harnesses that this version of JAX does not run; limitations may name them.
     """
     if not rows:
         return [Finding("nothing executed", "run", "no cell was executed, so nothing is proved")]
     index = LedgerIndex(limitations)
-    database = _Database(rows, harnesses)
+    database = _Database(rows, harnesses, elsewhere)
     findings = []
     matched: dict[str, list[Row]] = collections.defaultdict(list)
     for row in rows:
@@ -76,7 +82,7 @@ def check(
         if row["outcome"] != INAPPLICABLE:
             for limitation in matching:
                 matched[limitation.where].append(row)
-        problem = check_cell(row, matching)
+        problem = check_cell(row, matching, tolerances)
         # A limitation whose cells pass is one finding below, not one for each of them.
         if problem is not None and problem.kind != "declared":
             findings.append(problem)
@@ -88,7 +94,9 @@ def check(
     return findings
 
 
-def check_cell(row: Row, matching: Sequence[Limitation]) -> Finding | None:
+def check_cell(
+    row: Row, matching: Sequence[Limitation], tolerances: Sequence[Tolerances] = ()
+) -> Finding | None:
     """What is wrong with one cell, given all the limitations that match it."""
     cell = cell_name(row)
     if len({limitation.expectation for limitation in matching}) > 1:
@@ -98,7 +106,7 @@ def check_cell(row: Row, matching: Sequence[Limitation]) -> Finding | None:
         return None
     if not matching:
         if row["outcome"] == "pass":
-            return None
+            return _check_distance(row, tolerances)
         return Finding("undeclared", cell, f"{seen(row)}; no limitation declares it")
     declared = f"{matching[0].where} declares {expected(matching[0])}"
     if row["outcome"] == "pass":
@@ -106,6 +114,18 @@ def check_cell(row: Row, matching: Sequence[Limitation]) -> Finding | None:
     if not matching[0].expects(row):
         return Finding("otherwise", cell, f"{declared}, but it fails otherwise: {seen(row)}")
     return None
+
+
+def _check_distance(row: Row, tolerances: Sequence[Tolerances]) -> Finding | None:
+    """What is wrong with a cell that passes, given how far from JAX's its result may be."""
+    allowed = min((each.allowed(row) for each in tolerances), default=math.inf)
+    if row["ulps"] is None or row["ulps"] <= allowed:
+        return None
+    text = (
+        f"passes, {row['ulps']:.6g} ULPs away, of {row['tolerance']:g} that its harness allows; "
+        f"tolerances.toml allows {row['primitive']} of {row['dtype']} {allowed:g}, as it was nearer"
+    )
+    return Finding("further", cell_name(row), text)
 
 
 class LedgerIndex:
@@ -210,20 +230,24 @@ def check_coverage(harnesses: Sequence[Harness], reasons: Mapping[str, str]) -> 
 class _Database:
     """The cells that a run of the whole database would have had, on this run's side and devices."""
 
-    def __init__(self, rows: Sequence[Row], harnesses: Sequence[Harness]):
+    def __init__(
+        self, rows: Sequence[Row], harnesses: Sequence[Harness], elsewhere: Sequence[Harness]
+    ):
         self._executed = {_key(row) for row in rows}
         versions = {key: rows[0][key] for key in VERSIONS}
         places = sorted({(row["device"], row["lowering"]) for row in rows})
         self._cells: dict[str, list[Row]] = collections.defaultdict(list)
+        self._elsewhere: dict[str, list[Row]] = collections.defaultdict(list)
         self.is_complete = True
-        for harness in harnesses:
-            for device, lowering in places:
+        for here, of_version in ((True, harnesses), (False, elsewhere)):
+            cells = self._cells if here else self._elsewhere
+            for harness, (device, lowering) in itertools.product(of_version, places):
                 asked = modes_of(harness, lowering)
                 on_request = _ON_REQUEST.get(harness.direction, ())
                 for mode in (*asked, *on_request, *mesh_modes_of(harness, lowering)):
                     row = row_of(Cell(harness, device, lowering, mode), versions)
-                    self._cells[harness.primitive].append(row)
-                    self.is_complete &= mode not in asked or self._ran(row)
+                    cells[harness.primitive].append(row)
+                    self.is_complete &= not here or mode not in asked or self._ran(row)
 
     def executed_all(self, limitation: Limitation) -> bool:
         """Whether every cell that the limitation can match was executed."""
@@ -242,7 +266,8 @@ class _Database:
         return any(
             anywhere.matches(row)
             for primitive in limitation.primitive
-            for row in self._cells.get(primitive, ())
+            for cells in (self._cells, self._elsewhere)
+            for row in cells.get(primitive, ())
         )
 
     def has(self, limitation: Limitation, glob: str) -> bool:

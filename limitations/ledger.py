@@ -37,8 +37,9 @@ UNCOVERED = "uncovered"
 GAPS = "gaps"
 # Of TensorFlow's public symbols, those that the substrates lack, or that no harness asks about.
 SYMBOLS = "symbols"
-# What they speak of is the database, and no implementation.
-_OF_THE_DATABASE = frozenset({UNCOVERED, GAPS, SYMBOLS})
+# How far results that pass may be from JAX's; see limitations/tolerances.py.
+TOLERANCES = "tolerances"
+_NO_LIMITATIONS = frozenset({UNCOVERED, GAPS, SYMBOLS, TOLERANCES})
 
 EXPECTATIONS = ("error", "mismatch", "crash", "timeout")
 PHASES = ("trace", "lower", "run")
@@ -111,7 +112,7 @@ class Limitation:
         return (
             _contains(self.jax, versions["jax"])
             and _contains(self.tensorflow, versions["tensorflow"])
-            and _has(self.processor, versions["processor"])
+            and has_features(self.processor, versions["processor"])
         )
 
     def explains(self, row: Row) -> bool:
@@ -174,7 +175,7 @@ def load(
 
 def files(folder: Path, direction: str) -> list[Path]:
     """The files of a direction's limitations."""
-    names = sorted(path for path in folder.glob("*.toml") if path.stem not in _OF_THE_DATABASE)
+    names = sorted(path for path in folder.glob("*.toml") if path.stem not in _NO_LIMITATIONS)
     if direction != CONVERT:
         return [path for path in names if path.stem == direction]
     return [path for path in names if path.stem not in (CALL_TF, SUBSTRATES)]
@@ -431,7 +432,8 @@ def _contains(specifier: str | None, version: str | None) -> bool:
     return version is not None and SpecifierSet(specifier).contains(version, prereleases=True)
 
 
-def _has(features: str | None, processor: str | None) -> bool:
+def has_features(features: str | None, processor: str | None) -> bool:
+    """Whether a processor has the features, and lacks each that has a "!" before it."""
     if features is None:
         return True
     if processor is None:

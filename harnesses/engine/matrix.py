@@ -30,7 +30,7 @@ from harnesses.engine.options import cell_command, run_command, selection
 from harnesses.engine.retirement import Retirement
 from harnesses.engine.watchdog import Watchdog
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Harness, all_harnesses
-from limitations import ledger
+from limitations import ledger, tolerances
 from limitations.check import (
     CELL_KINDS,
     Finding,
@@ -69,7 +69,9 @@ class Matrix:
         self._timeout = options.cell_timeout
         self._memory = options.worker_memory
         direction = self.selection.direction
-        self._limitations = ledger.load(ledger.folder_of(self.impl, options.ledger), direction)
+        folder = ledger.folder_of(self.impl, options.ledger)
+        self._limitations = ledger.load(folder, direction)
+        self._tolerances = tolerances.load(folder) if direction == CONVERT else []
         self._uncovered = ledger.load_uncovered(options.ledger and Path(options.ledger))
         self._index = LedgerIndex(self._limitations)
         self._transforming: dict[type[Judge], Judge] = {}
@@ -155,7 +157,14 @@ class Matrix:
         self.rows = journal.read(self.file) if self.file.exists() else []
         if self.rows and self._options.results is None:
             journal.point(self._latest(), self.file)
-        self.findings = check(self.rows, self._limitations, self._database, self._uncovered)
+        self.findings = check(
+            self.rows,
+            self._limitations,
+            self._database,
+            self._uncovered,
+            self._tolerances,
+            self._elsewhere,
+        )
         return self.findings
 
     def findings_beyond_cells(self) -> list[Finding]:
@@ -197,6 +206,12 @@ class Matrix:
     @property
     def _database(self) -> list[Harness]:
         return all_harnesses(direction=self.selection.direction)
+
+    @property
+    def _elsewhere(self) -> list[Harness]:
+        known = {harness.name for harness in self._database}
+        every = all_harnesses(None, self.selection.direction)
+        return [harness for harness in every if harness.name not in known]
 
     def _judge_of(self, mode: str) -> Judge:
         if mode in MESH_MODES:
@@ -254,7 +269,7 @@ class Matrix:
     def _judged(self, cell: Cell, observed: Row) -> tuple[Row, str | None]:
         row = results.row_of(cell, self._versions, **observed)
         matching = self._index.matching(row)
-        problem = check_cell(row, matching)
+        problem = check_cell(row, matching, self._tolerances)
         row["verdict"] = "ok" if problem is None else "red"
         if matching and problem is None and row["outcome"] != INAPPLICABLE:
             row["limitation"] = matching[0].where

@@ -174,3 +174,18 @@ def test_jax_alone():
     jax_side = _limitation(side="jax", phase="trace", dtypes=("bfloat16",))
     assert _check(rows, jax_side) == []
     assert _check(rows, jax_side, _limitation(2, dtypes=("float32",))) == []
+
+
+def test_an_entry_may_name_harnesses_that_another_version_of_jax_runs():
+    new = harness("log2", "float32")
+    entries = [
+        _limitation(primitive=("log2",), dtypes=("float32",)),
+        _limitation(2, primitive=("log2", "sin"), harness=("log2_float32", "sin_float32")),
+    ]
+    rows = _everything_passes_but(*all_modes(error, SIN))
+    here = dict.fromkeys(names_of_jax(), "elsewhere")
+    kinds = [
+        [f.kind for f in check(rows, entries, DATABASE, here, (), others) if f.kind != "covered"]
+        for others in ((), [new])
+    ]
+    assert kinds == [["unmatched", "unmatched"], []]
