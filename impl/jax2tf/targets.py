@@ -140,6 +140,10 @@ QUIRKS: Mapping[str, str] = {
     "no_integer_square": (
         "LiteRT's converter leaves SQUARE and NEG in float32 where it quantises all ops to integers"
     ),
+    "orders_integers_as_floats": (
+        "OpenVINO reverses int32, and takes the largest and the smallest, in float32, in which "
+        "neighbours beyond 2**24 are equal"
+    ),
     "pads_with_constants_alone": (
         "OpenVINO pads with zeros where the value depends on an argument of the graph"
     ),
@@ -447,6 +451,7 @@ TARGETS: Mapping[str, Target] = {
                 "no_folding",
                 "no_gather_in_batches",
                 "no_integers_of_three_dimensions",
+                "orders_integers_as_floats",
                 "pads_with_constants_alone",
             },
             lacks_dtypes=_NARROW | _BFLOAT16,
@@ -461,6 +466,7 @@ TARGETS: Mapping[str, Target] = {
                 # It writes where indices repeat, and does not add.
                 "ScatterNd": (),
             },
+            computes_in=_IN_INT32,
         ),
         Target(
             "tfjs",

@@ -376,3 +376,62 @@ def test_integers_of_three_dimensions_are_reduced_as_four(axis, dtype):
     assert {op.inputs[0].shape.rank for op in reductions} == {4}
     for came, expected in zip(concrete(tf.constant(x)), reduced(x), strict=True):
         np.testing.assert_array_equal(came, expected)
+
+
+ORDERS_AS_FLOATS = jax2tf.Target("floats", quirks={"orders_integers_as_floats"})
+
+
+@pytest.mark.parametrize("reduce", [jnp.max, jnp.min])
+@pytest.mark.parametrize("axes", [(), (0,), (1,), (0, 2), (0, 1, 2)])
+def test_the_largest_of_integers_is_that_of_their_halves(reduce, axes):
+    ends = np.array([-(2**31), 2**31 - 1, 2**31 - 2, -1, 0, 65535, 65536, -65536], np.int32)
+    x = np.random.default_rng(0).permuted(np.tile(ends, 3)).reshape(2, 4, 3)
+    concrete = graph_of(lambda x: reduce(x, axes), ORDERS_AS_FLOATS, x)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), reduce(x, axes))
+    halves = [op for op in concrete.graph.get_operations() if op.type in ("Max", "Min")]
+    assert [op.type for op in halves] == (["Max", "Max"] if axes else [])
+
+
+@pytest.mark.parametrize(
+    ("reduce", "end"), [(lax.reduce_max, -(2**31)), (lax.reduce_min, 2**31 - 1)]
+)
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_largest_of_what_may_be_empty(reduce, end, size):
+    converted = jax2tf.convert(
+        lambda x: reduce(x[:, 1:], (1,)), target=ORDERS_AS_FLOATS, polymorphic_shapes="2, n"
+    )
+    x = np.arange(2 * size, dtype=np.int32).reshape(2, size) + np.int32(-(2**31))
+    expected = reduce(x[:, 1:], (1,)) if size > 1 else np.full(2, end)
+    function = tf.function(converted, input_signature=[tf.TensorSpec([2, None], tf.int32)])
+    np.testing.assert_array_equal(function(x), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_integers_are_reversed_by_their_places(dtype):
+    x = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    concrete = graph_of(lambda x: lax.rev(x, (0, 2)), ORDERS_AS_FLOATS, x)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), x[::-1, :, ::-1])
+    types = {op.type for op in concrete.graph.get_operations()}
+    assert ("ReverseV2" in types, "GatherV2" in types) == (dtype != np.int32, dtype == np.int32)
+
+
+UPDATES = {
+    "set": lambda x: x.at[jnp.array([2, 0, 2])].set(jnp.array([7, 8, 9], x.dtype)),
+    "add": lambda x: x.at[jnp.array([2, 0, 2, 9])].add(x[:4] + x.dtype.type(100)),
+    "subtract": lambda x: x.at[jnp.array([2, 0, 2])].subtract(jnp.array([7, 8, 9], x.dtype)),
+    "mul": lambda x: x.at[jnp.array([3, 4, 3])].multiply(x[3:]),
+    "max": lambda x: x.at[jnp.array([2, 0, 2])].max(jnp.array([7, 120, 9], x.dtype)),
+    "min": lambda x: x.at[jnp.array([2, 0, 2])].min(jnp.array([7, 8, 1], x.dtype)),
+    "apply": lambda x: x.at[jnp.array([2, 0])].apply(lambda y: y * y),
+    "by uint8": lambda x: x.at[jnp.array([2, 0, 200], jnp.uint8)].add(x[:3], mode="drop"),
+    "by uint32": lambda x: x.at[jnp.array([2, 2**32 - 1], jnp.uint32)].set(x[:2], mode="drop"),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16, np.uint16, np.uint32])
+@pytest.mark.parametrize("name", UPDATES)
+def test_updates_by_index_of_integers(name, dtype):
+    limits = np.iinfo(dtype)
+    x = np.array([1, limits.max, 100, limits.max - 1, 77, limits.min], dtype)
+    assert_same(UPDATES[name], "litert", x)
+    assert_same(UPDATES[name], "openvino", x)

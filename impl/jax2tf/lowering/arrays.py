@@ -97,7 +97,8 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence
 def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     if not dimensions:
         return x
-    if ctx.has_quirk("no_reverse"):
+    in_floats = x.dtype == tf.int32 and ctx.has_quirk("orders_integers_as_floats")
+    if in_floats or ctx.has_quirk("no_reverse"):
         for dim in dimensions:
             last = ctx.dim(ctx.avals_in[0].shape[dim]) - 1
             x = carried(

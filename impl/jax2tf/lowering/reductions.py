@@ -76,6 +76,10 @@ def _extreme(
         return _identity(ctx, x.dtype, -1 if reduce is ops.reduce_max else 1)
     if x.dtype.is_complex:
         return _lexicographic(reduce, x, axes)
+    if x.dtype == tf.int32 and ctx.has_quirk("orders_integers_as_floats"):
+        if reduce is ops.reduce_max:
+            return _largest_by_halves(ctx, x, axes)
+        return ops.raw.Invert(x=_largest_by_halves(ctx, ops.raw.Invert(x=x), axes))
     return widened(lambda x: _with_nan(ctx, reduce, x, axes), x)
 
 
@@ -107,6 +111,21 @@ def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) 
         return result
     nan = ctx.constant(np.array(math.nan, x.dtype.as_numpy_dtype))
     return select(ctx, ops.reduce_any(ops.is_nan(x), along), nan, result)
+
+
+def _largest_by_halves(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+    """The largest int32: the largest of the high halves, and of the low halves beside it.
+
+    Of nothing, which an open dimension may turn out to hold, both are the least int32, and so is
+    what is made of them: the product wraps around to 0.
+    """
+    along = ctx.vector(axes)
+    high = ops.right_shift(x, ctx.constant(np.int32(16)))
+    low = ops.bitwise_and(x, ctx.constant(np.int32(2**16 - 1)))
+    largest = ops.reduce_max(high, along, keepdims=True)
+    beside = select(ctx, ops.equal(high, largest), low, ctx.constant(np.int32(-1)))
+    high = ops.squeeze(largest, axes)
+    return high * ctx.constant(np.int32(2**16)) + ops.reduce_max(beside, along)
 
 
 def _lexicographic(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -88,7 +89,9 @@ def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wri
         return _dropping(ctx, _op(_OPS[name]), nothing, in_bounds=in_bounds)
     if name == "scatter-sub":
         add = _adding(ctx, "scatter-add", dtype, in_bounds=in_bounds)
-        return lambda x, indices, updates: add(x, indices, -updates)
+        # Neg has no kernels for integers without a sign, which wrap around.
+        negated = (lambda y: 0 - y) if dtype.is_unsigned else operator.neg
+        return lambda x, indices, updates: add(x, indices, negated(updates))
     return _dropping(ctx, _summing, nothing, in_bounds=in_bounds)
 
 

@@ -141,6 +141,16 @@ _OF_FLOATS = frozenset(
         "tanh",
     )
 )
+# Updates by index, each with the function that makes it: the param update_jaxpr is of one dtype.
+_UPDATES: dict[jex_core.Primitive, Callable[..., Any]] = {
+    lax.scatter_p: lax.scatter,
+    lax.scatter_add_p: lax.scatter_add,
+    lax.scatter_max_p: lax.scatter_max,
+    lax.scatter_min_p: lax.scatter_min,
+    lax.scatter_mul_p: lax.scatter_mul,
+    lax.scatter_sub_p: lax.scatter_sub,
+}
+_UPDATES_IN_ORDER = (lax.scatter_max_p, lax.scatter_min_p)
 _NOT_OF_FLOATS = frozenset(named("cumprod", "cumsum", "integer_pow", "reduce_prod"))
 
 
@@ -152,6 +162,8 @@ def function_of(eqn: jex_core.JaxprEqn, carriers: Mapping[str, str]) -> Function
         of_bits = unsigned.FUNCTIONS.get(primitive)
         if of_bits is not None:
             return of_bits
+        if _is_update(eqn):
+            return None if primitive in _UPDATES_IN_ORDER else _updated
         return _same if primitive in _MOVES | _MODULAR | _OF_BITS else None
     if "uint32" in held or (primitive in _MOVES and held <= _BYTES):
         return None
@@ -161,6 +173,8 @@ def function_of(eqn: jex_core.JaxprEqn, carriers: Mapping[str, str]) -> Function
         of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS) - _NOT_OF_FLOATS
         return _same if primitive in of_floats else None
     if all(carriers[name] == "int32" for name in held):
+        if _is_update(eqn):
+            return _updated
         return _same if _is_exact_in_int32(eqn) else None
     return None
 
@@ -187,6 +201,23 @@ def _same(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
         return [lax.mul(*operands)]
     results = eqn.primitive.bind(*operands, **params)
     return results if eqn.primitive.multiple_results else [results]
+
+
+def _is_update(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether it is one of `_UPDATES`, and not `x.at[...].apply(function)`."""
+    applies = eqn.primitive is lax.scatter_p and eqn.params["update_jaxpr"] is not None
+    return eqn.primitive in _UPDATES and not applies
+
+
+def _updated(eqn: jex_core.JaxprEqn, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
+    """The update by index of what carries the operands."""
+    if _is_uint32(eqn.invars[1]):
+        indices = unsigned.position(indices)
+    params = {name: eqn.params[name] for name in _PARAMS_OF_UPDATES}
+    return [_UPDATES[eqn.primitive](x, indices, updates, **params)]
+
+
+_PARAMS_OF_UPDATES = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
 
 
 def _power_of_float(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
