@@ -277,3 +277,44 @@ def test_the_gradient_of_a_tf_cond_inside_of_control_flow(transformed, mode):
     for x in (np.float32([1, 2]), np.float32([0.25, 0.5]), np.float32([-1, 0.5])):
         expected = jax.grad(lambda x: program(x).sum())(x)
         assert_allclose(gradient(x), expected, rtol=1e-6)
+
+
+BEFORE = {
+    "a derivative in a graph": lambda f, x: tf.function(convert(jax.grad(call_tf(f))))(x),
+    "a tape in a graph": lambda f, x: _taped(f)(tf.constant(x)),
+    "op by op": lambda f, x: jax.grad(call_tf(f))(x),
+}
+COMPILED = {
+    "a derivative": lambda f: convert(jax.jit(jax.grad(call_tf(f)))),
+    "a tape": lambda f: _taped(convert(jax.jit(call_tf(f)))),
+    "of checkpoint": lambda f: convert(jax.jit(jax.grad(jax.checkpoint(call_tf(f))))),
+}
+
+
+def _taped(f):
+    @tf.function(autograph=False)
+    def gradient(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    return gradient
+
+
+@pytest.mark.parametrize("before", BEFORE)
+@pytest.mark.parametrize("compiled", COMPILED)
+def test_a_branch_that_a_graph_has_differentiated_is_compiled(compiled, before):
+    """TensorFlow adds to its branches, in the one trace of it, what XLA does not compile."""
+    scale = tf.Variable(tf.constant(2, tf.float16))
+
+    @tf.function(autograph=False)
+    def function(x):
+        def number():
+            return tf.cast(scale, tf.float32)
+
+        return x * tf.cond(scale > 0, lambda: tf.square(number()), lambda: tf.sin(number()))
+
+    x = np.float32(1.5)
+    assert_allclose(BEFORE[before](function, x), 4)
+    assert_allclose(COMPILED[compiled](function)(tf.constant(x)), 4)

@@ -75,6 +75,8 @@ STAGES = {
 
 OP_BY_OP = ("op_by_op", "threads")
 IN_STABLEHLO = ("jit", "threads_of_jit", "native")
+# What becomes a loop, alone or in a batch.
+LOOPING = ("branch", "loop", "outer", "own_batch")
 NESTED = "it has a tuple inside of a tuple"
 CAPTURED_BY_A_RULE = "of a jitted function captures a value"
 
@@ -130,9 +132,12 @@ class Calls:
         return False
 
     def _has_tuples_in_tuples(self, error: Exception) -> bool:
-        """Whether the module has the lists of a loop in a branch, for a derivative of order two."""
+        """Whether the module has the lists of a loop in a branch or in another loop.
+
+        That of order two of a loop, or of a batch of what has no rule for batches, is one.
+        """
         steps = {name for name, _ in self.program.steps}
-        can_be = {"branch", "loop"} <= steps and len(self.transformations) > 1
+        can_be = not steps.isdisjoint(LOOPING) and len(self.transformations) > 1
         return can_be and isinstance(error, CallTfError | ConversionError) and NESTED in str(error)
 
     def _is_captured_by_a_rule(self, error: Exception) -> bool:

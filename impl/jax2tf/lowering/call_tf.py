@@ -21,9 +21,11 @@ from jax2tf.lowering.rules import Context, register
 
 @register(call_tf_p)
 def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tensor]:
-    if compat.in_compiled_function():
-        _choose_a_way(ctx, function)
-    with compat.recorded_again():  # derivatives have tapes of their own
+    with contextlib.ExitStack() as around:
+        if compat.in_compiled_function():
+            _choose_a_way(ctx, function)
+            around.enter_context(compat.traced_anew_for_xla())
+        around.enter_context(compat.recorded_again())  # derivatives have tapes of their own
         results = function.run(in_this_graph(operands))
     checks = [
         check
