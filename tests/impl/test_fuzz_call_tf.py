@@ -74,7 +74,8 @@ STAGES = {
 }
 
 OP_BY_OP = ("op_by_op", "threads")
-IN_STABLEHLO = ("jit", "threads_of_jit", "native")
+# Op by op JAX compiles what is in a scan.
+IN_STABLEHLO = (*OP_BY_OP, "jit", "threads_of_jit", "native")
 # What becomes a loop, alone or in a batch.
 LOOPING = ("branch", "loop", "outer", "own_batch")
 NESTED = "it has a tuple inside of a tuple"
