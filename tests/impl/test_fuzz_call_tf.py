@@ -74,11 +74,6 @@ STAGES = {
 }
 
 OP_BY_OP = ("op_by_op", "threads")
-# Op by op JAX compiles what is in a scan.
-IN_STABLEHLO = (*OP_BY_OP, "jit", "threads_of_jit", "native")
-# What becomes a loop, alone or in a batch.
-LOOPING = ("branch", "loop", "outer", "own_batch")
-NESTED = "it has a tuple inside of a tuple"
 CAPTURED_BY_A_RULE = "of a jitted function captures a value"
 
 
@@ -119,8 +114,6 @@ class Calls:
                         continue
                     if stage == "native" and self._is_captured_by_a_rule(error):
                         continue
-                    if stage in IN_STABLEHLO and self._has_tuples_in_tuples(error):
-                        continue
                     error.add_note(f"The stage that failed: {stage}")
                     raise
 
@@ -131,15 +124,6 @@ class Calls:
         except TypeError as error:
             return "custom_vjp" in str(error)
         return False
-
-    def _has_tuples_in_tuples(self, error: Exception) -> bool:
-        """Whether the module has the lists of a loop in a branch or in another loop.
-
-        That of order two of a loop, or of a batch of what has no rule for batches, is one.
-        """
-        steps = {name for name, _ in self.program.steps}
-        can_be = not steps.isdisjoint(LOOPING) and len(self.transformations) > 1
-        return can_be and isinstance(error, CallTfError | ConversionError) and NESTED in str(error)
 
     def _is_captured_by_a_rule(self, error: Exception) -> bool:
         """Whether a rule in a jitted function reads a variable, natively a value around it.

@@ -271,11 +271,17 @@ class Batched(_Derived):
         # tf.vectorized_map raises AssertionError where a branch takes a tensor from outside of the
         # function that it maps, unless an op of that function stands between. In a loop the op has
         # to be one that TensorFlow's optimiser does not take away: see lowering/switched.py.
+        # For XLA it sets sizes, and StableHLO does not hold what comes of that in loops of loops.
+        kept = tf.identity if compat.in_compiled_function() else _ensured
         rest = iter(elements)
         return [
-            next(rest) if is_mapped else tf.ensure_shape(tensor, tensor.shape)
+            next(rest) if is_mapped else kept(tensor)
             for tensor, is_mapped in zip(tensors, self.mapped, strict=True)
         ]
+
+
+def _ensured(tensor: tf.Tensor) -> tf.Tensor:
+    return tf.ensure_shape(tensor, tensor.shape)
 
 
 # TensorFlow has no kernels to stack these, and their values are among those of another dtype.

@@ -303,7 +303,8 @@ def _not_compilable(name: str, message: str) -> CallTfError:
         )
     elif "Unsupported type: TUPLE" in message:
         what = (
-            "it has a tuple inside of a tuple, as of a loop's lists in a branch: StableHLO has none"
+            "its module has a tuple where StableHLO takes arrays alone, as tf.ensure_shape may "
+            "make of what a loop in a loop reads"
         )
     else:
         what = failures.cause(message)
