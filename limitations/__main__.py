@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harnesses.engine import journal
 from harnesses.engine.journal import ResultsError
-from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses
+from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses, harnesses_elsewhere
 from limitations import tolerances
 from limitations.check import check
 from limitations.ledger import LedgerError, Limitation, folder_of, load, load_uncovered
@@ -50,9 +50,7 @@ def check_(options: argparse.Namespace) -> int:
     harnesses = all_harnesses(direction=options.direction)
     uncovered = load_uncovered(options.ledger if options.ledger_given else None)
     distances = _tolerances(options)
-    known = {harness.name for harness in harnesses}
-    every = all_harnesses(None, direction=options.direction)
-    elsewhere = [harness for harness in every if harness.name not in known]
+    elsewhere = harnesses_elsewhere(options.direction)
     found = 0
     for path in options.results:
         for finding in check(

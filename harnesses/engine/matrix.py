@@ -29,7 +29,14 @@ from harnesses.engine.judge import INAPPLICABLE, Judge
 from harnesses.engine.options import cell_command, run_command, selection
 from harnesses.engine.retirement import Retirement
 from harnesses.engine.watchdog import Watchdog
-from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Harness, all_harnesses
+from harnesses.harness import (
+    CALL_TF,
+    CONVERT,
+    SUBSTRATES,
+    Harness,
+    all_harnesses,
+    harnesses_elsewhere,
+)
 from limitations import ledger, tolerances
 from limitations.check import (
     CELL_KINDS,
@@ -163,7 +170,7 @@ class Matrix:
             self._database,
             self._uncovered,
             self._tolerances,
-            self._elsewhere,
+            harnesses_elsewhere(self.selection.direction),
         )
         return self.findings
 
@@ -206,12 +213,6 @@ class Matrix:
     @property
     def _database(self) -> list[Harness]:
         return all_harnesses(direction=self.selection.direction)
-
-    @property
-    def _elsewhere(self) -> list[Harness]:
-        known = {harness.name for harness in self._database}
-        every = all_harnesses(None, self.selection.direction)
-        return [harness for harness in every if harness.name not in known]
 
     def _judge_of(self, mode: str) -> Judge:
         if mode in MESH_MODES:

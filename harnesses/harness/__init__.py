@@ -31,6 +31,7 @@ from harnesses.harness.definition import (
     Harness,
     all_harnesses,
     define,
+    harnesses_elsewhere,
 )
 from harnesses.harness.dtypes import (
     ALL,
@@ -91,6 +92,7 @@ __all__ = [
     "each",
     "edge_pairs",
     "edge_values",
+    "harnesses_elsewhere",
     "infinite_numbers",
     "is_complex",
     "is_float",

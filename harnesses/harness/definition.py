@@ -196,6 +196,12 @@ def all_harnesses(
     return [h for h in every if jax_version is None or h.runs_on(jax_version)]
 
 
+def harnesses_elsewhere(direction: str = CONVERT) -> list[Harness]:
+    """Every harness of a direction that the running version of JAX does not run."""
+    every = all_harnesses(None, direction)
+    return [harness for harness in every if not harness.runs_on(jax.__version__)]
+
+
 def _direction(family: str) -> str:
     return family if family in DIRECTIONS else CONVERT
 

@@ -134,7 +134,8 @@ def test_the_committed_ones_are_of_harnesses_that_allow_more():
 def test_update_writes_them_beside_the_entries(tmp_path, monkeypatch, capsys):
     ledger, results = tmp_path / "ledger", tmp_path / "run.jsonl"
     database = [SIN]
-    monkeypatch.setattr("limitations.__main__.all_harnesses", lambda *args, direction: database)
+    monkeypatch.setattr("limitations.__main__.all_harnesses", lambda direction: database)
+    monkeypatch.setattr("limitations.__main__.harnesses_elsewhere", lambda direction: [])
     monkeypatch.setattr("limitations.__main__.journal.read", lambda path: _in_all_modes(7.0))
     command = ["--ledger", str(ledger), "--results", str(results)]
     assert main(["update", *command]) == 0
