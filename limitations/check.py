@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import jax
@@ -239,15 +239,13 @@ class _Database:
         self._cells: dict[str, list[Row]] = collections.defaultdict(list)
         self._elsewhere: dict[str, list[Row]] = collections.defaultdict(list)
         self.is_complete = True
-        for here, of_version in ((True, harnesses), (False, elsewhere)):
-            cells = self._cells if here else self._elsewhere
-            for harness, (device, lowering) in itertools.product(of_version, places):
-                asked = modes_of(harness, lowering)
-                on_request = _ON_REQUEST.get(harness.direction, ())
-                for mode in (*asked, *on_request, *mesh_modes_of(harness, lowering)):
-                    row = row_of(Cell(harness, device, lowering, mode), versions)
-                    cells[harness.primitive].append(row)
-                    self.is_complete &= not here or mode not in asked or self._ran(row)
+        for harness, place in itertools.product(harnesses, places):
+            for row, is_asked in _cells(harness, *place, versions):
+                self._cells[harness.primitive].append(row)
+                self.is_complete &= not is_asked or self._ran(row)
+        for harness, place in itertools.product(elsewhere, places):
+            rows_there = (row for row, _ in _cells(harness, *place, versions))
+            self._elsewhere[harness.primitive].extend(rows_there)
 
     def executed_all(self, limitation: Limitation) -> bool:
         """Whether every cell that the limitation can match was executed."""
@@ -276,6 +274,16 @@ class _Database:
 
     def _ran(self, row: Row) -> bool:
         return _key(row) in self._executed
+
+
+def _cells(
+    harness: Harness, device: str, lowering: str, versions: Row
+) -> Iterator[tuple[Row, bool]]:
+    """The rows of the cells that a harness can have, and whether a whole run has them."""
+    asked = modes_of(harness, lowering)
+    on_request = _ON_REQUEST.get(harness.direction, ())
+    for mode in (*asked, *on_request, *mesh_modes_of(harness, lowering)):
+        yield row_of(Cell(harness, device, lowering, mode), versions), mode in asked
 
 
 def _key(row: Row) -> Key:

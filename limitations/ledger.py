@@ -272,12 +272,31 @@ def matches_glob(text: str, globs: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(text, glob) for glob in globs)
 
 
-def _read(path: Path, *tables: str, of: str | None = None) -> list[dict[str, Any]]:
-    """The entries of a file that holds these tables alone: of its only table, or of one of them."""
+def read(path: Path) -> dict[str, Any]:
+    """What a TOML file of a ledger holds.
+
+    Raises:
+      LedgerError: it is no TOML.
+    """
     try:
-        contents = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise LedgerError(f"{path.name}: {error}") from error
+
+
+def replace(path: Path, text: str) -> bool:
+    """Writes a file of a ledger beside it and renames it; whether that changed it."""
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    beside = path.with_name(f"{path.name}.new")
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(path)
+    return True
+
+
+def _read(path: Path, *tables: str, of: str | None = None) -> list[dict[str, Any]]:
+    """The entries of a file that holds these tables alone: of its only table, or of one of them."""
+    contents = read(path)
     if set(contents) - set(tables):
         unknown = ", ".join(sorted(set(contents) - set(tables)))
         held = " and ".join(f"[[{table}]]" for table in tables)

@@ -10,9 +10,8 @@ have the features of those that the runs were on: others add in another order.
 
 import collections
 import math
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tomlkit
@@ -21,6 +20,7 @@ from harnesses.engine.adapter import DEFAULT_LOWERINGS
 from harnesses.engine.cells import MODE_NAMES, modes_of
 from harnesses.engine.results import Row
 from harnesses.harness import DEFAULT_ULPS, Harness
+from limitations import ledger
 from limitations.ledger import TOLERANCES, LedgerError, has_features
 
 MARGIN = 2
@@ -65,11 +65,7 @@ def load(folder: Path) -> list[Tolerances]:
     path = folder / f"{TOLERANCES}.toml"
     if not path.exists():
         return []
-    try:
-        devices = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise LedgerError(f"{path.name}: {error}") from error
-    return [_of_device(path, device, table) for device, table in devices.items()]
+    return [_of_device(path, device, table) for device, table in ledger.read(path).items()]
 
 
 def _of_device(path: Path, device: str, table: object) -> Tolerances:
@@ -115,28 +111,37 @@ def tightened(
       complete: the primitives.
     """
     whole = frozenset(complete)
-    errors: dict[str, dict[_Key, float]] = collections.defaultdict(dict)
-    stated: dict[tuple[str, _Key], float] = collections.defaultdict(float)
-    processors: dict[str, set[str]] = collections.defaultdict(set)
+    by_device: dict[str, list[Row]] = collections.defaultdict(list)
     for row in rows:
-        if row["outcome"] != "pass" or row["primitive"] not in whole or not _is_spoken_of(row):
-            continue
-        device, key = row["device"], _key(row)
-        errors[device][key] = max(errors[device].get(key, 0.0), row["ulps"])
-        stated[device, key] = max(stated[device, key], row["tolerance"])
-        processors[device].update((row["processor"] or "").split())
+        if row["outcome"] == "pass" and row["primitive"] in whole and _is_spoken_of(row):
+            by_device[row["device"]].append(row)
     result = {each.device: each for each in tolerances}
-    for device, of_keys in errors.items():
-        before = result.get(device)
-        ulps = dict(before.ulps) if before else {}
-        for key, error in of_keys.items():
-            allowed = max(LEAST, math.ceil(MARGIN * error))
-            if allowed < min(ulps.get(key, math.inf), stated[device, key]):
-                ulps[key] = allowed
-        processor = before.processor if before else " ".join(sorted(processors[device])) or None
-        if ulps:
-            result[device] = Tolerances(device, processor, ulps)
+    for device, of_device in by_device.items():
+        before = result.get(device) or Tolerances(device, _features(of_device), {})
+        after = _tightened(before, of_device)
+        if after.ulps:
+            result[device] = after
     return list(result.values())
+
+
+def _tightened(before: Tolerances, rows: Iterable[Row]) -> Tolerances:
+    errors: dict[_Key, float] = collections.defaultdict(float)
+    stated: dict[_Key, float] = collections.defaultdict(float)
+    for row in rows:
+        key = _key(row)
+        errors[key] = max(errors[key], row["ulps"])
+        stated[key] = max(stated[key], row["tolerance"])
+    ulps = dict(before.ulps)
+    for key, error in errors.items():
+        allowed = max(LEAST, math.ceil(MARGIN * error))
+        if allowed < min(ulps.get(key, math.inf), stated[key]):
+            ulps[key] = allowed
+    return replace(before, ulps=ulps)
+
+
+def _features(rows: Iterable[Row]) -> str | None:
+    """The features of the processors that rows are of; None where none is known."""
+    return " ".join(sorted({w for row in rows for w in (row["processor"] or "").split()})) or None
 
 
 def write(folder: Path, tolerances: Sequence[Tolerances]) -> list[Path]:
@@ -150,13 +155,7 @@ def write(folder: Path, tolerances: Sequence[Tolerances]) -> list[Path]:
     for each in sorted(tolerances, key=lambda each: each.device):
         document.add(tomlkit.nl())
         document.add(each.device, _table(each))
-    text = tomlkit.dumps(document)
-    if path.exists() and path.read_text(encoding="utf-8") == text:
-        return []
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
-    return [path]
+    return [path] if ledger.replace(path, tomlkit.dumps(document)) else []
 
 
 def _table(tolerances: Tolerances) -> tomlkit.items.Table:

@@ -83,10 +83,7 @@ def write(
         kept = {limitation.where: limitation for limitation in staying}
         added = [limitation for limitation in new if limitation.family == family]
         after = _rewritten(before, family, kept, added)
-        if after != before:
-            beside = path.with_name(f"{path.name}.new")
-            beside.write_text(after, encoding="utf-8")
-            beside.replace(path)
+        if after != before and ledger.replace(path, after):
             changed.append(path)
     return changed
 
