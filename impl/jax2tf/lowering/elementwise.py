@@ -144,7 +144,7 @@ register_table({name: in_kernel_dtype(f, ORDERED) for name, f in _COMPARISONS.it
 _exp, _log = (_FUNCTIONS[name] for name in ("exp", "log"))
 _add = in_kernel_dtype(binary(raw.AddV2))
 _difference = in_kernel_dtype(binary(raw.Sub))
-_negative = in_kernel_dtype(_unary(raw.Neg), SIGNED)
+negative = in_kernel_dtype(_unary(raw.Neg), SIGNED)
 _product = in_kernel_dtype(binary(raw.Mul))
 _square = in_kernel_dtype(_unary(raw.Square))
 _quotient = in_kernel_dtype(binary(raw.RealDiv))
@@ -204,7 +204,7 @@ def _repeated(ctx: Context, x: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
 
 @register("neg")
 def _neg(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    return _product(x, _scalar(-1, x.dtype)) if _is_product(ctx, x) else _negative(x)
+    return _product(x, _scalar(-1, x.dtype)) if _is_product(ctx, x) else negative(x)
 
 
 @register("square")
@@ -336,12 +336,12 @@ def _log2(x: tf.Tensor) -> tf.Tensor:
 def _logistic(x: tf.Tensor) -> tf.Tensor:
     if x.dtype.name not in FLOAT8:
         return raw.Sigmoid(x=x)
-    return _reciprocal(_add(_scalar(1, x.dtype), _exp(_negative(x))))
+    return _reciprocal(_add(_scalar(1, x.dtype), _exp(negative(x))))
 
 
 def _one_minus_square(x: tf.Tensor) -> tf.Tensor:
     one = _scalar(1, x.dtype)
-    return _product(_add(one, x), _add(one, _negative(x)))
+    return _product(_add(one, x), _add(one, negative(x)))
 
 
 def _scalar(value: float, dtype: tf.DType) -> tf.Tensor:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ from jax2tf import dtypes, ops
 from jax2tf.identity import Identity
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.conversions import FLOAT8_CARRIER
+from jax2tf.lowering.elementwise import negative
 from jax2tf.lowering.rules import Context
 
 Write = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
@@ -89,9 +89,7 @@ def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wri
         return _dropping(ctx, _op(_OPS[name]), nothing, in_bounds=in_bounds)
     if name == "scatter-sub":
         add = _adding(ctx, "scatter-add", dtype, in_bounds=in_bounds)
-        # Neg has no kernels for integers without a sign, which wrap around.
-        negated = (lambda y: 0 - y) if dtype.is_unsigned else operator.neg
-        return lambda x, indices, updates: add(x, indices, negated(updates))
+        return lambda x, indices, updates: add(x, indices, negative(updates))
     return _dropping(ctx, _summing, nothing, in_bounds=in_bounds)
 
 
