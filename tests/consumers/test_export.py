@@ -1,6 +1,6 @@
 """`jax2tf.export` to the engines: whole models, what is in the files, options, and faults.
 
-tests/impl/test_export.py has what needs no engine.
+tests/impl has what needs no engine.
 """
 
 from __future__ import annotations

@@ -1,0 +1,38 @@
+"""A small model and its parameters, and what tests of `jax2tf.export` read of what it writes."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+
+import jax2tf
+
+RNG = np.random.default_rng(0)
+PARAMS = {
+    "w1": RNG.normal(size=(4, 8)).astype(np.float32),
+    "w2": jnp.asarray(RNG.normal(size=(8, 3)).astype(np.float32)),
+}
+X = RNG.normal(size=(5, 4)).astype(np.float32)
+
+export = functools.partial(jax2tf.export, progress=False)
+
+
+def mlp(params, x):
+    return {"y": jnp.tanh(x @ params["w1"]) @ params["w2"]}
+
+
+def interpreter(path):
+    with warnings.catch_warnings():
+        # It says that ai-edge-litert takes its place.
+        warnings.simplefilter("ignore", UserWarning)
+        return tf.lite.Interpreter(str(path))
+
+
+def left(folder):
+    """What stands in a folder, hidden files too."""
+    return sorted(os.listdir(folder))

@@ -1,0 +1,166 @@
+"""What `jax2tf.export` verifies, and how a difference to JAX is measured."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jax2tf
+from jax2tf.export import formats, measures
+from jax2tf.export.measures import Precision
+from tests.impl.export_programs import PARAMS, X, export, left, mlp
+
+
+class TestVerification:
+    """What is written wrong is found, whatever is wrong with it."""
+
+    @pytest.fixture
+    def broken(self, monkeypatch):
+        """Has the engine give what a function makes of its results."""
+
+        def plant(fault):
+            load = formats.litert.load
+
+            def loaded(target, job):
+                run = load(target, job)
+                return lambda signature, arrays: fault(run(signature, arrays))
+
+            monkeypatch.setattr(formats.litert, "load", loaded)
+
+        return plant
+
+    @pytest.mark.parametrize(
+        ("fault", "words"),
+        [
+            (lambda r: {"y": r["y"] + 1e-2}, "JAX's largest element, is .* tolerance is 0.0001 "),
+            (lambda r: {"y": r["y"] * np.nan}, "is inf"),
+            (lambda r: {"y": r["y"][:1]}, r"as float32\[1, 3\], and JAX as float32\[2, 3\]"),
+            (lambda r: {"y": r["y"].astype(np.float64)}, r"as float64\[2, 3\], and JAX"),
+            (lambda r: {"z": r["y"]}, r"has no output 'y' \(result\['y'\]\), but z"),
+            (lambda r: 1 / 0, "does not run .* ZeroDivisionError"),
+        ],
+    )
+    def test_faults(self, fault, words, broken, tmp_path):
+        broken(fault)
+        with pytest.raises(jax2tf.VerificationError, match=words) as caught:
+            export(mlp, PARAMS, "b, 4", tmp_path / "model.tflite")
+        text = str(caught.value)
+        assert "signature 'serving_default', random inputs, b=2" in text
+        assert "What to do" in text
+        assert caught.value.signature == "serving_default"
+        assert left(tmp_path) == []
+
+    def test_a_file_that_does_not_load(self, monkeypatch, tmp_path):
+        def load(target, job):
+            raise RuntimeError("no such op")
+
+        monkeypatch.setattr(formats.litert, "load", load)
+        words = "'litert' does not load: RuntimeError: no such op. What to do: .* verify=False"
+        with pytest.raises(jax2tf.VerificationError, match=words) as caught:
+            export(mlp, PARAMS, "b, 4", tmp_path / "model.tflite")
+        assert caught.value.signature is None
+        assert left(tmp_path) == []
+
+    def test_the_error_has_the_numbers(self, broken, tmp_path):
+        broken(lambda r: {"y": r["y"] + 1e-2})
+        with pytest.raises(jax2tf.VerificationError) as caught:
+            export(mlp, PARAMS, "b, 4", tmp_path / "model.tflite", tolerance=1e-3)
+        assert (caught.value.output, caught.value.tolerance) == ("y", 1e-3)
+        assert 1e-3 < caught.value.deviation < 1e-1
+
+    def test_it_can_be_left_out_or_loosened(self, broken, tmp_path):
+        broken(lambda r: {"y": r["y"] + 1e-2})
+        path = tmp_path / "model.tflite"
+        result = export(mlp, PARAMS, "b, 4", path, verify=False)
+        assert (result.differences, result.verified) == ({}, ())
+        assert "not run (verify=False)" in str(result)
+        result = export(mlp, PARAMS, "b, 4", path, tolerance=0.1, overwrite=True)
+        assert result.differences["serving_default"]["y"] == pytest.approx(1e-2, rel=1e-2)
+
+    def test_a_fault_in_a_larger_size_alone(self, broken, tmp_path):
+        broken(lambda r: {"y": r["y"] * (1 if len(r["y"]) == 2 else 2)})
+        with pytest.raises(jax2tf.VerificationError, match="b=3"):
+            export(mlp, PARAMS, "b, 4", tmp_path / "model.tflite")
+
+    def test_given_inputs(self, tmp_path):
+        def lookup(table, i):
+            return table[i]
+
+        table = np.arange(50.0, dtype=np.float32)
+        result = export(lookup, table, "n:int32", tmp_path / "model", verify=[np.array([7, 40])])
+        assert result.verified == ("serving_default: given input 0",)
+        for verify, words in (
+            ([np.ones((2, 2))], r"verify should fit i: int32\[n\] for i, got shape \(2, 2\)"),
+            ([(np.ones(2), np.ones(2))], "verify for 'serving_default' should have the structure"),
+            ([], "verify has no inputs"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                export(lookup, table, "n:int32", tmp_path / "other", verify=verify)
+        with pytest.raises(TypeError, match=r"verify should be a list of inputs, .* got ndarray"):
+            export(lookup, table, "n:int32", tmp_path / "other", verify=np.array([7, 40]))
+
+    def test_integers_are_equal(self, broken, tmp_path):
+        broken(lambda r: {"output": r["output"] + (np.arange(1000) == 3)})
+        with pytest.raises(jax2tf.VerificationError, match=r"share of elements .* is 0\.001, and"):
+            export(lambda x: x + 1, None, "1000:int32", tmp_path / "model.tflite")
+
+    def test_a_function_that_does_not_run_in_jax_is_not_converted(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(formats.litert, "write", None)
+        with pytest.raises(TypeError, match="dot_general") as error:
+            export(lambda w, x: x @ w["v"], {"v": X}, "b, 3", tmp_path / "model.tflite")
+        (note,) = (n for n in error.value.__notes__ if "jax2tf" in n)
+        assert "random inputs, b=2: w['v']: float32[5, 4], x: float32[2, 3]. Inputs" in note
+
+
+class TestMeasures:
+    @pytest.mark.parametrize(
+        ("dtypes", "expected"),
+        [
+            ([np.float32], 1e-4),
+            ([np.float64], 1e-9),
+            ([np.float64, np.float32, np.int32], 1e-4),
+            ([np.float32, np.float16], 1e-2),
+            ([jnp.bfloat16, np.float16], 5e-2),
+            ([np.complex64], 1e-4),
+            ([jnp.float8_e4m3fn], 0.3),
+        ],
+    )
+    def test_tolerances(self, dtypes, expected):
+        assert measures.tolerance_of(Precision.FULL, dtypes, np.float32) == expected
+        assert measures.tolerance_of(Precision.FULL, dtypes, np.int32) == 0
+        half = measures.tolerance_of(Precision.FLOAT16_WEIGHTS, dtypes, np.int32)
+        assert half == max(expected, 1e-2)
+        assert measures.tolerance_of(Precision.INTEGER, dtypes, np.float32) == 0.2
+        assert measures.tolerance_of(Precision.INTEGER_WEIGHTS, dtypes, np.float32) == 0.1
+
+    @pytest.mark.parametrize(
+        ("actual", "expected", "difference", "full", "quantised"),
+        [
+            ([1.0, 2.0], [1.0, 2.0], 0, 0, 0),
+            ([1.0, 5.0], [1.0, 4.0], 1, 0.25, np.sqrt(0.5 / 8.5)),
+            ([1e-9], [0.0], 1e-9, 1e-9, 1e-9),
+            ([np.nan, 1], [np.nan, 1], 0, 0, 0),
+            ([np.nan, 1], [1, 1], np.inf, np.inf, np.inf),
+            ([np.inf, 1], [-np.inf, 1], np.inf, np.inf, np.inf),
+            ([np.inf, 1.5], [np.inf, 1], 0.5, 0.5, 0.5),
+            ([], [], 0, 0, 0),
+        ],
+    )
+    def test_floats(self, actual, expected, difference, full, quantised):
+        a, e = np.array(actual, np.float64), np.array(expected, np.float64)
+        assert measures.largest_difference(a, e) == pytest.approx(difference)
+        assert measures.deviation(a, e, Precision.FULL) == pytest.approx(full)
+        assert measures.deviation(a, e, Precision.INTEGER) == pytest.approx(quantised)
+
+    def test_integers(self):
+        a = np.array([2**62, 1, 2, 3])
+        assert measures.largest_difference(a + np.eye(4, dtype=int)[0], a) == 1
+        assert measures.deviation(a + np.eye(4, dtype=int)[0], a, Precision.FULL) == 0.25
+        assert measures.largest_difference(a - [0, 0, 0, 5], a) == 5
+        booleans = np.array([True, False])
+        assert measures.deviation(booleans, ~booleans, Precision.FULL) == 1
+
+    def test_complex(self):
+        a = np.array([1 + 1j, 2])
+        assert measures.largest_difference(a, a + 3j) == 3
