@@ -16,11 +16,13 @@ from harnesses.harness import (
     INT4,
     INTEGERS,
     NUMERIC,
+    WIDE_INTEGERS,
     Arg,
     Integers,
     Normal,
     Uniform,
     Values,
+    close_integers,
     define,
     is_integer,
 )
@@ -153,3 +155,15 @@ for dtype in INTEGERS:
             [Values([0, limits.max, limits.min, limits.max, 1, limits.min, limits.max], dtype)],
             dtype=dtype,
         )
+
+for dtype in WIDE_INTEGERS:
+    for primitive in ("cummax", "cummin"):
+        for reverse in (False, True):
+            define(
+                primitive,
+                "neighbours" + "_reversed" * reverse,
+                _cumulative(primitive, 1, reverse),
+                [Values(close_integers(dtype).reshape(2, 8), dtype)],
+                dtype=dtype,
+                params={"reverse": reverse},
+            )

@@ -16,11 +16,13 @@ from harnesses.harness import (
     FLOATS,
     INT4,
     REALS,
+    WIDE_INTEGERS,
     Arg,
     Bools,
     Integers,
     Normal,
     Values,
+    close_integers,
     define,
     edge_values,
     is_integer,
@@ -121,6 +123,18 @@ for dtype in FLOATS:
         "some_specials",
         lambda x: [lax.top_k(x, k) for k in range(1, 9)],
         [Values([1, -0.0, np.inf, np.nan, 0.0, -np.inf, np.nan, -0.0, 0.0], dtype)],
+        dtype=dtype,
+    )
+
+for dtype in WIDE_INTEGERS:
+    close = Values(close_integers(dtype), dtype)
+    define("sort", "neighbours", _sort(0), [close, _positions((16,))], dtype=dtype)
+    define("top_k", "neighbours", _top_k(16), [close], dtype=dtype)
+    define(
+        "top_k",
+        "some_neighbours",
+        _top_k(2),
+        [Values(close_integers(dtype).reshape(4, 4), dtype)],
         dtype=dtype,
     )
 

@@ -17,11 +17,13 @@ from harnesses.harness import (
     INT4,
     INTEGERS,
     REALS,
+    WIDE_INTEGERS,
     Arg,
     Bools,
     Integers,
     Normal,
     Values,
+    close_integers,
     define,
     infinite_numbers,
     is_float,
@@ -175,6 +177,12 @@ for name, monoid in MONOIDS.items():
             values = np.array(_ROWS[rows])[None, :, :, None]
             fun = _reduce(monoid, _init(name, dtype), (1, 1, 3, 1), None, "SAME")
             define(f"reduce_window_{name}", case, fun, [Values(values, dtype)], dtype=dtype)
+
+for name in ("max", "min"):
+    for dtype in WIDE_INTEGERS:
+        numbers = close_integers(dtype).reshape(2, 8)
+        fun = _reduce(MONOIDS[name], _init(name, dtype), (1, 2), None, "SAME")
+        define(f"reduce_window_{name}", "neighbours", fun, [Values(numbers, dtype)], dtype=dtype)
 
 # Complex numbers have an order, by the real part first.
 for name in ("max", "min"):

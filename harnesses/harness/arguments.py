@@ -135,6 +135,21 @@ def edge_values(dtype: Any) -> np.ndarray:
     return _distinct_bits(values)
 
 
+def close_integers(dtype: Any) -> np.ndarray:
+    """Sixteen integers of which a float of as many bits tells few apart, in no order.
+
+    They stand at both ends of the range and about the first whole number that such a float
+    rounds; two of them are equal.
+    """
+    limits = np.iinfo(dtype)
+    rounded = {4: 2**24, 8: 2**53}[np.dtype(dtype).itemsize]
+    around = [rounded + 2, rounded, rounded + 1, rounded + 3, rounded + 1]
+    high = [limits.max - n for n in (1, 3, 0, 2, 4)]
+    low = [limits.min + n for n in (2, 0, 3, 1)]
+    others = [limits.max // 2 + 1, limits.max // 2]
+    return np.array([*high, *around, *low, *others], dtype)
+
+
 def infinite_numbers(dtype: Any) -> np.ndarray:
     """The 16 complex numbers of infinite and finite parts, as a one-dimensional array."""
     parts = [np.inf, -np.inf, 1.0, 0.0]

@@ -28,6 +28,8 @@ BOOL = (np.dtype(bool),)
 COMPLEX = _dtypes("complex64", "complex128")
 
 INTEGERS = INTS + UINTS
+# Of which a float of as many bits rounds some.
+WIDE_INTEGERS = _dtypes("int32", "uint32", "int64", "uint64")
 REALS = FLOATS + INTEGERS
 NUMERIC = REALS + COMPLEX
 ALL = NUMERIC + BOOL + FLOAT8

@@ -80,6 +80,10 @@ QUIRKS: Mapping[str, str] = {
     "few_dimensions_in_reductions": (
         "LiteRT's delegate reduces no arrays of more than six dimensions"
     ),
+    "integer_reductions_saturate": (
+        "ONNX Runtime ends sums and products of int32 at the largest and the smallest number, "
+        "where they wrap around"
+    ),
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
@@ -150,6 +154,10 @@ QUIRKS: Mapping[str, str] = {
     "parts_move_at_identity": (
         "DTensor moves parts between devices at an Identity, and not at a Transpose, a GatherV2 "
         "or a Pad"
+    ),
+    "sorts_integers_as_floats": (
+        "tf2onnx 1.17 makes float32 of the integers that a TopKV2 puts in order, in which "
+        "neighbours beyond 2**24 are equal"
     ),
     "zero_size_is_kept": "ONNX takes a size of 0 in a Reshape for the size that the operand has",
 }
@@ -426,7 +434,10 @@ TARGETS: Mapping[str, Target] = {
             "onnx",
             idioms=(_IDIOMS - {"one_hot"}) | _NORMS | {"erf"},
             finite_idioms=_RESIZE,
-            quirks=_TF2ONNX | _REAL | _BITS,
+            quirks=_TF2ONNX
+            | _REAL
+            | _BITS
+            | {"integer_reductions_saturate", "sorts_integers_as_floats"},
             lacks_dtypes=_NARROW | _BFLOAT16,
             lacks={
                 "Complex": (),

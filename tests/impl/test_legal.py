@@ -415,6 +415,21 @@ def test_integers_are_reversed_by_their_places(dtype):
     assert ("ReverseV2" in types, "GatherV2" in types) == (dtype != np.int32, dtype == np.int32)
 
 
+SATURATES = jax2tf.Target("saturating", quirks={"integer_reductions_saturate"})
+
+
+@pytest.mark.parametrize("reduce", [lax.reduce_sum, lax.reduce_prod])
+@pytest.mark.parametrize("axes", [(), (0,), (2,), (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("shape", [(3, 2, 4), (3, 0, 4)])
+def test_sums_and_products_of_integers_wrap_around(reduce, axes, shape):
+    numbers = np.array([2**31 - 1, -(2**31), 70000, -70001, 3, 2**30 + 1], np.int32)
+    x = np.random.default_rng(0).choice(numbers, shape)
+    concrete = graph_of(lambda x: reduce(x, axes), SATURATES, x)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), reduce(x, axes), strict=True)
+    reductions = [op for op in concrete.graph.get_operations() if op.type in ("Sum", "Prod")]
+    assert {op.inputs[0].dtype for op in reductions} <= {tf.int64}
+
+
 UPDATES = {
     "set": lambda x: x.at[jnp.array([2, 0, 2])].set(jnp.array([7, 8, 9], x.dtype)),
     "add": lambda x: x.at[jnp.array([2, 0, 2, 9])].add(x[:4] + x.dtype.type(100)),

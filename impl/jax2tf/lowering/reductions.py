@@ -34,12 +34,21 @@ def widened(function: Reducer, x: tf.Tensor) -> tf.Tensor:
 
 @register("reduce_sum")
 def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return widened(lambda x: ops.reduce_sum(x, ctx.vector(axes)), x) if axes else x
+    if not axes:
+        return x
+    if x.dtype == tf.int32 and ctx.has_quirk("integer_reductions_saturate"):
+        # No sum of int32 leaves int64, whose lowest bits are the sum that wraps around.
+        return ops.cast(ops.reduce_sum(ops.cast(x, tf.int64), ctx.vector(axes)), tf.int32)
+    return widened(lambda x: ops.reduce_sum(x, ctx.vector(axes)), x)
 
 
 @register("reduce_prod")
 def _reduce_prod(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
-    return widened(lambda x: ops.reduce_prod(x, ctx.vector(axes)), x) if axes else x
+    if not axes:
+        return x
+    if x.dtype == tf.int32 and ctx.has_quirk("integer_reductions_saturate"):
+        return _reduce_by(ctx, _reduce_by_folding, lax.mul, x, 1, axes)
+    return widened(lambda x: ops.reduce_prod(x, ctx.vector(axes)), x)
 
 
 @register("reduce_max")
@@ -179,15 +188,27 @@ def _reduce_logically(
         if x.dtype == tf.bool:
             return reduce_bool(x, ctx.vector(axes))
         reduce = _reduce if ctx.uses("XlaVariadicReduceV2") else _reduce_by_folding
-        scalar = jax.ShapeDtypeStruct((), ctx.avals_in[0].dtype)
-        jaxpr = ctx.cached(
-            ("bits", bitwise, x.dtype), lambda: jax.make_jaxpr(bitwise)(scalar, scalar)
-        )
-        init = ops.cast(ops.constant(identity), x.dtype)
-        (result,) = reduce(ctx, x, init, computation=bitwise, jaxpr=jaxpr, dimensions=axes)
-        return result
+        return _reduce_by(ctx, reduce, bitwise, x, identity, axes)
 
     return rule
+
+
+def _reduce_by(
+    ctx: Context,
+    reduce: Callable[..., Sequence[tf.Tensor]],
+    combine: Callable[[Any, Any], Any],
+    x: tf.Tensor,
+    identity: int,
+    axes: Sequence[int],
+) -> tf.Tensor:
+    """A general reduction of one array by a JAX function of two numbers, and its identity."""
+    scalar = jax.ShapeDtypeStruct((), ctx.avals_in[0].dtype)
+    jaxpr = ctx.cached(
+        ("reduce_by", combine, x.dtype), lambda: jax.make_jaxpr(combine)(scalar, scalar)
+    )
+    init = ops.cast(ops.constant(identity), x.dtype)
+    (result,) = reduce(ctx, x, init, computation=combine, jaxpr=jaxpr, dimensions=axes)
+    return result
 
 
 register("reduce_and")(_reduce_logically(ops.reduce_all, lax.bitwise_and, -1))

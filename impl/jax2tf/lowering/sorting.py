@@ -107,11 +107,10 @@ def _sort_by_keys(
         return operands
     if len(operands) == 1 and operands[0].dtype in _FLOATS:
         (x,) = operands
-        return [_from_last(_sorted_floats(_to_last(x, dimension)), dimension)]
-    keys = [_to_last(key, dimension) for x in operands[:num_keys] for key in _sort_keys(x)]
-    order = _stable_order(keys[-1])
-    for key in reversed(keys[:-1]):
-        order = _take(order, _stable_order(_take(key, order)))
+        numbers = _sorted_floats(_to_last(_stored(ctx, x), dimension))
+        return [_from_last(ops.cast(numbers, x.dtype), dimension)]
+    keys = [key for x in operands[:num_keys] for key in _sort_keys(ctx, _to_last(x, dimension))]
+    order = _stable_order(keys)
 
     def put_in_order(x: tf.Tensor) -> tf.Tensor:
         return _from_last(_take(_to_last(x, dimension), order), dimension)
@@ -125,7 +124,7 @@ _FLOATS = frozenset({tf.bfloat16, tf.float16, tf.float32, tf.float64})
 def _sorted_floats(x: tf.Tensor) -> tf.Tensor:
     """`x` sorted along its last axis, in one pass: NaNs are counted, and written at the end."""
     is_nan, key = _nan_and_key(x)
-    numbers = _take(ops.where(is_nan, ops.constant(math.inf, x.dtype), x), _stable_order(key))
+    numbers = _take(ops.where(is_nan, ops.constant(math.inf, x.dtype), x), _stable_order([key]))
     size = _last_size(x)
     count = ops.reduce_sum(ops.cast(is_nan, tf.int32), -1, keepdims=True)
     # A vector is added to the count: see the quirk "no_integers_of_three_dimensions".
@@ -133,15 +132,45 @@ def _sorted_floats(x: tf.Tensor) -> tf.Tensor:
     return ops.where(is_number, numbers, ops.constant(math.nan, x.dtype))
 
 
-def _sort_keys(x: tf.Tensor) -> list[tf.Tensor]:
+def _sort_keys(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
     """Numbers in the order in which `sort` puts `x`, the most significant first."""
     if x.dtype.is_complex:
-        return [*_sort_keys(ops.real(x)), *_sort_keys(ops.imag(x))]
-    x = ops.cast(x, _STORAGE.get(x.dtype.name, x.dtype))
+        return [*_sort_keys(ctx, ops.real(x)), *_sort_keys(ctx, ops.imag(x))]
+    if _sorts_in_parts(ctx, x.dtype):
+        return _parts(ctx, x)
+    x = _stored(ctx, x)
     if not x.dtype.is_floating:
         return [x]
     is_nan, key = _nan_and_key(x)
     return [ops.cast(is_nan, tf.int32), key]
+
+
+def _stored(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """`x` in a dtype that has kernels, and whose numbers are chosen between, not multiplied."""
+    if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
+        return ops.cast(x, tf.float32)
+    return ops.cast(x, _STORAGE.get(x.dtype.name, x.dtype))
+
+
+# The bits of a part: a float32 holds as many exactly.
+_PART = {tf.int32: 16, tf.uint32: 16, tf.int64: 24, tf.uint64: 24}
+
+
+def _sorts_in_parts(ctx: Context, dtype: tf.DType) -> bool:
+    return dtype in _PART and ctx.has_quirk("sorts_integers_as_floats")
+
+
+def _parts(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
+    """The integers that the bits of each number are from some place on, the highest first."""
+    bits = _PART[x.dtype]
+    numbers = x.dtype.as_numpy_dtype
+    parts = []
+    for place in reversed(range(bits, x.dtype.size * 8, bits)):
+        whole = ctx.constant(numbers(1 << place))
+        part = ops.raw.FloorDiv(x=x, y=whole)
+        parts.append(part)
+        x = x - part * whole
+    return [ops.cast(part, tf.int32) for part in (*parts, x)]
 
 
 def _nan_and_key(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
@@ -151,9 +180,18 @@ def _nan_and_key(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     return is_nan, ops.where(is_nan, ops.constant(math.inf, x.dtype), key)
 
 
-def _stable_order(key: tf.Tensor) -> tf.Tensor:
-    # TopKV2 puts the larger first, and of equals the one with the smaller index.
-    return ops.top_k(_reversed(key), _last_size(key)).indices
+def _stable_order(keys: Sequence[tf.Tensor], *, descending: bool = False) -> tf.Tensor:
+    """Indices along the last axis, ordered by the last key, then by the one before it, and so on.
+
+    TopKV2 puts the larger first, and of equals the one with the smaller index.
+    """
+    order = None
+    for key in reversed(keys):
+        if order is not None:
+            key = _take(key, order)
+        by_key = ops.top_k(key if descending else _reversed(key), _last_size(key)).indices
+        order = by_key if order is None else _take(order, by_key)
+    return order
 
 
 def _last_size(x: tf.Tensor) -> Any:
@@ -200,13 +238,17 @@ def _extremes(
 ) -> Sequence[tf.Tensor]:
     """The `k` largest or smallest along `axis`, and their indices."""
     k = ctx.dim(k)
-    stored = _to_last(ops.cast(x, _STORAGE.get(x.dtype.name, x.dtype)), axis)
+    stored = _to_last(_stored(ctx, x), axis)
+    if _sorts_in_parts(ctx, x.dtype):
+        order = _stable_order(_parts(ctx, _to_last(x, axis)), descending=largest)[..., :k]
+        return [_from_last(_take(_to_last(x, axis), order), axis), _from_last(order, axis)]
     if largest and ctx.assume_finite and stored.dtype in (tf.float32, tf.int32):
         values, indices = ops.top_k(stored, k)
         return [_from_last(ops.cast(values, x.dtype), axis), _from_last(indices, axis)]
     if stored.dtype == tf.float32 and not ctx.uses("Bitcast", "float32"):
         order = _order_without_bits(stored, k, largest)
-        return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
+        values = _from_last(_take(stored, order), axis)
+        return [ops.cast(values, x.dtype), _from_last(order, axis)]
     flip = (lambda key: key) if largest else _reversed
     values, indices = ops.top_k(flip(_total_order(stored)), k)
     values = _from_last(_from_total_order(flip(values), stored.dtype), axis)
