@@ -73,6 +73,9 @@ QUIRKS: Mapping[str, str] = {
     "constants_by_name": (
         "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
     ),
+    "drops_constant_results": (
+        "OpenVINO's converter drops a result that is a constant; what an op makes of one stays"
+    ),
     "exchanges_constant_and_transpose": (
         "LiteRT's converter moves a transpose behind a difference or a quotient, and exchanges the "
         "operands where the first is a constant of one number, or of as many as the result"
@@ -458,6 +461,7 @@ TARGETS: Mapping[str, Target] = {
             quirks=_REAL
             | _BITS
             | {
+                "drops_constant_results",
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",

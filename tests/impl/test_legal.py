@@ -450,3 +450,22 @@ def test_updates_by_index_of_integers(name, dtype):
     x = np.array([1, limits.max, 100, limits.max - 1, 77, limits.min], dtype)
     assert_same(UPDATES[name], "litert", x)
     assert_same(UPDATES[name], "openvino", x)
+
+
+@pytest.mark.parametrize(
+    ("fun", "kept"),
+    [
+        (lambda x: (x + 1, jnp.arange(3)), 1),
+        (lambda x: (jnp.zeros((0, 3)), 2.5, jnp.array(True)), 3),
+        (lambda x: (x, x[:0]), 1),
+        (lambda x: (x, -x), 0),
+    ],
+)
+def test_a_constant_result_goes_through_an_op(fun, kept):
+    target = jax2tf.Target("drops", quirks={"drops_constant_results"})
+    x = np.ones(3, np.float32)
+    concrete = graph_of(fun, target, x)
+    for came, expected in zip(concrete(tf.constant(x)), fun(x), strict=True):
+        np.testing.assert_array_equal(came, expected)
+    made = [op for op in concrete.graph.get_operations() if op.type == "Reshape"]
+    assert len(made) == kept

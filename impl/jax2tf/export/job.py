@@ -9,13 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import tensorflow as tf
-
 from jax2tf.errors import ExportError
 from jax2tf.export.program import Program, program_of
 from jax2tf.export.signatures import Signature
-from jax2tf.lowering.taken import depends_on_an_argument
 
 
 @dataclasses.dataclass
@@ -58,20 +54,6 @@ class Job:
             of_both = {**of_inputs, **{name: output.dtype for name, output in outputs.items()}}
             self.complexes += [name for name, dtype in of_both.items() if dtype.is_complex]
         return program
-
-    def constants(self) -> dict[str, np.ndarray]:
-        """The outputs of the one signature that depend on no input and no parameter, by name."""
-        (signature,) = self.signatures
-        function = self.program().functions[signature.name].get_concrete_function()
-        outputs = dict(zip(self.outputs[signature.name], function.outputs, strict=True))
-        known = [name for name, x in outputs.items() if not depends_on_an_argument(x.op)]
-        if not known:
-            return {}
-        # Sizes that are open change no constant.
-        specs = [spec.spec for spec in signature.inputs]
-        some = [tf.zeros([d or 1 for d in spec.shape.as_list()], spec.dtype) for spec in specs]
-        results = function(*some)
-        return {name: results[name].numpy() for name in known}
 
     def saved_model(self) -> Path:
         """A SavedModel for a converter to read. The variables are gone when it is there."""

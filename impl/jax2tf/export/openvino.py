@@ -43,9 +43,6 @@ def write(job: Job) -> int:
     folder = job.saved_model()
     with converting("the converter of OpenVINO", job):
         model = openvino.convert_model(str(folder))
-    known = {name for port in model.outputs for name in port.get_names()}
-    if not known.issuperset(job.outputs[job.signatures[0].name]):
-        _add_constants(openvino, model, job.constants(), known)
     kind = job.options.get("quantize")
     if kind is not None:
         openvino_weights.store(model, kind)
@@ -55,21 +52,6 @@ def write(job: Job) -> int:
         model, str(job.target), compress_to_fp16=job.options.get("compress_to_fp16", False)
     )
     return sum(op.get_type_name() not in _NOT_COUNTED for op in model.get_ops())
-
-
-def _add_constants(
-    openvino: Any, model: Any, constants: Mapping[str, Any], known: set[str]
-) -> None:
-    """Adds the outputs that depend on no input: its converter drops most of them."""
-    for name, value in constants.items():
-        if name not in known:
-            made = openvino.opset8.constant(value if value.size else np.zeros((), value.dtype))
-            if not value.size:
-                # OpenVINO refuses a constant without elements.
-                made = openvino.opset8.broadcast(made, np.array(value.shape, np.int64))
-            result = openvino.opset8.result(made)
-            made.output(0).get_tensor().set_names({name})
-            model.add_results([result])
 
 
 def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:

@@ -62,7 +62,10 @@ class Lowering:
     def run_trace(self, args: Sequence[tf.Tensor], eager_graphs: bool = False) -> list[tf.Tensor]:
         """The results of the whole trace on `args`; `eager_graphs` as for `jax2tf.convert`."""
         if not tf.executing_eagerly():
-            return self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+            results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+            if "drops_constant_results" in self.target.quirks:
+                return [_kept(result) for result in results]
+            return results
         if eager_graphs and is_one_graph(self.trace):
             return self._run_as_graph(args)
         return self.run(self.trace.jaxpr, args)
@@ -363,6 +366,13 @@ class Lowering:
                 ref.tensor = ops.constant(ref.value)
             return ref.tensor
         return self.constant(ref.value)
+
+
+def _kept(result: tf.Tensor) -> tf.Tensor:
+    """The result; a constant goes through an op, as the quirk "drops_constant_results" asks."""
+    if tf.get_static_value(result) is None:
+        return result
+    return ops.raw.Reshape(tensor=result, shape=ops.constant(result.shape.as_list(), tf.int32))
 
 
 def _concrete_function(
