@@ -70,6 +70,10 @@ QUIRKS: Mapping[str, str] = {
         "tf2onnx 1.16 makes condition * x + (1 - condition) * y of a SelectV2 of floats, which is "
         "NaN where the side that was not chosen is not finite, and loses the sign of zeros"
     ),
+    "compares_integers_as_floats": (
+        "tf2onnx 1.17 makes float32 of the integers that a Greater or a Less compares; those of a "
+        "GreaterEqual and a LessEqual stay"
+    ),
     "constants_by_name": (
         "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
     ),
@@ -89,6 +93,9 @@ QUIRKS: Mapping[str, str] = {
     ),
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
+    ),
+    "no_adjoint_of_integers": (
+        "tf2onnx 1.17 drops the transposes of a product of batches of integer matrices"
     ),
     "no_bad_indices": (
         "no engine knows the bad_indices_policy of a scatter: every index has to be in bounds"
@@ -440,7 +447,12 @@ TARGETS: Mapping[str, Target] = {
             quirks=_TF2ONNX
             | _REAL
             | _BITS
-            | {"integer_reductions_saturate", "sorts_integers_as_floats"},
+            | {
+                "compares_integers_as_floats",
+                "integer_reductions_saturate",
+                "no_adjoint_of_integers",
+                "sorts_integers_as_floats",
+            },
             lacks_dtypes=_NARROW | _BFLOAT16,
             lacks={
                 "Complex": (),

@@ -469,3 +469,35 @@ def test_a_constant_result_goes_through_an_op(fun, kept):
         np.testing.assert_array_equal(came, expected)
     made = [op for op in concrete.graph.get_operations() if op.type == "Reshape"]
     assert len(made) == kept
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
+@pytest.mark.parametrize("compare", [jnp.greater, jnp.less])
+def test_integers_are_compared_without_greater_and_less(compare, dtype):
+    target = jax2tf.Target("compares", quirks={"compares_integers_as_floats"})
+    limits = np.iinfo(dtype)
+    x = np.array([limits.max, limits.max - 1, limits.min, limits.min + 1, 3, 3], dtype)
+    with jax.enable_x64(True):
+        concrete = graph_of(lambda x: compare(x[:, None], x), target, x)
+        expected = compare(x[:, None], x)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), expected)
+    assert not {"Greater", "Less"} & {op.type for op in concrete.graph.get_operations()}
+
+
+@pytest.mark.parametrize(
+    "equation", ["bij,bkj->bik", "bji,bjk->bik", "bji,bkj->bik", "ij,bkj->bik"]
+)
+def test_integer_matrices_are_transposed_by_themselves(equation):
+    target = jax2tf.Target("adjoints", quirks={"no_adjoint_of_integers"})
+    shapes = [
+        [{"b": 2, "i": 3, "j": 4, "k": 5}[d] for d in term] for term in equation[:-5].split(",")
+    ]
+    x, y = (np.arange(np.prod(s), dtype=np.int32).reshape(s) for s in shapes)
+    concrete = graph_of(lambda x, y: jnp.einsum(equation, x, y), target, x, y)
+    np.testing.assert_array_equal(
+        concrete(tf.constant(x), tf.constant(y)), jnp.einsum(equation, x, y)
+    )
+    products = [op for op in concrete.graph.get_operations() if "MatMul" in op.type]
+    flags = ("transpose_a", "transpose_b", "adj_x", "adj_y")
+    assert products
+    assert not any(op.node_def.attr[n].b for op in products for n in flags if n in op.node_def.attr)

@@ -319,7 +319,8 @@ def _contract(
     merge_left = bool(left.batch or left.contracting_first or not left.free) or overwrites_memory(
         left.split(lhs_shape)[1]
     )
-    out = ops.matmul(
+    out = _matrix_product(
+        ctx,
         _as_matrices(ctx, lhs, lhs_shape, left, merge_free=merge_left),
         _as_matrices(ctx, rhs, rhs_shape, right, merge_free=True),
         transpose_a=left.contracting_first,
@@ -329,6 +330,22 @@ def _contract(
         return out
     batch, left_free, _ = left.split(lhs_shape)
     return ops.reshape(out, ctx.shape(batch + left_free + right.split(rhs_shape)[1]))
+
+
+def _matrix_product(
+    ctx: Context, a: tf.Tensor, b: tf.Tensor, *, transpose_a: bool, transpose_b: bool
+) -> tf.Tensor:
+    if a.dtype.is_integer and ctx.has_quirk("no_adjoint_of_integers"):
+        a = _swapped(a) if transpose_a else a
+        b = _swapped(b) if transpose_b else b
+        return ops.matmul(a, b)
+    return ops.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def _swapped(x: tf.Tensor) -> tf.Tensor:
+    """A batch of transposed matrices."""
+    *batch, rows, columns = range(x.shape.rank)
+    return ops.transpose(x, [*batch, columns, rows])
 
 
 def overwrites_memory(rows: Sequence[Any]) -> bool:

@@ -125,9 +125,12 @@ _BINARY = {
 }
 _COMPARISONS = {
     "ge": binary(raw.GreaterEqual),
-    "gt": binary(raw.Greater),
     "le": binary(raw.LessEqual),
-    "lt": binary(raw.Less),
+}
+# What is strictly larger or smaller, and what it is not.
+_STRICT = {
+    "gt": (raw.Greater, raw.LessEqual),
+    "lt": (raw.Less, raw.GreaterEqual),
 }
 
 _FUNCTIONS = {name: in_kernel_dtype(f) for name, f in {**_UNARY, **_BINARY}.items()}
@@ -140,6 +143,21 @@ register_table({name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_
 for _name, _function in IN_ONE_OP.items():
     register_table({_name: _function}, op=_name.capitalize())
 register_table({name: in_kernel_dtype(f, ORDERED) for name, f in _COMPARISONS.items()})
+
+
+def _strictly(op: Function, opposite: Function) -> Callable[..., tf.Tensor]:
+    plain = in_kernel_dtype(binary(op), ORDERED)
+
+    def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        if x.dtype.is_integer and ctx.has_quirk("compares_integers_as_floats"):
+            return raw.LogicalNot(x=opposite(x=x, y=y))
+        return plain(x, y)
+
+    return rule
+
+
+for _name, (_op, _opposite) in _STRICT.items():
+    register(_name)(_strictly(_op, _opposite))
 
 _exp, _log = (_FUNCTIONS[name] for name in ("exp", "log"))
 _add = in_kernel_dtype(binary(raw.AddV2))
