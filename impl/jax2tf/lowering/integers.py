@@ -72,7 +72,7 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """Of int32 and float32, for readers of graphs that have no TruncateMod.
+    """Of int32, int64 and float32, for readers of graphs that have no TruncateMod.
 
     Of integers what the quotient leaves. Of floats that are not negative FloorMod is the same; the
     sign is the dividend's, also that of a zero.
@@ -81,10 +81,25 @@ def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         size = raw.FloorMod(x=ops.abs(x), y=ops.abs(y))
         # The reciprocal tells -0; that of a large number may be flushed to zero.
         return ops.where((x < 0) | (1 / x < 0), -size, size)
+    if x.dtype == tf.int64:
+        return _remainder_by_floor(x, y)
     if x.dtype != tf.int32:
         return _remainder(x, y)
     # By zero too: x - (-1) * 0.
     return x - _quotient_by_floor(x, y) * y
+
+
+def _remainder_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """By FloorMod, whose sign is the divisor's, or in ONNX Runtime the dividend's.
+
+    A remainder by 0, and of the least number by -1, may end an engine's process.
+    """
+    divisor = y if _is_never_zero(y) else ops.where(ops.equal(y, 0), ops.ones_like(y), y)
+    divisor = ops.where(ops.equal(divisor, -1), ops.ones_like(y), divisor)
+    rest = raw.FloorMod(x=x, y=divisor)
+    is_other = ops.not_equal(rest, 0) & ops.not_equal(x < 0, rest < 0)
+    rest = ops.where(is_other, rest - divisor, rest)
+    return rest if _is_never_zero(y) else ops.where(ops.equal(y, 0), x, rest)
 
 
 register_table({"div": in_kernel_dtype(_quotient)}, op="TruncateDiv")

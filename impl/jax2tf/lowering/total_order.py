@@ -54,9 +54,15 @@ _WITHOUT_BITS: dict[str, Function] = {
 }
 
 
+# Integers are in order: see the quirk "compares_integers_as_floats" of Less.
+_FOR_ENGINES = _TOTAL_ORDER | {
+    "lt_to": _in_total_order(lambda x, y: raw.LogicalNot(x=raw.LessEqual(x=y, y=x)))
+}
+
+
 def _by_bits_unless_float32(name: str) -> Function:
     def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        return (_WITHOUT_BITS if x.dtype == tf.float32 else _TOTAL_ORDER)[name](x, y)
+        return (_WITHOUT_BITS if x.dtype == tf.float32 else _FOR_ENGINES)[name](x, y)
 
     return compare
 
