@@ -90,7 +90,7 @@ def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _remainder_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """By FloorMod, whose sign is the divisor's, or in ONNX Runtime the dividend's.
+    """By FloorMod, whose sign is the divisor's, or, as an engine has it, the dividend's.
 
     A remainder by 0, and of the least number by -1, may end an engine's process.
     """
