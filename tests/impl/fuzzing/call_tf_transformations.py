@@ -64,7 +64,8 @@ def _vjp(f: Function) -> Function:
     def transformed(*args: Any) -> Any:
         of_some, some = _of_inexact(f, args)
         results, pullback = jax.vjp(of_some, *some)
-        return pullback([y * 0.5 + 1 for y in results])
+        # A result that is a captured array of NumPy's bfloat16 would become float32 by itself.
+        return pullback([jnp.asarray(y) * 0.5 + 1 for y in results])
 
     return transformed
 
