@@ -32,6 +32,21 @@ def of_every_size(
     return function if mode == "eager" else function.get_concrete_function(*signature)
 
 
+def graph_of(
+    function: Callable[..., Any], target: str | jax2tf.Target, *args: Any
+) -> tf.types.experimental.ConcreteFunction:
+    """The graph of a function for a target, of arrays like these."""
+    converted = jax2tf.convert(function, target=target, with_gradient=False)
+    specs = [tf.TensorSpec(np.shape(x), x.dtype) for x in args]
+    traced = tf.function(converted, autograph=False, input_signature=specs)
+    return traced.get_concrete_function()
+
+
+def ops_of(concrete: tf.types.experimental.ConcreteFunction) -> set[str]:
+    """The types of a graph's ops."""
+    return {op.type for op in concrete.graph.get_operations()}
+
+
 def assert_near(actual: Any, expected: Any, ulps: float = 16, least: float = 0) -> None:
     """Equal to rounding in the dtype, relative to the largest element of each leaf.
 

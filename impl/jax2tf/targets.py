@@ -59,6 +59,10 @@ FORMS: Mapping[str, str] = {
 
 # What an engine gets wrong, and a graph for it has to avoid.
 QUIRKS: Mapping[str, str] = {
+    "adds_integers_as_floats": (
+        "OpenVINO adds int32 up in float32, which loses what is beyond 2**24; cumulative sums of "
+        "int32 are exact"
+    ),
     "appends_in_loops": (
         "tf2onnx 1.16 appends what a step of a loop writes into a list, whatever the place"
     ),
@@ -157,6 +161,9 @@ QUIRKS: Mapping[str, str] = {
     "orders_integers_as_floats": (
         "OpenVINO reverses int32, and takes the largest and the smallest, in float32, in which "
         "neighbours beyond 2**24 are equal"
+    ),
+    "pads_integers_as_floats": (
+        "OpenVINO pads int32 with a number of float32: the largest int32 becomes the smallest"
     ),
     "pads_with_constants_alone": (
         "OpenVINO pads with zeros where the value depends on an argument of the graph"
@@ -473,12 +480,14 @@ TARGETS: Mapping[str, Target] = {
             quirks=_REAL
             | _BITS
             | {
+                "adds_integers_as_floats",
                 "drops_constant_results",
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",
                 "no_integers_of_three_dimensions",
                 "orders_integers_as_floats",
+                "pads_integers_as_floats",
                 "pads_with_constants_alone",
             },
             lacks_dtypes=_NARROW | _BFLOAT16,

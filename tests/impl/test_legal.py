@@ -10,6 +10,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
+from tests.running import graph_of, ops_of
 
 EDGES = np.array([0, 1, 2, 7, 31, 32, 2**15, 2**16 + 3, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1])
 LEFT, RIGHT = (x.astype(np.uint32).reshape(-1) for x in np.meshgrid(EDGES, EDGES))
@@ -44,17 +45,6 @@ UNARY = {
     "to_float32": lambda x: x.astype(np.float32),
     "to_int8": lambda x: x.astype(np.int8),
 }
-
-
-def graph_of(function, target, *args):
-    converted = jax2tf.convert(function, target=target, with_gradient=False)
-    specs = [tf.TensorSpec(np.shape(x), x.dtype) for x in args]
-    traced = tf.function(converted, autograph=False, input_signature=specs)
-    return traced.get_concrete_function()
-
-
-def ops_of(concrete):
-    return {op.type for op in concrete.graph.get_operations()}
 
 
 def assert_same(function, target, *args):
@@ -341,95 +331,6 @@ def test_the_next_number_of_narrow_floats_is_one_of_theirs():
     assert_same(lambda x: lax.nextafter(x, jnp.ones_like(x)), "litert", x)
 
 
-@pytest.mark.parametrize("reduce", [jnp.max, jnp.min, jnp.sum, jnp.prod, jnp.any, jnp.all])
-@pytest.mark.parametrize("axes", [(1,), (2, 4), (0, 1, 7), (0, 2, 4, 6), (1, 3, 5, 7)])
-def test_reductions_of_many_dimensions_are_of_few(reduce, axes):
-    target = jax2tf.Target("few", quirks={"few_dimensions_in_reductions"})
-    x = np.arange(2.0**8, dtype=np.float32).reshape((2,) * 8) % 3 + 0.5
-    x[0, 1, 0, 1, 1, 0, 0, 1] = np.nan
-    x = x > 1 if reduce in (jnp.any, jnp.all) else x
-
-    def reduced(x):
-        return reduce(x, axes)
-
-    concrete = graph_of(reduced, target, x)
-    reductions = [op for op in concrete.graph.get_operations() if op.type in REDUCTIONS]
-    assert reductions
-    assert max(op.inputs[0].shape.rank for op in reductions) <= 6
-    np.testing.assert_allclose(concrete(tf.constant(x)), reduced(x), rtol=1e-6)
-
-
-REDUCTIONS = {"All", "Any", "Max", "Min", "Prod", "Sum"}
-
-
-@pytest.mark.parametrize("axis", range(3))
-@pytest.mark.parametrize("dtype", [np.int32, np.uint8])
-def test_integers_of_three_dimensions_are_reduced_as_four(axis, dtype):
-    target = jax2tf.Target("three", quirks={"no_integers_of_three_dimensions"})
-    x = np.arange(24, dtype=dtype).reshape(2, 4, 3)
-
-    def reduced(x):
-        return jnp.max(x, axis) * 2, lax.reduce_sum(x, (axis,)) + x.dtype.type(4)
-
-    concrete = graph_of(reduced, target, x)
-    reductions = [op for op in concrete.graph.get_operations() if op.type in REDUCTIONS]
-    assert {op.inputs[0].shape.rank for op in reductions} == {4}
-    for came, expected in zip(concrete(tf.constant(x)), reduced(x), strict=True):
-        np.testing.assert_array_equal(came, expected)
-
-
-ORDERS_AS_FLOATS = jax2tf.Target("floats", quirks={"orders_integers_as_floats"})
-
-
-@pytest.mark.parametrize("reduce", [jnp.max, jnp.min])
-@pytest.mark.parametrize("axes", [(), (0,), (1,), (0, 2), (0, 1, 2)])
-def test_the_largest_of_integers_is_that_of_their_halves(reduce, axes):
-    ends = np.array([-(2**31), 2**31 - 1, 2**31 - 2, -1, 0, 65535, 65536, -65536], np.int32)
-    x = np.random.default_rng(0).permuted(np.tile(ends, 3)).reshape(2, 4, 3)
-    concrete = graph_of(lambda x: reduce(x, axes), ORDERS_AS_FLOATS, x)
-    np.testing.assert_array_equal(concrete(tf.constant(x)), reduce(x, axes))
-    halves = [op for op in concrete.graph.get_operations() if op.type in ("Max", "Min")]
-    assert [op.type for op in halves] == (["Max", "Max"] if axes else [])
-
-
-@pytest.mark.parametrize(
-    ("reduce", "end"), [(lax.reduce_max, -(2**31)), (lax.reduce_min, 2**31 - 1)]
-)
-@pytest.mark.parametrize("size", [1, 2, 4])
-def test_the_largest_of_what_may_be_empty(reduce, end, size):
-    converted = jax2tf.convert(
-        lambda x: reduce(x[:, 1:], (1,)), target=ORDERS_AS_FLOATS, polymorphic_shapes="2, n"
-    )
-    x = np.arange(2 * size, dtype=np.int32).reshape(2, size) + np.int32(-(2**31))
-    expected = reduce(x[:, 1:], (1,)) if size > 1 else np.full(2, end)
-    function = tf.function(converted, input_signature=[tf.TensorSpec([2, None], tf.int32)])
-    np.testing.assert_array_equal(function(x), expected)
-
-
-@pytest.mark.parametrize("dtype", [np.int32, np.float32])
-def test_integers_are_reversed_by_their_places(dtype):
-    x = np.arange(24).reshape(2, 3, 4).astype(dtype)
-    concrete = graph_of(lambda x: lax.rev(x, (0, 2)), ORDERS_AS_FLOATS, x)
-    np.testing.assert_array_equal(concrete(tf.constant(x)), x[::-1, :, ::-1])
-    types = {op.type for op in concrete.graph.get_operations()}
-    assert ("ReverseV2" in types, "GatherV2" in types) == (dtype != np.int32, dtype == np.int32)
-
-
-SATURATES = jax2tf.Target("saturating", quirks={"integer_reductions_saturate"})
-
-
-@pytest.mark.parametrize("reduce", [lax.reduce_sum, lax.reduce_prod])
-@pytest.mark.parametrize("axes", [(), (0,), (2,), (0, 2), (0, 1, 2)])
-@pytest.mark.parametrize("shape", [(3, 2, 4), (3, 0, 4)])
-def test_sums_and_products_of_integers_wrap_around(reduce, axes, shape):
-    numbers = np.array([2**31 - 1, -(2**31), 70000, -70001, 3, 2**30 + 1], np.int32)
-    x = np.random.default_rng(0).choice(numbers, shape)
-    concrete = graph_of(lambda x: reduce(x, axes), SATURATES, x)
-    np.testing.assert_array_equal(concrete(tf.constant(x)), reduce(x, axes), strict=True)
-    reductions = [op for op in concrete.graph.get_operations() if op.type in ("Sum", "Prod")]
-    assert {op.inputs[0].dtype for op in reductions} <= {tf.int64}
-
-
 UPDATES = {
     "set": lambda x: x.at[jnp.array([2, 0, 2])].set(jnp.array([7, 8, 9], x.dtype)),
     "add": lambda x: x.at[jnp.array([2, 0, 2, 9])].add(x[:4] + x.dtype.type(100)),
@@ -450,54 +351,3 @@ def test_updates_by_index_of_integers(name, dtype):
     x = np.array([1, limits.max, 100, limits.max - 1, 77, limits.min], dtype)
     assert_same(UPDATES[name], "litert", x)
     assert_same(UPDATES[name], "openvino", x)
-
-
-@pytest.mark.parametrize(
-    ("fun", "kept"),
-    [
-        (lambda x: (x + 1, jnp.arange(3)), 1),
-        (lambda x: (jnp.zeros((0, 3)), 2.5, jnp.array(True)), 3),
-        (lambda x: (x, x[:0]), 1),
-        (lambda x: (x, -x), 0),
-    ],
-)
-def test_a_constant_result_goes_through_an_op(fun, kept):
-    target = jax2tf.Target("drops", quirks={"drops_constant_results"})
-    x = np.ones(3, np.float32)
-    concrete = graph_of(fun, target, x)
-    for came, expected in zip(concrete(tf.constant(x)), fun(x), strict=True):
-        np.testing.assert_array_equal(came, expected)
-    made = [op for op in concrete.graph.get_operations() if op.type == "Reshape"]
-    assert len(made) == kept
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
-@pytest.mark.parametrize("compare", [jnp.greater, jnp.less])
-def test_integers_are_compared_without_greater_and_less(compare, dtype):
-    target = jax2tf.Target("compares", quirks={"compares_integers_as_floats"})
-    limits = np.iinfo(dtype)
-    x = np.array([limits.max, limits.max - 1, limits.min, limits.min + 1, 3, 3], dtype)
-    with jax.enable_x64(True):
-        concrete = graph_of(lambda x: compare(x[:, None], x), target, x)
-        expected = compare(x[:, None], x)
-    np.testing.assert_array_equal(concrete(tf.constant(x)), expected)
-    assert not {"Greater", "Less"} & {op.type for op in concrete.graph.get_operations()}
-
-
-@pytest.mark.parametrize(
-    "equation", ["bij,bkj->bik", "bji,bjk->bik", "bji,bkj->bik", "ij,bkj->bik"]
-)
-def test_integer_matrices_are_transposed_by_themselves(equation):
-    target = jax2tf.Target("adjoints", quirks={"no_adjoint_of_integers"})
-    shapes = [
-        [{"b": 2, "i": 3, "j": 4, "k": 5}[d] for d in term] for term in equation[:-5].split(",")
-    ]
-    x, y = (np.arange(np.prod(s), dtype=np.int32).reshape(s) for s in shapes)
-    concrete = graph_of(lambda x, y: jnp.einsum(equation, x, y), target, x, y)
-    np.testing.assert_array_equal(
-        concrete(tf.constant(x), tf.constant(y)), jnp.einsum(equation, x, y)
-    )
-    products = [op for op in concrete.graph.get_operations() if "MatMul" in op.type]
-    flags = ("transpose_a", "transpose_b", "adj_x", "adj_y")
-    assert products
-    assert not any(op.node_def.attr[n].b for op in products for n in flags if n in op.node_def.attr)

@@ -17,6 +17,7 @@ import tensorflow as tf
 from jax2tf import dtypes, ops
 from jax2tf.dtypes import INT4_CARRIER
 from jax2tf.lowering.conversions import NARROW_CARRIER, carried, cast
+from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.lowering.taken import depends_on_an_argument
@@ -374,6 +375,9 @@ def _padded(
         inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
         zeros_around = _padded(ctx, x, ops.zeros([], x.dtype), edges)
         return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
+    if ctx.has_quirk("pads_integers_as_floats") and _is_rounded(padding_value):
+        zeros_around = _padded(ctx, x - padding_value, ops.zeros([], x.dtype), edges)
+        return zeros_around + padding_value
     paddings = ctx.vector(edges)
     return carried(
         NARROW_CARRIER if ctx.uses("PadV2", "bool") else _PAD_CARRIER,
@@ -385,6 +389,12 @@ def _padded(
 
 def _is_computed(x: tf.Tensor) -> bool:
     return not tf.executing_eagerly() and depends_on_an_argument(x.op)
+
+
+def _is_rounded(x: tf.Tensor) -> bool:
+    """Whether a graph holds an int32 that float32 has not."""
+    value = None if x.dtype != tf.int32 else known_value(x)
+    return value is not None and int(np.float32(value)) != int(value)
 
 
 def _axis_by_axis(

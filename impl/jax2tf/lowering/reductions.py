@@ -39,7 +39,29 @@ def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor
     if x.dtype == tf.int32 and ctx.has_quirk("integer_reductions_saturate"):
         # No sum of int32 leaves int64, whose lowest bits are the sum that wraps around.
         return ops.cast(ops.reduce_sum(ops.cast(x, tf.int64), ctx.vector(axes)), tf.int32)
+    if x.dtype == tf.int32 and ctx.has_quirk("adds_integers_as_floats") and not _counts(x):
+        return _last_of_sums(ctx, x, axes)
     return widened(lambda x: ops.reduce_sum(x, ctx.vector(axes)), x)
+
+
+def _counts(x: tf.Tensor) -> bool:
+    """Whether a graph makes x of bools: up to 2**24 of them float32 counts exactly."""
+    return not tf.executing_eagerly() and x.op.type == "Cast" and x.op.inputs[0].dtype == tf.bool
+
+
+def _last_of_sums(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+    """The sum, as the last of the cumulative sums along each axis; a zero stands before them."""
+    shape = ctx.avals_in[0].shape
+    for axis in axes:
+        if not isinstance(shape[axis], int) or shape[axis] == 0:
+            edges = [(int(d == axis), 0) for d in range(len(shape))]
+            x = ops.raw.PadV2(
+                input=x, paddings=ctx.vector(edges), constant_values=ops.zeros([], x.dtype)
+            )
+        sums = ops.raw.Cumsum(x=x, axis=ctx.number(axis), reverse=True)
+        first = [slice(None)] * axis + [slice(0, 1)]
+        x = sums[tuple(first)]
+    return ops.squeeze(x, axes)
 
 
 @register("reduce_prod")
