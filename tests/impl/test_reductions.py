@@ -1,5 +1,7 @@
 """What the matrix cannot show of reductions, scans and sorts: which ops they become."""
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
+from tests.running import graph_of, ops_of
 
 X = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
 
@@ -186,3 +189,17 @@ def test_a_reduction_by_the_users_function_over_open_axes(axes):
     for shape in ((1, 1, 3), (7, 5, 3)):
         x = np.random.default_rng(0).uniform(-0.5, 0.5, shape).astype(np.float32)
         np.testing.assert_allclose(converted(x), total(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("reduce", "dtype"),
+    [
+        *itertools.product((lax.reduce_max, lax.reduce_min), (bool, np.int32, np.float32)),
+        *itertools.product((lax.reduce_and, lax.reduce_or, lax.reduce_xor), (bool, np.int32)),
+    ],
+)
+def test_over_no_axes_nothing_is_reduced(reduce, dtype):
+    x = np.array([0, 1, 1], dtype)
+    concrete = graph_of(lambda x: reduce(x, ()), "tensorflow", x)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), x, strict=True)
+    assert ops_of(concrete) <= {"Placeholder", "Identity", "NoOp"}

@@ -99,10 +99,10 @@ def _over_axes(
 def _extreme(
     ctx: Context, reduce: Reducer, reduce_bool: Reducer, x: tf.Tensor, axes: Sequence[int]
 ) -> tf.Tensor:
-    if x.dtype == tf.bool:
-        return reduce_bool(x, ctx.vector(axes))
     if not axes:
         return x
+    if x.dtype == tf.bool:
+        return reduce_bool(x, ctx.vector(axes))
     if any(ctx.avals_in[0].shape[d] == 0 for d in axes):
         return _identity(ctx, x.dtype, -1 if reduce is ops.reduce_max else 1)
     if x.dtype.is_complex:
@@ -207,6 +207,8 @@ def _reduce_logically(
     """A rule: `reduce_bool` of bools; of integers a general reduction, as TensorFlow has no op."""
 
     def rule(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
+        if not axes:
+            return x
         if x.dtype == tf.bool:
             return reduce_bool(x, ctx.vector(axes))
         reduce = _reduce if ctx.uses("XlaVariadicReduceV2") else _reduce_by_folding
