@@ -79,7 +79,7 @@ OP_BY_OP = ("op_by_op", "threads")
 REFUSED_BY_JAX = (
     "custom_vjp",
     "custom_lin",
-    "Transpose rule (for reverse-mode differentiation) for",
+    "Transpose rule (for reverse-mode differentiation) for 'stop_gradient'",
 )
 CAPTURED_BY_A_RULE = "of a jitted function captures a value"
 

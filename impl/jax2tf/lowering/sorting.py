@@ -240,8 +240,9 @@ def _extremes(
     k = ctx.dim(k)
     stored = _to_last(_stored(ctx, x), axis)
     if _sorts_in_parts(ctx, x.dtype):
-        order = _stable_order(_parts(ctx, _to_last(x, axis)), descending=largest)[..., :k]
-        return [_from_last(_take(_to_last(x, axis), order), axis), _from_last(order, axis)]
+        # These are stored as they are.
+        order = _stable_order(_parts(ctx, stored), descending=largest)[..., :k]
+        return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
     if largest and ctx.assume_finite and stored.dtype in (tf.float32, tf.int32):
         values, indices = ops.top_k(stored, k)
         return [_from_last(ops.cast(values, x.dtype), axis), _from_last(indices, axis)]
