@@ -126,6 +126,7 @@ QUIRKS: Mapping[str, str] = {
     "no_open_number_of_groups": (
         "engines take a depthwise convolution of a known number of channels alone"
     ),
+    "no_atan2_of_scalar": "LiteRT's converter fails on an Atan2 of an array and a scalar",
     "no_axes_in_slices": (
         "DTensor ends the process at a StridedSlice that adds a dimension, and takes wrong parts "
         "at one that drops a dimension"
@@ -141,6 +142,10 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO ends the process at a MatMul of two vectors as matrices of one row and one column"
     ),
     "no_reverse": "DTensor has no ReverseV2",
+    "no_row_by_computed_matrix": (
+        "LiteRT's converter takes the reshape of a vector out of its product with a matrix that is "
+        "no constant, and then refuses what it made; a matrix by a vector it takes"
+    ),
     "no_scalar_choice": (
         "DTensor ends the process at a SelectV2 of arrays whose condition is a scalar"
     ),
@@ -381,7 +386,12 @@ def _is_listed(table: Mapping[str, Sequence[str]], op: str, dtype: str | None) -
 
 _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
 _EXCHANGES = frozenset({"exchanges_constant_and_transpose"})
-_LITERT = _EXCHANGES | {"lists_of_known_shape", "no_integer_square"}
+_LITERT = _EXCHANGES | {
+    "lists_of_known_shape",
+    "no_atan2_of_scalar",
+    "no_integer_square",
+    "no_row_by_computed_matrix",
+}
 _REAL = frozenset({"no_complex_numbers"})
 _BITS = frozenset({"no_bitcast"})
 _BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightShift"})
@@ -436,6 +446,7 @@ TARGETS: Mapping[str, Target] = {
                 "FloorDiv": ("int64",),
                 "PopulationCount": (),
                 "RightShift": ("uint32",),
+                **dict.fromkeys(("Split", "SplitV"), ("bool",)),
                 # Its converter makes sums of them: where indices repeat, the updates are added.
                 "TensorScatterUpdate": (),
                 # Likewise, and sums of floats lose what was there where that is a negative zero.

@@ -351,3 +351,30 @@ def test_updates_by_index_of_integers(name, dtype):
     x = np.array([1, limits.max, 100, limits.max - 1, 77, limits.min], dtype)
     assert_same(UPDATES[name], "litert", x)
     assert_same(UPDATES[name], "openvino", x)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (1, 0, 5)])
+@pytest.mark.parametrize("dtype", [np.bool_, np.float32])
+def test_bools_are_split_by_slices(sizes, dtype):
+    x = np.random.default_rng(0).integers(0, 2, (3, 6)).astype(dtype)
+    target = jax2tf.Target("no_split", lacks={"Split": ("bool",), "SplitV": ("bool",)})
+    concrete = graph_of(lambda x: lax.split(x, sizes, 1), target, x)
+    for came, expected in zip(concrete(tf.constant(x)), lax.split(x, sizes, 1), strict=True):
+        np.testing.assert_array_equal(came, expected, strict=True)
+    assert ("Slice" in ops_of(concrete)) == (dtype == np.bool_)
+
+
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
+def test_parity_without_logic(axes):
+    x = np.random.default_rng(0).integers(0, 2, (3, 5)).astype(bool)
+    concrete = assert_same(lambda x: lax.reduce_xor_p.bind(x, axes=axes), "litert", x)
+    assert "BitwiseAnd" not in ops_of(concrete)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.bool_])
+def test_ragged_products_of_integers(dtype):
+    x = np.random.default_rng(0).integers(0, 3, (6, 4)).astype(dtype)
+    y = np.random.default_rng(1).integers(0, 3, (3, 4, 5)).astype(dtype)
+    sizes = np.array([2, 3, 1], np.int32)
+    concrete = assert_same(lax.ragged_dot, "litert", x, y, sizes)
+    assert not {"MatMul", "BatchMatMulV2"} & ops_of(concrete)

@@ -197,3 +197,41 @@ def test_bools_are_counted_by_one_op():
     concrete = graph_of(lambda x: jnp.sum(x > 0), ADDS_AS_FLOATS, np.ones(5, np.float32))
     assert int(concrete(tf.ones(5))) == 5
     assert {"Sum"} <= ops_of(concrete)
+
+
+def test_a_row_by_a_computed_matrix_is_the_matrix_by_a_column():
+    target = jax2tf.Target("rows", quirks={"no_row_by_computed_matrix"})
+    x, m = np.arange(3, dtype=np.float32), np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+    def fun(x, m):
+        return jnp.einsum("i,aib->ab", x, m), x @ m[0], x @ np.ones((3, 5), np.float32)
+
+    concrete = graph_of(fun, target, x, m)
+    for came, expected in zip(concrete(tf.constant(x), tf.constant(m)), fun(x, m), strict=True):
+        np.testing.assert_array_equal(came, expected, strict=True)
+    products = [op for op in concrete.graph.get_operations() if "MatMul" in op.type]
+    columns = sorted(op.inputs[1].shape.as_list()[-1] for op in products)
+    # A constant matrix stays the second operand.
+    assert columns == [1, 1, 5]
+
+
+def test_a_scalar_beside_an_array_in_atan2():
+    target = jax2tf.Target("atan2", quirks={"no_atan2_of_scalar"})
+    x = np.linspace(-2, 2, 5, dtype=np.float32)
+
+    def fun(x):
+        return lax.atan2_p.bind(x, x[1]), lax.atan2_p.bind(x[1], x)
+
+    try:
+        expected = jax.jit(fun)(x)
+    except (TypeError, ValueError):
+        pytest.skip("this version of JAX takes no scalar beside an array")
+    concrete = graph_of(fun, target, x)
+    for came, wanted in zip(concrete(tf.constant(x)), expected, strict=True):
+        np.testing.assert_allclose(came, wanted, rtol=1e-6)
+    shapes = [
+        {tuple(i.shape) for i in op.inputs}
+        for op in concrete.graph.get_operations()
+        if op.type == "Atan2"
+    ]
+    assert shapes == [{(5,)}, {(5,)}]

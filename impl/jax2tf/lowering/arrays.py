@@ -20,7 +20,7 @@ from jax2tf.lowering.conversions import NARROW_CARRIER, carried, cast
 from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
-from jax2tf.lowering.taken import depends_on_an_argument
+from jax2tf.lowering.taken import is_computed
 
 # Ops that lack the kernels for float8, or for 16-bit unsigned integers; all lack those for int4.
 _TILE_CARRIER = {**NARROW_CARRIER, tf.uint16: tf.int32}
@@ -169,9 +169,26 @@ def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
 def _split(ctx: Context, x: tf.Tensor, *, sizes: Sequence[Any], axis: int) -> list[tf.Tensor]:
     if len(sizes) == 1:
         return [x]
-    if all(size == sizes[0] for size in sizes):
+    are_equal = all(size == sizes[0] for size in sizes)
+    if ctx.lacks_op("Split" if are_equal else "SplitV", x.dtype.name):
+        return _split_by_slices(ctx, x, sizes, axis)
+    if are_equal:
         return ops.split(x, len(sizes), ctx.number(axis))
     return ops.split(x, ctx.vector(sizes), ctx.number(axis), num=len(sizes))
+
+
+def _split_by_slices(
+    ctx: Context, x: tf.Tensor, sizes: Sequence[Any], axis: int
+) -> list[tf.Tensor]:
+    shape = ctx.avals_in[0].shape
+    parts, start = [], 0
+    for size in sizes:
+        begin = [start if i == axis else 0 for i in range(len(shape))]
+        new_shape = [size if i == axis else d for i, d in enumerate(shape)]
+        limit = [a + d for a, d in zip(begin, new_shape, strict=True)]
+        parts.append(_sliced(ctx, x, shape, begin, limit, [1] * len(shape), new_shape))
+        start += size
+    return parts
 
 
 @register("tile")
@@ -371,7 +388,7 @@ def _with_edges(
 def _padded(
     ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Any, Any]]
 ) -> tf.Tensor:
-    if ctx.has_quirk("pads_with_constants_alone") and _is_computed(padding_value):
+    if ctx.has_quirk("pads_with_constants_alone") and is_computed(padding_value):
         inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
         zeros_around = _padded(ctx, x, ops.zeros([], x.dtype), edges)
         return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
@@ -385,10 +402,6 @@ def _padded(
         x,
         padding_value,
     )
-
-
-def _is_computed(x: tf.Tensor) -> bool:
-    return not tf.executing_eagerly() and depends_on_an_argument(x.op)
 
 
 def _is_rounded(x: tf.Tensor) -> bool:

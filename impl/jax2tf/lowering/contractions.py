@@ -17,10 +17,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import tensorflow as tf
+from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes, ops
 from jax2tf.lowering.conversions import cast, with_fewer_bits
 from jax2tf.lowering.rules import Context, register
+from jax2tf.lowering.taken import is_computed
 
 DimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]],
@@ -198,7 +200,38 @@ def _ragged_dot_general(
             ((0, *_shifted(lhs_contracting)), (*numbers.rhs_group_dimensions, *rhs_contracting)),
             (_shifted(lhs_batch), rhs_batch),
         )
+    kernel = KERNEL_DTYPES.get(lhs.dtype, lhs.dtype)
+    if kernel.is_integer and ctx.lacks_op("MatMul", kernel.name):
+        # The target's way to compute a dot_general of integers.
+        return _dot_of_jax(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
     return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
+
+
+def _dot_of_jax(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_shape: Sequence[Any],
+    rhs_shape: Sequence[Any],
+    dimension_numbers: DimensionNumbers,
+) -> tf.Tensor:
+    (out,) = ctx.avals_out
+    lhs_aval, rhs_aval = ctx.avals_in[:2]
+
+    def make() -> jex_core.ClosedJaxpr:
+        dot = functools.partial(
+            jax.lax.dot_general,
+            dimension_numbers=dimension_numbers,
+            preferred_element_type=out.dtype,
+        )
+        specs = [
+            jax.ShapeDtypeStruct(lhs_shape, lhs_aval.dtype),
+            jax.ShapeDtypeStruct(rhs_shape, rhs_aval.dtype),
+        ]
+        return jax.jit(dot).trace(*specs).jaxpr
+
+    (product,) = ctx.inline(ctx.traced("dot_general", make), lhs, rhs)
+    return product
 
 
 def _masked(
@@ -310,6 +343,10 @@ def _contract(
 ) -> tf.Tensor:
     """dot_general of operands of one dtype that has a MatMul kernel, in that dtype."""
     left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
+    if _is_row_by_computed(ctx, rhs, left, right):
+        # Without free dimensions on one side the result's are in the same order.
+        swapped = dimension_numbers[0][::-1], dimension_numbers[1][::-1]
+        return _contract(ctx, rhs, lhs, rhs_shape, lhs_shape, swapped)
     if not left.contracting:
         return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
     of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
@@ -330,6 +367,12 @@ def _contract(
         return out
     batch, left_free, _ = left.split(lhs_shape)
     return ops.reshape(out, ctx.shape(batch + left_free + right.split(rhs_shape)[1]))
+
+
+def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side) -> bool:
+    """Whether it is a vector by a matrix that a run computes, which the target gets wrong."""
+    is_row = bool(left.contracting and right.free) and not (left.free or left.batch)
+    return is_row and ctx.has_quirk("no_row_by_computed_matrix") and is_computed(rhs)
 
 
 def _matrix_product(

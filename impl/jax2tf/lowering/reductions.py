@@ -198,7 +198,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
 def _parity(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     # int32 may wrap; its lowest bit stays right.
     ones = ops.reduce_sum(ops.cast(x, tf.int32), axes)
-    return ops.cast(ops.bitwise_and(ones, 1), tf.bool)
+    return ops.cast(ops.raw.FloorMod(x=ones, y=ops.constant(2)), tf.bool)
 
 
 def _reduce_logically(

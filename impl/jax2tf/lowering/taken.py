@@ -153,6 +153,11 @@ def _is_run(op: tf.Operation, target: Target) -> bool:
     return "no_folding" in target.quirks or depends_on_an_argument(op)
 
 
+def is_computed(x: tf.Tensor) -> bool:
+    """Whether a graph computes it from what the function is given."""
+    return not tf.executing_eagerly() and depends_on_an_argument(x.op)
+
+
 def depends_on_an_argument(*ops: tf.Operation) -> bool:
     """Whether one of the ops computes something that is not known before the run."""
     seen, pending = set(ops), [*ops]

@@ -1,4 +1,4 @@
-"""Reductions of arrays of other ranks, for targets that get those of some ranks wrong."""
+"""Operands of other ranks, for targets that get those of some ranks wrong."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _MOST_DIMENSIONS = 6
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for a reduction of a rank that the target gets wrong; None for others."""
+    """The function for operands of ranks that the target gets wrong; None for others."""
+    if eqn.primitive is lax.atan2_p and "no_atan2_of_scalar" in target.quirks:
+        shapes = {v.aval.shape for v in (*eqn.invars, *eqn.outvars)}  # type: ignore[attr-defined]
+        return _of_one_shape if len(shapes) > 1 else None
     if eqn.primitive not in _REDUCTIONS:
         return None
     aval: Any = eqn.invars[0].aval
@@ -35,6 +38,11 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     if is_integer and rank == 3 and "no_integers_of_three_dimensions" in target.quirks:
         return _of_four_dimensions if len(eqn.params["axes"]) == 1 else None
     return None
+
+
+def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+    out: Any = eqn.outvars[0].aval
+    return [eqn.primitive.bind(*(jax.numpy.broadcast_to(x, out.shape) for x in operands))]
 
 
 def _of_four_dimensions(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
