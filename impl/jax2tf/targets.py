@@ -81,8 +81,14 @@ QUIRKS: Mapping[str, str] = {
     "constants_by_name": (
         "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
     ),
+    "divides_integers_as_floats": (
+        "OpenVINO divides int32 in float32, which rounds what is beyond 2**24"
+    ),
     "drops_constant_results": (
         "OpenVINO's converter drops a result that is a constant; what an op makes of one stays"
+    ),
+    "equates_large_integers": (
+        "OpenVINO compares int32 in float32, in which neighbours beyond 2**24 are equal"
     ),
     "exchanges_constant_and_transpose": (
         "LiteRT's converter moves a transpose behind a difference or a quotient, and exchanges the "
@@ -445,7 +451,7 @@ TARGETS: Mapping[str, Target] = {
                 **dict.fromkeys(("LeftShift", "BitwiseAnd", "BitwiseOr", "Invert"), ()),
                 "FloorDiv": ("int64",),
                 "PopulationCount": (),
-                "RightShift": ("uint32",),
+                "RightShift": ("int64", "uint32"),
                 **dict.fromkeys(("Split", "SplitV"), ("bool",)),
                 # Its converter makes sums of them: where indices repeat, the updates are added.
                 "TensorScatterUpdate": (),
@@ -492,7 +498,9 @@ TARGETS: Mapping[str, Target] = {
             | _BITS
             | {
                 "adds_integers_as_floats",
+                "divides_integers_as_floats",
                 "drops_constant_results",
+                "equates_large_integers",
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",
@@ -504,8 +512,10 @@ TARGETS: Mapping[str, Target] = {
             lacks_dtypes=_NARROW | _BFLOAT16,
             lacks={
                 "Complex": (),
-                # It computes them as if they had a sign.
-                **dict.fromkeys(_BITWISE, ("uint32",)),
+                # It computes bits of uint32 as if they had a sign: int32 holds them. There are no
+                # more than those in int64.
+                "RightShift": ("int64", "uint32"),
+                "PopulationCount": (),
                 **dict.fromkeys(("Bitcast", "LowerBound", "TensorScatterSub", *_LINALG), ()),
                 **dict.fromkeys(
                     (*_SCATTERED_EXTREMES, "UnsortedSegmentMin", *_SPECIAL, *_BY_BITS), ()
@@ -513,7 +523,7 @@ TARGETS: Mapping[str, Target] = {
                 # It writes where indices repeat, and does not add.
                 "ScatterNd": (),
             },
-            computes_in=_IN_INT32,
+            computes_in=_IN_INT32 | {"uint32": "int32"},
         ),
         Target(
             "tfjs",

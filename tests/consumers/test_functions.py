@@ -110,9 +110,7 @@ BITS = {
     "of a known key": lambda x: x + jax.random.normal(jax.random.key(3), (7,)),
 }
 REFUSED = {
-    ("openvino", "unsigned"): "BitwiseXor of uint32",
     ("openvino", "of a float"): "no bits of a float32 array with an open dimension",
-    ("openvino", "of a known key"): "BitwiseXor of uint32",
     ("tfjs", "unsigned"): "BitwiseXor of uint32",
     ("tfjs", "of a known key"): "BitwiseXor of uint32",
 }

@@ -364,6 +364,28 @@ def test_bools_are_split_by_slices(sizes, dtype):
     assert ("Slice" in ops_of(concrete)) == (dtype == np.bool_)
 
 
+@pytest.mark.parametrize("name", ["clz", "population_count"])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_bits_are_counted_by_logic(name, dtype):
+    target = jax2tf.Target(
+        "no_count", lacks={"PopulationCount": ()}, computes_in={"uint32": "int32"}
+    )
+    concrete = assert_same(UNARY[name], target, EDGES.astype(np.uint32).view(dtype))
+    assert not {"FloorDiv", "PopulationCount", "Sum"} & ops_of(concrete)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_shifts_without_a_sign_by_a_mask(dtype):
+    target = jax2tf.Target(
+        "signed", lacks={"RightShift": ("uint32",)}, computes_in={"uint32": "int32"}
+    )
+    left, right = LEFT.astype(np.uint32).view(dtype), RIGHT.astype(np.uint32).view(dtype)
+    concrete = assert_same(BINARY["shift_right_logical"], target, left, right)
+    assert {"BitwiseAnd"} <= ops_of(concrete)
+    for distance in (0, 1, 9, 31, 32, 40):
+        assert_same(lambda x, d=distance: lax.shift_right_logical(x, dtype(d)), target, left)
+
+
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 1)])
 def test_parity_without_logic(axes):
     x = np.random.default_rng(0).integers(0, 2, (3, 5)).astype(bool)

@@ -199,6 +199,86 @@ def test_bools_are_counted_by_one_op():
     assert {"Sum"} <= ops_of(concrete)
 
 
+ROUNDS = jax2tf.Target(
+    "rounds",
+    quirks={"divides_integers_as_floats", "equates_large_integers"},
+    lacks={"RightShift": ("int64", "uint32")},
+    computes_in={"uint32": "int32"},
+)
+ENDS = np.array(
+    [0, 1, -1, 2, 7, -32, 2**16 + 3, 2**24 + 1, 123456789, -987654321, 2**30, 2**31 - 1, -(2**31)],
+    np.int32,
+)
+LEFT, RIGHT = (x.reshape(-1) for x in np.meshgrid(ENDS, ENDS))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+@pytest.mark.parametrize("divide", [lax.div, lax.rem])
+def test_integers_are_divided_by_estimates(divide, dtype):
+    x, y = LEFT.view(dtype), RIGHT.view(dtype)
+    concrete = graph_of(divide, ROUNDS, x, y)
+    np.testing.assert_array_equal(
+        concrete(tf.constant(x), tf.constant(y)), divide(x, y), strict=True
+    )
+    assert not {"FloorDiv", "FloorMod", "TruncateDiv", "TruncateMod"} & ops_of(concrete)
+
+
+@pytest.mark.parametrize("divisor", [1, 2, 3, 2**20, 2**31 - 1])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_integers_are_divided_by_a_constant(dtype, divisor):
+    x = np.random.default_rng(0).integers(-(2**31), 2**31, 999) >> np.arange(999) % 31
+    x = np.concatenate([ENDS, x.astype(np.int32)]).view(dtype)
+
+    def fun(x):
+        return lax.div(x, dtype(divisor)), lax.rem(x, dtype(divisor))
+
+    concrete = graph_of(fun, ROUNDS, x)
+    for came, expected in zip(concrete(tf.constant(x)), fun(x), strict=True):
+        np.testing.assert_array_equal(came, expected, strict=True)
+    assert ("RealDiv" in ops_of(concrete)) == (divisor not in (1, 2, 2**20))
+
+
+def test_by_negative_constants():
+    def fun(x):
+        return lax.div(x, np.int32(-3)), lax.div(x, np.int32(-(2**31))), lax.div(x, np.int32(0))
+
+    concrete = graph_of(fun, ROUNDS, ENDS)
+    for came, expected in zip(concrete(tf.constant(ENDS)), fun(ENDS), strict=True):
+        np.testing.assert_array_equal(came, expected)
+
+
+COMPARISONS = [lax.eq, lax.ne, lax.lt, lax.le, lax.gt, lax.ge, lax.lt_to_p.bind, lax.le_to_p.bind]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+@pytest.mark.parametrize("compare", COMPARISONS)
+def test_integers_are_compared_by_their_difference(compare, dtype):
+    x, y = LEFT.view(dtype), RIGHT.view(dtype)
+    concrete = graph_of(compare, ROUNDS, x, y)
+    np.testing.assert_array_equal(concrete(tf.constant(x), tf.constant(y)), compare(x, y))
+    comparisons = [
+        op
+        for op in concrete.graph.get_operations()
+        if op.outputs and op.outputs[0].dtype == tf.bool and op.inputs and op.type != "Identity"
+    ]
+    assert {op.type for op in comparisons} <= {"Equal", "NotEqual"}
+    assert all(tf.get_static_value(op.inputs[1]) == 0 for op in comparisons)
+
+
+@pytest.mark.parametrize(("number", "is_one_op"), [(2**24 - 1, True), (2**24, False)])
+def test_a_number_that_floats_tell_apart_is_compared(number, is_one_op):
+    concrete = graph_of(lambda x: x < number, ROUNDS, ENDS)
+    np.testing.assert_array_equal(concrete(tf.constant(ENDS)), lax.lt(ENDS, np.int32(number)))
+    assert ("Less" in ops_of(concrete)) == is_one_op
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_the_upper_half_of_a_product_without_wide_integers(dtype):
+    x, y = LEFT.view(dtype), RIGHT.view(dtype)
+    concrete = graph_of(lax.mulhi, ROUNDS, x, y)
+    np.testing.assert_array_equal(concrete(tf.constant(x), tf.constant(y)), lax.mulhi(x, y))
+
+
 def test_a_row_by_a_computed_matrix_is_the_matrix_by_a_column():
     target = jax2tf.Target("rows", quirks={"no_row_by_computed_matrix"})
     x, m = np.arange(3, dtype=np.float32), np.arange(24, dtype=np.float32).reshape(2, 3, 4)

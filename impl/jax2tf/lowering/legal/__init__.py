@@ -6,10 +6,11 @@ ops that it does not take, `quirks` what it gets wrong. Two ways lead around a l
 - An equation of numbers that are held in another dtype becomes a JAX function of that dtype
   (held.py, unsigned.py), an integer contraction one of products and sums (contractions.py), a
   special function one of elementary functions (special.py), a factorisation one of loops over
-  columns or rotations (linalg.py), the next float one of bits (neighbours.py), a reduction of many
-  dimensions one of few (ranks.py). It is traced, and lowered in place as any other, so that one
-  lack may lead to another.
-- Logic of bits and shifts of int32 become arithmetic (bits.py).
+  columns or rotations (linalg.py), the next float one of bits (neighbours.py), what has operands of
+  some ranks one of others (ranks.py), a quotient of integers one of estimates (integers.py). It is
+  traced, and lowered in place as any other, so that one lack may lead to another.
+- Logic of bits and shifts of int32 become arithmetic (bits.py), comparisons of large ones become
+  those of differences with zero (integers.py).
 """
 
 from __future__ import annotations
@@ -23,7 +24,16 @@ from jax.extend import core as jex_core
 
 from jax2tf import dtypes, ops
 from jax2tf.lowering import keys
-from jax2tf.lowering.legal import bits, contractions, held, linalg, neighbours, ranks, special
+from jax2tf.lowering.legal import (
+    bits,
+    contractions,
+    held,
+    integers,
+    linalg,
+    neighbours,
+    ranks,
+    special,
+)
 from jax2tf.lowering.rules import Context
 from jax2tf.targets import Target
 
@@ -37,9 +47,10 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
     """
     if keys.has_keys(eqn):
         return None
-    function = ranks.function_of(eqn, target)
-    if function is not None:
-        return functools.partial(_traced, function, {})
+    for module in (ranks, integers):
+        function = module.function_of(eqn, target)
+        if function is not None:
+            return functools.partial(_traced, function, {})
     if not (target.computes_in or target.lacks):
         return None
     carriers = {name: target.computes_in.get(name, name) for name in _dtype_names(eqn)}
@@ -51,7 +62,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})
-    return bits.rule_of(eqn, target)
+    return bits.rule_of(eqn, target) or integers.rule_of(eqn, target)
 
 
 def _dtype_names(eqn: jex_core.JaxprEqn) -> set[str]:

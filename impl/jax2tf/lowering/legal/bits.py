@@ -28,6 +28,8 @@ _LEAST = -(2**31)
 _POWERS = np.array([*(2**i for i in range(31)), _LEAST, 0], np.int32)
 # The powers that fill what a shift to the right leaves empty; a shift by 0 leaves nothing.
 _FILLS = np.array([0, *_POWERS[31:0:-1]], np.int32)
+# Masks of the bits that a shift to the right leaves; none beyond them.
+_LOWEST = np.array([-1, *(2**i - 1 for i in range(31, -1, -1))], np.int32)
 _NIBBLES = np.array([16**i for i in range(8)], np.int32)
 
 
@@ -141,9 +143,13 @@ def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.
         x = _shaped(ctx, x)
         if known in (0, _BITS):
             return x if not known else ops.zeros_like(x)
+        if not _lacks(ctx, "BitwiseAnd"):
+            return _masked(_right(ctx, x, known), int(_LOWEST[known]))
         return _right(ctx, x, known) + ops.cast(x < 0, tf.int32) * _FILLS[known]
     within = _within(distance)
     signed = _shift_right_arithmetic(ctx, x, distance)
+    if not _lacks(ctx, "BitwiseAnd"):
+        return raw.BitwiseAnd(x=signed, y=ops.gather(ops.constant(_LOWEST), within))
     fill = ops.gather(ops.constant(np.append(_FILLS, np.int32(0))), within)
     filled = signed + ops.cast(x < 0, tf.int32) * fill
     return ops.where(ops.equal(within, _BITS), 0, filled)
@@ -157,6 +163,8 @@ def _shaped(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """Legendre's formula: a number less its halves, quarters ... rounded down."""
+    if _has_logic(ctx):
+        return _ones(x)
     negative = ops.cast(x < 0, tf.int32)
     size = x + negative * np.int32(_LEAST)
     divisors = ops.constant(_POWERS[1:31])
@@ -165,8 +173,35 @@ def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """Less by one for each power of two that is in the number; no comparison, which may round."""
+    if _has_logic(ctx):
+        for distance in (1, 2, 4, 8, 16):
+            x = raw.BitwiseOr(x=x, y=_shifted(x, distance))
+        return _BITS - _ones(x)
     quotients = raw.FloorDiv(x=x[..., None], y=ops.constant(_POWERS[:31]))
     return ops.where(x < 0, 0, _BITS - ops.reduce_sum(ops.minimum(quotients, 1), -1))
+
+
+def _has_logic(ctx: Context) -> bool:
+    return not any(_lacks(ctx, op) for op in ("BitwiseAnd", "BitwiseOr", "RightShift"))
+
+
+def _ones(x: tf.Tensor) -> tf.Tensor:
+    """How many bits are set: of two neighbours, of four, of eight; a product adds the bytes.
+
+    H. S. Warren, Hacker's Delight (2nd edition), section 5-1.
+    """
+    x = x - _masked(_shifted(x, 1), 0x55555555)
+    x = _masked(x, 0x33333333) + _masked(_shifted(x, 2), 0x33333333)
+    x = _masked(x + _shifted(x, 4), 0x0F0F0F0F)
+    return _shifted(x * np.int32(0x01010101), 24)
+
+
+def _shifted(x: tf.Tensor, distance: int) -> tf.Tensor:
+    return raw.RightShift(x=x, y=ops.constant(distance))
+
+
+def _masked(x: tf.Tensor, mask: int) -> tf.Tensor:
+    return raw.BitwiseAnd(x=x, y=ops.constant(mask))
 
 
 # Each with the op that its own rule makes.

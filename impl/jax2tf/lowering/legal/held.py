@@ -61,6 +61,7 @@ _MODULAR = frozenset(
         "cumprod",
         "cumsum",
         "eq",
+        "eq_to",
         "integer_pow",
         "mul",
         "ne",

@@ -123,7 +123,8 @@ def _iota(eqn: jex_core.JaxprEqn, *sizes: Any) -> Sequence[Any]:
     return [eqn.primitive.bind(*sizes, **{**eqn.params, "dtype": np.dtype(np.int32)})]
 
 
-def _product_high(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+def product_high(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+    """The upper half of the bits of the product of numbers without a sign."""
     half, low_half = np.int32(16), np.int32(0xFFFF)
     right = functools.partial(lax.shift_right_logical, y=half)
     (x_high, x_low), (y_high, y_low) = ((right(v), v & low_half) for v in _of_one_shape(x, y))
@@ -164,13 +165,13 @@ FUNCTIONS: Mapping[jex_core.Primitive, Callable[..., Sequence[Any]]] = {
         ("argmax", "argmin", "clamp", "cummax", "cummin", "ge", "gt", "le", "lt", "reduce_max"): (
             _by_order
         ),
-        ("reduce_min", "sort", "top_k"): _by_order,
+        ("le_to", "lt_to", "reduce_min", "sort", "top_k"): _by_order,
         ("convert_element_type",): _converted,
         ("div",): _div,
         ("iota",): _iota,
         ("max",): _extreme(lax.ge),
         ("min",): _extreme(lax.le),
-        ("mulhi",): _product_high,
+        ("mulhi",): product_high,
         ("rem",): _rem,
         ("sign",): _sign,
         ("threefry2x32",): _threefry2x32,

@@ -1,0 +1,195 @@
+"""Integers, for targets that divide or compare int32 in float32, which rounds beyond 2**24.
+
+Sums, products, shifts and the larger of two numbers are exact there, and so is a comparison with a
+number that float32 holds together with its neighbours.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf import ops
+from jax2tf.lowering.elementwise import known_value
+from jax2tf.lowering.legal import unsigned
+from jax2tf.lowering.rules import Context
+from jax2tf.ops import raw
+from jax2tf.primitives import named
+from jax2tf.targets import Target
+
+Function = Callable[..., Sequence[Any]]
+Rule = Callable[..., tf.Tensor]
+
+_DIVISIONS = named("div", "rem")
+_LEAST = np.int32(-(2**31))
+# Less than 1 by more than a quotient in float32 is rounded, so that an estimate is never too large.
+_LESS = np.float32(1 - 2**-20)
+# Below it float32 has every integer, and the one beside it.
+_EXACT_BELOW = 2**24
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for a division that the target rounds, or for the upper half of a product.
+
+    None for any other equation. Of the product of int64 a shift would take the upper half.
+    """
+    if eqn.primitive in named("mulhi"):
+        is_lacking = target.lacks_op("RightShift", "int64") and _dtype_of(eqn) == np.int32
+        return _product_high if is_lacking else None
+    if eqn.primitive not in _DIVISIONS or "divides_integers_as_floats" not in target.quirks:
+        return None
+    return _FUNCTIONS.get(str(_dtype_of(eqn)))
+
+
+def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
+    """The rule for a comparison that the target rounds; None for any other equation."""
+    if eqn.primitive not in _COMPARISONS or "equates_large_integers" not in target.quirks:
+        return None
+    return _COMPARISONS[eqn.primitive] if _dtype_of(eqn) == np.int32 else None
+
+
+def _dtype_of(eqn: jex_core.JaxprEqn) -> Any:
+    aval: Any = eqn.invars[0].aval
+    return aval.dtype
+
+
+def _division(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+    return [_result(eqn, x, y, _quotient(x, y))]
+
+
+def _unsigned_division(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+    divisor = _known(y)
+    x, y = (v.view(np.int32) if isinstance(v, np.ndarray) else _cut(v) for v in (x, y))
+    if _is_power_of_two(divisor):
+        quotient = lax.shift_right_logical(x, np.int32(divisor.bit_length() - 1))
+    else:
+        magnitude = _quotient_of_magnitudes(x, y, _float_of_unsigned, _is_at_least)
+        quotient = magnitude if divisor else magnitude | _bits_of(y == 0)
+    return [lax.convert_element_type(_result(eqn, x, y, quotient), np.uint32)]
+
+
+def _product_high(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+    """That of the bits without a sign; a sign takes the other number from it."""
+    (high,) = unsigned.product_high(eqn, x, y)
+    is_negative = functools.partial(lax.convert_element_type, new_dtype=np.int32)
+    return [high - is_negative(x < 0) * y - is_negative(y < 0) * x]
+
+
+def _result(eqn: jex_core.JaxprEqn, x: Any, y: Any, quotient: Any) -> Any:
+    """The quotient; or what it leaves, of a division by zero too: x - (-1) * 0."""
+    return quotient if eqn.primitive in named("div") else x - quotient * y
+
+
+def _quotient(x: Any, y: Any) -> Any:
+    """By bits where a choice would do: the target chooses among integers in float32, too."""
+    divisor = _known(y)
+    if _is_power_of_two(divisor):
+        # A shift rounds down: a negative dividend is made larger first.
+        larger = x + (_signs(x) & np.int32(divisor - 1))
+        return lax.shift_right_arithmetic(larger, np.int32(divisor.bit_length() - 1))
+    size = _quotient_of_magnitudes(
+        jnp.abs(x), jnp.abs(y), _float_of_magnitude, lambda rest, y: rest - y >= 0
+    )
+    signs = _signs(x if divisor > 0 else x ^ y)
+    signed = (size ^ signs) - signs
+    return signed if divisor else signed | _bits_of(y == 0)
+
+
+def _known(divisor: Any) -> int:
+    """The divisor, and 0 where it is not known."""
+    return int(divisor) if isinstance(divisor, np.ndarray) and divisor.ndim == 0 else 0
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and not number & (number - 1)
+
+
+def _signs(x: Any) -> Any:
+    return lax.shift_right_arithmetic(x, np.int32(31))
+
+
+def _bits_of(condition: Any) -> Any:
+    return -lax.convert_element_type(condition, np.int32)
+
+
+def _quotient_of_magnitudes(
+    x: Any, y: Any, float_of: Callable[[Any], Any], is_at_least: Callable[[Any, Any], Any]
+) -> Any:
+    """Of numbers whose bits int32 holds: two estimates, and 1 where they are too small.
+
+    The first leaves less than two divisors and 2**13, of which the second is at most 1 too small.
+    """
+    # Half of an estimate is a number of int32.
+    by_half = _LESS / 2 / float_of(y)
+    first = _cut(float_of(x) * by_half) * np.int32(2)
+    rest = x - first * y
+    second = _cut(float_of(rest) * by_half * np.float32(2))
+    rest = rest - second * y
+    return first + second + lax.convert_element_type(is_at_least(rest, y), np.int32)
+
+
+def _float_of_magnitude(x: Any) -> Any:
+    """Of a number up to 2**31, whose bits are those of the smallest int32."""
+    return jnp.abs(lax.convert_element_type(x, np.float32))
+
+
+def _float_of_unsigned(x: Any) -> Any:
+    signed = lax.convert_element_type(x, np.float32)
+    return jnp.where(signed < 0, signed + np.float32(2**32), signed)
+
+
+def _is_at_least(x: Any, y: Any) -> Any:
+    return x + _LEAST >= y + _LEAST
+
+
+def _cut(x: Any) -> Any:
+    return lax.convert_element_type(x, np.int32)
+
+
+_FUNCTIONS: dict[str, Function] = {"int32": _division, "uint32": _unsigned_division}
+
+
+def _equality(op: Callable[..., tf.Tensor]) -> Rule:
+    def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        if _is_exact(x) or _is_exact(y):
+            return op(x=x, y=y)
+        return op(x=x - y, y=ops.constant(0))
+
+    return rule
+
+
+def _order(op: Callable[..., tf.Tensor], of_rest: Callable[..., tf.Tensor], smaller: int) -> Rule:
+    """Whether the larger number leaves nothing, or something, beside the one that is smaller."""
+
+    def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
+        x, y = operands
+        if _is_exact(x) or _is_exact(y):
+            return op(x=x, y=y)
+        rest = raw.Maximum(x=x, y=y) - operands[smaller]
+        return of_rest(x=rest, y=ops.constant(0))
+
+    return rule
+
+
+def _is_exact(x: tf.Tensor) -> bool:
+    """Whether float32 tells each of these numbers, which a graph holds, from all others."""
+    value = known_value(x)
+    return value is not None and bool((np.abs(value.astype(np.int64)) < _EXACT_BELOW).all())
+
+
+_RULES: dict[tuple[str, ...], Rule] = {
+    ("eq", "eq_to"): _equality(raw.Equal),
+    ("ne",): _equality(raw.NotEqual),
+    ("lt", "lt_to"): _order(raw.Less, raw.NotEqual, 0),
+    ("ge",): _order(raw.GreaterEqual, raw.Equal, 0),
+    ("gt",): _order(raw.Greater, raw.NotEqual, 1),
+    ("le", "le_to"): _order(raw.LessEqual, raw.Equal, 1),
+}
+_COMPARISONS = {p: rule for names, rule in _RULES.items() for p in named(*names)}
