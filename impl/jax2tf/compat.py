@@ -36,9 +36,10 @@ from tensorflow.compiler.xla import xla_data_pb2
 from tensorflow.python import pywrap_tfe as _pywrap_tfe
 from tensorflow.python.client import pywrap_tf_session as _tf_session
 from tensorflow.python.compiler.xla.experimental import xla_sharding as _tf_xla_sharding
+from tensorflow.python.eager import context as _tf_context
 from tensorflow.python.eager import forwardprop_util as _tf_forwardprop_util
 from tensorflow.python.eager import record as _tf_record
-from tensorflow.python.framework import errors as _tf_errors
+from tensorflow.python.eager.polymorphic_function import atomic_function as _tf_atomic_function
 from tensorflow.python.framework import func_graph as _tf_func_graph
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
 from tensorflow.python.framework import ops as _tf_ops
@@ -520,13 +521,26 @@ def _creates_ops_as_functions_do(kind: Any) -> bool:
     return issubclass(kind, _tf_func_graph.FuncGraph) and kind._create_op_internal is creates
 
 
+def stack_trace() -> Any:
+    """Where the program is, for `write_op`."""
+    return _tf_stack.extract_stack(stacklevel=2)
+
+
 def write_op(
-    graph: Any, op: str, operands: Sequence[Any], attributes: Sequence[tuple[str, bytes]]
-) -> Any:
-    """The first result of a new op of a graph that is writable; None if TensorFlow refuses it.
+    graph: Any,
+    op: str,
+    operands: Sequence[Any],
+    attributes: Sequence[tuple[str, bytes]],
+    stack: Any,
+) -> list[Any]:
+    """The results of a new op of a graph that is writable.
 
     This is what Graph.create_op does, without what it asks of all that it is given: that takes ten
-    times as long. `operands` are tensors and lists of tensors, `attributes` serialised.
+    times as long. `operands` are tensors and lists of tensors, `attributes` serialised; `stack`
+    is said where the op fails.
+
+    Raises:
+      tf.errors.InvalidArgumentError: TensorFlow refuses the op.
     """
 
     def captured(tensor: Any) -> Any:
@@ -542,19 +556,59 @@ def write_op(
             _tf_session.TF_AddInputList(description, [t._as_tf_output() for t in x])
         else:
             _tf_session.TF_AddInput(description, x._as_tf_output())
-    for control in graph._control_dependencies_for_inputs({t.op for t in flat}):
-        _tf_session.TF_AddControlInput(description, control._c_op)
+    if graph._control_dependencies_stack:
+        for control in graph._control_dependencies_for_inputs({t.op for t in flat}):
+            _tf_session.TF_AddControlInput(description, control._c_op)
     for attribute, value in attributes:
         _tf_session.TF_SetAttrValueProto(description, attribute, value)
-    try:
-        c_op = _tf_session.TF_FinishOperation(description)
-    except _tf_errors.InvalidArgumentError:
-        return None
-    _tf_session.TF_SetOpStackTrace(c_op, _tf_stack.extract_stack(stacklevel=3))
+    c_op = _tf_session.TF_FinishOperation(description)
+    _tf_session.TF_SetOpStackTrace(c_op, stack)
     written = _tf_ops.Operation._from_c_op(c_op=c_op, g=graph)
-    written._control_flow_post_processing(flat)
+    if graph._get_control_flow_context() is not None:
+        written._control_flow_post_processing(flat)
     graph._create_op_helper(written)
-    return written.outputs[0]
+    return written.outputs
+
+
+@contextlib.contextmanager
+def function_graph(name: str, jit_compile: bool) -> Iterator[Any]:
+    """An empty graph, under construction, for the ops of a function; `function_of` makes it.
+
+    tf.function spends a millisecond around each graph: on signatures, structures and side effects.
+    """
+    graph = _tf_func_graph.FuncGraph(name)
+    with graph.as_default():
+        if not jit_compile or in_compiled_function():
+            yield graph
+            return
+        context = _tf_control_flow_ops.XLAControlFlowContext()
+        context.Enter()
+        try:
+            yield graph
+        finally:
+            context.Exit()
+
+
+def function_of(graph: Any, jit_compile: bool) -> Any:
+    """The function of a graph whose inputs and outputs are set; None if tf.function has to make it.
+
+    That orders ops that have effects, and knows what a graph reads of the graphs around it.
+    """
+    if graph.captures or any(op._is_stateful for op in graph.get_operations()):
+        return None
+    name = f"__inference_{graph.name}_{_tf_ops.uid()}"
+    attributes = {"_XlaMustCompile": True, "_noinline": True} if jit_compile else {}
+    return _tf_atomic_function.from_func_graph(name, graph, attributes)
+
+
+def call_options() -> bytes:
+    """What a call in a graph says of optimizers and placement, as calls of tf.functions say it."""
+    return bytes(_tf_context.context().function_call_options.as_attrs()["config_proto"])
+
+
+def add_function(graph: Any, function: Any) -> None:
+    """Makes a function known to a graph that is to call it."""
+    graph._add_function_recursive(function)
 
 
 def static_arguments(jitted: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:

@@ -436,11 +436,20 @@ def spans_devices(sharding: Any) -> bool:
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
     """The jaxprs among the params of an equation, closed ones opened."""
-    for param in jax.tree.leaves(list(eqn.params.values()), is_leaf=is_jaxpr):
-        if isinstance(param, jex_core.ClosedJaxpr):
-            yield param.jaxpr
-        elif isinstance(param, jex_core.Jaxpr):
-            yield param
+    for param in eqn.params.values():
+        yield from _jaxprs_in(param)
+
+
+def _jaxprs_in(param: Any) -> Iterator[jex_core.Jaxpr]:
+    if isinstance(param, jex_core.ClosedJaxpr):
+        yield param.jaxpr
+    elif isinstance(param, jex_core.Jaxpr):
+        yield param
+    elif isinstance(param, tuple | list):
+        for part in param:
+            yield from _jaxprs_in(part)
+    elif isinstance(param, dict):
+        yield from _jaxprs_in(list(param.values()))
 
 
 def is_jaxpr(param: Any) -> bool:

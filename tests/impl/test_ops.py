@@ -78,11 +78,14 @@ I32 = tf.TensorSpec([3, 4], tf.int32)
 MASK = tf.TensorSpec([3, 4], tf.bool)
 ANY_ROWS = tf.TensorSpec([None, 4], tf.float32)
 C64 = tf.TensorSpec([3, 4], tf.complex64)
+IMAGES = tf.TensorSpec([None, 8, 8, 3], tf.float32)
+KERNEL = tf.TensorSpec([3, 3, 3, 2], tf.float32)
 
 # Functions of `ops` beside TensorFlow's, as rules call them.
 FUNCTIONS = {
     "add": (lambda f: lambda x, y: f(x, y), tf.add, (F32, F32)),
     "add of a number": (lambda f: lambda x: f(x, 1.0), tf.add, (F32,)),
+    "atan2": (lambda f: lambda x, y: f(x, y), tf.atan2, (F32, F32)),
     "bitcast": (lambda f: lambda x: f(x, tf.int32), tf.bitcast, (F32,)),
     "bitwise_xor": (lambda f: lambda x, y: f(x, y), tf.bitwise.bitwise_xor, (I32, I32)),
     "cast": (lambda f: lambda x: f(x, tf.int64), tf.cast, (F32,)),
@@ -94,6 +97,16 @@ FUNCTIONS = {
     "constant": (lambda f: lambda: f([1, 2, 3]), tf.constant, ()),
     "constant of a dtype": (lambda f: lambda: f(1, tf.bfloat16), tf.constant, ()),
     "constant array": (lambda f: lambda: f(np.ones((2, 0), np.uint8)), tf.constant, ()),
+    "conv2d": (
+        lambda f: lambda x, y: f(x, y, (1, 2), "SAME", dilations=(2, 1)),
+        tf.nn.conv2d,
+        (IMAGES, KERNEL),
+    ),
+    "conv2d with paddings": (
+        lambda f: lambda x, y: f(x, y, (1, 1), [[0, 0], [1, 2], [0, 3], [0, 0]], dilations=(1, 1)),
+        tf.nn.conv2d,
+        (IMAGES, KERNEL),
+    ),
     "equal": (lambda f: lambda x, y: f(x, y), tf.equal, (MASK, MASK)),
     "exp": (lambda f: lambda x: f(x), tf.exp, (ANY_ROWS,)),
     "expand_dims": (lambda f: lambda x: f(x, -1), tf.expand_dims, (ANY_ROWS,)),

@@ -27,6 +27,8 @@ from jax2tf.lowering.eager import is_one_graph
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.taken import NewOps, Observer, depends_on_an_argument, require_taken
+from jax2tf.ops import writing
+from jax2tf.ops.written_functions import WrittenFunction
 from jax2tf.targets import Target
 from jax2tf.trace import Trace, count_equations
 
@@ -62,7 +64,8 @@ class Lowering:
     def run_trace(self, args: Sequence[tf.Tensor], eager_graphs: bool = False) -> list[tf.Tensor]:
         """The results of the whole trace on `args`; `eager_graphs` as for `jax2tf.convert`."""
         if not tf.executing_eagerly():
-            results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+            with writing.called_from_here():
+                results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
             if "drops_constant_results" in self.target.quirks:
                 return [_kept(result) for result in results]
             return results
@@ -167,6 +170,7 @@ class Lowering:
             values = {**sizes, **dict(zip(unknown, inner[n:], strict=True))}
             return body(self.with_sizes(values), *inner[:n])
 
+        is_written = writing.writes() and writing.is_writable()
         function = self.trace.cached(
             (
                 "function",
@@ -176,8 +180,9 @@ class Lowering:
                 tuple(sizes.items()),
                 tuple(unknown),
                 compat.in_compiled_function(),
+                is_written,
             ),
-            lambda: _concrete_function(with_dims, args, shapes, name, jit_compile),
+            lambda: _function(with_dims, args, shapes, name, jit_compile, is_written),
         )
         return list(function(*args))
 
@@ -375,12 +380,13 @@ def _kept(result: tf.Tensor) -> tf.Tensor:
     return ops.raw.Reshape(tensor=result, shape=ops.constant(result.shape.as_list(), tf.int32))
 
 
-def _concrete_function(
+def _function(
     body: Callable[..., Any],
     args: Sequence[tf.Tensor],
     shapes: Sequence[Any],
     name: str,
     jit_compile: bool | None,
+    is_written: bool,
 ) -> Callable[..., Any]:
     def function(*inner: tf.Tensor) -> list[tf.Tensor]:
         return list(body(*inner))
@@ -389,6 +395,10 @@ def _concrete_function(
     # The sizes of dimension variables follow the arguments that have shapes.
     shapes = [*shapes, *([()] * (len(args) - len(shapes)))]
     specs = [tf.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, args, strict=True)]
+    if is_written:
+        written = WrittenFunction.of(function, specs, function.__name__, bool(jit_compile))
+        if written is not None:
+            return written
     shared = tf.function(function, autograph=False, jit_compile=jit_compile)
     return shared.get_concrete_function(*specs)
 

@@ -10,7 +10,7 @@ import dataclasses
 import functools
 import re
 import weakref
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -201,14 +201,19 @@ def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
 
 def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
     """Whether an equation has a dtype that only XLA knows, and does not just call a jaxpr."""
-    names = {str(getattr(v.aval, "dtype", "")) for v in (*eqn.invars, *eqn.outvars)}
     if eqn.primitive in CALLBACKS:
         return False
+    names = {_name(getattr(v.aval, "dtype", "")) for v in (*eqn.invars, *eqn.outvars)}
     if eqn.primitive in _CONTROL_FLOW:
         return not names.isdisjoint(compiled.COMPILED_CONTROL_FLOW_DTYPES)
     return not names.isdisjoint(compiled.COMPILED_DTYPES) and not any(
         map(_is_called, inner_jaxprs(eqn))
     )
+
+
+@functools.cache
+def _name(dtype: Hashable) -> str:
+    return str(dtype)
 
 
 def _is_called(jaxpr: jex_core.Jaxpr) -> bool:

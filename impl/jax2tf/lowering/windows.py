@@ -77,7 +77,7 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tenso
     ordered = monoid.beats is None or not x.dtype.is_complex
     if ctx.uses("XlaReduceWindow") and window.dimensions and ordered:
         carrier = XLA_CARRIER.get(x.dtype, x.dtype)
-        computation = _computation(ctx, monoid.to_xla, carrier)
+        computation = _computation(monoid.to_xla, carrier)
         exact = functools.partial(_xla_reduce_window, ctx, x, identity, window, computation)
         if pool is None or monoid.beats is None:
             return exact()
@@ -136,12 +136,9 @@ def _xla_reduce_window(
     return cast(out, x.dtype)
 
 
-def _computation(ctx: Context, function: Callable[..., tf.Tensor], dtype: tf.DType) -> Any:
+@functools.cache
+def _computation(function: Callable[..., tf.Tensor], dtype: tf.DType) -> Any:
     """A binary TensorFlow op as the function that XLA's reducing ops take for their computation."""
-
-    def make() -> Any:
-        scalar = tf.TensorSpec([], dtype)
-        with tf.init_scope():
-            return tf.function(function, autograph=False).get_concrete_function(scalar, scalar)
-
-    return ctx.cached(("computation", function, dtype), make)
+    scalar = tf.TensorSpec([], dtype)
+    with tf.init_scope():
+        return tf.function(function, autograph=False).get_concrete_function(scalar, scalar)

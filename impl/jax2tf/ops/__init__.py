@@ -137,7 +137,7 @@ triangular_solve = tf.linalg.triangular_solve
 
 # Networks.
 avg_pool2d = tf.nn.avg_pool2d
-conv2d = tf.nn.conv2d
+conv2d = functions.conv2d
 conv2d_transpose = tf.nn.conv2d_transpose
 conv3d = tf.nn.conv3d
 conv3d_transpose = tf.nn.conv3d_transpose

@@ -79,7 +79,6 @@ square = _unary(tf.square, "Square")
 tanh = _unary(tf.tanh, "Tanh")
 
 add = _binary(tf.add, "AddV2")
-atan2 = _binary(tf.atan2, "Atan2")
 bitwise_and = _binary(tf.bitwise.bitwise_and, "BitwiseAnd")
 bitwise_or = _binary(tf.bitwise.bitwise_or, "BitwiseOr")
 bitwise_xor = _binary(tf.bitwise.bitwise_xor, "BitwiseXor")
@@ -101,6 +100,12 @@ reduce_max = _reduction(tf.reduce_max, "Max")
 reduce_min = _reduction(tf.reduce_min, "Min")
 reduce_prod = _reduction(tf.reduce_prod, "Prod")
 reduce_sum = _reduction(tf.reduce_sum, "Sum")
+
+
+@_in_graphs(tf.atan2)
+def atan2(y: Any, x: Any) -> tf.Tensor | None:
+    """tf.atan2, whose first operand is called y."""
+    return raw.Atan2(y=y, x=x) if _are_tensors(y, x) else None
 
 
 @_in_graphs(tf.constant)
@@ -203,6 +208,24 @@ def matmul(
     if a.shape.rank == b.shape.rank == 2:
         return raw.MatMul(a=a, b=b, transpose_a=flip_a, transpose_b=flip_b)
     return raw.BatchMatMulV2(x=a, y=b, adj_x=flip_a, adj_y=flip_b)
+
+
+@_in_graphs(tf.nn.conv2d)
+def conv2d(
+    input: Any, filters: Any, strides: Any, padding: Any, *, dilations: Any
+) -> tf.Tensor | None:
+    """tf.nn.conv2d of images whose channels come last; strides and dilations are pairs."""
+    if not _are_tensors(input, filters):
+        return None
+    explicit = not isinstance(padding, str)
+    return raw.Conv2D(
+        input=input,
+        filter=filters,
+        strides=[1, *strides, 1],
+        padding="EXPLICIT" if explicit else padding,
+        explicit_paddings=[size for pair in padding for size in pair] if explicit else [],
+        dilations=[1, *dilations, 1],
+    )
 
 
 def _are_tensors(*values: Any) -> bool:

@@ -7,8 +7,8 @@ dtype and the shape of the result to TensorFlow's C++, as TensorFlow itself does
 same, node by node, but for the last part of some names.
 
 What it does not know it leaves to TensorFlow: see `Form.of` for ops, `Form.read` for arguments and
-`compat.writable_graph` for graphs. `counted` says how many ops were made in each way. Ops are
-written where `switched(True)` says so.
+`compat.writable_graph` for graphs. `counted` says how many ops were made in each way. With
+`switched(False)` TensorFlow makes all ops, which is there to compare with.
 """
 
 from __future__ import annotations
@@ -27,10 +27,8 @@ import tensorflow as tf
 
 from jax2tf import compat
 
-# Whether graphs get written ops where nothing says otherwise.
-WRITES = False
-
-_writes: contextvars.ContextVar[bool | None] = contextvars.ContextVar("writes", default=None)
+_writes: contextvars.ContextVar[bool] = contextvars.ContextVar("writes", default=True)
+_stack: contextvars.ContextVar[Any] = contextvars.ContextVar("stack", default=None)
 _counts: contextvars.ContextVar[collections.Counter[tuple[str, bool]] | None] = (
     contextvars.ContextVar("counts", default=None)
 )
@@ -48,8 +46,25 @@ def switched(on: bool) -> Iterator[None]:
 
 def writes() -> bool:
     """Whether ops that are made now are written: in a graph, where that is switched on."""
-    chosen = _writes.get()  # First: eager mode asks for every op, and this is the cheaper question.
-    return (WRITES if chosen is None else chosen) and not tf.executing_eagerly()
+    return _writes.get() and not tf.executing_eagerly()
+
+
+def is_writable() -> bool:
+    """Whether ops can be written into the graph under construction."""
+    return compat.writable_graph() is not None
+
+
+@contextlib.contextmanager
+def called_from_here() -> Iterator[None]:
+    """A context whose ops are said to come from here, and not each from the line that makes it.
+
+    To look at the stack takes as long as half of the rest of an op.
+    """
+    token = _stack.set(compat.stack_trace())
+    try:
+        yield
+    finally:
+        _stack.reset(token)
 
 
 @contextlib.contextmanager
@@ -90,7 +105,24 @@ def write(form: Form, arguments: Mapping[str, Any]) -> tf.Tensor | None:
     if graph is None:
         return None
     given = form.read(arguments)
-    return None if given is None else compat.write_op(graph, form.op, *given)
+    if given is None:
+        return None
+    try:
+        return write_node(graph, form.op, *given)[0]
+    except tf.errors.InvalidArgumentError:  # TensorFlow says better what it refuses.
+        return None
+
+
+def write_node(
+    graph: Any, op: str, operands: Sequence[Any], attributes: Sequence[tuple[str, bytes]]
+) -> list[tf.Tensor]:
+    """The results of an op, as `compat.write_op` takes it.
+
+    Raises:
+      tf.errors.InvalidArgumentError: TensorFlow refuses the op.
+    """
+    stack = _stack.get() or compat.stack_trace()
+    return compat.write_op(graph, op, operands, attributes, stack)
 
 
 def write_constant(value: Any, dtype: Any) -> tf.Tensor | None:
@@ -108,7 +140,7 @@ def write_constant(value: Any, dtype: Any) -> tf.Tensor | None:
         ("value", _AttrValue(tensor=tensor).SerializeToString()),
         ("dtype", _AttrValue(type=tensor.dtype).SerializeToString()),
     ]
-    return compat.write_op(graph, "Const", [], attributes)
+    return write_node(graph, "Const", [], attributes)[0]
 
 
 _LARGE = 2**30

@@ -1,0 +1,88 @@
+"""TensorFlow functions without effects, written into a graph as ops are (see jax2tf.ops.writing).
+
+tf.function serves calls from Python: it binds arguments to signatures, nests results, orders side
+effects, prepares gradients. A function that graphs alone call, with arrays in and arrays out, needs
+none of it. In graphs it is the same, node by node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from jax2tf import compat
+from jax2tf.ops import writing
+
+
+@dataclass(frozen=True)
+class WrittenFunction:
+    """A function of tensors that is called in graphs alone.
+
+    Attributes:
+      function: as TensorFlow holds it; it lives as long as this one, or a graph that calls it.
+      shapes: of the results, as far as they are known.
+      attributes: those of its calls, serialised.
+    """
+
+    function: Any
+    shapes: Sequence[tf.TensorShape]
+    attributes: Sequence[tuple[str, bytes]]
+
+    @classmethod
+    def of(
+        cls,
+        body: Callable[..., Sequence[tf.Tensor]],
+        specs: Sequence[tf.TensorSpec],
+        name: str,
+        jit_compile: bool,
+    ) -> WrittenFunction | None:
+        """The function of `body`; None if it has effects or reads other than its arguments."""
+        with compat.function_graph(name, jit_compile) as graph:
+            inputs = [_placeholder(spec) for spec in specs]
+            outputs = [graph.capture(result) for result in body(*inputs)]
+        graph.inputs, graph.outputs = inputs, outputs
+        function = compat.function_of(graph, jit_compile)
+        if function is None:
+            return None
+        attributes = {
+            "Tin": _types(inputs),
+            "Tout": _types(outputs),
+            "f": _AttrValue(func=tf.compat.v1.NameAttrList(name=function.name)),
+            "config_proto": _AttrValue(s=compat.call_options()),
+        }
+        if jit_compile:
+            attributes["_XlaMustCompile"] = _AttrValue(b=True)
+        return cls(function, [x.shape for x in outputs], _serialised(attributes))
+
+    def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
+        """The results in the graph under construction, to which ops have to be written."""
+        graph = tf.compat.v1.get_default_graph()
+        compat.add_function(graph, self.function)
+        results = writing.write_node(graph, "PartitionedCall", [list(args)], self.attributes)
+        for result, shape in zip(results, self.shapes, strict=True):
+            result.set_shape(shape)
+        return results
+
+
+def _placeholder(spec: tf.TensorSpec) -> tf.Tensor:
+    attributes = {
+        "dtype": _AttrValue(type=spec.dtype.as_datatype_enum),
+        "shape": _AttrValue(shape=spec.shape.as_proto()),
+    }
+    graph = tf.compat.v1.get_default_graph()
+    return writing.write_node(graph, "Placeholder", [], _serialised(attributes))[0]
+
+
+def _types(tensors: Sequence[tf.Tensor]) -> tf.compat.v1.AttrValue:
+    types = [x.dtype.as_datatype_enum for x in tensors]
+    return _AttrValue(list=_AttrValue.ListValue(type=types))
+
+
+def _serialised(attributes: Mapping[str, tf.compat.v1.AttrValue]) -> list[tuple[str, bytes]]:
+    return [(name, value.SerializeToString()) for name, value in attributes.items()]
+
+
+_AttrValue = tf.compat.v1.AttrValue
