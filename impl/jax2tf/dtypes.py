@@ -23,11 +23,6 @@ DIFFERENTIABLE = frozenset(
 # NumPy's, of the 80 bits that some processors have.
 _EXTENDED = (np.longdouble, np.clongdouble) if np.finfo(np.longdouble).bits > 64 else ()
 
-# What holds the values of 4-bit integers, for which there are few kernels and which XLA packs two
-# in a byte. Not uint8 for uint4: TensorFlow 2.21 ends the process over a Cast from the one to the
-# other on a GPU.
-INT4_CARRIER = {tf.as_dtype("int4"): tf.int8, tf.as_dtype("uint4"): tf.int8}
-
 
 @functools.cache
 def to_tf(dtype: Any) -> tf.DType:

@@ -34,6 +34,7 @@ from jax2tf import compat, dtypes, hoisting, native_extremes
 from jax2tf.call_tf import function_list
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.call_tf.variables import value_of
+from jax2tf.carriers import HOLDS_INT4
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
 from jax2tf.lowering import compiled, mesh_programs, refusals, sharding
 from jax2tf.trace import Trace
@@ -271,9 +272,7 @@ def _unpacked(dtype: Any) -> Any:
 
 
 # As `compiled.leave` hands them over.
-_PACKED = {
-    dtype.name: np.dtype(carrier.as_numpy_dtype) for dtype, carrier in dtypes.INT4_CARRIER.items()
-}
+_PACKED = {dtype.name: np.dtype(carrier.as_numpy_dtype) for dtype, carrier in HOLDS_INT4.items()}
 
 
 def _as_dtype(value: Any, dtype: Any) -> Any:

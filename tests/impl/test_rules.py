@@ -9,6 +9,7 @@ import re
 import jax
 import jax.numpy as jnp
 import pytest
+import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -105,6 +106,37 @@ def test_rules_name_no_engine_and_no_set_of_ops(path):
     lines = path.read_text(encoding="utf-8").splitlines()
     named = [f"{path.name}:{n}: {line}" for n, line in enumerate(lines, 1) if ENGINES.search(line)]
     assert named == []
+
+
+def _dtype_maps(source: str) -> list[str]:
+    """Tables from one dtype to another that a module writes out."""
+
+    def is_dtype(node: ast.AST) -> bool:
+        is_of_tf = isinstance(node, ast.Attribute) and ast.unparse(node.value) == "tf"
+        return is_of_tf and isinstance(getattr(tf, node.attr, None), tf.DType)
+
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        values = node.values if isinstance(node, ast.Dict) else []
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "dict.fromkeys":
+            values = node.args[1:]
+        if any(map(is_dtype, values)):
+            found.append(f"line {node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+@pytest.mark.parametrize("path", LOWERING, ids=lambda path: path.name)
+def test_which_dtype_stands_for_which_is_said_in_one_place(path):
+    assert not _dtype_maps(path.read_text()), "jax2tf.carriers has such tables"
+
+
+def test_a_table_of_dtypes_is_seen():
+    assert _dtype_maps(
+        "A = {'int8': tf.int32}\nB = dict.fromkeys(C, tf.int64)\nD = {1: tf.abs}"
+    ) == [
+        "line 1: {'int8': tf.int32}",
+        "line 2: dict.fromkeys(C, tf.int64)",
+    ]
 
 
 def test_every_form_is_that_of_a_rule():

@@ -16,7 +16,8 @@ import tensorflow as tf
 from jax2tf import compat
 from jax2tf.call_tf import failures
 from jax2tf.call_tf.functions import Function, Options
-from jax2tf.dtypes import DIFFERENTIABLE, INT4_CARRIER
+from jax2tf.carriers import STACKED, carrier_of
+from jax2tf.dtypes import DIFFERENTIABLE
 from jax2tf.errors import CallTfError
 
 
@@ -256,7 +257,7 @@ class Batched(_Derived):
             def function(elements: Sequence[tf.Tensor]) -> list[tf.Tensor]:
                 results = self.base.run(self._merged(elements, tensors))
                 dtypes[:] = [r.dtype for r in results]
-                return [tf.cast(r, _STACKED_AS.get(r.dtype, r.dtype)) for r in results]
+                return [tf.cast(r, carrier_of(STACKED, r.dtype)) for r in results]
 
             mapped = [t for t, is_mapped in zip(tensors, self.mapped, strict=True) if is_mapped]
             results = [tf.cast(*r) for r in zip(way(function, mapped), dtypes, strict=True)]
@@ -282,15 +283,6 @@ class Batched(_Derived):
 
 def _ensured(tensor: tf.Tensor) -> tf.Tensor:
     return tf.ensure_shape(tensor, tensor.shape)
-
-
-# TensorFlow has no kernels to stack these, and their values are among those of another dtype.
-_STACKED_AS = {
-    tf.uint16: tf.int32,
-    **INT4_CARRIER,
-    tf.as_dtype("float8_e4m3fn"): tf.bfloat16,
-    tf.as_dtype("float8_e5m2"): tf.bfloat16,
-}
 
 
 def _vectorized(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tensor]:

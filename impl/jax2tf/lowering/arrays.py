@@ -15,16 +15,12 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import dtypes, ops
-from jax2tf.dtypes import INT4_CARRIER
-from jax2tf.lowering.conversions import NARROW_CARRIER, carried, cast
+from jax2tf.carriers import HOLDS_INT4, HOLDS_NARROW, PADDED_WITHOUT_BOOL, TILED
+from jax2tf.lowering.conversions import carried, cast
 from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.lowering.taken import is_computed
-
-# Ops that lack the kernels for float8, or for 16-bit unsigned integers; all lack those for int4.
-_TILE_CARRIER = {**NARROW_CARRIER, tf.uint16: tf.int32}
-_PAD_CARRIER = {**NARROW_CARRIER, tf.bool: tf.int32}
 
 # An iota of at most so many elements is a constant: it takes less room than the ops that make it.
 _IOTA_AS_CONSTANT = 64
@@ -55,7 +51,7 @@ def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tens
     if list(permutation) == list(range(len(permutation))):
         return x
     perm = ctx.vector(permutation)
-    return carried(INT4_CARRIER, lambda t: ops.raw.Transpose(x=t, perm=perm), x)
+    return carried(HOLDS_INT4, lambda t: ops.raw.Transpose(x=t, perm=perm), x)
 
 
 @register("squeeze", takes_keys=True)
@@ -83,7 +79,7 @@ def _broadcast_in_dim(
 
 def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
     sizes = ctx.vector(shape)
-    return carried(INT4_CARRIER, lambda t: ops.raw.BroadcastTo(input=t, shape=sizes), x)
+    return carried(HOLDS_INT4, lambda t: ops.raw.BroadcastTo(input=t, shape=sizes), x)
 
 
 def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence[int]) -> tf.Tensor:
@@ -103,7 +99,7 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
         for dim in dimensions:
             last = ctx.dim(ctx.avals_in[0].shape[dim]) - 1
             x = carried(
-                INT4_CARRIER,
+                HOLDS_INT4,
                 lambda t, d=dim, n=last: ops.gather(t, n - ops.range(n + 1), axis=d),
                 x,
             )
@@ -121,7 +117,7 @@ def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tenso
         return ops.constant(np.flip(tf.get_static_value(x), tuple(axes)))
     for group in [list(axes)] if at_once else [[axis] for axis in axes]:
         axis = ops.constant(group)
-        x = carried(NARROW_CARRIER, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
+        x = carried(HOLDS_NARROW, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
     return x
 
 
@@ -130,17 +126,17 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
     if len(operands) == 1:
         return operands[0]
     axis = ctx.number(dimension)
-    joined = carried(INT4_CARRIER, lambda *ts: ops.concat(ts, axis), *operands)
+    joined = carried(HOLDS_INT4, lambda *ts: ops.concat(ts, axis), *operands)
     if not ctx.has_quirk("no_concat_of_parts"):
         return joined
     # Nobody asks for what a gather reads in parts.
     size = ctx.dim(ctx.avals_out[0].shape[dimension])
-    return carried(INT4_CARRIER, lambda t: ops.gather(t, ops.range(size), axis=dimension), joined)
+    return carried(HOLDS_INT4, lambda t: ops.gather(t, ops.range(size), axis=dimension), joined)
 
 
 @register("stack")
 def _stack(ctx: Context, *operands: tf.Tensor, axis: int) -> tf.Tensor:
-    return carried(INT4_CARRIER, lambda *ts: stacked(ctx, ts, axis), *operands)
+    return carried(HOLDS_INT4, lambda *ts: stacked(ctx, ts, axis), *operands)
 
 
 def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
@@ -160,9 +156,9 @@ def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
         starts = [[0] * axis + [i] + [0] * (x.shape.rank - axis - 1) for i in range(n)]
         sizes = [1 if d == axis else -1 for d in range(x.shape.rank)]
         return carried(
-            INT4_CARRIER, lambda t: [ops.squeeze(ops.slice(t, s, sizes), axis) for s in starts], x
+            HOLDS_INT4, lambda t: [ops.squeeze(ops.slice(t, s, sizes), axis) for s in starts], x
         )
-    return carried(INT4_CARRIER, lambda t: ops.unstack(t, n, axis), x)
+    return carried(HOLDS_INT4, lambda t: ops.unstack(t, n, axis), x)
 
 
 @register("split")
@@ -194,7 +190,7 @@ def _split_by_slices(
 @register("tile")
 def _tile(ctx: Context, x: tf.Tensor, *, reps: Sequence[int]) -> tf.Tensor:
     multiples = ctx.vector(reps)
-    return carried(_TILE_CARRIER, lambda t: ops.raw.Tile(input=t, multiples=multiples), x)
+    return carried(TILED, lambda t: ops.raw.Tile(input=t, multiples=multiples), x)
 
 
 @register("slice")
@@ -234,10 +230,10 @@ def _sliced(
     begin = ctx.vector(start)
     if all(stride == 1 for stride in strides):
         size = ctx.vector(new_shape)
-        return carried(INT4_CARRIER, lambda t: ops.raw.Slice(input=t, begin=begin, size=size), x)
+        return carried(HOLDS_INT4, lambda t: ops.raw.Slice(input=t, begin=begin, size=size), x)
     end, step = ctx.vector(limit), ctx.vector(strides)
     return carried(
-        INT4_CARRIER,
+        HOLDS_INT4,
         lambda t: ops.raw.StridedSlice(input=t, begin=begin, end=end, strides=step),
         x,
     )
@@ -251,7 +247,7 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     if max(which.shape.rank, cases[0].shape.rank) > _MAX_RANK:
         flat = [ops.reshape(t, [-1]) if t.shape.rank else t for t in (which, *cases)]
         which, cases = flat[0], tuple(flat[1:])
-    result = carried(NARROW_CARRIER, lambda *ts: _selected(ctx, which, ts), *cases)
+    result = carried(HOLDS_NARROW, lambda *ts: _selected(ctx, which, ts), *cases)
     shape = ctx.avals_out[0].shape
     return (
         ops.raw.Reshape(tensor=result, shape=ctx.vector(shape))
@@ -328,7 +324,7 @@ def padded(
     if any(interior):
         if ctx.uses("XlaPad") and _is_static([*shape, *low, *high]):
             return carried(
-                INT4_CARRIER,
+                HOLDS_INT4,
                 lambda t, v: ops.xla.xla_pad(t, v, low, high, interior),
                 x,
                 padding_value,
@@ -397,7 +393,7 @@ def _padded(
         return zeros_around + padding_value
     paddings = ctx.vector(edges)
     return carried(
-        NARROW_CARRIER if ctx.uses("PadV2", "bool") else _PAD_CARRIER,
+        HOLDS_NARROW if ctx.uses("PadV2", "bool") else PADDED_WITHOUT_BOOL,
         lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
         padding_value,

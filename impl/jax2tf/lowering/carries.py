@@ -16,6 +16,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat, ops
+from jax2tf.carriers import CARRIED_ROUND_A_LOOP, carrier_of
 from jax2tf.lowering.rules import Context
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
@@ -133,16 +134,8 @@ def by_an_op(x: tf.Tensor) -> tf.Tensor:
     """The same numbers, by an op that no converter leaves out."""
     if x.dtype == tf.bool:
         return ops.raw.LogicalOr(x=x, y=x)
-    carrier = _CARRIERS.get(x.dtype, x.dtype)
+    carrier = carrier_of(CARRIED_ROUND_A_LOOP, x.dtype)
     if carrier.is_floating or carrier.is_integer:
         wide = ops.cast(x, carrier)
         return ops.cast(ops.raw.Minimum(x=wide, y=wide), x.dtype)
     return x
-
-
-# In which every engine has the op: of as many bits, or exact.
-_CARRIERS = {
-    **dict.fromkeys((tf.bfloat16, tf.float16), tf.float32),
-    **dict.fromkeys((tf.int8, tf.int16, tf.uint8, tf.uint16, tf.uint32), tf.int32),
-    tf.uint64: tf.int64,
-}

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
-from jax2tf.dtypes import INT4_CARRIER
+from jax2tf.carriers import HOLDS_INT4, carrier_of
 
 # Dtypes for which TensorFlow has kernels in compiled code alone. In graphs without XLA ops they are
 # compiled all the same: by standard ops, which nothing runs where XLA is not.
@@ -28,7 +28,7 @@ def leave(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     XLA packs 4-bit integers two in a byte and a tensor does not. TensorFlow hands its bytes to
     compiled code as they are, so what comes out is wrong; eight bits pass.
     """
-    return arrive(tensors, [INT4_CARRIER.get(x.dtype, x.dtype) for x in tensors])
+    return arrive(tensors, [carrier_of(HOLDS_INT4, x.dtype) for x in tensors])
 
 
 def arrive(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:

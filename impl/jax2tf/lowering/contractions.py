@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dtypes, ops
+from jax2tf import compat, ops
+from jax2tf.carriers import MULTIPLIED, carrier_of
 from jax2tf.lowering.conversions import cast, with_fewer_bits
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.taken import is_computed
@@ -29,23 +29,6 @@ DimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]],
 ]
 _Dims = tuple[int, ...]
-
-# Where TensorFlow has no MatMul kernel on every device and in every mode: the dtype in which the
-# result, cast back, is the same. Integers wrap alike at every width; float8 is exact in float32, as
-# XLA computes it; a bool is true where any product is. For float16 there are kernels, which on some
-# processors add up in float16; JAX rounds each sum once.
-KERNEL_DTYPES = {
-    dtypes.to_tf(jnp.dtype(name)): kernel
-    for kernel, names in {
-        tf.int32: "bool int4 int8 int16 uint4 uint8 uint16 uint32",
-        tf.int64: "uint64",
-        tf.float32: (
-            "float16 float8_e4m3fn float8_e4m3fnuz float8_e4m3b11fnuz float8_e5m2 float8_e5m2fnuz"
-        ),
-    }.items()
-    for name in names.split()
-}
-
 
 # What JAX makes of a DotAlgorithmPreset: the dtypes of the operands and of the result. An algorithm
 # that is named here but not done by the kernel that runs is done more precisely.
@@ -101,7 +84,7 @@ def _dot(
     else:
         compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
     config = precision_config(precision) if ctx.uses("XlaDotV2") else b""
-    kernel = KERNEL_DTYPES.get(compute, compute)
+    kernel = carrier_of(MULTIPLIED, compute)
     if not (algorithm and config):
         # Two casts: the operands' values in `compute` first, as XLA has them there.
         lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
@@ -200,7 +183,7 @@ def _ragged_dot_general(
             ((0, *_shifted(lhs_contracting)), (*numbers.rhs_group_dimensions, *rhs_contracting)),
             (_shifted(lhs_batch), rhs_batch),
         )
-    kernel = KERNEL_DTYPES.get(lhs.dtype, lhs.dtype)
+    kernel = carrier_of(MULTIPLIED, lhs.dtype)
     if kernel.is_integer and ctx.lacks_op("MatMul", kernel.name):
         # The target's way to compute a dot_general of integers.
         return _dot_of_jax(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
@@ -248,7 +231,7 @@ def _masked(
       group_sizes: how many elements of dimension `ragged` each group has; one list of sizes, or
         one for each index into the dimensions `outer`.
     """
-    kernel = KERNEL_DTYPES.get(x.dtype, x.dtype)
+    kernel = carrier_of(MULTIPLIED, x.dtype)
     wide = tf.int64 if group_sizes.dtype in (tf.int64, tf.uint32, tf.uint64) else tf.int32
     sizes = ops.cast(group_sizes, wide)
     # Form: last_axis_by_number.

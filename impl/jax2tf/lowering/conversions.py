@@ -16,25 +16,11 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
-from jax2tf.dtypes import INT4_CARRIER
+from jax2tf.carriers import BITS, FLOAT8, HOLDS_INT4, INT4
 from jax2tf.lowering.constants import scalar
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 
-# Dtypes that hold every value of a narrow one, and have kernels. Not float16 for float8: there
-# float8_e5m2's smallest numbers are subnormal, which processors may flush to zero.
-FLOAT8_CARRIER = {
-    tf.as_dtype(name): tf.bfloat16
-    for name in (
-        "float8_e4m3b11fnuz",
-        "float8_e4m3fn",
-        "float8_e4m3fnuz",
-        "float8_e5m2",
-        "float8_e5m2fnuz",
-    )
-}
-# The same of all dtypes of at most eight bits that most kernels lack.
-NARROW_CARRIER = {**FLOAT8_CARRIER, **INT4_CARRIER}
 _UINT4 = tf.as_dtype("uint4")
 
 
@@ -76,7 +62,7 @@ def _conversion(old: tf.DType, new: tf.DType) -> Callable[[tf.Tensor], tf.Tensor
         return lambda x: second(first(x))
     if new == tf.bool and old != tf.bool:
         return lambda x: ops.not_equal(x, scalar(0, old))
-    if old.is_floating and new in INT4_CARRIER:
+    if old.is_floating and new in INT4:
         low, high = _INT4_RANGE[new]
         return lambda x: _cast(_saturated(x, tf.int8, low, high), new)
     if old.is_floating and new.is_integer:
@@ -86,16 +72,16 @@ def _conversion(old: tf.DType, new: tf.DType) -> Callable[[tf.Tensor], tf.Tensor
 
 def _dtype_between(old: tf.DType, new: tf.DType) -> tf.DType | None:
     """The dtype to go through where TensorFlow has no Cast from `old` to `new`."""
-    if old in FLOAT8_CARRIER and not new.is_floating:
+    if old in FLOAT8 and not new.is_floating:
         return tf.float32
-    if new in FLOAT8_CARRIER and not old.is_floating:
+    if new in FLOAT8 and not old.is_floating:
         return tf.float32
-    if old in INT4_CARRIER and not new.is_integer:
-        return INT4_CARRIER[old]
-    if new in INT4_CARRIER and old == tf.bool:
-        return INT4_CARRIER[new]
+    if old in INT4 and not new.is_integer:
+        return HOLDS_INT4[old]
+    if new in INT4 and old == tf.bool:
+        return HOLDS_INT4[new]
     if new == _UINT4 and old == tf.uint8:
-        # The Cast that `INT4_CARRIER` avoids; a number here may have more than four bits.
+        # The Cast that `HOLDS_INT4` avoids; a number here may have more than four bits.
         return tf.int32
     return None
 
@@ -139,15 +125,15 @@ def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.T
     if ctx.has_quirk("no_bitcast"):
         return _bitcast_by_arithmetic(ctx, x, dtype)
     # tf.bitcast takes neither float8 nor 4-bit integers; both have a way from and to bytes.
-    if x.dtype in FLOAT8_CARRIER:
+    if x.dtype in FLOAT8:
         x = float8_to_bytes(x)
-    if x.dtype in INT4_CARRIER:
-        if dtype in INT4_CARRIER:
-            return ops.cast(ops.cast(x, INT4_CARRIER[x.dtype]), dtype)
+    if x.dtype in INT4:
+        if dtype in INT4:
+            return ops.cast(ops.cast(x, HOLDS_INT4[x.dtype]), dtype)
         x = _int4_to_bytes(x)
-    if dtype in FLOAT8_CARRIER:
+    if dtype in FLOAT8:
         return bytes_to_float8(ctx, _bitcast(x, tf.uint8), dtype)
-    if dtype in INT4_CARRIER:
+    if dtype in INT4:
         return _bytes_to_int4(ctx, _bitcast(x, tf.uint8), dtype)
     return _bitcast(x, dtype)
 
@@ -282,7 +268,7 @@ _ALL_BYTES = np.arange(256, dtype=np.uint8)
 
 def _int4_to_bytes(x: tf.Tensor) -> tf.Tensor:
     """Bytes of pairs of 4-bit integers along the last dimension."""
-    nibbles = ops.bitwise_and(ops.cast(ops.cast(x, INT4_CARRIER[x.dtype]), tf.uint8), 15)
+    nibbles = ops.bitwise_and(ops.cast(ops.cast(x, HOLDS_INT4[x.dtype]), tf.uint8), 15)
     low, high = nibbles[..., ::2], nibbles[..., 1::2]
     both = ops.bitwise_or(low, ops.left_shift(high, ops.constant(4, tf.uint8)))
     return ops.squeeze(both, -1) if both.shape[-1] == 1 else both
@@ -319,13 +305,10 @@ def with_fewer_bits(
         bits = _rounded_bits(ctx, _bits_of_float(ctx, x), info, exponent_bits, mantissa_bits)
         rounded = _float_of_bits(ctx, bits)
     else:
-        bits = _bitcast(x, _SIGNED[x.dtype.size])
+        bits = _bitcast(x, BITS[x.dtype])
         rounded = _bitcast(_rounded_bits(ctx, bits, info, exponent_bits, mantissa_bits), x.dtype)
     # Rounding can carry a NaN's bits away.
     return select(ctx, ops.is_nan(x), x, rounded)
-
-
-_SIGNED = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
 
 def _rounded_bits(

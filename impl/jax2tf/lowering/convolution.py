@@ -21,7 +21,8 @@ import jax
 import tensorflow as tf
 
 from jax2tf import dims, ops
-from jax2tf.lowering.contractions import KERNEL_DTYPES, compute_dtype, precision_config
+from jax2tf.carriers import MULTIPLIED, carrier_of
+from jax2tf.lowering.contractions import compute_dtype, precision_config
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.convolution_ops import (
     CONV2D_DTYPES,
@@ -113,7 +114,7 @@ def _complex(
 
 
 def _real(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.DType) -> tf.Tensor:
-    kernel = KERNEL_DTYPES.get(compute, compute)
+    kernel = carrier_of(MULTIPLIED, compute)
     lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
     exact = ctx.uses("XlaConvV2") and conv.precision and conv.rank and kernel == tf.float32
     out = xla_conv(ctx, lhs, rhs, conv) if exact else _convolve(ctx, lhs, rhs, conv)

@@ -19,24 +19,11 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import ops
-from jax2tf.lowering.elementwise import KERNEL_DTYPES
+from jax2tf.carriers import ACCUMULATED, COMPUTED, carrier_of
 from jax2tf.lowering.folding import on_arrays, scanned
 from jax2tf.lowering.rules import Context, register
 
 Combine = Callable[[Any, Any], Any]
-
-# XLA has kernels of Cumsum and Cumprod for 32 and 64 bits only. Integers wrap alike in any dtype of
-# at least as many bits; narrow floats are rounded once, at the end.
-_ACCUMULATOR = KERNEL_DTYPES | {
-    "bfloat16": tf.float32,
-    "float16": tf.float32,
-    "int8": tf.int32,
-    "int16": tf.int32,
-    "uint8": tf.int32,
-    "uint16": tf.int32,
-    "uint32": tf.int32,
-    "uint64": tf.int64,
-}
 
 
 @register("cumsum")
@@ -109,7 +96,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
 
 
 def _accumulated(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
-    accumulator = _ACCUMULATOR.get(x.dtype.name)
+    accumulator = ACCUMULATED.get(x.dtype)
     if accumulator is None:
         return function(x)
     return ops.cast(function(ops.cast(x, accumulator)), x.dtype)
@@ -137,7 +124,7 @@ def _by_associative_scan() -> bool:
 def _scan(
     ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, reverse: bool
 ) -> tf.Tensor:
-    dtype = KERNEL_DTYPES.get(x.dtype.name, x.dtype)
+    dtype = carrier_of(COMPUTED, x.dtype)
     arguments = ops.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
     if ctx.uses("XlaReduceWindow") and not _by_associative_scan():
         result = _window_scan(ctx, combine, identity, *arguments)

@@ -14,7 +14,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
-from jax2tf.dtypes import INT4_CARRIER
+from jax2tf.carriers import INT4
 from jax2tf.identity import Identity
 from jax2tf.lowering.compiled import COMPILED_DTYPES
 from jax2tf.lowering.rules import Context
@@ -45,7 +45,7 @@ _FUSED = _GENERATORS | frozenset(
 _CALLS = frozenset(named("jit", "closed_call", "custom_jvp_call"))
 
 # TensorFlow cannot hand these to compiled code as they are.
-_NOT_HANDED_OVER = COMPILED_DTYPES | {dtype.name for dtype in INT4_CARRIER}
+_NOT_HANDED_OVER = COMPILED_DTYPES | {dtype.name for dtype in INT4}
 
 
 def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> list[tf.Tensor] | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from jax2tf.dtypes import INT4_CARRIER
+from jax2tf.carriers import INT4
 from jax2tf.large_constants import LIMIT
 from jax2tf.lowering.compiled import COMPILED_CONTROL_FLOW_DTYPES
 from jax2tf.primitives import CALLBACKS
@@ -16,7 +16,7 @@ from jax2tf.trace import Trace, count_equations
 FEWEST_EQUATIONS = 50
 
 # A graph has no arguments of these dtypes, or no branches and loops.
-_NOT_IN_GRAPHS = COMPILED_CONTROL_FLOW_DTYPES | {dtype.name for dtype in INT4_CARRIER}
+_NOT_IN_GRAPHS = COMPILED_CONTROL_FLOW_DTYPES | {dtype.name for dtype in INT4}
 
 
 def is_one_graph(trace: Trace) -> bool:

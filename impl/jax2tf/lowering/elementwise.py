@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -18,6 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
+from jax2tf.carriers import COMPARED, COMPUTED, FLOAT8, IN_FLOAT32, SIGNED, Carriers, carrier_of
 from jax2tf.lowering import complex_math, conversions
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
@@ -25,48 +26,16 @@ from jax2tf.ops import raw
 
 Function = Callable[..., tf.Tensor]
 
-FLOAT8 = (
-    "float8_e4m3b11fnuz",
-    "float8_e4m3fn",
-    "float8_e4m3fnuz",
-    "float8_e5m2",
-    "float8_e5m2fnuz",
-    "float4_e2m1fn",
-)
-NARROW_INTEGERS = ("int2", "int4", "uint2", "uint4")
 
-# Dtypes that TensorFlow stores and has no kernels for, and what to compute in. Integers wrap when
-# they are cast back. XLA too computes float8 in float16, op by op: functions that it composes of
-# several ops round after each, and so do those below.
-KERNEL_DTYPES = {
-    **dict.fromkeys(FLOAT8, tf.float16),
-    **dict.fromkeys(NARROW_INTEGERS, tf.int32),
-}
-SIGNED = {
-    **KERNEL_DTYPES,
-    "uint8": tf.int8,
-    "uint16": tf.int16,
-    "uint32": tf.int32,
-    "uint64": tf.int64,
-}
-ORDERED = {**KERNEL_DTYPES, "bool": tf.int32}
-_IN_FLOAT32 = {
-    **dict.fromkeys(FLOAT8, tf.float32),
-    **dict.fromkeys(("bfloat16", "float16"), tf.float32),
-}
-
-
-def in_kernel_dtype(
-    function: Function, kernel_dtypes: Mapping[str, tf.DType] = KERNEL_DTYPES
-) -> Function:
-    """`function`, computed in the dtype that `kernel_dtypes` gives for that of the operands.
+def in_kernel_dtype(function: Function, carriers: Carriers = COMPUTED) -> Function:
+    """`function`, computed in the dtype that `carriers` gives for that of the operands.
 
     The result is cast back, unless it is a predicate.
     """
 
     def computed(*operands: tf.Tensor) -> tf.Tensor:
         dtype = operands[0].dtype
-        kernel_dtype = kernel_dtypes.get(dtype.name)
+        kernel_dtype = carriers.get(dtype)
         if kernel_dtype is None:
             return function(*operands)
         result = function(*(ops.cast(x, kernel_dtype) for x in operands))
@@ -142,11 +111,11 @@ IN_ONE_OP = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
 register_table({name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP})
 for _name, _function in IN_ONE_OP.items():
     register_table({_name: _function}, op=_name.capitalize())
-register_table({name: in_kernel_dtype(f, ORDERED) for name, f in _COMPARISONS.items()})
+register_table({name: in_kernel_dtype(f, COMPARED) for name, f in _COMPARISONS.items()})
 
 
 def _strictly(op: Function, opposite: Function) -> Callable[..., tf.Tensor]:
-    plain = in_kernel_dtype(binary(op), ORDERED)
+    plain = in_kernel_dtype(binary(op), COMPARED)
 
     def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         if x.dtype.is_integer and ctx.has_quirk("compares_integers_as_floats"):
@@ -308,7 +277,7 @@ def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
 def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
     """By squaring and multiplying, as JAX does; tf.pow would take logarithms."""
     if y == 0:
-        return ops.cast(ops.ones_like(x, KERNEL_DTYPES.get(x.dtype.name)), x.dtype)
+        return ops.cast(ops.ones_like(x, COMPUTED.get(x.dtype)), x.dtype)
     result, exponent = None, abs(y)
     while exponent:
         if exponent & 1:
@@ -352,7 +321,7 @@ def _log2(x: tf.Tensor) -> tf.Tensor:
 
 
 def _logistic(x: tf.Tensor) -> tf.Tensor:
-    if x.dtype.name not in FLOAT8:
+    if x.dtype not in FLOAT8:
         return raw.Sigmoid(x=x)
     return _reciprocal(_add(_scalar(1, x.dtype), _exp(negative(x))))
 
@@ -364,7 +333,7 @@ def _one_minus_square(x: tf.Tensor) -> tf.Tensor:
 
 def _scalar(value: float, dtype: tf.DType) -> tf.Tensor:
     """A constant; by way of the dtype to compute in, because few ops give float8 or int4."""
-    return ops.cast(ops.constant(value, KERNEL_DTYPES.get(dtype.name, dtype)), dtype)
+    return ops.cast(ops.constant(value, carrier_of(COMPUTED, dtype)), dtype)
 
 
 def quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -374,7 +343,7 @@ def quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 register_table(
     {
-        "cbrt": in_kernel_dtype(_cube_root, _IN_FLOAT32),
+        "cbrt": in_kernel_dtype(_cube_root, IN_FLOAT32),
         "exp2": _exp2,
         "log2": _or_complex(_log2, complex_math.log2),
         "logistic": _or_complex(_logistic, complex_math.logistic),
@@ -523,7 +492,7 @@ def _round_half_away(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 def _nextafter(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if x.dtype in (tf.float32, tf.float64):
         return raw.NextAfter(x1=x, x2=y)
-    if x.dtype.name in FLOAT8:
+    if x.dtype in FLOAT8:
         bits, back = conversions.float8_to_bytes(x), conversions.bytes_to_float8
         of_bits: Function = functools.partial(back, ctx, dtype=x.dtype)
     else:

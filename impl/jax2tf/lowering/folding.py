@@ -15,17 +15,13 @@ from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes, ops
-from jax2tf.dtypes import INT4_CARRIER
+from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.identity import Identity
-from jax2tf.lowering.conversions import FLOAT8_CARRIER, cast
+from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.rules import Context
 
 Tensors = Sequence[tf.Tensor]
 Combine = Callable[[Tensors, Tensors], Tensors]
-
-# Dtypes that slices and TensorFlow's XLA ops do not take, and where what they hold fits.
-CARRIER = INT4_CARRIER | FLOAT8_CARRIER
-XLA_CARRIER = {tf.bool: tf.uint8} | CARRIER
 
 # The shape of a vector of whatever length.
 _ANY_LENGTH = tuple(export.symbolic_shape("length"))
@@ -49,7 +45,7 @@ def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
 
 def carried(x: tf.Tensor) -> tf.Tensor:
     """`x` in the carrier of its dtype."""
-    return cast(x, CARRIER.get(x.dtype, x.dtype))
+    return cast(x, carrier_of(HOLDS_NARROW, x.dtype))
 
 
 def batched(

@@ -18,12 +18,9 @@ import tensorflow as tf
 from jax import lax
 
 from jax2tf import ops
+from jax2tf.carriers import HOLDS_NARROW, SIGNED_INDICES, carrier_of
 from jax2tf.lowering.arrays import stacked
-from jax2tf.lowering.conversions import NARROW_CARRIER
 from jax2tf.lowering.rules import Context
-
-# Of as many bits.
-_SIGNED = {tf.uint32: tf.int32, tf.uint64: tf.int64}
 
 Label = tuple[str, int]
 
@@ -148,7 +145,7 @@ def _windows(
 
 def wide(x: tf.Tensor) -> tf.Tensor:
     """`x`, cast to a dtype that kernels have and that holds the same values."""
-    return ops.cast(x, NARROW_CARRIER.get(x.dtype, x.dtype))
+    return ops.cast(x, carrier_of(HOLDS_NARROW, x.dtype))
 
 
 def as_index(indices: tf.Tensor) -> tf.Tensor:
@@ -158,7 +155,7 @@ def as_index(indices: tf.Tensor) -> tf.Tensor:
     """
     if indices.dtype in (tf.int32, tf.int64):
         return indices
-    signed = _SIGNED.get(indices.dtype)
+    signed = SIGNED_INDICES.get(indices.dtype)
     if signed is None:
         return ops.cast(indices, tf.int32)
     # Engines that read graphs cast these dtypes, and have no minimum of them.

@@ -10,12 +10,10 @@ from __future__ import annotations
 import tensorflow as tf
 
 from jax2tf import ops
+from jax2tf.carriers import INT4, REMAINDER, SIGNED, UNSIGNED, Carriers, carrier_of
 from jax2tf.lowering import elementwise
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.elementwise import (
-    FLOAT8,
-    NARROW_INTEGERS,
-    SIGNED,
     Function,
     beside_a_constant,
     in_kernel_dtype,
@@ -23,14 +21,6 @@ from jax2tf.lowering.elementwise import (
 )
 from jax2tf.lowering.rules import Context, in_ranks_for_choices, register, register_table
 from jax2tf.ops import raw
-
-_UNSIGNED = {"int8": tf.uint8, "int16": tf.uint16, "int32": tf.uint32, "int64": tf.uint64}
-# Where TensorFlow's CPU kernels have a remainder.
-_REMAINDER = {
-    **dict.fromkeys((*FLOAT8, "bfloat16", "float16"), tf.float32),
-    **dict.fromkeys((*NARROW_INTEGERS, "int8", "int16", "uint8", "uint16"), tf.int32),
-    "uint32": tf.int64,
-}
 
 
 def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -103,8 +93,8 @@ def _remainder_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 register_table({"div": in_kernel_dtype(_quotient)}, op="TruncateDiv")
-register_table({"rem": in_kernel_dtype(_remainder, _REMAINDER)}, op="TruncateMod")
-register_table({"rem": in_kernel_dtype(_remainder_by_others, _REMAINDER)})
+register_table({"rem": in_kernel_dtype(_remainder, REMAINDER)}, op="TruncateMod")
+register_table({"rem": in_kernel_dtype(_remainder_by_others, REMAINDER)})
 
 
 @register("div")
@@ -127,7 +117,7 @@ def _product_high(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         (raw.RightShift(x=v, y=half), raw.BitwiseAnd(x=v, y=low_half)) for v in (x, y)
     )
     # The product of the low halves fills all bits, and is never negative.
-    carry = _shift_as(_UNSIGNED, x_low * y_low, half)
+    carry = _shift_as(UNSIGNED, x_low * y_low, half)
     middle = x_high * y_low + carry
     other = x_low * y_high + raw.BitwiseAnd(x=middle, y=low_half)
     return x_high * y_high + raw.RightShift(x=middle, y=half) + raw.RightShift(x=other, y=half)
@@ -141,7 +131,7 @@ def _is_never_zero(x: tf.Tensor) -> bool:
 @register("shift_left")
 def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
-    if x.dtype.name in NARROW_INTEGERS:
+    if x.dtype in INT4:
         return _shift_narrow(raw.LeftShift, x, distance, signed=False)
     return _shift(raw.LeftShift, x, distance, _bits(x.dtype))
 
@@ -149,22 +139,22 @@ def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
 @register("shift_right_logical")
 def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
-    if x.dtype.name in NARROW_INTEGERS:
+    if x.dtype in INT4:
         return _shift_narrow(raw.RightShift, x, distance, signed=False)
-    return _shift_as(_UNSIGNED, x, distance)
+    return _shift_as(UNSIGNED, x, distance)
 
 
 @register("shift_right_arithmetic")
 def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
     x, distance = in_ranks_for_choices(ctx, x, distance)
-    if x.dtype.name in NARROW_INTEGERS:
+    if x.dtype in INT4:
         return _shift_narrow(raw.RightShift, x, distance, signed=True)
     return _shift_as(SIGNED, x, distance)
 
 
-def _shift_as(dtypes: dict[str, tf.DType], x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
-    """Shifts x to the right as the dtype that `dtypes` gives for its own: that tells what fills."""
-    dtype = dtypes.get(x.dtype.name, x.dtype)
+def _shift_as(carriers: Carriers, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    """Shifts x to the right in the dtype that stands for its own, which tells what fills."""
+    dtype = carrier_of(carriers, x.dtype)
     shifted = _shift(raw.RightShift, ops.cast(x, dtype), ops.cast(distance, dtype), _bits(dtype))
     return ops.cast(shifted, x.dtype)
 
@@ -212,11 +202,11 @@ def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 def _bits(dtype: tf.DType) -> int:
-    return int(dtype.name[-1]) if dtype.name in NARROW_INTEGERS else 8 * dtype.size
+    return int(dtype.name[-1]) if dtype in INT4 else 8 * dtype.size
 
 
 def _unsigned(x: tf.Tensor) -> tf.Tensor:
     """The bits of x as a number: in the unsigned dtype of its size, or in int32 if it is narrow."""
-    if x.dtype.name in NARROW_INTEGERS:
+    if x.dtype in INT4:
         return ops.cast(x, tf.int32) & (2 ** _bits(x.dtype) - 1)
-    return ops.cast(x, _UNSIGNED.get(x.dtype.name, x.dtype))
+    return ops.cast(x, carrier_of(UNSIGNED, x.dtype))

@@ -19,10 +19,11 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, ops
+from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
-from jax2tf.lowering.conversions import NARROW_CARRIER, cast
+from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.eager import is_one_graph
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf.lowering.rules import Context
@@ -327,7 +328,7 @@ class Lowering:
         # Keys have the dimensions of their data behind their own.
         shape, dtype = self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype)
         # TensorFlow fills no array of a narrow dtype.
-        return cast(ops.zeros(shape, NARROW_CARRIER.get(dtype, dtype)), dtype)
+        return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
 
     def _results(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
         if step.compiled:

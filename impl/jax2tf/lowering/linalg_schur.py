@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
+from jax2tf.carriers import COMPLEX, carrier_of
 from jax2tf.lowering.linalg_algorithms import Tensors, adjoint, reflected, reflector
 
 # LAPACK gives up after as many rounds for each eigenvalue; most need two or three.
@@ -78,7 +79,7 @@ def _schur(a: tf.Tensor) -> Tensors:
 def eig(a: tf.Tensor) -> Tensors:
     """(eigenvalues, left eigenvectors, right eigenvectors), all complex, of length one."""
     if a.shape[1] == 1:
-        values = ops.cast(a, _complex_dtype(a.dtype))
+        values = ops.cast(a, carrier_of(COMPLEX, a.dtype))
         return values[:, 0], ops.ones_like(values), ops.ones_like(values)
     if a.shape[1] is None:
         n = ops.shape(a)[1]
@@ -250,7 +251,7 @@ def _rotation(
 
 def _complex_form(t: tf.Tensor, z: tf.Tensor) -> Tensors:
     """The triangular complex form of a real one; of a pair the eigenvalue above the axis first."""
-    dtype = _complex_dtype(t.dtype)
+    dtype = carrier_of(COMPLEX, t.dtype)
     above, below = (ops.diag_part(t, k=k) for k in (1, -1))
     pair = ops.not_equal(below, 0)
     imaginary = ops.where(pair, ops.sqrt(ops.abs(above)) * ops.sqrt(ops.abs(below)), 0)
@@ -305,10 +306,6 @@ def _normalised(x: tf.Tensor) -> tf.Tensor:
 def _at(h: tf.Tensor, i: tf.Tensor, j: tf.Tensor) -> tf.Tensor:
     """The element (i, j) of each matrix."""
     return ops.gather(ops.gather(h, i, axis=1, batch_dims=1), j, axis=1, batch_dims=1)
-
-
-def _complex_dtype(dtype: tf.DType) -> tf.DType:
-    return {tf.float32: tf.complex64, tf.float64: tf.complex128}.get(dtype, dtype)
 
 
 def _eps(dtype: tf.DType) -> float:

@@ -15,9 +15,9 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import ops
+from jax2tf.carriers import COMPUTED, HOLDS_NARROW, carrier_of
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.elementwise import KERNEL_DTYPES
-from jax2tf.lowering.folding import CARRIER, carried, halved, on_arrays, scanned
+from jax2tf.lowering.folding import carried, halved, on_arrays, scanned
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.primitives import named
@@ -28,7 +28,7 @@ Reducer = Callable[..., tf.Tensor]
 
 def widened(function: Reducer, x: tf.Tensor) -> tf.Tensor:
     """`function(x)`, computed in a dtype that has kernels."""
-    wider = KERNEL_DTYPES.get(x.dtype.name)
+    wider = COMPUTED.get(x.dtype)
     return function(x) if wider is None else ops.cast(function(ops.cast(x, wider)), x.dtype)
 
 
@@ -128,7 +128,7 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
     else:
         infinite = np.array(sign * math.inf).astype(aval.dtype)
         end = infinite if np.isinf(infinite) else sign * jnp.finfo(aval.dtype).max
-    end = ops.constant(end, KERNEL_DTYPES.get(dtype.name, dtype))
+    end = ops.constant(end, carrier_of(COMPUTED, dtype))
     return ops.cast(ops.fill(ctx.shape(aval.shape), end), dtype)
 
 
@@ -182,7 +182,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     # JAX may hold a NumPy integer here, whose dtype TensorFlow would take for that of its tensors.
     axis = ctx.number(int(axes[0]))
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
-    x = ops.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype))
+    x = ops.cast(x, carrier_of(COMPUTED, x.dtype))
     if x.dtype == tf.bool and not ctx.uses("ArgMax", "bool"):
         x = ops.cast(x, tf.int32)
     index = arg(x, axis, output_type=dtype)
@@ -249,7 +249,7 @@ def _reduce(
     dimensions: Sequence[int],
 ) -> Sequence[tf.Tensor]:
     n = len(operands) // 2
-    has_narrow = any(x.dtype in CARRIER for x in operands[:n])
+    has_narrow = any(x.dtype in HOLDS_NARROW for x in operands[:n])
     if has_narrow or _primitives(jaxpr.jaxpr) & _NOT_IN_COMPUTATIONS:
         return _reduce_by_folding(
             ctx, *operands, computation=computation, jaxpr=jaxpr, dimensions=dimensions

@@ -16,9 +16,9 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes, ops
+from jax2tf.carriers import BITS, FLOAT8
 from jax2tf.identity import Identity
 from jax2tf.lowering import index_windows as iw
-from jax2tf.lowering.conversions import FLOAT8_CARRIER
 from jax2tf.lowering.elementwise import negative
 from jax2tf.lowering.rules import Context
 
@@ -38,7 +38,6 @@ _OF_SEGMENTS = {
     "scatter-min": ("UnsortedSegmentMin", ops.minimum),
     "scatter-max": ("UnsortedSegmentMax", ops.maximum),
 }
-_BITS = {tf.float32: tf.int32, tf.float64: tf.int64}
 
 
 def at_once(
@@ -62,7 +61,7 @@ def at_once(
     if combiner is None:
         return _replacing(ctx, dtype, in_bounds=in_bounds)
     # In a wider dtype, sums of float8 would be rounded once instead of at each step.
-    if name not in _OPS or dtype in FLOAT8_CARRIER:
+    if name not in _OPS or dtype in FLOAT8:
         return None
     if name in EXTREMES:
         return _extreme(ctx, name, dtype, in_bounds=in_bounds)
@@ -250,7 +249,7 @@ def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
         return False
     if ctx.uses("Bitcast", "float32") or not dtype.is_floating:
         return True
-    bits = _BITS[_widened(dtype)]
+    bits = BITS[_widened(dtype)]
     if ctx.has_quirk("no_bitcast") or ctx.lacks_op("Bitcast", dtype.name):
         return False
     return _extreme(ctx, name, bits, in_bounds=False) is not None
@@ -268,7 +267,7 @@ def as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
         return x
     x = ops.cast(x, _widened(x.dtype))
     nan = ops.constant(math.nan if name == "scatter-max" else -math.nan, x.dtype)
-    return _flipped(ops.bitcast(ops.where(ops.is_nan(x), nan, x), _BITS[x.dtype]))
+    return _flipped(ops.bitcast(ops.where(ops.is_nan(x), nan, x), BITS[x.dtype]))
 
 
 def from_ordered(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

@@ -11,9 +11,10 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes, ops
+from jax2tf.carriers import HOLDS_NARROW, REDUCED_BY_XLA
 from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.folding import CARRIER, XLA_CARRIER, Tensors, carried, on_arrays
+from jax2tf.lowering.folding import Tensors, carried, on_arrays
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.window_folding import (
     Window,
@@ -117,7 +118,7 @@ class _SelectAndScatter:
         """The result, in the carrier of its dtype."""
         dtype = dtypes.to_tf(self.select.in_avals[0].dtype)
         use_xla = ctx.uses("XlaSelectAndScatter") and self.shape
-        carrier = (XLA_CARRIER if use_xla else CARRIER).get(dtype)
+        carrier = (REDUCED_BY_XLA if use_xla else HOLDS_NARROW).get(dtype)
         operand, source, init = (cast(x, carrier or dtype) for x in (operand, source, init))
         if is_empty(self.source_shape):
             return ops.fill(ctx.shape(self.shape), init)

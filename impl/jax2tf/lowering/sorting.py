@@ -18,15 +18,9 @@ from typing import Any
 import tensorflow as tf
 
 from jax2tf import compat, ops
-from jax2tf.dtypes import INT4_CARRIER
+from jax2tf.carriers import BITS, COMPUTED, HOLDS_INT4, SORTED, carrier_of
 from jax2tf.lowering.conversions import carried
-from jax2tf.lowering.elementwise import KERNEL_DTYPES
 from jax2tf.lowering.rules import Context, register
-
-# Dtypes that XlaVariadicSort or TopKV2 lack on some path, and a wider one in the same order.
-_STORAGE = {**KERNEL_DTYPES, "bool": tf.int32, "uint16": tf.int32}
-
-_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
 
 @register("sort", op="XlaVariadicSort")
@@ -37,7 +31,7 @@ def _sort(
     by_integers = num_keys == 1 and operands[0].dtype in _INTEGERS
     if by_top_k and by_integers and dimension == operands[0].shape.rank - 1:
         return _sort_by_integers(ctx, *operands)
-    stored = [ops.cast(x, KERNEL_DTYPES.get(x.dtype.name, x.dtype)) for x in operands]
+    stored = [ops.cast(x, carrier_of(COMPUTED, x.dtype)) for x in operands]
     comparator = _comparator(tuple(x.dtype for x in stored), num_keys)
     results = ops.xla.xla_variadic_sort(
         stored, ops.constant(dimension), comparator=comparator, is_stable=is_stable
@@ -60,7 +54,7 @@ def _sort_by_integers(ctx: Context, key: tf.Tensor, *others: tf.Tensor) -> Seque
     def put_in_order(x: tf.Tensor) -> tf.Tensor:
         return ops.raw.GatherV2(params=x, indices=order, axis=axis, batch_dims=last)
 
-    in_order = [carried(INT4_CARRIER, put_in_order, x) for x in others]
+    in_order = [carried(HOLDS_INT4, put_in_order, x) for x in others]
     return [ops.raw.Invert(x=values), *in_order]
 
 
@@ -115,7 +109,7 @@ def _sort_by_keys(
     def put_in_order(x: tf.Tensor) -> tf.Tensor:
         return _from_last(_take(_to_last(x, dimension), order), dimension)
 
-    return [carried(INT4_CARRIER, put_in_order, x) for x in operands]
+    return [carried(HOLDS_INT4, put_in_order, x) for x in operands]
 
 
 _FLOATS = frozenset({tf.bfloat16, tf.float16, tf.float32, tf.float64})
@@ -149,7 +143,7 @@ def _stored(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """`x` in a dtype that has kernels, and whose numbers are chosen between, not multiplied."""
     if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
         return ops.cast(x, tf.float32)
-    return ops.cast(x, _STORAGE.get(x.dtype.name, x.dtype))
+    return ops.cast(x, carrier_of(SORTED, x.dtype))
 
 
 # The bits of a part: a float32 holds as many exactly.
@@ -281,7 +275,7 @@ def _total_order(x: tf.Tensor) -> tf.Tensor:
     """Integers in the total order (IEEE 754, 5.10) of the bits of `x`."""
     if not x.dtype.is_floating:
         return x
-    return _flip_negative(ops.bitcast(x, _BITS[x.dtype.size]))
+    return _flip_negative(ops.bitcast(x, BITS[x.dtype]))
 
 
 def _from_total_order(key: tf.Tensor, dtype: tf.DType) -> tf.Tensor:

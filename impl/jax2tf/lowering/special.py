@@ -21,13 +21,12 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import ops
+from jax2tf.carriers import IN_FLOAT32
 from jax2tf.lowering import special_functions
-from jax2tf.lowering.elementwise import FLOAT8, Function, in_kernel_dtype
+from jax2tf.lowering.elementwise import Function, in_kernel_dtype
 from jax2tf.lowering.legal.held import jaxpr_of
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.ops import raw
-
-IN_FLOAT32 = dict.fromkeys((*FLOAT8, "bfloat16", "float16"), tf.float32)
 
 # Since JAX 0.11.0 igamma follows SciPy where its shape parameter is infinite.
 _IGAMMA_OF_INFINITY = jax.__version_info__ >= (0, 11, 0)

@@ -8,9 +8,8 @@ from __future__ import annotations
 import tensorflow as tf
 
 from jax2tf import ops
+from jax2tf.carriers import BITS, COMPARED, FLOAT8
 from jax2tf.lowering.elementwise import (
-    FLOAT8,
-    ORDERED,
     Function,
     binary,
     in_kernel_dtype,
@@ -23,7 +22,7 @@ def _in_total_order(op: Function) -> Function:
     def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         if x.dtype.is_floating:
             x, y = _rank(x), _rank(y)
-        return in_kernel_dtype(op, ORDERED)(x, y)
+        return in_kernel_dtype(op, COMPARED)(x, y)
 
     return compare
 
@@ -73,14 +72,11 @@ register_table({name: _by_bits_unless_float32(name) for name in _TOTAL_ORDER})
 
 def _rank(x: tf.Tensor) -> tf.Tensor:
     """Integers in the order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
-    if x.dtype.name in FLOAT8:
+    if x.dtype in FLOAT8:
         wide = ops.cast(x, tf.float32)
         # The NaN of these has a sign: there is one, in the place of -0.
         is_negative = ops.is_nan(wide) & x.dtype.name.endswith("fnuz")
         return ops.where(is_negative, tf.int32.min, _rank(wide))
-    bits = ops.bitcast(x, _BITS[x.dtype.size])
+    bits = ops.bitcast(x, BITS[x.dtype])
     flipped = raw.BitwiseXor(x=bits, y=ops.constant(bits.dtype.max, bits.dtype))
     return ops.where(raw.Less(x=bits, y=ops.zeros_like(bits)), flipped, bits)
-
-
-_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}

@@ -20,9 +20,10 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import dims, dtypes, ops
+from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.folding import CARRIER, Combine, Tensors, carried
+from jax2tf.lowering.folding import Combine, Tensors, carried
 from jax2tf.lowering.rules import Context
 
 
@@ -232,7 +233,7 @@ def edges_of(ctx: Context, window: Window) -> Any:
 def constant(value: Any, dtype: Any) -> tf.Tensor:
     """A constant of a JAX dtype, in the carrier of that dtype."""
     tf_dtype = dtypes.to_tf(dtype)
-    carrier = CARRIER.get(tf_dtype, tf_dtype).as_numpy_dtype
+    carrier = carrier_of(HOLDS_NARROW, tf_dtype).as_numpy_dtype
     return ops.constant(np.array(value).astype(dtype).astype(carrier))
 
 

@@ -16,8 +16,9 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import ops
-from jax2tf.lowering.conversions import FLOAT8_CARRIER, cast
-from jax2tf.lowering.folding import XLA_CARRIER, carried, on_arrays
+from jax2tf.carriers import FLOAT8, REDUCED_BY_XLA, carrier_of
+from jax2tf.lowering.conversions import cast
+from jax2tf.lowering.folding import carried, on_arrays
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.window_folding import (
     Window,
@@ -69,14 +70,14 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tenso
     monoid = _MONOIDS[ctx.eqn.primitive.name]
     identity = constant(monoid.identity(aval.dtype), aval.dtype)
     combine = on_arrays(ctx, jaxpr_of(monoid.to_jax, aval.dtype))
-    if x.dtype in FLOAT8_CARRIER and monoid.beats is None:
+    if x.dtype in FLOAT8 and monoid.beats is None:
         (out,) = folded_in_order(ctx, combine, [x], [identity], aval.shape, window)
         return out
     pool = pooling(monoid.to_jax, window, x.dtype)
     # XLA's computation would have to order complex numbers, which no op of TensorFlow does.
     ordered = monoid.beats is None or not x.dtype.is_complex
     if ctx.uses("XlaReduceWindow") and window.dimensions and ordered:
-        carrier = XLA_CARRIER.get(x.dtype, x.dtype)
+        carrier = carrier_of(REDUCED_BY_XLA, x.dtype)
         computation = _computation(monoid.to_xla, carrier)
         exact = functools.partial(_xla_reduce_window, ctx, x, identity, window, computation)
         if pool is None or monoid.beats is None:
@@ -104,10 +105,10 @@ def _reduce_window(
     xs, inits = operands[:n], operands[n:]
     combine = on_arrays(ctx, closed)
     shape = ctx.avals_in[0].shape
-    if any(x.dtype in FLOAT8_CARRIER for x in xs):
+    if any(x.dtype in FLOAT8 for x in xs):
         return folded_in_order(ctx, combine, xs, inits, shape, window)
     if ctx.uses("XlaReduceWindow") and n == 1 and window.dimensions:
-        computation = ctx.computation(closed, XLA_CARRIER.get(xs[0].dtype))
+        computation = ctx.computation(closed, REDUCED_BY_XLA.get(xs[0].dtype))
         return [_xla_reduce_window(ctx, xs[0], inits[0], window, computation)]
     results, present = folded(ctx, combine, [carried(x) for x in xs], shape, window)
     # XLA leaves out what is padding, and begins each window with the initial values.
@@ -122,7 +123,7 @@ def _reduce_window(
 def _xla_reduce_window(
     ctx: Context, x: tf.Tensor, init: tf.Tensor, window: Window, computation: Any
 ) -> tf.Tensor:
-    storage = XLA_CARRIER.get(x.dtype, x.dtype)
+    storage = carrier_of(REDUCED_BY_XLA, x.dtype)
     out = ops.xla.xla_reduce_window(
         cast(x, storage),
         cast(init, storage),
