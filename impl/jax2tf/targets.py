@@ -164,7 +164,8 @@ QUIRKS: Mapping[str, str] = {
     ),
     "no_integers_of_three_dimensions": (
         "OpenVINO merges a product or sum with a number into the reduction of integers before it, "
-        "and takes other elements where that is along the middle one of three dimensions"
+        "and takes other elements where that is along the middle one of three dimensions, or along "
+        "neighbours of them"
     ),
     "no_integer_square": (
         "LiteRT's converter leaves SQUARE and NEG in float32 where it quantises all ops to integers"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import jax
@@ -35,8 +35,10 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     if rank > _MOST_DIMENSIONS and "few_dimensions_in_reductions" in target.quirks:
         return _with_merged_dimensions
     is_integer = jax.numpy.issubdtype(aval.dtype, jax.numpy.integer)
-    if is_integer and rank == 3 and "no_integers_of_three_dimensions" in target.quirks:
-        return _of_four_dimensions if len(eqn.params["axes"]) == 1 else None
+    if is_integer and "no_integers_of_three_dimensions" in target.quirks:
+        groups = _groups(rank, eqn.params["axes"])
+        if len(groups) < rank or _is_along_the_middle(groups):
+            return _of_integers
     return None
 
 
@@ -45,11 +47,15 @@ def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
     return [eqn.primitive.bind(*(jax.numpy.broadcast_to(x, out.shape) for x in operands))]
 
 
-def _of_four_dimensions(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
-    """The reduction of the array with one more dimension, of size 1."""
+def _of_integers(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+    """The reduction of fewer dimensions; along the middle one of three as along two of four."""
+    groups = _groups(x.ndim, eqn.params["axes"])
+    merged, axes = _merged(x, groups)
+    if _is_along_the_middle(groups):
+        merged, axes = lax.expand_dims(merged, [0]), (0, 2)
+    result = eqn.primitive.bind(merged, **(eqn.params | {"axes": axes}))
     out: Any = eqn.outvars[0].aval
-    result = eqn.primitive.bind(lax.expand_dims(x, [3]), **eqn.params)
-    return [lax.reshape(result, out.shape)]
+    return [lax.reshape(result, out.shape) if result.shape != out.shape else result]
 
 
 def _with_merged_dimensions(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
@@ -58,16 +64,35 @@ def _with_merged_dimensions(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
 
 
 def _reduced(eqn: jex_core.JaxprEqn, x: Any, axes: frozenset[int]) -> Any:
-    groups = [
-        (is_reduced, tuple(dims))
-        for is_reduced, dims in itertools.groupby(range(x.ndim), lambda d: d in axes)
-    ]
+    groups = _groups(x.ndim, axes)
     if len(groups) > _MOST_DIMENSIONS:
         # Still too many: the last ones that are reduced are reduced first.
         last = max(dims for is_reduced, dims in groups if is_reduced)
         return _reduced(eqn, _reduced(eqn, x, frozenset(last)), axes.difference(last))
-    merged = lax.reshape(x, [math.prod(x.shape[d] for d in dims) for _, dims in groups])
-    along = tuple(i for i, (is_reduced, _) in enumerate(groups) if is_reduced)
+    merged, along = _merged(x, groups)
     result = eqn.primitive.bind(merged, **(eqn.params | {"axes": along}))
     kept = [x.shape[d] for d in range(x.ndim) if d not in axes]
     return lax.reshape(result, kept)
+
+
+# Neighbours among the dimensions of an array, and whether they are reduced.
+_Groups = Sequence[tuple[bool, tuple[int, ...]]]
+
+
+def _groups(rank: int, axes: Collection[int]) -> _Groups:
+    return [
+        (is_reduced, tuple(dims))
+        for is_reduced, dims in itertools.groupby(range(rank), lambda d: d in axes)
+    ]
+
+
+def _is_along_the_middle(groups: _Groups) -> bool:
+    return [is_reduced for is_reduced, _ in groups] == [False, True, False]
+
+
+def _merged(x: Any, groups: _Groups) -> tuple[Any, tuple[int, ...]]:
+    """The array with one dimension for each group, and which of them are reduced."""
+    along = tuple(i for i, (is_reduced, _) in enumerate(groups) if is_reduced)
+    if len(groups) == x.ndim:
+        return x, along
+    return lax.reshape(x, [math.prod(x.shape[d] for d in dims) for _, dims in groups]), along
