@@ -74,6 +74,9 @@ QUIRKS: Mapping[str, str] = {
         "tf2onnx 1.16 makes condition * x + (1 - condition) * y of a SelectV2 of floats, which is "
         "NaN where the side that was not chosen is not finite, and loses the sign of zeros"
     ),
+    "chooses_integers_as_floats": (
+        "OpenVINO may choose between int32 in float32, which rounds what is beyond 2**24"
+    ),
     "compares_integers_as_floats": (
         "tf2onnx 1.17 makes float32 of the integers that a Greater or a Less compares; those of a "
         "GreaterEqual and a LessEqual stay"
@@ -499,6 +502,7 @@ TARGETS: Mapping[str, Target] = {
             | _BITS
             | {
                 "adds_integers_as_floats",
+                "chooses_integers_as_floats",
                 "divides_integers_as_floats",
                 "drops_constant_results",
                 "equates_large_integers",

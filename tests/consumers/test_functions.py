@@ -90,6 +90,16 @@ FUNCTIONS = {
         for function in (jnp.max, jnp.min, jnp.flip)
         for axis in (0, 1)
     ],
+    "large quotients": lambda x: [
+        (jnp.argsort(x, axis=1) * 357913941 - 3) // 7,
+        (jnp.argsort(x, axis=1) * 357913941 - 3) % (jnp.argsort(x[0]) * 1001 + 1),
+    ],
+    "large neighbours": lambda x: (
+        jnp.argsort(x, axis=1) * 357913941
+        < (jnp.argsort(x, axis=1) * 357913941 + jnp.argsort(x[0]) - 2)
+    ),
+    # LiteRT's converter refused what it made of a row by a matrix that is no constant.
+    "row by a matrix": lambda x: x[0] @ (x.T @ x),
     "segment sum": lambda x: jax.ops.segment_sum(x.T, jnp.argsort(x[0]) // 2, 5),
 }
 

@@ -267,11 +267,40 @@ def test_integers_are_compared_by_their_difference(compare, dtype):
     assert all(tf.get_static_value(op.inputs[1]) == 0 for op in comparisons)
 
 
+def test_numbers_without_a_sign_are_clamped_by_comparisons():
+    x = ENDS.view(np.uint32)
+
+    def fun(x, low):
+        return lax.clamp(np.uint32(1), x, np.uint32(2**31 + 5)), lax.clamp(low, x, x[-1])
+
+    concrete = graph_of(fun, ROUNDS, x, x[4])
+    for came, expected in zip(
+        concrete(tf.constant(x), tf.constant(x[4])), fun(x, x[4]), strict=True
+    ):
+        np.testing.assert_array_equal(came, expected, strict=True)
+    assert "Minimum" not in ops_of(concrete)
+
+
 @pytest.mark.parametrize(("number", "is_one_op"), [(2**24 - 1, True), (2**24, False)])
 def test_a_number_that_floats_tell_apart_is_compared(number, is_one_op):
     concrete = graph_of(lambda x: x < number, ROUNDS, ENDS)
     np.testing.assert_array_equal(concrete(tf.constant(ENDS)), lax.lt(ENDS, np.int32(number)))
     assert ("Less" in ops_of(concrete)) == is_one_op
+
+
+@pytest.mark.parametrize(
+    ("case", "is_chosen"),
+    [(lambda x: x, False), (lambda x: -7, True), (lambda x: 2**24 + 1, False)],
+)
+def test_a_choice_between_integers_is_by_their_difference(case, is_chosen):
+    target = jax2tf.Target("chooses", quirks={"chooses_integers_as_floats"})
+
+    def fun(x):
+        return jnp.where(x > 5, case(x), 3 if is_chosen else -x)
+
+    concrete = graph_of(fun, target, ENDS)
+    np.testing.assert_array_equal(concrete(tf.constant(ENDS)), fun(ENDS))
+    assert ("SelectV2" in ops_of(concrete)) == is_chosen
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.uint32])

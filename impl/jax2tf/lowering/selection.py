@@ -45,7 +45,8 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
 
     A target may make a sum of products of a choice between floats (quirk "choice_by_product"). It
     chooses where one side is a constant that is not finite, or where the condition is an IsNan: it
-    gets one or the other.
+    gets one or the other. Between integers one may choose in float32 (quirk
+    "chooses_integers_as_floats"); their difference wraps around and so leads from one to the other.
     """
     if tf.executing_eagerly():
         return raw.SelectV2(condition=condition, t=x, e=y)
@@ -60,6 +61,8 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
         nan, zero = ops.constant(math.nan, x.dtype), ops.constant(0, x.dtype)
         condition = raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=zero))
+    if ctx.has_quirk("chooses_integers_as_floats") and _is_rounded(x, y):
+        return y + (x - y) * ops.cast(condition, tf.int32)
     if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
         condition = ops.reshape(condition, [1] * max(x.shape.rank, y.shape.rank))
     return raw.SelectV2(condition=condition, t=x, e=y)
@@ -82,6 +85,15 @@ def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
     # Beside infinities and NaNs it chooses by itself.
     are_finite = all(np.isfinite(value).all() for value in constants)
     return are_finite and len(constants) < len(sides)
+
+
+def _is_rounded(*sides: tf.Tensor) -> bool:
+    """Whether float32 may lack one of the integers."""
+    if sides[0].dtype != tf.int32:
+        return False
+    constants = [tf.get_static_value(x) for x in sides if _made_by(x) == "Const"]
+    are_exact = all((np.abs(value.astype(np.int64)) <= 2**24).all() for value in constants)
+    return len(constants) < len(sides) or not are_exact
 
 
 def _made_by(x: tf.Tensor) -> str:

@@ -36,13 +36,15 @@ _EXACT_BELOW = 2**24
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for a division that the target rounds, or for the upper half of a product.
+    """The function for a division or a clamp that the target rounds, or for half of a product.
 
     None for any other equation. Of the product of int64 a shift would take the upper half.
     """
     if eqn.primitive in named("mulhi"):
         is_lacking = target.lacks_op("RightShift", "int64") and _dtype_of(eqn) == np.int32
         return _product_high if is_lacking else None
+    if eqn.primitive is lax.clamp_p and "equates_large_integers" in target.quirks:
+        return _clamp if _dtype_of(eqn) == np.uint32 else None
     if eqn.primitive not in _DIVISIONS or "divides_integers_as_floats" not in target.quirks:
         return None
     return _FUNCTIONS.get(str(_dtype_of(eqn)))
@@ -58,6 +60,12 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
 def _dtype_of(eqn: jex_core.JaxprEqn) -> Any:
     aval: Any = eqn.invars[0].aval
     return aval.dtype
+
+
+def _clamp(eqn: jex_core.JaxprEqn, low: Any, x: Any, high: Any) -> Sequence[Any]:
+    """By comparisons: bits in order are large numbers, and constant bounds would be rounded."""
+    x = jnp.where(x < low, low, x)
+    return [jnp.where(x > high, high, x)]
 
 
 def _division(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
