@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
+import tensorflow
 
 from tests.substrates.comparing import Case, assert_as_tensorflow, over, tf_of
 
@@ -283,3 +284,101 @@ def test_arithmetic_of_shapes_is_static_under_jit():
         return tf.zeros(tf.where(shape > 4, 4, shape)) + tf.cast(tf.size(x), tf.float32)
 
     assert program(np.ones([3, 2], np.float32)).shape == (2, 4, 1)
+
+
+def powers_by_a_counter(x):
+    """x to the fourth power, by a loop that counts to it and says no maximum_iterations."""
+    return tf.while_loop(lambda i, y: i < 4, lambda i, y: (i + 1, y * x), (0, tf.ones_like(x)))[1]
+
+
+def test_loops_that_count_have_reverse_derivatives():
+    assert powers_by_a_counter(tf.constant(3.0)) == 81.0
+    assert jax.grad(powers_by_a_counter)(2.0) == 32.0
+    assert jax.jit(jax.grad(powers_by_a_counter))(2.0) == 32.0
+    twice = lambda x: tf.while_loop(  # noqa: E731
+        lambda i, y: i < 5, lambda i, y: (i + 3, powers_by_a_counter(y)), (0, x)
+    )[1]
+    assert jax.jit(jax.grad(twice))(1.0) == 16.0
+
+
+def test_loops_whose_end_is_not_counted_have_no_reverse_derivatives():
+    to = lambda x, n: tf.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * x), (0, x))[1]  # noqa: E731
+    assert jax.jit(to)(2.0, 3) == 16.0
+    with pytest.raises(ValueError, match="Reverse-mode"):
+        jax.jit(jax.grad(to))(2.0, 3)
+    # The step of the counter depends on what is traced.
+    skips = lambda x: tf.while_loop(  # noqa: E731
+        lambda i, y: i < 4, lambda i, y: (i + tf.cast(x, tf.int32), y * x), (0, x)
+    )[1]
+    assert jax.jit(skips)(2.0) == 8.0
+
+
+def pivots(tf, matrix):
+    """The sums behind the place of each step, while they are above a limit."""
+
+    def step(i, rows, found):
+        sums = tf.reduce_sum(rows[i:])
+        return i + 1, rows * 0.5, tf.concat([found[:i], sums[None], found[i + 1 :]], 0)
+
+    return tf.while_loop(
+        lambda i, rows, found: (i < 4) & (tf.equal(i, 0) | (tf.reduce_max(rows) > 1.0)),
+        step,
+        (0, matrix, tf.zeros([4], matrix.dtype)),
+    )
+
+
+@pytest.mark.parametrize("largest", [0.5, 3.0, 100.0])
+def test_steps_know_their_number_where_the_end_is_traced(largest):
+    rows = np.array([largest, 0.5, 0.25, 0.5], np.float32)
+    expected = [np.asarray(x) for x in pivots(tensorflow, tensorflow.constant(rows))]
+    compiled = jax.jit(lambda rows: pivots(tf, rows))(rows)
+    for a, e in zip(compiled, expected, strict=True):
+        np.testing.assert_allclose(a, e, rtol=1e-6)
+    mapped = jax.vmap(lambda rows: pivots(tf, rows)[2])(np.stack([rows, rows * 3]))
+    np.testing.assert_allclose(mapped[0], expected[2], rtol=1e-6)
+    gradient = jax.grad(lambda rows: tf.reduce_sum(pivots(tf, rows)[2]))(rows)
+    with tensorflow.GradientTape() as tape:
+        variable = tensorflow.constant(rows)
+        tape.watch(variable)
+        total = tensorflow.reduce_sum(pivots(tensorflow, variable)[2])
+    np.testing.assert_allclose(gradient, tape.gradient(total, variable), rtol=1e-6)
+
+
+DRAWS = {
+    "while_loop": lambda tf, x: tf.while_loop(
+        lambda x: tf.reduce_sum(x) < 5.0, lambda x: [x + tf.random.uniform([2], seed=5)], [x]
+    )[0],
+    "while_loop with a limit": lambda tf, x: tf.while_loop(
+        lambda x: tf.reduce_sum(x) < 50.0,
+        lambda x: [x + tf.random.normal([2], seed=5)],
+        [x],
+        maximum_iterations=3,
+    )[0],
+    "scan": lambda tf, x: tf.scan(
+        lambda a, row: a + row * tf.random.uniform([], seed=5), x, reverse=True
+    ),
+    "map_fn": lambda tf, x: tf.map_fn(lambda row: row + tf.random.uniform([], seed=5), x),
+}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_each_step_of_a_loop_draws_anew(name):
+    found = []
+    x = np.array([0.25, 0.5], np.float32)
+    for module in (tensorflow, tf_of("numpy"), tf):
+        module.random.set_seed(3)
+        found.append(np.asarray(DRAWS[name](module, module.constant(x))))
+    tf.random.set_seed(3)
+    found.append(jax.jit(lambda x: DRAWS[name](tf, x))(x))
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=1e-6)
+
+
+def test_draws_of_a_loop_in_a_loop_are_refused_where_they_are_traced():
+    inner = lambda x: tf.while_loop(  # noqa: E731
+        lambda y: tf.reduce_sum(y) < 3.0, lambda y: [y + tf.random.uniform([], seed=5)], [x]
+    )[0]
+    outer = lambda x: tf.while_loop(lambda y: y < 9.0, lambda y: [inner(y) * 2.0], [x])[0]  # noqa: E731
+    assert outer(tf.constant(0.5)) >= 9.0
+    with pytest.raises(NotImplementedError, match=r"loop inside of a loop.*What to do"):
+        jax.jit(outer)(0.5)

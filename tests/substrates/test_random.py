@@ -217,3 +217,19 @@ def test_classes_without_64_bits():
 def test_another_algorithm_is_refused():
     with pytest.raises(NotImplementedError, match="alg='threefry' is not here"):
         tf_of("numpy").random.stateless_uniform([1], [1, 2], alg="threefry")
+
+
+@over(
+    [
+        Case(
+            f"seeds {whole} and {seed}",
+            lambda tf, whole=whole, seed=seed: [
+                tf.random.set_seed(whole),
+                tf.random.uniform([3], seed=seed),
+            ][1],
+        )
+        for whole, seed in [(5, 2**31 + 6), (5, 2**80 + 1), (2**31 + 1, 3), (0, 0), (5, -3)]
+    ]
+)
+def test_seeds_beyond_31_bits(case, substrate):
+    assert_as_tensorflow(case, substrate)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +11,12 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes, nest
 from tf_substrates.numpy.arrays.joining import stack
-from tf_substrates.numpy.errors import UnknownValueError, invalid_argument
+from tf_substrates.numpy.counted_loops import known_length
+from tf_substrates.numpy.errors import DrawnInLoopError, UnknownValueError, invalid_argument
+from tf_substrates.numpy.known_values import known
 from tf_substrates.numpy.namespaces import export
-from tf_substrates.numpy.recording import is_recording, traced_by
+from tf_substrates.numpy.random import step_of_loop
+from tf_substrates.numpy.recording import is_recording, staged, traced_by
 from tf_substrates.numpy.tensors import convert, traced, wrap
 
 JAX_MODE = False
@@ -50,9 +54,11 @@ def while_loop(
     """Repeats `body` while `cond` holds, on the variables of `loop_vars` and its structure.
 
     On JAX it is jax.lax.while_loop, so it compiles and has forward derivatives; with
-    `maximum_iterations` known it is a scan of that many steps, which has reverse ones too. Where
-    the variables change their shapes, or a step needs to know how many were before it, the loop
-    runs step by step if it is known when it ends.
+    `maximum_iterations` known, or where `cond` reads known counters alone, it is a scan of that
+    many steps, which has reverse ones too. Where the variables change their shapes, or a step needs
+    to know how many were before it, the loop runs step by step if it is known when it ends, and
+    where it is known how far it may go, as one branch after the other. A sampler with a state draws
+    anew in every step.
 
     >>> from tf_substrates.numpy import tf
     >>> i, x = tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (0, 1.0))
@@ -74,7 +80,7 @@ def while_loop(
     limit = None if maximum_iterations is None else convert(maximum_iterations, hint=np.int32)
     if JAX_MODE and not is_recording():
         try:
-            return _jax_while(cond, body, values, limit)
+            return _one_step_for_all(cond, body, values, limit)
         except (TypeError, IndexError, UnknownValueError) as error:
             return _step_by_step(cond, body, values, limit, error)
     if traced(limit) or traced(convert(_call(cond, values))):
@@ -87,24 +93,95 @@ def while_loop(
     return values
 
 
+def _one_step_for_all(cond: Callable, body: Callable, values: Any, limit: Any) -> Any:
+    """The loop as jax.lax's, with the number of the step where one draws from a generator.
+
+    Raises:
+      DrawnInLoopError: one draws, and outside of jax.jit, where generators have their state.
+    """
+    try:
+        with step_of_loop(None):
+            return _jax_while(cond, body, values, limit)
+    except DrawnInLoopError:
+        if not staged():
+            raise
+
+    def counted(step: Any, values: Any) -> tuple:
+        with step_of_loop(step):
+            return step + 1, _next(body, values)
+
+    start = (xp.asarray(0, np.int32), values)
+    return _jax_while(lambda _, values: _call(cond, values), counted, start, limit)[1]
+
+
 def _step_by_step(cond: Callable, body: Callable, values: Any, limit: Any, error: Exception) -> Any:
     """The loop as Python's own, where jax.lax cannot carry it, which `error` says.
 
     Raises:
-      the error: what JAX traces decides when the loop ends.
+      the error: what JAX traces decides when the loop ends, and that is not why it is not carried.
     """
     if traced(limit):
         raise error
+    values = _with_known(values)
     steps = 0
     while limit is None or steps < limit:
         holds = convert(_call(cond, values))
         if traced(holds):
-            raise error
+            if isinstance(error, (DrawnInLoopError, TypeError)):
+                raise error
+            return _branches(cond, body, values, None if limit is None else limit - steps, error)
         if not bool(holds):
             break
-        values = _next(body, values)
+        with step_of_loop(steps) if staged() else contextlib.nullcontext():
+            values = _with_known(_next(body, values))
         steps += 1
     return values
+
+
+# Each is compiled by itself.
+_MOST_BRANCHES = 64
+
+
+def _branches(cond: Callable, body: Callable, values: Any, limit: Any, error: Exception) -> Any:
+    """The loop as one branch after the other, of which each knows how many steps were before it.
+
+    Raises:
+      the error: it may go on beyond the most branches.
+    """
+    result, alive = values, np.asarray(True)
+    for _ in range(_MOST_BRANCHES if limit is None else min(_MOST_BRANCHES, int(limit))):
+        holds = convert(_call(cond, values))
+        if not traced(holds) and not bool(holds):
+            return result
+        alive = alive & xp.asarray(holds).reshape(())
+        result, values = _step_while(alive, body, values, result)
+    if limit is None or int(limit) > _MOST_BRANCHES:
+        raise error
+    return result
+
+
+def _step_while(alive: Any, body: Callable, values: Any, result: Any) -> tuple[Any, Any]:
+    """The variables after a step, if the loop has not ended, and those of the next step.
+
+    What is known of the next step is known whether or not the loop has ended.
+    """
+    following: list = []
+
+    def go_on() -> Any:
+        following.append(_with_known(_next(body, values)))
+        return following[0]
+
+    result = _switch("tf.while_loop", alive.astype(np.int32), [lambda: result, go_on])
+    leaves = [
+        chosen if traced(new) else new
+        for new, chosen in zip(nest.flatten(following[0]), nest.flatten(result), strict=True)
+    ]
+    return result, nest.pack_sequence_as(result, leaves)
+
+
+def _with_known(values: Any) -> Any:
+    """The variables, those that are known while JAX traces as such."""
+    return nest.map_structure(known, values) if staged() else values
 
 
 def _call(function: Callable, values: Any) -> Any:
@@ -133,7 +210,15 @@ def _jax_while(cond: Callable, body: Callable, values: Any, limit: Any) -> Any:
 
     start = _with_element_shapes(step, _arrays(values))
     if limit is None:
-        leaves = jax.lax.while_loop(holds, step, start)
+        given = [
+            carried if hasattr(leaf, "_as_carry") else convert(leaf)
+            for leaf, carried in zip(nest.flatten(values), start, strict=True)
+        ]
+        length, step = known_length(holds, step, start, given)
+        if length is None:
+            leaves = jax.lax.while_loop(holds, step, start)
+        else:
+            leaves, _ = jax.lax.scan(lambda kept, _: (step(kept), None), start, None, length=length)
     elif traced(limit):
         count = (xp.asarray(0, limit.dtype), start)
         _, leaves = jax.lax.while_loop(
@@ -335,16 +420,40 @@ def map_fn(
         return arrays
 
     if JAX_MODE and not is_recording():
-        on_device = [xp.asarray(leaf) for leaf in leaves]
-        _, made = jax.lax.scan(
-            lambda _, row: (None, [xp.asarray(a) for a in call(row)]), None, on_device
-        )
-        return nest.pack_sequence_as(expected, made)
+        with contextlib.suppress(DrawnInLoopError):
+            _, made = _scanned(
+                lambda _, row: (None, [xp.asarray(a) for a in call(row)]), None, leaves
+            )
+            return nest.pack_sequence_as(expected, made)
     if count == 0:
         made = [xp.zeros((0, *leaves[0].shape[1:]), d) for d in wanted]
         return _packed(expected, made)
     rows = [call([leaf[i] for leaf in leaves]) for i in range(count)]
     return _packed(expected, [stack(list(column)) for column in zip(*rows, strict=True)])
+
+
+def _scanned(step: Callable, start: Any, rows: list, reverse: bool = False) -> Any:
+    """jax.lax.scan, with the number of the step where one draws from a generator.
+
+    Raises:
+      DrawnInLoopError: one draws, and outside of jax.jit, where generators have their state.
+    """
+    rows = [xp.asarray(row) for row in rows]
+    try:
+        with step_of_loop(None):
+            return jax.lax.scan(step, start, rows, reverse=reverse)
+    except DrawnInLoopError:
+        if not staged():
+            raise
+
+    def counted(carry: Any, numbered: tuple) -> Any:
+        number, row = numbered
+        with step_of_loop(number):
+            return step(carry, row)
+
+    numbers = np.arange(rows[0].shape[0], dtype=np.int32)
+    numbers = numbers[::-1] if reverse else numbers
+    return jax.lax.scan(counted, start, (xp.asarray(numbers), rows), reverse=reverse)
 
 
 @export("vectorized_map")
@@ -453,23 +562,8 @@ def _fold(fn: Callable, elems: Any, initializer: Any, reverse: bool, keep: bool)
         return nest.pack_sequence_as(carry, new)
 
     if JAX_MODE and not is_recording():
-        states: Any
-
-        def body(carry: list, row: list) -> tuple:
-            new = _arrays(step(nest.pack_sequence_as(state, carry), row))
-            return new, new if keep else None
-
-        start = _arrays(state)
-        last, states = jax.lax.scan(body, start, [xp.asarray(r) for r in rows], reverse=reverse)
-        if not keep:
-            return nest.pack_sequence_as(state, last)
-        if initializer is None:
-            ends = [
-                [s, first[None]] if reverse else [first[None], s]
-                for s, first in zip(states, start, strict=True)
-            ]
-            states = [xp.concatenate(pair) for pair in ends]
-        return nest.pack_sequence_as(state, states)
+        with contextlib.suppress(DrawnInLoopError):
+            return _jax_fold(step, state, rows, reverse, keep, from_first=initializer is None)
     length = len(rows[0])
     history = [] if initializer is not None else [state]
     carry = state
@@ -486,3 +580,23 @@ def _fold(fn: Callable, elems: Any, initializer: Any, reverse: bool, keep: bool)
     else:
         made = [stack(list(column)) for column in zip(*flat, strict=True)]
     return _packed(state, made)
+
+
+def _jax_fold(
+    step: Callable, state: Any, rows: list, reverse: bool, keep: bool, from_first: bool
+) -> Any:
+    def body(carry: list, row: list) -> tuple:
+        new = _arrays(step(nest.pack_sequence_as(state, carry), row))
+        return new, new if keep else None
+
+    start = _arrays(state)
+    last, states = _scanned(body, start, rows, reverse)
+    if not keep:
+        return nest.pack_sequence_as(state, last)
+    if from_first:
+        ends = [
+            [s, first[None]] if reverse else [first[None], s]
+            for s, first in zip(states, start, strict=True)
+        ]
+        states = [xp.concatenate(pair) for pair in ends]
+    return nest.pack_sequence_as(state, states)

@@ -92,3 +92,8 @@ class StatefulError(RuntimeError):
 @_of_both_substrates
 class UnknownValueError(ValueError):
     """A value that must be known while JAX traces, and depends on what it traces."""
+
+
+@_of_both_substrates
+class DrawnInLoopError(UnknownValueError):
+    """A sampler with a state in a loop, of which JAX traces one step for all of them."""

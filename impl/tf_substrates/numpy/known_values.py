@@ -78,6 +78,24 @@ def as_twin(value: Any) -> Any:
     return type(value)(map(as_twin, value)) if type(value) in (list, tuple) else value
 
 
+def _decided_by(decisive: bool, name: str) -> Callable:
+    """`&` or `|`, which a known scalar may decide alone: whether a loop goes on, say."""
+    both = _operator(name)
+
+    def call(self: Known, other: Any) -> Any:
+        decides = self.dtype == np.bool_ and self.ndim == 0 and bool(self) is decisive
+        if decides and isinstance(other, jax.Array) and other.ndim == 0:
+            return self
+        return both(self, other)
+
+    return call
+
+
+for _name, _decisive in (("and", False), ("or", True)):
+    for _side in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Known, _side, _decided_by(_decisive, _side))
+for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
+    setattr(Known, _name, _operator(_name))
 for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
     for _side in (f"__{_name}__", f"__r{_name}__"):
         setattr(Known, _side, _operator(_side))

@@ -20,7 +20,7 @@ import numpy as np
 import numpy as xp
 
 from tf_substrates.numpy import dtypes
-from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.errors import DrawnInLoopError, invalid_argument
 from tf_substrates.numpy.namespaces import export, named, op
 from tf_substrates.numpy.tensors import convert, static_shape, static_value, traced
 
@@ -84,7 +84,7 @@ def bits(seed: Any, count: int) -> Any:
 def blocks_of_seed(seed: Any, blocks: Any) -> Any:
     """The words of some blocks of four, of which the numbers are given."""
     if isinstance(seed, _Stream):
-        words, blocks = (*_pair(seed.seed), *_pair(seed.seed2)), blocks + np.uint32(seed.first)
+        words, blocks = (*_pair(seed.seed), *_pair(seed.seed2)), blocks + _u32(seed.first)
     else:
         words = philox(_words(seed), _SCRAMBLE)
     zero = xp.zeros_like(blocks)
@@ -319,6 +319,7 @@ def fold_in(seed: Any, data: Any, alg: Any = "auto_select") -> Any:
 
 # The seed of operations where only they have one.
 _DEFAULT_SEED = 87654321
+_SEED_LIMIT = 2**31 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -327,7 +328,39 @@ class _Stream:
 
     seed: int
     seed2: int
-    first: int
+    first: Any
+
+
+# The number of the step that runs, of each loop around the code, the outermost first; None for one
+# that JAX traces once for all steps.
+_STEPS: contextvars.ContextVar[tuple] = contextvars.ContextVar("steps", default=())
+
+
+@contextlib.contextmanager
+def step_of_loop(number: Any) -> Iterator[None]:
+    """While a step of a loop is traced, whose number is an integer, a traced one, or None."""
+    token = _STEPS.set((*_STEPS.get(), number))
+    try:
+        yield
+    finally:
+        _STEPS.reset(token)
+
+
+def _step_of(kind: str) -> Any:
+    """How many steps of the loop around the code have drawn before; 0 outside of loops."""
+    steps = _STEPS.get()
+    if any(step is None for step in steps):
+        raise DrawnInLoopError(
+            f"tf.random.{kind}: JAX traces one step of a loop for all steps, and each draws anew."
+            f" What to do: use tf.random.stateless_{kind} with a seed that the loop carries."
+        )
+    if len(steps) > 1:
+        raise NotImplementedError(
+            f"tf.random.{kind}: it is in a loop inside of a loop under jax.jit, where it is not"
+            f" known how often it has drawn. What to do: use tf.random.stateless_{kind} with a seed"
+            " that the loops carry."
+        )
+    return steps[0] if steps else 0
 
 
 class _Generators:
@@ -350,9 +383,11 @@ class _Generators:
 
         Raises:
           ValueError: JAX is tracing, and the operation has no seed.
+          DrawnInLoopError: JAX traces one step for all steps of a loop.
         """
         if _SHAPES_ALONE.get():
             return _Stream(_DEFAULT_SEED, 0, 0)
+        step = _step_of(kind)
         if seed is None and JAX_MODE and traced(xp.zeros(())):
             raise ValueError(
                 f"tf.random.{kind}: it has no seed, and inside jax.jit there is no state to draw"
@@ -360,15 +395,21 @@ class _Generators:
                 f" use tf.random.stateless_{kind} with a seed that is an argument."
             )
         if seed is not None:
-            pair = (_DEFAULT_SEED if self.seed is None else self.seed, int(seed))
+            pair = _small(_DEFAULT_SEED if self.seed is None else self.seed, int(seed))
         else:
             own = self.seeds.randint(0, 2**31 - 1)
             pair = (self.seeds.randint(1, 2**31 - 1) if self.seed is None else self.seed, own)
         key = (kind, dtypes.as_dtype(dtype).name, *pair)
-        first = self.drawn.get(key, 0)
+        first = self.drawn.get(key, 0) + step * count * blocks
         if not (JAX_MODE and traced(xp.zeros(()))):
             self.drawn[key] = first + count * blocks
         return _Stream(*pair, first)
+
+
+def _small(first: int, second: int) -> tuple[int, int]:
+    """Two seeds as TensorFlow takes them: below 2^31 - 1, and not both 0."""
+    small = (first % _SEED_LIMIT, second % _SEED_LIMIT)
+    return small if any(small) else (0, _SEED_LIMIT)
 
 
 _GENERATORS = _Generators()
