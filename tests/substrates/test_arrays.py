@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
+import pytest
+import tensorflow
 
-from tests.substrates.comparing import SUBSTRATES, Case, assert_as_tensorflow, over
+from tests.substrates.comparing import SUBSTRATES, Case, assert_as_tensorflow, over, tf_of
 
 NAN, INF = np.nan, np.inf
 
@@ -525,3 +528,32 @@ def test_unique_slices(case, substrate):
 @over(CASES)
 def test_arrays(case, substrate):
     assert_as_tensorflow(case, substrate)
+
+
+def test_single_indices_of_a_traced_condition():
+    tf = tf_of("jax")
+    x = np.array([[0.0, 2.0], [3.0, 0.0]], np.float32)
+    for take in (lambda i: i[0, 0], lambda i: i[1], lambda i: i[0, -1]):
+        found = jax.jit(lambda x, take=take: take(tf.where(x > 1.0)))(x)
+        np.testing.assert_array_equal(found, take(tensorflow.where(x > 1.0)))
+    for use in (
+        lambda i: i,
+        lambda i: i + 1,
+        lambda i: i[:1],
+        lambda i: i[-1],
+        lambda i: i.shape,
+        tf.shape,
+        len,
+    ):
+        with pytest.raises(ValueError, match=r"The number of indices that tf\.where"):
+            jax.jit(lambda x, use=use: use(tf.where(x > 1.0)))(x)
+
+
+@pytest.mark.parametrize("module", [tensorflow, tf_of("numpy"), tf_of("jax")])
+def test_a_tensor_converted_to_what_it_is_stays_itself(module):
+    x = module.constant([1.0, 2.0])
+    assert module.convert_to_tensor(x) is x
+    assert module.convert_to_tensor(x, module.float32) is x
+    assert module.constant(x) is x
+    assert module.cast(x, module.float32) is x
+    assert module.identity(x) is not x

@@ -417,7 +417,9 @@ def convert_to_tensor(
       ValueError: a tensor of another dtype than asked for, or None.
       TypeError: a Python number that the dtype does not take.
     """
-    return convert(value, dtype, dtype_hint)
+    array = convert(value, dtype, dtype_hint)
+    # A tensor is itself: libraries know by identity what they have computed of it.
+    return value if is_tensor(value) else array
 
 
 @op("constant", static=True)
@@ -430,7 +432,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: Any = "Cons
         )
     array = convert(value, dtype)
     if shape is None:
-        return array
+        return value if is_tensor(value) else array
     wanted = TensorShape(shape)
     if array.size == wanted.num_elements():
         return array.reshape(wanted.as_list())

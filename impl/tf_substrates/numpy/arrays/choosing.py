@@ -14,20 +14,25 @@ from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.reductions import one_axis
 from tf_substrates.numpy.shapes import broadcast_shapes
-from tf_substrates.numpy.tensors import convert, has_dtype, listed, static_value
+from tf_substrates.numpy.tensors import convert, has_dtype, listed, static_value, traced
+
+JAX_MODE = False
+if JAX_MODE:
+    import jax
 
 
 @op("where", static=True)
 def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any:
     """x where the condition holds, else y; without them where it holds, as int64 indices.
 
+    While JAX traces the condition, single rows of the indices can be taken.
+
     Raises:
-      ValueError: one of x and y alone; or indices while JAX traces the condition.
+      ValueError: one of x and y alone; or all indices while JAX traces the condition.
     """
     if x is None and y is None:
         chosen = convert(condition)
-        found = static_value(chosen, "The number of indices that tf.where(condition) gives")
-        return np.argwhere(found).astype(np.int64)
+        return IndicesOfTraced(chosen) if traced(chosen) else _indices(chosen)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     chosen = convert(condition, dtype=None if has_dtype(condition) else np.bool_)
@@ -40,6 +45,48 @@ def where(condition: Any, x: Any = None, y: Any = None, name: Any = None) -> Any
     shape = broadcast_shapes(x.shape, y.shape, "SelectV2")
     broadcast_shapes(chosen.shape, shape, "SelectV2")
     return xp.where(chosen, x, y)
+
+
+def _indices(chosen: Any) -> Any:
+    found = static_value(chosen, "The number of indices that tf.where(condition) gives")
+    return np.argwhere(found).astype(np.int64)
+
+
+class IndicesOfTraced:
+    """The indices of a condition that JAX traces: it is not known how many, and so not all of them.
+
+    `indices[0, 0]` and `indices[2]` are known in shape. A row that is not there is zeros, as JAX's
+    indices outside of an array are no errors.
+    """
+
+    def __init__(self, condition: Any) -> None:
+        self._condition = condition
+
+    def __getitem__(self, key: Any) -> Any:
+        row, *rest = key if isinstance(key, tuple) else (key,)
+        if not isinstance(row, (int, np.integer)) or row < 0:
+            return _indices(self._condition)[key]
+        at = xp.nonzero(self._condition, size=int(row) + 1, fill_value=0)
+        found = xp.stack(at, -1)[int(row)].astype(dtypes.numpy_dtype(dtypes.int64))
+        return found[tuple(rest)]
+
+    def __tf_tensor__(self, *_: Any) -> Any:
+        return _indices(self._condition)
+
+    __array__ = __len__ = __iter__ = __tf_tensor__
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __tf_tensor__
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(_indices(self._condition), name)
+
+
+if JAX_MODE:
+    # As the result of what JAX compiles they are all wanted.
+    jax.tree_util.register_pytree_node(
+        IndicesOfTraced, lambda indices: (_indices(indices._condition), None), lambda _, rows: rows
+    )
 
 
 @export("compat.v1.where", "compat.v1.where_v2")

@@ -10,7 +10,7 @@ import numpy as xp
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import UnimplementedError
 from tf_substrates.numpy.namespaces import op
-from tf_substrates.numpy.tensors import convert
+from tf_substrates.numpy.tensors import convert, is_tensor
 
 JAX_MODE = False
 
@@ -18,10 +18,10 @@ JAX_MODE = False
 @op("cast", "dtypes.cast", static=True)
 def cast(x: Any, dtype: Any, name: Any = None) -> Any:
     """x in another dtype: floats to integers toward zero, complex numbers to their real part."""
-    wanted = dtypes.numpy_dtype(dtype)
+    wanted, tensor = dtypes.numpy_dtype(dtype), x
     x = convert(x)
     if x.dtype == wanted:
-        return x
+        return tensor if is_tensor(tensor) else x
     if x.dtype.kind == "O" or wanted.kind == "O":
         raise UnimplementedCast(x, wanted)
     if x.dtype.kind == "c" and wanted.kind != "c":
