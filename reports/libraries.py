@@ -1,7 +1,8 @@
 """`python -m reports libraries FILE ...`: what of libraries for TensorFlow runs without it.
 
 Each file is what `python -m tests.substrates.libraries SUITE` has written: a row for each program
-of a library and each place where it ran, with what differs from TensorFlow's own result.
+of a library and each place where it ran, with what differs from TensorFlow's own result. With
+`--again` it is of some programs, run another time: its rows take the place of theirs.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import argparse
 import collections
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ TABLE = "libraries.md"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="rows of a library")
+    parser.add_argument("--again", action="store_true", help="the files are of some programs alone")
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
     parser.add_argument("--check", action="store_true", help="say whether the table is current")
 
@@ -31,7 +33,10 @@ def main(options: argparse.Namespace, console: Console) -> int:
     data = rendering.read_data("libraries", options.into)
     for file in () if options.check else options.files:
         found = json.loads(file.read_text(encoding="utf-8"))
-        data[found["library"]] = gather(found)
+        figures = gather(found)
+        if options.again and found["library"] in data:
+            figures = renewed(data[found["library"]], figures, found["rows"])
+        data[found["library"]] = figures
     if not data and not options.check:
         raise ResultsError("there are no figures yet: name a file of rows")
     command = f"python -m reports libraries --into {options.into}"
@@ -48,7 +53,7 @@ def gather(found: Mapping[str, Any]) -> dict[str, Any]:
         count[0] += 1
         count[1] += not row["wrong"]
         if row["wrong"]:
-            failures.append([row["program"], row["place"], row["wrong"]])
+            failures.append([row["program"], row["place"], row["wrong"], row.get("reason", "")])
     programs = {row["program"].partition(":")[0] for row in found["rows"]}
     asked = collections.Counter(name.partition(".")[0] for name in found["names"])
     return {
@@ -65,10 +70,47 @@ def gather(found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def renewed(
+    before: Mapping[str, Any], again: Mapping[str, Any], rows: Sequence[Mapping[str, str]]
+) -> dict[str, Any]:
+    """The figures of a library after some programs ran again.
+
+    An area's place of which no fewer ran than before is what came of it now. Elsewhere the rows are
+    of programs that are counted already: those that are not among the failures were equal.
+    """
+    areas = {area: dict(counts) for area, counts in before["areas"].items()}
+    failures = {(f[0], f[1]): f for f in before["failures"]}
+    names = {a: [n[0], max(n[1], again["names"][a][1])] for a, n in before["names"].items()}
+    for area, counts in again["areas"].items():
+        for place, count in counts.items():
+            known = areas.setdefault(area, {}).setdefault(place, [0, 0])
+            now = [r for r in rows if r["place"] == place and r["program"].startswith(f"{area}.")]
+            if count[0] >= known[0]:
+                known = count
+            else:
+                wrong = sum((r["program"], place) in failures for r in now)
+                known = [known[0], known[1] + wrong - (count[0] - count[1])]
+            areas[area][place] = known
+            for row in now:
+                failures.pop((row["program"], place), None)
+    failures |= {(f[0], f[1]): f for f in again["failures"]}
+    return {
+        "version": again["version"],
+        "names": names,
+        "areas": {area: dict(sorted(counts.items())) for area, counts in sorted(areas.items())},
+        "failures": [failures[key] for key in sorted(failures)],
+    }
+
+
 def library_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The table and its figures, by file name."""
     libraries = {
-        name: {**library, "places": _places(library), "causes": _causes(library["failures"])}
+        name: {
+            **library,
+            "places": _places(library),
+            "reasons": _grouped(f for f in library["failures"] if f[3]),
+            "to_mend": _grouped([*f[:3], f[2]] for f in library["failures"] if not f[3]),
+        }
         for name, library in sorted(data.items())
     }
     text = rendering.render(TABLE, libraries=libraries)
@@ -80,10 +122,10 @@ def _places(library: Mapping[str, Any]) -> list[str]:
     return sorted({place for counts in library["areas"].values() for place in counts})
 
 
-def _causes(failures: Sequence[Sequence[str]]) -> list[tuple[str, int, list[str]]]:
-    """(what is wrong, in how many places, in which programs), the most frequent first."""
+def _grouped(failures: Iterable[Sequence[str]]) -> list[tuple[str, int, list[str]]]:
+    """(why, in how many places, in which programs), the most frequent first."""
     programs: dict[str, list[str]] = {}
-    for program, place, wrong in failures:
-        programs.setdefault(wrong, []).append(f"{program} [{place}]")
-    found = [(wrong, len(names), names) for wrong, names in programs.items()]
+    for program, place, _, why in failures:
+        programs.setdefault(why, []).append(f"{program} [{place}]")
+    found = [(why, len(names), names) for why, names in programs.items()]
     return sorted(found, key=lambda cause: (-cause[1], cause[0]))

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 import tf_substrates
+from tests.substrates.libraries.differences import Difference, judged
 
 # Where a program runs; "jvp" stands for "grad" in a program that has a loop of unknown length.
 NUMPY, JAX, JIT, GRAD, VMAP = "numpy", "jax", "jit", "grad", "vmap"
@@ -49,6 +50,8 @@ class Program:
       tolerance: relative to the larger of 1 and the value, in float64; in float32 `wide`.
       many: samples along the first axis, of the arrays too. Where a sampler is another algorithm
         than TensorFlow's, so that `function` differs, their means are compared in its place.
+      in_graph: whether TensorFlow's gradient is taken inside tf.function, where a library computes
+        with NumPy what TensorFlow knows eagerly, and no gradient passes through that.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Program:
     tolerance: float = 1e-10
     wide: float = 1e-5
     many: Callable[..., Any] | None = None
+    in_graph: bool = False
 
     @property
     def area(self) -> str:
@@ -74,6 +78,7 @@ class Suite:
       needs: what to install to repeat it.
       names: the public functions and classes that are asked about, of the library as it is on
         TensorFlow; empty where the programs say all.
+      differences: where a program is known not to give TensorFlow's result, and why.
     """
 
     library: str
@@ -81,6 +86,7 @@ class Suite:
     packages: tuple[str, ...] = ()
     needs: str = ""
     names: Callable[[Any], Sequence[str]] = lambda library: ()
+    differences: Sequence[Difference] = ()
 
 
 def adder(
@@ -190,7 +196,10 @@ def expected_of(program: Program, tf: Any, library: Any) -> dict[str, Any]:
             lambda: [np.stack(p) for p in zip(values(arrays), values(_second(arrays)), strict=True)]
         )
     if program.many is not None:
-        found["many"] = _kept(lambda: _moments(flat(tf, program.many(tf, library, *arrays))))
+        found["many"] = _kept(lambda: _means(program, tf, library, arrays))
+        if VMAP in program.places:
+            both = lambda: [_means(program, tf, library, a) for a in (arrays, _second(arrays))]  # noqa: E731
+            found["many of a batch"] = _kept(lambda: _side_by_side(*both()))
     if GRAD in program.places:
         found["gradient"] = _kept(lambda: _gradient(program, tf, library, arrays))
     return found
@@ -202,14 +211,41 @@ def _moments(samples: Sequence[np.ndarray]) -> list[tuple[np.ndarray, np.ndarray
     return [(leaf.mean(0), leaf.std(0) / np.sqrt(len(leaf))) for leaf in wide]
 
 
+def _means(program: Program, tf: Any, library: Any, arrays: list[np.ndarray]) -> list:
+    return _moments(flat(tf, program.many(tf, library, *map(tf.constant, arrays))))  # type: ignore[misc]
+
+
+def _side_by_side(first: list, second: list) -> list:
+    return [
+        tuple(map(np.stack, zip(a, b, strict=True))) for a, b in zip(first, second, strict=True)
+    ]
+
+
 def _gradient(program: Program, tf: Any, library: Any, arrays: list[np.ndarray]) -> list:
     tensors = [tf.constant(a) for a in arrays]
     watched = [tensors[i] for i in _floats(arrays)]
-    with tf.GradientTape() as tape:
-        tape.watch(watched)
-        total = _total(tf, program.function(tf, library, *tensors))
-    gradients = tape.gradient(total, watched, unconnected_gradients="zero")
+
+    def gradient() -> list:
+        with tf.GradientTape() as tape:
+            tape.watch(watched)
+            total = _total(tf, program.function(tf, library, *tensors))
+        return tape.gradient(total, watched, unconnected_gradients="zero")
+
+    gradients = tf.function(gradient)() if program.in_graph else gradient()
     return [np.asarray(tf.convert_to_tensor(gradient)) for gradient in gradients]
+
+
+def _compiled(program: Program, tf: Any, library: Any, expected: dict[str, Any]) -> str:
+    """What differs where XLA compiles a program on TensorFlow; empty where nothing does."""
+
+    def call(*tensors: Any) -> Any:
+        return tf.nest.flatten(program.function(tf, library, *tensors), expand_composites=True)
+
+    compiled = tf.function(call, jit_compile=True)
+    values = _kept(lambda: flat(tf, compiled(*map(tf.constant, expected["arrays"]))))
+    if isinstance(values, str):
+        return values
+    return compared(values, expected["value"], program.tolerance)
 
 
 def _total(tf: Any, structure: Any) -> Any:
@@ -237,6 +273,10 @@ def on_tensorflow(suite: Suite, file: pathlib.Path, only: str) -> None:
             continue
         start = time.time()
         found[program.name] = expected_of(program, tf, library)
+        if any(d.compiled and program.name in d.programs for d in suite.differences):
+            expected = found[program.name]
+            expected["compiled"] = _compiled(program, tf, library, expected)
+            print(f"{program.name}, compiled by XLA: {expected['compiled'] or 'equal'}", flush=True)
         kinds = {k: v for k, v in found[program.name].items() if isinstance(v, str)}
         print(f"{program.name}: {time.time() - start:.1f} s {kinds or ''}", flush=True)
         if (found[program.name].get("spread") or 0) > program.tolerance:
@@ -282,10 +322,14 @@ def on_substrate(
             wrong = _wrong(program, where, wanted, tf, library)
             if wrong is None:
                 continue
+            compiled = wanted.get("compiled")
+            reason, to_mend = judged(suite.differences, program.name, where, wrong, compiled)
             yield {
                 "program": program.name,
                 "place": where,
                 "wrong": wrong,
+                "reason": reason,
+                "to mend": to_mend,
                 "seconds": round(time.time() - start, 1),
             }
     if "tensorflow" in sys.modules:
@@ -310,11 +354,14 @@ def _wrong(program: Program, place: str, wanted: dict, tf: Any, library: Any) ->
             actual = [np.asarray(x) for x in _at(place, values, arrays, tf)]
             tolerance = program.wide if narrow else program.tolerance
             wrong = compared(actual, wanted[kind], tolerance)
-            if not wrong.startswith("differs") or isinstance(wanted.get("many", ""), str):
+            means = wanted.get("many of a batch" if place == VMAP else "many", "")
+            if not wrong.startswith("differs") or isinstance(means, str):
                 return wrong
             many = functools.partial(values, function=program.many)
             samples = [np.asarray(x) for x in _at(place, many, arrays, tf)]
-            return _same_means(_moments(samples), wanted["many"])
+            if place == VMAP:
+                samples = [np.swapaxes(x, 0, 1) for x in samples]
+            return _same_means(_moments(samples), means)
     except Exception as error:
         return _error(error)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.substrates.libraries.probability import (
     bijectors,
+    differences,
     distributions,
     math,
     mcmc,
@@ -30,4 +31,5 @@ SUITE = Suite(
     ],
     needs="tensorflow-probability==0.25.0 tf-keras",
     names=names,
+    differences=differences.DIFFERENCES,
 )

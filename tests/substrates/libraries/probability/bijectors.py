@@ -97,7 +97,7 @@ for _name in (
     "Ascending", "CorrelationCholesky", "Cumsum", "DiscreteCosineTransform", "FillTriangular",
     "IteratedSigmoidCentered", "SoftmaxCentered", "UnitVector",
 ):  # fmt: skip
-    _bijector(_name, _of(_name), ndims=1)
+    _bijector(_name, _of(_name), ndims=1, in_graph=_name == "Cumsum")
 _bijector("FillScaleTriL", _of("FillScaleTriL", diag_shift=1e-5), ndims=1)
 _bijector("Householder", _of("Householder", [0.6, 0.0, 0.8]), ndims=1)
 _bijector("Pad", lambda m: m.tfb.Pad([[0, 1]]), ndims=1)

@@ -277,7 +277,7 @@ for _name, _make in _KERNELS.items():
         _UNITS if _name == "KumaraswamyTransformed" else _PLACES[:, :1] + 2 if _one else _PLACES
     )
 
-    @program(f"math.psd_kernels.{_name}", _given)
+    @program(f"math.psd_kernels.{_name}", _given, in_graph=_name == "ChangePoint")
     def _kernel(tf, tfp, points, _make=_make):
         kernel = _make(
             tfp.math.psd_kernels, lambda value: tf.constant(np.asarray(value), points.dtype)

@@ -59,10 +59,33 @@ _WITHOUT_GRADIENTS = (
     "random_walk_normal_fn",
     "SliceSampler",
 )
+CHAINS = 400
+
+
+def _many_chains(kernel: Callable) -> Callable:
+    """States of many chains after some steps, for their means."""
+
+    def call(tf: Any, tfp: Any, start: Any) -> Any:
+        return tfp.mcmc.sample_chain(
+            num_results=1,
+            num_burnin_steps=4,
+            current_state=tf.broadcast_to(start, [CHAINS, 2]),
+            kernel=kernel(tfp.mcmc, _target(tf, tfp).log_prob),
+            trace_fn=None,
+            seed=SEED,
+        )[0]
+
+    return call
+
+
+# It draws from a Gamma distribution, of which TensorFlow Probability's sampler is another on JAX.
+_BY_MEANS = ("SliceSampler",)
 for _name, _kernel in _KERNELS.items():
     _places = (NUMPY, *_ON_JAX) if _name in _WITHOUT_GRADIENTS else _ON_JAX
 
-    @program(f"mcmc.{_name}", _START, places=_places, tolerance=1e-8)
+    _many = _many_chains(_kernel) if _name in _BY_MEANS else None
+
+    @program(f"mcmc.{_name}", _START, places=_places, tolerance=1e-8, many=_many)
     def _chain(tf, tfp, start, _kernel=_kernel):
         return tfp.mcmc.sample_chain(
             num_results=5,

@@ -84,6 +84,7 @@ def _evolved(x: Any, y: Any) -> Any:
 
 @program("optimizer.differential_evolution_minimize", _START)
 def _evolution(tf, tfp, start):
+    tf.random.set_seed(5)  # what was drawn before is another
     found = tfp.optimizer.differential_evolution_minimize(
         _evolved,
         initial_position=[start[0], start[1]],
@@ -97,12 +98,13 @@ def _evolution(tf, tfp, start):
 
 @program("optimizer.differential_evolution_one_step", np.array([0.1, 0.7, 1.2, 1.9, -0.4]))
 def _evolution_step(tf, tfp, population):
+    tf.random.set_seed(5)
     population = tf.cast(population, tf.float32)
     return tfp.optimizer.differential_evolution_one_step(
         _evolved,
         [population, population * 1.5],
-        differential_weight=np.float32(0.5),
-        crossover_prob=np.float32(0.9),
+        differential_weight=tf.constant(0.5),
+        crossover_prob=tf.constant(0.9),
         seed=SEED,
     )
 

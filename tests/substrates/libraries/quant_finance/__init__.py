@@ -12,6 +12,7 @@ from tests.substrates.libraries.programs import Suite
 from tests.substrates.libraries.quant_finance import (
     black_scholes,
     dates,
+    differences,
     experimental,
     math,
     models,
@@ -60,4 +61,5 @@ SUITE = Suite(
     packages=("tensorflow_probability",),
     needs="tf-quant-finance==0.0.1.dev34",
     names=names,
+    differences=differences.DIFFERENCES,
 )
