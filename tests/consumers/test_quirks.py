@@ -116,6 +116,9 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("onnx", "sorts_integers_as_floats"): Program(lambda x: jnp.sort(x, axis=-1), (WIDE,)),
     ("openvino", "adds_integers_as_floats"): Program(lambda x: jnp.sum(x, axis=1), (WIDE,)),
     ("openvino", "carries_in_turn"): MOVED_CARRY,
+    ("openvino", "chooses_integers_as_floats"): Program(
+        lambda x: jnp.where(x // 3 > 5, x, x[:, ::-1]), (WIDE,)
+    ),
     ("openvino", "divides_integers_as_floats"): Program(lambda x: lax.div(x, np.int32(3)), (WIDE,)),
     ("openvino", "equates_large_integers"): Program(lambda x: x[:, 1:] == x[:, :-1], (WIDE,)),
     ("openvino", "no_bitcast"): BITS,

@@ -16,9 +16,11 @@ _ENGINES = {
 # What the target of an engine refuses when a model is converted for it: the words of the message.
 REFUSED: Mapping[tuple[str, str], str] = {
     # It draws by a key, which is arithmetic of the bits of unsigned integers.
-    ("openvino", "policy"): "takes no BitwiseXor of uint32",
     ("tfjs", "policy"): "takes no BitwiseXor",
 }
+
+# Where all sizes are known the engine ends the process: see "OpenVINO" in the guide.
+ENDS_THE_PROCESS = {("openvino", "policy")}
 
 
 def table() -> str:
@@ -37,4 +39,6 @@ def table() -> str:
 def _cell(engine: str, name: str, model: Model) -> str:
     if (engine, name) in REFUSED:
         return "refused"
+    if (engine, name) in ENDS_THE_PROCESS:
+        return "batch, open alone"
     return "batch, length" if model.has_length else "batch"
