@@ -66,7 +66,8 @@ class IndicesOfTraced:
         row, *rest = key if isinstance(key, tuple) else (key,)
         if not isinstance(row, (int, np.integer)) or row < 0:
             return _indices(self._condition)[key]
-        at = xp.nonzero(self._condition, size=int(row) + 1, fill_value=0)
+        nonzero: Any = xp.nonzero  # jax.numpy's: NumPy's takes no size
+        at = nonzero(self._condition, size=int(row) + 1, fill_value=0)
         found = xp.stack(at, -1)[int(row)].astype(dtypes.numpy_dtype(dtypes.int64))
         return found[tuple(rest)]
 
