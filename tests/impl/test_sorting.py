@@ -108,8 +108,24 @@ def test_the_total_order_of_numbers_zeros_and_nan(compare, target):
     np.testing.assert_array_equal(result, compare.bind(x, y))
 
 
+@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("k", [2, 6])
+def test_the_largest_of_float16_know_the_sign_of_a_nan(k, enable_xla):
+    x = np.float16([-np.nan, 1, np.inf, np.nan, -0.0, 0, -np.inf])
+
+    def largest(x):
+        return lax.top_k(x, k)
+
+    converted = jax2tf.convert(largest, enable_xla=enable_xla, with_gradient=False)
+    results = tf.function(converted, autograph=False)(x)
+    for result, expected in zip(results, largest(x), strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
 SORTS_AS_FLOATS = jax2tf.Target(
-    "floats", quirks={"sorts_integers_as_floats", "choice_by_product"}, op_set="no_xla"
+    "floats",
+    quirks={"sorts_integers_as_floats", "choice_by_product", "no_bitcast"},
+    op_set="no_xla",
 )
 SORTS = {
     "sort": lambda x: lax.sort(x, dimension=0),

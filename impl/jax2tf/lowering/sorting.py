@@ -232,7 +232,9 @@ def _extremes(
 ) -> Sequence[tf.Tensor]:
     """The `k` largest or smallest along `axis`, and their indices."""
     k = ctx.dim(k)
-    stored = _to_last(_stored(ctx, x), axis)
+    # The bits of a float16 tell the sign of a NaN, which its float32 does not.
+    is_by_bits = x.dtype == tf.float16 and not ctx.has_quirk("no_bitcast")
+    stored = _to_last(x if is_by_bits else _stored(ctx, x), axis)
     if _sorts_in_parts(ctx, x.dtype):
         # These are stored as they are.
         order = _stable_order(_parts(ctx, stored), descending=largest)[..., :k]
