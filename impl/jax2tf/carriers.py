@@ -85,11 +85,7 @@ REMAINDER = {
 }
 # XLA has kernels of Cumsum and Cumprod for 32 and 64 bits only. Integers wrap alike in any dtype of
 # at least as many bits; narrow floats are rounded once, at the end.
-ACCUMULATED = COMPUTED | {
-    **dict.fromkeys((tf.bfloat16, tf.float16), tf.float32),
-    **dict.fromkeys((tf.int8, tf.int16, tf.uint8, tf.uint16, tf.uint32), tf.int32),
-    tf.uint64: tf.int64,
-}
+ACCUMULATED = COMPUTED | CARRIED_ROUND_A_LOOP
 # MatMul, on every device and in every mode. Integers wrap alike at every width; float8 is exact in
 # float32, as XLA computes it; a bool is true where any product is. For float16 there are kernels,
 # which on some processors add up in float16; JAX rounds each sum once.

@@ -7,6 +7,7 @@ others: a quirk that an engine no longer has fails here.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -47,15 +48,15 @@ def _appended(x: jax.Array) -> Any:
     return lax.scan(lambda c, y: (c + y, c * 2 + y), jnp.zeros(()), x[0], reverse=True)[1]
 
 
-def _depthwise(x: jax.Array, dilation: tuple[int, int] = (1, 1)) -> jax.Array:
-    images = jnp.tile(x.reshape(1, 2, 4, 1), (1, 2, 1, 2))
-    kernel = jnp.arange(8.0, dtype=jnp.float32).reshape(2, 2, 1, 2)
+def _in_two_groups(x: jax.Array, features: tuple[int, int], padding: Any) -> jax.Array:
+    """A convolution of images of two groups of channels; `features` are those of the kernel."""
+    images = jnp.tile(x.reshape(1, 2, 4, 1), (1, 2, 1, 2 * features[0]))
+    kernel = jnp.arange(4.0 * math.prod(features), dtype=jnp.float32).reshape(2, 2, *features)
     return lax.conv_general_dilated(
         images,
         kernel,
         (1, 1),
-        [(1, 0), (2, 1)],
-        rhs_dilation=dilation,
+        padding,
         dimension_numbers=("NHWC", "HWIO", "NHWC"),
         feature_group_count=2,
     )
@@ -63,19 +64,6 @@ def _depthwise(x: jax.Array, dilation: tuple[int, int] = (1, 1)) -> jax.Array:
 
 def _convolved(x: jax.Array, kernel: jax.Array) -> jax.Array:
     return lax.conv_general_dilated(x[None, None], kernel[None, None], (1, 1), "VALID")
-
-
-def _in_groups(x: jax.Array) -> jax.Array:
-    images = jnp.tile(x.reshape(1, 2, 4, 1), (1, 1, 1, 4))
-    kernel = jnp.arange(32.0, dtype=jnp.float32).reshape(2, 2, 2, 4)
-    return lax.conv_general_dilated(
-        images,
-        kernel,
-        (1, 1),
-        "VALID",
-        dimension_numbers=("NHWC", "HWIO", "NHWC"),
-        feature_group_count=2,
-    )
 
 
 MOVED_CARRY = Program(lambda x: lax.fori_loop(0, 4, lambda i, c: (c[0] + c[1], c[0]), (x, x * 2)))
@@ -131,7 +119,9 @@ PROGRAMS: dict[tuple[str, str], Program] = {
         lambda x: jnp.prod(x, 1) * 2, (np.arange(24, dtype=np.int32).reshape(2, 3, 4),)
     ),
     ("openvino", "no_open_number_of_groups"): OPEN_GROUPS,
-    ("openvino", "no_paddings_in_numbers"): Program(_depthwise),
+    ("openvino", "no_paddings_in_numbers"): Program(
+        lambda x: _in_two_groups(x, (1, 2), [(1, 0), (2, 1)])
+    ),
     ("openvino", "orders_integers_as_floats"): Program(lambda x: jnp.max(x, axis=1), (WIDE,)),
     ("openvino", "pads_integers_as_floats"): Program(
         lambda x: lax.pad(x, np.int32(2**31 - 1), [(1, 0, 0), (0, 2, 0)]), (WIDE,)
@@ -141,7 +131,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ),
     ("tfjs", "no_bitcast"): BITS,
     ("tfjs", "no_complex_numbers"): COMPLEX,
-    ("tfjs", "no_convolution_in_groups"): Program(_in_groups),
+    ("tfjs", "no_convolution_in_groups"): Program(lambda x: _in_two_groups(x, (2, 4), "VALID")),
 }
 
 

@@ -26,7 +26,7 @@ def twice(x):
     return layer(layer(x))
 
 
-def graph_of(fun, *specs, writes=True, **options):
+def concrete_of(fun, *specs, writes=True, **options):
     function = tf.function(jax2tf.convert(fun, **options), autograph=False)
     with writing.switched(writes):
         return function.get_concrete_function(*specs)
@@ -44,7 +44,7 @@ def is_written(function):
 
 @pytest.mark.parametrize("writes", [True, False])
 def test_a_layer_is_one_function(writes):
-    concrete = graph_of(twice, F32, writes=writes, with_gradient=False)
+    concrete = concrete_of(twice, F32, writes=writes, with_gradient=False)
     (function,) = functions_of(concrete)
     assert is_written(function) == writes
     calls = [n for n in concrete.graph.as_graph_def().node if n.op == "PartitionedCall"]
@@ -54,7 +54,7 @@ def test_a_layer_is_one_function(writes):
 
 def test_graphs_are_no_larger():
     def nodes(writes):
-        graph = graph_of(twice, F32, writes=writes).graph.as_graph_def()
+        graph = concrete_of(twice, F32, writes=writes).graph.as_graph_def()
         inner = [len(f.node_def) for f in graph.library.function]
         return len(graph.node), sum(inner)
 
@@ -66,7 +66,7 @@ def test_attributes_are_those_of_tf_function():
         return jax.random.normal(key, (4,)), jax.random.bits(key, (4,), jnp.uint32)
 
     def attributes(writes):
-        concrete = graph_of(program, tf.TensorSpec([2], tf.uint32), writes=writes)
+        concrete = concrete_of(program, tf.TensorSpec([2], tf.uint32), writes=writes)
         found = functions_of(concrete)
         assert all(is_written(f) == writes for f in found)
         # TensorFlow numbers functions as it makes them.
@@ -82,7 +82,7 @@ def test_draws_are_compiled_in_them():
         return jax.random.bits(key, (1000,))
 
     key = np.asarray(jax.random.key_data(jax.random.key(7)))
-    concrete = graph_of(program, tf.TensorSpec([2], tf.uint32))
+    concrete = concrete_of(program, tf.TensorSpec([2], tf.uint32))
     assert any("_XlaMustCompile" in f.attr for f in functions_of(concrete))
     (result,) = jax.tree.leaves(concrete(tf.constant(key)))
     np.testing.assert_array_equal(result, program(key))
@@ -94,7 +94,9 @@ def test_sizes_of_an_open_batch_are_arguments(sizes):
         one = jax.jit(lambda x: jnp.broadcast_to(jnp.sum(x) / x.shape[0], x.shape) + x * x.shape[0])
         return one(one(x))
 
-    concrete = graph_of(program, tf.TensorSpec([None, 4], tf.float32), polymorphic_shapes=["b, _"])
+    concrete = concrete_of(
+        program, tf.TensorSpec([None, 4], tf.float32), polymorphic_shapes=["b, _"]
+    )
     assert all(map(is_written, functions_of(concrete)))
     x = np.ones(sizes, np.float32)
     np.testing.assert_allclose(jax.tree.leaves(concrete(tf.constant(x)))[0], program(x), rtol=1e-6)
@@ -144,7 +146,7 @@ def test_effects_are_left_to_tf_function():
         one = jax.jit(lambda x: jnp.sin(counted(x)) * 2.0 + jnp.cos(x))
         return one(one(x))
 
-    concrete = graph_of(program, F32, with_gradient=False)
+    concrete = concrete_of(program, F32, with_gradient=False)
     assert not any(map(is_written, functions_of(concrete)))
     concrete(tf.constant(X))
     assert variable.numpy() == 2
@@ -176,7 +178,7 @@ def test_a_result_may_be_an_argument_or_be_given_twice():
 
 
 def test_an_operation_says_where_the_converted_function_is_called():
-    concrete = graph_of(twice, F32, with_gradient=False)
+    concrete = concrete_of(twice, F32, with_gradient=False)
     sine = next(op for op in concrete.graph.get_operations() if op.type == "PartitionedCall")
     lines = [frame.filename for frame in sine.traceback]
     assert __file__ in lines

@@ -125,6 +125,14 @@ def write_node(
     return compat.write_op(graph, op, operands, attributes, stack)
 
 
+AttrValue = tf.compat.v1.AttrValue
+
+
+def serialised(attributes: Mapping[str, tf.compat.v1.AttrValue]) -> list[tuple[str, bytes]]:
+    """Attributes by name as `write_node` takes them."""
+    return [(name, value.SerializeToString()) for name, value in attributes.items()]
+
+
 def write_constant(value: Any, dtype: Any) -> tf.Tensor | None:
     """A constant in the graph under construction; None where TensorFlow has to make it.
 
@@ -136,11 +144,8 @@ def write_constant(value: Any, dtype: Any) -> tf.Tensor | None:
     if graph is None or (isinstance(value, np.ndarray) and value.nbytes > _LARGE):
         return None
     tensor = tf.make_tensor_proto(value, dtype)
-    attributes = [
-        ("value", _AttrValue(tensor=tensor).SerializeToString()),
-        ("dtype", _AttrValue(type=tensor.dtype).SerializeToString()),
-    ]
-    return write_node(graph, "Const", [], attributes)[0]
+    attributes = {"value": AttrValue(tensor=tensor), "dtype": AttrValue(type=tensor.dtype)}
+    return write_node(graph, "Const", [], serialised(attributes))[0]
 
 
 _LARGE = 2**30
@@ -283,12 +288,11 @@ def _attribute(kind: str, value: Hashable) -> bytes | None:
     return None if make is None else make(value).SerializeToString()
 
 
-_AttrValue = tf.compat.v1.AttrValue
 _ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
-    "bool": lambda v: _AttrValue(b=bool(v)),
-    "float": lambda v: _AttrValue(f=float(v)),
-    "int": lambda v: _AttrValue(i=int(v)),
-    "list(int)": lambda v: _AttrValue(list=_AttrValue.ListValue(i=map(int, v))),
-    "string": lambda v: _AttrValue(s=v if isinstance(v, bytes) else v.encode()),
-    "type": lambda v: _AttrValue(type=tf.as_dtype(v).as_datatype_enum),
+    "bool": lambda v: AttrValue(b=bool(v)),
+    "float": lambda v: AttrValue(f=float(v)),
+    "int": lambda v: AttrValue(i=int(v)),
+    "list(int)": lambda v: AttrValue(list=AttrValue.ListValue(i=map(int, v))),
+    "string": lambda v: AttrValue(s=v if isinstance(v, bytes) else v.encode()),
+    "type": lambda v: AttrValue(type=tf.as_dtype(v).as_datatype_enum),
 }

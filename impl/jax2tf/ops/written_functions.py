@@ -7,14 +7,14 @@ none of it. In graphs it is the same, node by node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
 from jax2tf import compat
-from jax2tf.ops import writing
+from jax2tf.ops.writing import AttrValue, serialised, write_node
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,18 @@ class WrittenFunction:
         attributes = {
             "Tin": _types(inputs),
             "Tout": _types(outputs),
-            "f": _AttrValue(func=tf.compat.v1.NameAttrList(name=function.name)),
-            "config_proto": _AttrValue(s=compat.call_options()),
+            "f": AttrValue(func=tf.compat.v1.NameAttrList(name=function.name)),
+            "config_proto": AttrValue(s=compat.call_options()),
         }
         if jit_compile:
-            attributes["_XlaMustCompile"] = _AttrValue(b=True)
-        return cls(function, [x.shape for x in outputs], _serialised(attributes))
+            attributes["_XlaMustCompile"] = AttrValue(b=True)
+        return cls(function, [x.shape for x in outputs], serialised(attributes))
 
     def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
         """The results in the graph under construction, to which ops have to be written."""
         graph = tf.compat.v1.get_default_graph()
         compat.add_function(graph, self.function)
-        results = writing.write_node(graph, "PartitionedCall", [list(args)], self.attributes)
+        results = write_node(graph, "PartitionedCall", [list(args)], self.attributes)
         for result, shape in zip(results, self.shapes, strict=True):
             result.set_shape(shape)
         return results
@@ -69,20 +69,13 @@ class WrittenFunction:
 
 def _placeholder(spec: tf.TensorSpec) -> tf.Tensor:
     attributes = {
-        "dtype": _AttrValue(type=spec.dtype.as_datatype_enum),
-        "shape": _AttrValue(shape=spec.shape.as_proto()),
+        "dtype": AttrValue(type=spec.dtype.as_datatype_enum),
+        "shape": AttrValue(shape=spec.shape.as_proto()),
     }
     graph = tf.compat.v1.get_default_graph()
-    return writing.write_node(graph, "Placeholder", [], _serialised(attributes))[0]
+    return write_node(graph, "Placeholder", [], serialised(attributes))[0]
 
 
 def _types(tensors: Sequence[tf.Tensor]) -> tf.compat.v1.AttrValue:
     types = [x.dtype.as_datatype_enum for x in tensors]
-    return _AttrValue(list=_AttrValue.ListValue(type=types))
-
-
-def _serialised(attributes: Mapping[str, tf.compat.v1.AttrValue]) -> list[tuple[str, bytes]]:
-    return [(name, value.SerializeToString()) for name, value in attributes.items()]
-
-
-_AttrValue = tf.compat.v1.AttrValue
+    return AttrValue(list=AttrValue.ListValue(type=types))
