@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 from jax.extend import core as jex_core
@@ -37,7 +36,7 @@ from jax2tf.lowering.legal import (
 from jax2tf.lowering.rules import Context
 from jax2tf.targets import Target
 
-LoweringRule = Callable[..., Any]
+LoweringRule = Callable[..., tf.Tensor]
 
 
 def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
@@ -72,7 +71,7 @@ def _dtype_names(eqn: jex_core.JaxprEqn) -> set[str]:
 
 def _traced(
     function: held.Function, carriers: dict[str, str], ctx: Context, *operands: tf.Tensor
-) -> Any:
+) -> tf.Tensor:
     """The results of a JAX function of the operands, each in the dtype that carries it."""
     eqn = ctx.eqn
     jaxpr = ctx.traced("legal", lambda: held.jaxpr_of(eqn, function, carriers))

@@ -7,7 +7,6 @@ Products and sums wrap around. The and of two numbers is what is carried in thei
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -19,6 +18,7 @@ from jax2tf.lowering.rules import Context
 from jax2tf.ops import raw
 from jax2tf.primitives import named
 from jax2tf.targets import Target
+from jax2tf.typing import aval_of
 
 Rule = Callable[..., tf.Tensor]
 
@@ -38,7 +38,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
     if eqn.primitive not in _RULES:
         return None
     op, rule = _RULES[eqn.primitive]
-    aval: Any = eqn.invars[0].aval
+    aval = aval_of(eqn.invars[0])
     # A shift that no sign fills is one of uint32.
     dtype = "uint32" if rule is _shift_right_logical else "int32"
     is_lacking = aval.dtype == np.int32 and target.lacks_op(op, dtype)

@@ -8,29 +8,31 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
+from jax2tf.lowering.legal import held
 from jax2tf.primitives import named
 from jax2tf.targets import Target
+from jax2tf.typing import Param, aval_of
 
 _IN_INT32 = frozenset(
     map(np.dtype, ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32"))
 )
 
 
-def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Any:
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> held.Function | None:
     """The function for a contraction of integers that the target lacks; None for any other."""
     found = _FUNCTIONS.get(eqn.primitive)
     if found is None:
         return None
     op, function = found
-    avals: list[Any] = [v.aval for v in (*eqn.invars, *eqn.outvars)]
+    avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
     if not target.lacks_op(op, "int32") or any(aval.dtype not in _IN_INT32 for aval in avals):
         return None
     if not all(isinstance(d, int) for aval in avals for d in aval.shape):
@@ -38,16 +40,16 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Any:
     return function
 
 
-def _dot_general(eqn: jex_core.JaxprEqn, lhs: Any, rhs: Any) -> Sequence[Any]:
+def _dot_general(eqn: jex_core.JaxprEqn, lhs: jax.Array, rhs: jax.Array) -> Sequence[jax.Array]:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = eqn.params["dimension_numbers"]
-    aval: Any = eqn.outvars[0].aval
+    aval = aval_of(eqn.outvars[0])
     rows = _rows(lhs, lhs_batch, lhs_contracting)[..., :, None, :]
     columns = _rows(rhs, rhs_batch, rhs_contracting)[..., None, :, :]
     product = jnp.sum(rows * columns, -1, dtype=np.int32)
     return [_as(product.reshape(aval.shape), aval.dtype)]
 
 
-def _rows(x: Any, batch: Sequence[int], contracting: Sequence[int]) -> Any:
+def _rows(x: jax.Array, batch: Sequence[int], contracting: Sequence[int]) -> jax.Array:
     """int32 of shape (batch, free, contracting)."""
     free = [d for d in range(x.ndim) if d not in (*batch, *contracting)]
     sizes = [math.prod(x.shape[d] for d in dims) for dims in (batch, free, contracting)]
@@ -55,14 +57,14 @@ def _rows(x: Any, batch: Sequence[int], contracting: Sequence[int]) -> Any:
     return lax.convert_element_type(ordered, np.int32).reshape(sizes)
 
 
-def _as(x: Any, dtype: Any) -> Any:
+def _as(x: jax.Array, dtype: np.dtype) -> jax.Array:
     return x != 0 if dtype == np.bool_ else lax.convert_element_type(x, dtype)
 
 
-def _convolution(eqn: jex_core.JaxprEqn, lhs: Any, rhs: Any) -> Sequence[Any]:
+def _convolution(eqn: jex_core.JaxprEqn, lhs: jax.Array, rhs: jax.Array) -> Sequence[jax.Array]:
     params = eqn.params
     numbers = params["dimension_numbers"]
-    aval: Any = eqn.outvars[0].aval
+    aval = aval_of(eqn.outvars[0])
     lhs = lax.convert_element_type(lax.transpose(jnp.asarray(lhs), numbers.lhs_spec), np.int32)
     rhs = lax.convert_element_type(lax.transpose(jnp.asarray(rhs), numbers.rhs_spec), np.int32)
     out_shape = [aval.shape[d] for d in numbers.out_spec]
@@ -81,7 +83,9 @@ def _convolution(eqn: jex_core.JaxprEqn, lhs: Any, rhs: Any) -> Sequence[Any]:
     return [_as(out, aval.dtype)]
 
 
-def _seen(lhs: Any, window: Sequence[int], out: Sequence[int], params: Any) -> Any:
+def _seen(
+    lhs: jax.Array, window: Sequence[int], out: Sequence[int], params: Mapping[str, Param]
+) -> jax.Array:
     """What each position of the filter sees, of shape (batch, features, positions, outputs)."""
     strides, dilations = params["window_strides"], params["rhs_dilation"]
     patches = []
@@ -93,7 +97,7 @@ def _seen(lhs: Any, window: Sequence[int], out: Sequence[int], params: Any) -> A
     return lax.concatenate(patches, 2)
 
 
-def _grouped(seen: Any, rhs: Any, params: Any) -> Any:
+def _grouped(seen: jax.Array, rhs: jax.Array, params: Mapping[str, Param]) -> jax.Array:
     """The contraction of each group, of shape (features out, batch, outputs)."""
     n, features, positions, outputs = seen.shape
     groups = max(params["feature_group_count"], params["batch_group_count"])

@@ -8,7 +8,6 @@ uint32.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -17,9 +16,10 @@ from jax.extend import core as jex_core
 
 from jax2tf.lowering.legal import unsigned
 from jax2tf.primitives import named
+from jax2tf.typing import Atom, Aval, aval_of
 
 # Gets the equation and, for each operand, what carries it; gives what carries the results.
-Function = Callable[..., Sequence[Any]]
+Function = Callable[..., Sequence[jax.Array]]
 
 # They move elements.
 _MOVES = frozenset(
@@ -143,7 +143,7 @@ _OF_FLOATS = frozenset(
     )
 )
 # Updates by index, each with the function that makes it: the param update_jaxpr is of one dtype.
-_UPDATES: dict[jex_core.Primitive, Callable[..., Any]] = {
+_UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
     lax.scatter_p: lax.scatter,
     lax.scatter_add_p: lax.scatter_add,
     lax.scatter_max_p: lax.scatter_max,
@@ -183,12 +183,12 @@ def function_of(eqn: jex_core.JaxprEqn, carriers: Mapping[str, str]) -> Function
 def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
     if eqn.primitive in named("reduce_max", "reduce_min", "cummax", "cummin"):
         # Of nothing they give the end of the dtype's range.
-        aval: Any = eqn.invars[0].aval
+        aval = aval_of(eqn.invars[0])
         return all(isinstance(d, int) and d > 0 for d in aval.shape)
     return eqn.primitive in _MOVES | _MODULAR | _OF_NUMBERS
 
 
-def _same(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The same primitive of what carries the operands."""
     first = _POSITIONS.get(eqn.primitive, len(operands))
     operands = tuple(
@@ -210,7 +210,9 @@ def _is_update(eqn: jex_core.JaxprEqn) -> bool:
     return eqn.primitive in _UPDATES and not applies
 
 
-def _updated(eqn: jex_core.JaxprEqn, x: Any, indices: Any, updates: Any) -> Sequence[Any]:
+def _updated(
+    eqn: jex_core.JaxprEqn, x: jax.Array, indices: jax.Array, updates: jax.Array
+) -> Sequence[jax.Array]:
     """The update by index of what carries the operands."""
     if _is_uint32(eqn.invars[1]):
         indices = unsigned.position(indices)
@@ -221,11 +223,11 @@ def _updated(eqn: jex_core.JaxprEqn, x: Any, indices: Any, updates: Any) -> Sequ
 _PARAMS_OF_UPDATES = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
 
 
-def _power_of_float(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+def _power_of_float(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     """By squaring and multiplying; each product is rounded to the dtype, where it may overflow."""
-    aval: Any = eqn.outvars[0].aval
+    aval = aval_of(eqn.outvars[0])
 
-    def rounded(product: Any) -> Any:
+    def rounded(product: jax.Array) -> jax.Array:
         return lax.convert_element_type(lax.convert_element_type(product, aval.dtype), x.dtype)
 
     result, exponent = jax.numpy.ones_like(x), abs(eqn.params["y"])
@@ -238,18 +240,18 @@ def _power_of_float(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
     return [result if eqn.params["y"] >= 0 else 1 / result]
 
 
-def _is_uint32(atom: Any) -> bool:
-    return atom.aval.dtype == np.uint32
+def _is_uint32(atom: Atom) -> bool:
+    return aval_of(atom).dtype == np.uint32
 
 
 def jaxpr_of(
     eqn: jex_core.JaxprEqn, function: Function, carriers: Mapping[str, str]
 ) -> jex_core.ClosedJaxpr:
     """The jaxpr of `function` for an equation; it takes those operands that are no literals."""
-    avals: list[Any] = [v.aval for v in eqn.invars if isinstance(v, jex_core.Var)]
+    avals = [aval_of(v) for v in eqn.invars if isinstance(v, jex_core.Var)]
     specs = [jax.ShapeDtypeStruct(aval.shape, _carrier(aval, carriers)) for aval in avals]
 
-    def traced(*values: Any) -> list[Any]:
+    def traced(*values: jax.Array) -> list[jax.Array]:
         given = iter(values)
         operands = [
             _literal(v, carriers) if isinstance(v, jex_core.Literal) else next(given)
@@ -257,17 +259,17 @@ def jaxpr_of(
         ]
         results = function(eqn, *operands)
         return [
-            lax.convert_element_type(x, _carrier(v.aval, carriers))
+            lax.convert_element_type(x, _carrier(aval_of(v), carriers))
             for v, x in zip(eqn.outvars, results, strict=True)
         ]
 
     return jax.jit(traced).trace(*specs).jaxpr
 
 
-def _carrier(aval: Any, carriers: Mapping[str, str]) -> np.dtype:
+def _carrier(aval: Aval, carriers: Mapping[str, str]) -> np.dtype:
     return jax.numpy.dtype(carriers.get(str(aval.dtype), str(aval.dtype)))
 
 
 def _literal(literal: jex_core.Literal, carriers: Mapping[str, str]) -> np.ndarray:
-    aval: Any = literal.aval
+    aval = aval_of(literal)
     return np.asarray(literal.val, aval.dtype).astype(_carrier(aval, carriers))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
@@ -23,8 +23,9 @@ from jax2tf.lowering.rules import Context
 from jax2tf.ops import raw
 from jax2tf.primitives import named
 from jax2tf.targets import Target
+from jax2tf.typing import aval_of
 
-Function = Callable[..., Sequence[Any]]
+Function = Callable[..., Sequence[jax.Array]]
 Rule = Callable[..., tf.Tensor]
 
 _DIVISIONS = named("div", "rem")
@@ -57,22 +58,24 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
     return _COMPARISONS[eqn.primitive] if _dtype_of(eqn) == np.int32 else None
 
 
-def _dtype_of(eqn: jex_core.JaxprEqn) -> Any:
-    aval: Any = eqn.invars[0].aval
+def _dtype_of(eqn: jex_core.JaxprEqn) -> np.dtype:
+    aval = aval_of(eqn.invars[0])
     return aval.dtype
 
 
-def _clamp(eqn: jex_core.JaxprEqn, low: Any, x: Any, high: Any) -> Sequence[Any]:
+def _clamp(
+    eqn: jex_core.JaxprEqn, low: jax.Array, x: jax.Array, high: jax.Array
+) -> Sequence[jax.Array]:
     """By comparisons: bits in order are large numbers, and constant bounds would be rounded."""
     x = jnp.where(x < low, low, x)
     return [jnp.where(x > high, high, x)]
 
 
-def _division(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+def _division(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
     return [_result(eqn, x, y, _quotient(x, y))]
 
 
-def _unsigned_division(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+def _unsigned_division(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
     divisor = _known(y)
     x, y = (v.view(np.int32) if isinstance(v, np.ndarray) else _cut(v) for v in (x, y))
     if _is_power_of_two(divisor):
@@ -83,19 +86,19 @@ def _unsigned_division(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
     return [lax.convert_element_type(_result(eqn, x, y, quotient), np.uint32)]
 
 
-def _product_high(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+def _product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
     """That of the bits without a sign; a sign takes the other number from it."""
     (high,) = unsigned.product_high(eqn, x, y)
     is_negative = functools.partial(lax.convert_element_type, new_dtype=np.int32)
     return [high - is_negative(x < 0) * y - is_negative(y < 0) * x]
 
 
-def _result(eqn: jex_core.JaxprEqn, x: Any, y: Any, quotient: Any) -> Any:
+def _result(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array, quotient: jax.Array) -> jax.Array:
     """The quotient; or what it leaves, of a division by zero too: x - (-1) * 0."""
     return quotient if eqn.primitive in named("div") else x - quotient * y
 
 
-def _quotient(x: Any, y: Any) -> Any:
+def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
     """By bits where a choice would do: the target chooses among integers in float32, too."""
     divisor = _known(y)
     if _is_power_of_two(divisor):
@@ -110,7 +113,7 @@ def _quotient(x: Any, y: Any) -> Any:
     return signed if divisor else signed | _bits_of(y == 0)
 
 
-def _known(divisor: Any) -> int:
+def _known(divisor: jax.Array | np.ndarray) -> int:
     """The divisor, and 0 where it is not known."""
     return int(divisor) if isinstance(divisor, np.ndarray) and divisor.ndim == 0 else 0
 
@@ -119,17 +122,20 @@ def _is_power_of_two(number: int) -> bool:
     return number > 0 and not number & (number - 1)
 
 
-def _signs(x: Any) -> Any:
+def _signs(x: jax.Array) -> jax.Array:
     return lax.shift_right_arithmetic(x, np.int32(31))
 
 
-def _bits_of(condition: Any) -> Any:
+def _bits_of(condition: jax.Array) -> jax.Array:
     return -lax.convert_element_type(condition, np.int32)
 
 
 def _quotient_of_magnitudes(
-    x: Any, y: Any, float_of: Callable[[Any], Any], is_at_least: Callable[[Any, Any], Any]
-) -> Any:
+    x: jax.Array,
+    y: jax.Array,
+    float_of: Callable[[jax.Array], jax.Array],
+    is_at_least: Callable[[jax.Array, jax.Array], jax.Array],
+) -> jax.Array:
     """Of numbers whose bits int32 holds: two estimates, and 1 where they are too small.
 
     The first leaves less than two divisors and 2**13, of which the second is at most 1 too small.
@@ -143,21 +149,21 @@ def _quotient_of_magnitudes(
     return first + second + lax.convert_element_type(is_at_least(rest, y), np.int32)
 
 
-def _float_of_magnitude(x: Any) -> Any:
+def _float_of_magnitude(x: jax.Array) -> jax.Array:
     """Of a number up to 2**31, whose bits are those of the smallest int32."""
     return jnp.abs(lax.convert_element_type(x, np.float32))
 
 
-def _float_of_unsigned(x: Any) -> Any:
+def _float_of_unsigned(x: jax.Array) -> jax.Array:
     signed = lax.convert_element_type(x, np.float32)
     return jnp.where(signed < 0, signed + np.float32(2**32), signed)
 
 
-def _is_at_least(x: Any, y: Any) -> Any:
+def _is_at_least(x: jax.Array, y: jax.Array) -> jax.Array:
     return x + _LEAST >= y + _LEAST
 
 
-def _cut(x: Any) -> Any:
+def _cut(x: jax.Array) -> jax.Array:
     return lax.convert_element_type(x, np.int32)
 
 

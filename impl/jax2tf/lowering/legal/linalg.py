@@ -8,18 +8,21 @@ An element is chosen by a mask and a sum, which every target has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf.primitives import named
 from jax2tf.targets import Target
+from jax2tf.typing import Param, PyTree, aval_of
 
-Function = Callable[..., Sequence[Any]]
+Function = Callable[..., Sequence[jax.Array]]
+_Arrays = tuple[jax.Array, ...]
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "int32")))
 # In which Jacobi's rotations converge, as a rule, several times over.
@@ -32,7 +35,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     if found is None:
         return None
     op, function = found
-    aval: Any = eqn.invars[0].aval
+    aval = aval_of(eqn.invars[0])
     is_lacking = aval.dtype in _DTYPES and target.lacks_op(op, str(aval.dtype))
     # Bands of a matrix have one size, and what is before it is a batch.
     sizes = aval.shape[-1:] if function is _tridiagonal_solve else aval.shape[-2:]
@@ -45,24 +48,24 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     return _nothing if 0 in aval.shape else function
 
 
-def _nothing(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+def _nothing(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The results of an empty batch: there are engines whose loops end the process at one."""
-    avals: list[Any] = [v.aval for v in eqn.outvars]
+    avals = [aval_of(v) for v in eqn.outvars]
     return [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
 
 
-def _numbers(size: int) -> Any:
+def _numbers(size: int) -> jax.Array:
     return lax.iota(np.int32, size)
 
 
-def _at(x: Any, k: Any, axis: int) -> Any:
+def _at(x: jax.Array, k: ArrayLike, axis: int) -> jax.Array:
     """The part of `x` at `k` along an axis."""
     numbers = _numbers(x.shape[axis])
     chosen = numbers[:, None] == k if axis == -2 else numbers == k
     return jnp.sum(jnp.where(chosen, x, jnp.zeros_like(x)), axis)
 
 
-def _diagonal(a: Any) -> Any:
+def _diagonal(a: jax.Array) -> jax.Array:
     size = min(a.shape[-2:])
     return jnp.sum(jnp.where(_identity(size), a[..., :size, :size], np.zeros((), a.dtype)), -1)
 
@@ -71,10 +74,10 @@ def _identity(size: int) -> np.ndarray:
     return np.eye(size, dtype=bool)
 
 
-def _cholesky(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+def _cholesky(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     rows = _numbers(a.shape[-1])
 
-    def column(k: Any, factor: Any) -> Any:
+    def column(k: ArrayLike, factor: jax.Array) -> jax.Array:
         rest = _at(a, k, -1) - jnp.sum(factor * _at(factor, k, -2)[..., None, :], -1)
         pivot = jnp.sqrt(_at(rest, k, -1))[..., None]
         below = jnp.where(rows > k, rest / pivot, jnp.zeros_like(rest))
@@ -87,7 +90,7 @@ def _cholesky(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
     return [jnp.where(positive[..., None, None], factor, np.array(np.nan, a.dtype))]
 
 
-def _triangular_solve(eqn: jex_core.JaxprEqn, a: Any, b: Any) -> Sequence[Any]:
+def _triangular_solve(eqn: jex_core.JaxprEqn, a: jax.Array, b: jax.Array) -> Sequence[jax.Array]:
     params = eqn.params
     transposed, left = params["transpose_a"], params["left_side"]
     if not left:
@@ -99,18 +102,18 @@ def _triangular_solve(eqn: jex_core.JaxprEqn, a: Any, b: Any) -> Sequence[Any]:
     return [x if left else jnp.swapaxes(x, -1, -2)]
 
 
-def _backward(a: Any, b: Any, params: Any) -> Any:
+def _backward(a: jax.Array, b: jax.Array, params: Mapping[str, Param]) -> jax.Array:
     flipped = _forward(a[..., ::-1, ::-1], b[..., ::-1, :], params["unit_diagonal"])
     return flipped[..., ::-1, :]
 
 
-def _forward(a: Any, b: Any, has_unit_diagonal: bool) -> Any:
+def _forward(a: jax.Array, b: jax.Array, has_unit_diagonal: bool) -> jax.Array:
     """What a lower triangle makes `b` of."""
     rows = _numbers(a.shape[-1])
     below = jnp.where(rows[:, None] > rows, a, jnp.zeros_like(a))
     diagonal = _diagonal(a)
 
-    def row(k: Any, x: Any) -> Any:
+    def row(k: ArrayLike, x: jax.Array) -> jax.Array:
         known = jnp.sum(_at(below, k, -2)[..., :, None] * x, -2)
         found = _at(b, k, -2) - known
         if not has_unit_diagonal:
@@ -120,12 +123,12 @@ def _forward(a: Any, b: Any, has_unit_diagonal: bool) -> Any:
     return lax.fori_loop(0, a.shape[-1], row, jnp.zeros_like(b))
 
 
-def _lu(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+def _lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     """Row by row with the largest pivot first, as LAPACK's getf2."""
     m, n = a.shape[-2:]
     rows, columns, size = _numbers(m), _numbers(n), min(m, n)
 
-    def step(k: Any, state: Any) -> Any:
+    def step(k: ArrayLike, state: PyTree) -> PyTree:
         a, pivots, order = state
         lengths = jnp.where(rows >= k, jnp.abs(_at(a, k, -1)), np.array(-1, a.dtype))
         pivot = jnp.argmax(lengths, -1).astype(np.int32)[..., None]
@@ -145,7 +148,7 @@ def _lu(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
     return lax.fori_loop(0, size, step, start)
 
 
-def _swapped(x: Any, i: Any, j: Any) -> Any:
+def _swapped(x: jax.Array, i: ArrayLike, j: ArrayLike) -> jax.Array:
     """`x` with the elements `i` and `j` of its last axis exchanged."""
     numbers = _numbers(x.shape[-1])
     at_i, at_j = (
@@ -155,33 +158,33 @@ def _swapped(x: Any, i: Any, j: Any) -> Any:
     return jnp.where(numbers == i, at_j, jnp.where(numbers == j, at_i, x))
 
 
-def _permutation(eqn: jex_core.JaxprEqn, pivots: Any) -> Sequence[Any]:
+def _permutation(eqn: jex_core.JaxprEqn, pivots: jax.Array) -> Sequence[jax.Array]:
     """What a list of exchanges, one after the other, makes of the numbers in order."""
     numbers = _numbers(eqn.params["permutation_size"])
     start = jnp.broadcast_to(numbers, (*pivots.shape[:-1], numbers.size))
 
-    def step(k: Any, order: Any) -> Any:
+    def step(k: ArrayLike, order: jax.Array) -> PyTree:
         other = jnp.sum(jnp.where(_numbers(pivots.shape[-1]) == k, pivots, 0), -1, keepdims=True)
         return _swapped(order, k, other.astype(np.int32))
 
     return [lax.fori_loop(0, pivots.shape[-1], step, start)]
 
 
-def _qr(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+def _qr(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     q, r, order = _reflected(a, eqn.params["pivoting"])
     size = a.shape[-2] if eqn.params["full_matrices"] else min(a.shape[-2:])
     factors = [q[..., :, :size], r[..., :size, :]]
     return [*factors, order] if eqn.params["pivoting"] else factors
 
 
-def _reflected(a: Any, pivoting: bool = False) -> tuple[Any, Any, Any]:
+def _reflected(a: jax.Array, pivoting: bool = False) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The unitary factor, the triangle, and the order of columns, by Householder's reflections."""
     m, n = a.shape[-2:]
     rows, columns = _numbers(m), _numbers(n)
     q = jnp.broadcast_to(_identity(m).astype(a.dtype), (*a.shape[:-2], m, m))
     order = jnp.broadcast_to(columns, (*a.shape[:-2], n))
 
-    def step(k: Any, state: Any) -> Any:
+    def step(k: ArrayLike, state: PyTree) -> PyTree:
         q, r, order = state
         if pivoting:
             r, order = _with_largest_first(r, order, k)
@@ -194,7 +197,9 @@ def _reflected(a: Any, pivoting: bool = False) -> tuple[Any, Any, Any]:
     return q, jnp.where(rows[:, None] <= columns, r, jnp.zeros_like(r)), order
 
 
-def _with_largest_first(r: Any, order: Any, k: Any) -> tuple[Any, Any]:
+def _with_largest_first(
+    r: jax.Array, order: jax.Array, k: ArrayLike
+) -> tuple[jax.Array, jax.Array]:
     """The columns from `k` on with the longest of them first."""
     rows, columns = _numbers(r.shape[-2]), _numbers(r.shape[-1])
     left = jnp.where(rows[:, None] >= k, r, jnp.zeros_like(r))
@@ -205,7 +210,7 @@ def _with_largest_first(r: Any, order: Any, k: Any) -> tuple[Any, Any]:
     return r, jnp.take_along_axis(order, swapped, -1)
 
 
-def _reflector(x: Any, k: Any) -> tuple[Any, Any]:
+def _reflector(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array]:
     """v and tau of I - tau v v^T, which leaves nothing of `x` after its element `k`."""
     rows = _numbers(x.shape[-1])
     first = _at(x, k, -1)[..., None]
@@ -222,12 +227,12 @@ def _reflector(x: Any, k: Any) -> tuple[Any, Any]:
     )
 
 
-def _geqrf(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+def _geqrf(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     """The triangle with the reflections below it, and their factors tau."""
     rows, columns = (_numbers(size) for size in a.shape[-2:])
     size = min(a.shape[-2:])
 
-    def step(k: Any, state: Any) -> Any:
+    def step(k: ArrayLike, state: PyTree) -> PyTree:
         a, taus = state
         v, tau = _reflector(jnp.where(rows >= k, _at(a, k, -1), np.zeros((), a.dtype)), k)
         left = jnp.where(columns >= k, a, jnp.zeros_like(a))
@@ -239,18 +244,22 @@ def _geqrf(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
     return lax.fori_loop(0, size, step, (a, jnp.zeros((*a.shape[:-2], size), a.dtype)))
 
 
-def _reflection(a: Any, v: Any, tau: Any) -> Any:
+def _reflection(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
     """What a reflection takes from `a`: tau v v^T a."""
     products = jnp.sum(v[..., :, None] * a, -2)[..., None, :]
     return (tau * v)[..., :, None] * products
 
 
-def _householder_product(eqn: jex_core.JaxprEqn, a: Any, taus: Any) -> Sequence[Any]:
+def _householder_product(
+    eqn: jex_core.JaxprEqn, a: jax.Array, taus: jax.Array
+) -> Sequence[jax.Array]:
     identity = np.eye(*a.shape[-2:], dtype=a.dtype)
     return [_applied(a, taus, jnp.broadcast_to(identity, a.shape), from_last=True)]
 
 
-def _ormqr(eqn: jex_core.JaxprEqn, a: Any, taus: Any, c: Any) -> Sequence[Any]:
+def _ormqr(
+    eqn: jex_core.JaxprEqn, a: jax.Array, taus: jax.Array, c: jax.Array
+) -> Sequence[jax.Array]:
     left, transpose = eqn.params["left"], eqn.params["transpose"]
     if left:
         return [_applied(a, taus, c, from_last=not transpose)]
@@ -259,11 +268,11 @@ def _ormqr(eqn: jex_core.JaxprEqn, a: Any, taus: Any, c: Any) -> Sequence[Any]:
     return [jnp.swapaxes(product, -1, -2)]
 
 
-def _applied(a: Any, taus: Any, c: Any, from_last: bool) -> Any:
+def _applied(a: jax.Array, taus: jax.Array, c: jax.Array, from_last: bool) -> jax.Array:
     """The reflections that stand below the triangle of `a`, applied to `c` one after the other."""
     rows, count = _numbers(a.shape[-2]), taus.shape[-1]
 
-    def step(i: Any, c: Any) -> Any:
+    def step(i: ArrayLike, c: jax.Array) -> PyTree:
         k = count - 1 - i if from_last else i
         column = _at(a, k, -1)
         below = jnp.where(rows > k, column, jnp.zeros_like(column))
@@ -273,14 +282,14 @@ def _applied(a: Any, taus: Any, c: Any, from_last: bool) -> Any:
     return lax.fori_loop(0, count, step, c)
 
 
-def _eigh(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+def _eigh(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     size = a.shape[-1]
     half = np.tril if eqn.params["lower"] else np.triu
     kept = jnp.where(half(np.ones((size, size), bool)), a, jnp.zeros_like(a))
     diagonal = jnp.where(_identity(size), a, jnp.zeros_like(a))
     symmetric = kept + jnp.swapaxes(kept, -1, -2) - diagonal
 
-    def turned(state: Any, rotation: Any) -> Any:
+    def turned(state: PyTree, rotation: jax.Array) -> PyTree:
         matrix, vectors = state
         matrix = jnp.swapaxes(rotation, -1, -2) @ matrix @ rotation
         return (matrix + jnp.swapaxes(matrix, -1, -2)) / 2, vectors @ rotation
@@ -295,7 +304,7 @@ def _eigh(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
     return _nan_unless_finite(a, vectors, values)
 
 
-def _svd(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
+def _svd(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     params = eqn.params
     m, n = a.shape[-2:]
     tall = a if m >= n else jnp.swapaxes(a, -1, -2)
@@ -312,7 +321,7 @@ def _svd(eqn: jex_core.JaxprEqn, a: Any) -> Sequence[Any]:
     return _nan_unless_finite(a, s, left, jnp.swapaxes(right, -1, -2))
 
 
-def _tall_svd(a: Any) -> tuple[Any, Any, Any]:
+def _tall_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """All left vectors, singular values in falling order, right vectors."""
     size = a.shape[-1]
     v = jnp.broadcast_to(_identity(size).astype(a.dtype), (*a.shape[:-2], size, size))
@@ -326,16 +335,18 @@ def _tall_svd(a: Any) -> tuple[Any, Any, Any]:
     return u, jnp.take_along_axis(lengths, order, -1), v
 
 
-def _orthogonal_columns(a: Any, vectors: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+def _orthogonal_columns(
+    a: jax.Array, vectors: tuple[jax.Array, ...]
+) -> tuple[Sequence[jax.Array], jax.Array, jax.Array]:
     """`a` and `vectors` after one-sided rotations, lengths of columns, and their falling order."""
     # In numbers whose squares are neither too large nor too small.
     scale = jnp.max(jnp.abs(a), (-1, -2), keepdims=True)
     scale = jnp.where(scale == 0, jnp.ones_like(scale), scale)
 
-    def turned(state: Any, rotation: Any) -> Any:
+    def turned(state: PyTree, rotation: jax.Array) -> PyTree:
         return tuple(x @ rotation for x in state)
 
-    def products(state: Any) -> Any:
+    def products(state: PyTree) -> jax.Array:
         return jnp.swapaxes(state[0], -1, -2) @ state[0]
 
     columns, *turned_vectors = _rotated((a / scale, *vectors), turned, products)
@@ -343,7 +354,11 @@ def _orthogonal_columns(a: Any, vectors: tuple[Any, ...]) -> tuple[Any, Any, Any
     return (columns, *turned_vectors), lengths * scale[..., 0], jnp.argsort(-lengths, -1)
 
 
-def _rotated(state: Any, turned: Callable[..., Any], matrix_of: Callable[..., Any]) -> Any:
+def _rotated(
+    state: PyTree,
+    turned: Callable[[PyTree, jax.Array], PyTree],
+    matrix_of: Callable[[PyTree], jax.Array],
+) -> PyTree:
     """The state after Jacobi's rotations have made a symmetric matrix of it diagonal.
 
     Args:
@@ -357,7 +372,7 @@ def _rotated(state: Any, turned: Callable[..., Any], matrix_of: Callable[..., An
     steps = len(partners)
     eps = np.finfo(matrix_of(state).dtype).eps
 
-    def is_on(loop: Any) -> Any:
+    def is_on(loop: PyTree) -> PyTree:
         k, state = loop
         matrix = matrix_of(state)
         diagonal = jnp.abs(_diagonal(matrix))
@@ -365,7 +380,7 @@ def _rotated(state: Any, turned: Callable[..., Any], matrix_of: Callable[..., An
         off = jnp.where(_identity(size), jnp.zeros_like(matrix), jnp.abs(matrix))
         return (k < _SWEEPS * steps) & jnp.any(off > eps * largest + np.finfo(off.dtype).tiny)
 
-    def turn(loop: Any) -> Any:
+    def turn(loop: PyTree) -> PyTree:
         k, state = loop
         return k + 1, turned(state, _rotation(matrix_of(state), jnp.asarray(partners)[k % steps]))
 
@@ -387,7 +402,7 @@ def _partners(size: int) -> np.ndarray:
     return np.array(rounds, np.int32)
 
 
-def _rotation(a: Any, partner: Any) -> Any:
+def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
     """The product of the rotations of disjoint pairs, each of which makes its element of `a` 0."""
     numbers = _numbers(a.shape[-1])
     zero = jnp.zeros_like(a)
@@ -409,7 +424,7 @@ def _rotation(a: Any, partner: Any) -> Any:
     return jnp.where(_identity(a.shape[-1]), cosine[..., :, None], turned)
 
 
-def _nan_unless_finite(a: Any, *results: Any) -> list[Any]:
+def _nan_unless_finite(a: jax.Array, *results: jax.Array) -> list[jax.Array]:
     finite = jnp.all(jnp.isfinite(a), (-1, -2))
     nan = np.array(np.nan, a.dtype)
     masks = (finite.reshape(*finite.shape, *[1] * (x.ndim - finite.ndim)) for x in results)
@@ -417,14 +432,14 @@ def _nan_unless_finite(a: Any, *results: Any) -> list[Any]:
 
 
 def _tridiagonal_solve(
-    eqn: jex_core.JaxprEqn, lower: Any, diagonal: Any, upper: Any, rhs: Any
-) -> Sequence[Any]:
+    eqn: jex_core.JaxprEqn, lower: jax.Array, diagonal: jax.Array, upper: jax.Array, rhs: jax.Array
+) -> Sequence[jax.Array]:
     """By elimination with partial pivoting, as LAPACK's gtsv; NaN for a matrix that is singular."""
     lower, diagonal, upper = (jnp.moveaxis(x, -1, 0) for x in (lower, diagonal, upper))
     rows = jnp.moveaxis(rhs, -2, 0)
     zero = jnp.zeros_like(diagonal[0])
 
-    def eliminate(row: Any, following: Any) -> tuple[Any, Any]:
+    def eliminate(row: _Arrays, following: _Arrays) -> tuple[_Arrays, _Arrays]:
         """The row with which the next ones are eliminated, and one that is done."""
         d, u, b = row
         below, d_next, u_next, b_next = following
@@ -441,17 +456,18 @@ def _tridiagonal_solve(
         )
         return row, (pivot, first, jnp.where(swap, u_next, zero), of_pivot)
 
-    def substitute(solved: Any, row: Any) -> tuple[Any, Any]:
+    def substitute(solved: _Arrays, row: _Arrays) -> tuple[_Arrays, jax.Array]:
         pivot, first, second, b = row
         x, x_after = solved
         x = (b - first[..., None] * x - second[..., None] * x_after) / pivot[..., None]
         return (x, solved[0]), x
 
-    first_row = (diagonal[0], upper[0], rows[0])
-    following = (lower[1:], diagonal[1:], upper[1:], rows[1:])
+    first_row: _Arrays = (diagonal[0], upper[0], rows[0])
+    following: _Arrays = (lower[1:], diagonal[1:], upper[1:], rows[1:])
     (pivot, _, b), done = lax.scan(eliminate, first_row, following)
     last = b / pivot[..., None]
-    x = lax.scan(substitute, (last, jnp.zeros_like(last)), done, reverse=True)[1]
+    last_rows: _Arrays = (last, jnp.zeros_like(last))
+    x = lax.scan(substitute, last_rows, done, reverse=True)[1]
     singular = jnp.any(done[0] == 0, 0) | (pivot == 0)
     x = jnp.moveaxis(jnp.concatenate([x, last[None]]), 0, -2)
     return [jnp.where(singular[..., None, None], np.array(np.nan, x.dtype), x)]

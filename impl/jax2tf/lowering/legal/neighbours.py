@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -12,28 +12,29 @@ from jax.extend import core as jex_core
 
 from jax2tf.primitives import named
 from jax2tf.targets import Target
+from jax2tf.typing import aval_of
 
-Function = Callable[..., Sequence[Any]]
+Function = Callable[..., Sequence[jax.Array]]
 
 _NEXTAFTER = named("nextafter")
 # The integers of as many bits. Narrower floats have a rule without the op.
-_BITS = {"float32": np.int32, "float64": np.int64}
+_BITS: dict[str, type[np.integer]] = {"float32": np.int32, "float64": np.int64}
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for a nextafter whose op the target lacks; None for any other equation."""
     if eqn.primitive not in _NEXTAFTER:
         return None
-    aval: Any = eqn.outvars[0].aval
+    aval = aval_of(eqn.outvars[0])
     dtype = str(aval.dtype)
     return _nextafter if dtype in _BITS and target.lacks_op("NextAfter", dtype) else None
 
 
-def _nextafter(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
-    aval: Any = eqn.outvars[0].aval
+def _nextafter(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
+    aval = aval_of(eqn.outvars[0])
     # A literal is a scalar among arrays.
     x, y = jnp.broadcast_to(x, aval.shape), jnp.broadcast_to(y, aval.shape)
-    integer: Any = _BITS[str(aval.dtype)]
+    integer: type[np.integer] = _BITS[str(aval.dtype)]
     least = integer(np.iinfo(integer).min)
     bits, bits_of_y = lax.bitcast_convert_type(x, integer), lax.bitcast_convert_type(y, integer)
     # In the order of the numbers; both zeros are 0.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
 
 import jax
 from jax import lax
@@ -13,8 +12,9 @@ from jax.extend import core as jex_core
 
 from jax2tf.primitives import named
 from jax2tf.targets import Target
+from jax2tf.typing import aval_of
 
-Function = Callable[..., Sequence[Any]]
+Function = Callable[..., Sequence[jax.Array]]
 
 _REDUCTIONS = named(
     "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"
@@ -30,7 +30,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
         return _of_one_shape if len(shapes) > 1 else None
     if eqn.primitive not in _REDUCTIONS:
         return None
-    aval: Any = eqn.invars[0].aval
+    aval = aval_of(eqn.invars[0])
     rank = len(aval.shape)
     if rank > _MOST_DIMENSIONS and "few_dimensions_in_reductions" in target.quirks:
         return _with_merged_dimensions
@@ -42,28 +42,28 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     return None
 
 
-def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
-    out: Any = eqn.outvars[0].aval
+def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    out = aval_of(eqn.outvars[0])
     return [eqn.primitive.bind(*(jax.numpy.broadcast_to(x, out.shape) for x in operands))]
 
 
-def _of_integers(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+def _of_integers(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     """The reduction of fewer dimensions; along the middle one of three as along two of four."""
     groups = _groups(x.ndim, eqn.params["axes"])
     merged, axes = _merged(x, groups)
     if _is_along_the_middle(groups):
         merged, axes = lax.expand_dims(merged, [0]), (0, 2)
     result = eqn.primitive.bind(merged, **(eqn.params | {"axes": axes}))
-    out: Any = eqn.outvars[0].aval
+    out = aval_of(eqn.outvars[0])
     return [lax.reshape(result, out.shape) if result.shape != out.shape else result]
 
 
-def _with_merged_dimensions(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+def _with_merged_dimensions(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     """The reduction, with neighbours that are all reduced, or all kept, as one dimension."""
     return [_reduced(eqn, x, frozenset(eqn.params["axes"]))]
 
 
-def _reduced(eqn: jex_core.JaxprEqn, x: Any, axes: frozenset[int]) -> Any:
+def _reduced(eqn: jex_core.JaxprEqn, x: jax.Array, axes: frozenset[int]) -> jax.Array:
     groups = _groups(x.ndim, axes)
     if len(groups) > _MOST_DIMENSIONS:
         # Still too many: the last ones that are reduced are reduced first.
@@ -90,7 +90,7 @@ def _is_along_the_middle(groups: _Groups) -> bool:
     return [is_reduced for is_reduced, _ in groups] == [False, True, False]
 
 
-def _merged(x: Any, groups: _Groups) -> tuple[Any, tuple[int, ...]]:
+def _merged(x: jax.Array, groups: _Groups) -> tuple[jax.Array, tuple[int, ...]]:
     """The array with one dimension for each group, and which of them are reduced."""
     along = tuple(i for i, (is_reduced, _) in enumerate(groups) if is_reduced)
     if len(groups) == x.ndim:

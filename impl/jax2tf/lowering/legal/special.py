@@ -10,24 +10,26 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
 
+import jax
 import numpy as np
 from jax.extend import core as jex_core
 
 from jax2tf import compat
 from jax2tf.lowering import special_functions
+from jax2tf.lowering.legal import held
 from jax2tf.lowering.special import in_wide_dtype
 from jax2tf.primitives import named
 from jax2tf.targets import Target
+from jax2tf.typing import aval_of
 
-Function = Callable[..., Any]
+Function = Callable[..., jax.Array]
 
 
-def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Any:
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> held.Function | None:
     """The function for a special function whose op the target lacks; None for any other."""
     op, function = _FUNCTIONS.get(eqn.primitive, ("", None))
-    aval: Any = eqn.outvars[0].aval
+    aval = aval_of(eqn.outvars[0])
     # Narrower floats are computed in float32.
     dtype = "float64" if getattr(aval, "dtype", None) == np.float64 else "float32"
     if not target.lacks_op(op, dtype) or (eqn.primitive, dtype) in _UNKNOWN:
@@ -39,7 +41,8 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Any:
 
 def _as_jax_does(primitive: jex_core.Primitive) -> Function:
     """What JAX compiles the primitive as, on every device."""
-    compiled: Any = compat.compiled_function(primitive)
+    compiled = compat.compiled_function(primitive)
+    assert compiled is not None, primitive
     return lambda *operands: compiled(*operands)[0]
 
 

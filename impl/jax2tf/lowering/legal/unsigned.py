@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf.primitives import named
+from jax2tf.typing import Atom, aval_of
+
+# Gets the equation and the operands as int32; gives the results as int32.
+Function = Callable[..., Sequence[jax.Array]]
 
 _LEAST, _LARGEST = np.int32(-(2**31)), np.int32(2**31 - 1)
 
 
-def position(x: Any) -> Any:
+def position(x: jax.Array) -> jax.Array:
     """An index: what is beyond the largest int32 is as far outside as that."""
     return jnp.where(x < 0, _LARGEST, x)
 
 
-def _flipped(x: Any) -> Any:
+def _flipped(x: jax.Array) -> jax.Array:
     """Bits whose order with a sign is that of the numbers; twice is the number again."""
     return x + _LEAST
 
 
-def _is_of_uint32(atom: Any) -> bool:
+def _is_of_uint32(atom: Atom) -> bool:
     return getattr(atom.aval, "dtype", None) == np.uint32
 
 
-def _by_order(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+def _by_order(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The same primitive, of bits in order."""
     given = zip(eqn.invars, operands, strict=True)
     flipped = [_flipped(x) if _is_of_uint32(v) else x for v, x in given]
@@ -46,14 +51,14 @@ def _by_order(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
     return [_flipped(x) if _is_of_uint32(v) else x for v, x in of]
 
 
-def _extreme(is_first: Callable[[Any, Any], Any]) -> Callable[..., Sequence[Any]]:
-    def function(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+def _extreme(is_first: Callable[[jax.Array, jax.Array], jax.Array]) -> Function:
+    def function(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
         return [jnp.where(is_first(_flipped(x), _flipped(y)), x, y)]
 
     return function
 
 
-def _quotient(x: Any, y: Any) -> Any:
+def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
     """Of half the dividend first: that has no sign. The rest decides the lowest bit."""
     half = lax.shift_right_logical(x, np.int32(1))
     quotient = lax.div(*_of_one_shape(half, y)) * np.int32(2)
@@ -63,28 +68,28 @@ def _quotient(x: Any, y: Any) -> Any:
     return jnp.where(y == 0, np.int32(-1), jnp.where(y < 0, by_large, quotient))
 
 
-def _of_one_shape(*operands: Any) -> list[Any]:
+def _of_one_shape(*operands: ArrayLike) -> list[jax.Array]:
     shape = max((np.shape(x) for x in operands), key=len)
     return [jnp.broadcast_to(x, shape) for x in operands]
 
 
-def _div(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+def _div(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
     return [_quotient(x, y)]
 
 
-def _rem(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+def _rem(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
     if isinstance(y, np.ndarray) and (y > 0).all() and not (y & (y - 1)).any():
         return [x & (y - np.int32(1))]
     return [x - _quotient(x, y) * y]
 
 
-def _sign(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+def _sign(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     return [lax.convert_element_type(x != 0, np.int32)]
 
 
-def _converted(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     """To uint32, from it, or both."""
-    avals: list[Any] = [v.aval for v in (*eqn.invars, *eqn.outvars)]
+    avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
     old, new = (aval.dtype for aval in avals)
     if old == new:
         return [x]
@@ -95,7 +100,7 @@ def _converted(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
     return [lax.convert_element_type(x, np.int32)]
 
 
-def _from_bits(x: Any, dtype: Any) -> Any:
+def _from_bits(x: jax.Array, dtype: np.dtype) -> jax.Array:
     if dtype == np.bool_:
         return x != 0
     if jnp.issubdtype(dtype, jnp.floating):
@@ -109,7 +114,7 @@ def _from_bits(x: Any, dtype: Any) -> Any:
     return jnp.where(x < 0, converted + np.asarray(2**32, dtype), converted)
 
 
-def _bits_of_float(x: Any) -> Any:
+def _bits_of_float(x: jax.Array) -> jax.Array:
     """Cut towards zero; the nearest number for what is outside, and 0 for NaN."""
     x = lax.convert_element_type(x, np.float32) if x.dtype.itemsize < 4 else x
     half = np.asarray(2**31, x.dtype)
@@ -119,11 +124,11 @@ def _bits_of_float(x: Any) -> Any:
     return jnp.where(x >= 2 * half, np.int32(-1), jnp.where(x >= half, high, low))
 
 
-def _iota(eqn: jex_core.JaxprEqn, *sizes: Any) -> Sequence[Any]:
+def _iota(eqn: jex_core.JaxprEqn, *sizes: jax.Array) -> Sequence[jax.Array]:
     return [eqn.primitive.bind(*sizes, **{**eqn.params, "dtype": np.dtype(np.int32)})]
 
 
-def product_high(eqn: jex_core.JaxprEqn, x: Any, y: Any) -> Sequence[Any]:
+def product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
     """The upper half of the bits of the product of numbers without a sign."""
     half, low_half = np.int32(16), np.int32(0xFFFF)
     right = functools.partial(lax.shift_right_logical, y=half)
@@ -140,8 +145,8 @@ _PARITY = np.int32(0x1BD11BDA)
 
 
 def _threefry2x32(
-    eqn: jex_core.JaxprEqn, key0: Any, key1: Any, count0: Any, count1: Any
-) -> Sequence[Any]:
+    eqn: jex_core.JaxprEqn, key0: jax.Array, key1: jax.Array, count0: jax.Array, count1: jax.Array
+) -> Sequence[jax.Array]:
     schedule = (key0, key1, key0 ^ key1 ^ _PARITY)
     x0, x1 = count0 + key0, count1 + key1
     for turn in range(5):
@@ -153,28 +158,23 @@ def _threefry2x32(
     return [x0, x1]
 
 
-def _rotated_left(x: Any, bits: int) -> Any:
+def _rotated_left(x: jax.Array, bits: int) -> jax.Array:
     # A sum, as no bit is in both: the product wraps.
     left = x * np.int32(2**bits)
     return left + lax.shift_right_logical(x, np.int32(32 - bits))
 
 
-FUNCTIONS: Mapping[jex_core.Primitive, Callable[..., Sequence[Any]]] = {
-    primitive: function
-    for names, function in {
-        ("argmax", "argmin", "clamp", "cummax", "cummin", "ge", "gt", "le", "lt", "reduce_max"): (
-            _by_order
-        ),
-        ("le_to", "lt_to", "reduce_min", "sort", "top_k"): _by_order,
-        ("convert_element_type",): _converted,
-        ("div",): _div,
-        ("iota",): _iota,
-        ("max",): _extreme(lax.ge),
-        ("min",): _extreme(lax.le),
-        ("mulhi",): product_high,
-        ("rem",): _rem,
-        ("sign",): _sign,
-        ("threefry2x32",): _threefry2x32,
-    }.items()
-    for primitive in named(*names)
+_BY_NAMES: Mapping[tuple[str, ...], Function] = {
+    ("argmax", "argmin", "clamp", "cummax", "cummin", "ge", "gt", "le", "lt"): _by_order,
+    ("le_to", "lt_to", "reduce_max", "reduce_min", "sort", "top_k"): _by_order,
+    ("convert_element_type",): _converted,
+    ("div",): _div,
+    ("iota",): _iota,
+    ("max",): _extreme(lax.ge),
+    ("min",): _extreme(lax.le),
+    ("mulhi",): product_high,
+    ("rem",): _rem,
+    ("sign",): _sign,
+    ("threefry2x32",): _threefry2x32,
 }
+FUNCTIONS = {p: function for names, function in _BY_NAMES.items() for p in named(*names)}
