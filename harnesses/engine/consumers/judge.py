@@ -1,5 +1,6 @@
 """The judge of the engines: a harness is converted, handed to the engine and run there."""
 
+import gc
 import re
 from typing import Any
 
@@ -20,6 +21,9 @@ class ConsumerJudge(Judge):
         super().__init__(impl)
         self._engine = consumers.engine(mode)
         self._mode = mode
+        # TensorFlow collects garbage at each SavedModel, in which it would look at all that is
+        # imported: that takes longer than most conversions.
+        gc.freeze()
 
     def _run(self, cell: Cell, args: tuple) -> Any:
         harness = cell.harness
