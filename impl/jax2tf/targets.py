@@ -81,6 +81,10 @@ QUIRKS: Mapping[str, str] = {
         "tf2onnx 1.17 makes float32 of the integers that a Greater or a Less compares; those of a "
         "GreaterEqual and a LessEqual stay"
     ),
+    "computes_64_bits_in_32": (
+        "OpenVINO's CPU plugin computes int64 in int32 and float64 in float32: bits are refused "
+        "that come from 64, or become them"
+    ),
     "constants_by_name": (
         "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
     ),
@@ -488,6 +492,8 @@ TARGETS: Mapping[str, Target] = {
                     ("PopulationCount", "LowerBound", *_LINALG, *_SPECIAL, *_BY_BITS), ()
                 ),
                 "Conv2D": ("int32",),
+                # ONNX shifts integers without a sign, and the converter those of 32 bits.
+                "RightShift": ("int64",),
                 # They lose NaN.
                 **dict.fromkeys(_SCATTERED_EXTREMES, ("float32",)),
                 **dict.fromkeys(_SEGMENTS[:2], ("int32",)),
@@ -503,6 +509,7 @@ TARGETS: Mapping[str, Target] = {
             | {
                 "adds_integers_as_floats",
                 "chooses_integers_as_floats",
+                "computes_64_bits_in_32",
                 "divides_integers_as_floats",
                 "drops_constant_results",
                 "equates_large_integers",

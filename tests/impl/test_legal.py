@@ -288,6 +288,73 @@ def test_bits_of_floats_by_arithmetic(target):
     np.testing.assert_array_equal(signs, np.signbit(NUMBERS))
 
 
+# fmt: off
+PATTERNS = np.array(
+    [0, 1, 0x7F, 0x80, 0x3C00, 0x7C00, 0x8000, 0xFC00, 0x83FF, 0x3F80_0000, 0x7F80_0000,
+     0x8000_0000, 0xC048_0000, 0x0001_FFFF, 0x3FF0_0000, 0x7FF0_0000, 0xFFEF_FFFF, 0xFF80_0000],
+    np.uint32,
+)
+# fmt: on
+OLD = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+NEW = (*OLD, "float16", "float32", "float64")
+
+
+def _bits_of(function, x):
+    target = jax2tf.Target("bits", quirks={"no_bitcast"})
+    with jax.enable_x64(True):
+        concrete = graph_of(function, target, x)
+        expected = np.asarray(jax.jit(function)(x))
+    assert not ops_of(concrete) & {"Bitcast"}
+    actual = concrete(tf.constant(x)).numpy()
+    assert (actual.dtype, actual.shape) == (expected.dtype, expected.shape)
+    return actual, expected
+
+
+@pytest.mark.parametrize("old", OLD)
+@pytest.mark.parametrize("new", NEW)
+def test_bits_of_integers_of_another_width(old, new):
+    x = PATTERNS.view(old).reshape(-1, max(1, np.dtype(new).itemsize // np.dtype(old).itemsize))
+    x = x[:, 0] if x.shape[1] == 1 else x
+    actual, expected = _bits_of(lambda x: lax.bitcast_convert_type(x, np.dtype(new)), x)
+    if np.dtype(new).kind == "f":
+        known = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(actual[known]), np.signbit(expected[known]))
+        # TensorFlow's own product flushes subnormal numbers.
+        flushed = (np.abs(expected) < np.finfo(new).tiny) & (actual == 0)
+        actual, expected = actual[~flushed], expected[~flushed]
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("new", ["int8", "uint16", "int16", "int64", "uint64"])
+@pytest.mark.parametrize("old", ["float16", "float32"])
+def test_bits_of_floats_of_another_width(old, new):
+    numbers = [0, -0.0, 1, -1.5, 2.0**-24, -(2.0**-15), 2.0**-14, 65504, np.inf, -np.inf, 3, 0.1]
+    x = np.array(numbers, old)
+    count = np.dtype(new).itemsize // np.dtype(old).itemsize
+    x = x.reshape(-1, count) if count > 1 else x
+    np.testing.assert_array_equal(
+        *_bits_of(lambda x: lax.bitcast_convert_type(x, np.dtype(new)), x)
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "new"),
+    [
+        ({"lacks_dtypes": {"int8"}, "quirks": {"no_bitcast"}}, "int8"),
+        ({"quirks": {"no_bitcast", "computes_64_bits_in_32"}}, "int64"),
+    ],
+)
+def test_bits_that_the_target_does_not_hold_are_refused(options, new):
+    target = jax2tf.Target("bits", **options)
+    x = np.ones((3, 2), np.float32)
+    words = f"the bits of float32 for {new}"
+    with (
+        jax.enable_x64(True),
+        pytest.raises(jax2tf.UnsupportedPrimitiveError, match=words),
+    ):
+        graph_of(lambda x: lax.bitcast_convert_type(x, np.dtype(new)), target, x)
+
+
 @pytest.mark.parametrize("target", ["litert", "onnx", "openvino", "tfjs"])
 @pytest.mark.parametrize("bits", [(5, 10), (8, 7), (4, 3), (3, 0), (1, 5), (8, 23), (15, 5)])
 def test_fewer_bits_by_arithmetic(target, bits):

@@ -16,6 +16,7 @@ from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.folding import Tensors, carried, on_arrays
 from jax2tf.lowering.rules import Context, register
+from jax2tf.lowering.selection import select
 from jax2tf.lowering.window_folding import (
     Window,
     candidates_of,
@@ -37,11 +38,11 @@ def _select_and_gather_add(
     """The tangent of the element that `select_prim` picks from each window, 0 from an empty one."""
     window = window_of(**params)
     aval, out_aval = ctx.avals_in[1], ctx.avals_out[0]
-    select = on_arrays(ctx, jaxpr_of(select_prim.bind, aval.dtype))
+    choose = on_arrays(ctx, jaxpr_of(select_prim.bind, aval.dtype))
 
     def combine(a: Tensors, b: Tensors) -> Tensors:
-        (keep,) = select(a[:1], b[:1])
-        return [ops.where(keep, x, y) for x, y in zip(a, b, strict=True)]
+        (keep,) = choose(a[:1], b[:1])
+        return [select(ctx, keep, x, y) for x, y in zip(a, b, strict=True)]
 
     identities = [constant(_identity(select_prim, aval), aval.dtype), constant(0, out_aval.dtype)]
     _, result = folded_in_order(ctx, combine, [operand, tangents], identities, aval.shape, window)
@@ -56,7 +57,7 @@ def _select_and_scatter_add(
     source_aval, aval = ctx.avals_in
     window = window_of(**params)
     scatter = jaxpr_of(lax.add, source_aval.dtype)
-    select = jaxpr_of(select_prim.bind, aval.dtype)
+    selected = jaxpr_of(select_prim.bind, aval.dtype)
     # As in JAX on a CPU, padding may be picked: what goes there is cut off again.
     low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
     fill = constant(_identity(select_prim, aval), aval.dtype)
@@ -65,7 +66,7 @@ def _select_and_scatter_add(
     shape = [n + a + b for n, a, b in zip(aval.shape, low, high, strict=True)]
     window = dataclasses.replace(window, padding=((0, 0),) * len(low))
     zero = constant(0, source_aval.dtype)
-    run = _SelectAndScatter(select, scatter, window, shape, source_aval.shape)
+    run = _SelectAndScatter(selected, scatter, window, shape, source_aval.shape)
     out = run(ctx, operand, source, zero)
     out = padded(ctx, out, zero, shape, [-n for n in low], [-n for n in high], no_gaps)
     return cast(out, ctx.out)
@@ -84,11 +85,11 @@ def _select_and_scatter(
     scatter_consts: Sequence[Any],
     **params: Any,
 ) -> tf.Tensor:
-    select = ctx.closed(select_jaxpr, select_consts)
+    selected = ctx.closed(select_jaxpr, select_consts)
     scatter = ctx.closed(scatter_jaxpr, scatter_consts)
     shape, source_shape, _ = (aval.shape for aval in ctx.avals_in)
     window = window_of(**params)
-    run = _SelectAndScatter(select, scatter, window, shape, source_shape)
+    run = _SelectAndScatter(selected, scatter, window, shape, source_shape)
     return cast(run(ctx, operand, source, init), ctx.out)
 
 
@@ -148,15 +149,16 @@ class _SelectAndScatter:
         for i in range(1, len(best)):
             (keep,) = choose([value], [best[i]])
             keep = ~here[i] | (found & keep)
-            value, picked = ops.where(keep, value, best[i]), ops.where(keep, picked, i)
+            value = select(ctx, keep, value, best[i])
+            picked = ops.where(keep, picked, i)
             found = found | here[i]
         out = ops.fill(ctx.shape(self.shape), init)
         for i, position in enumerate(self.window.positions):
             chosen = found & ops.equal(picked, i)
             there = self._put_apart(ctx, chosen, position)
-            put = ops.where(chosen, source, ops.zeros([], source.dtype))
+            put = select(ctx, chosen, source, ops.zeros([], source.dtype))
             (combined,) = combine([out], [self._put_apart(ctx, put, position)])
-            out = ops.where(there, combined, out)
+            out = select(ctx, there, combined, out)
         return out
 
     def _put_apart(self, ctx: Context, x: tf.Tensor, position: Sequence[int]) -> tf.Tensor:

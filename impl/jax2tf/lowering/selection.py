@@ -12,6 +12,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import ops
 from jax2tf.lowering.rules import Context
+from jax2tf.lowering.taken import depends_on_an_argument
 from jax2tf.ops import raw
 
 
@@ -44,8 +45,8 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     """`x` where `condition` holds, `y` elsewhere; `condition` broadcasts against both.
 
     A target may make a sum of products of a choice between floats (quirk "choice_by_product"). It
-    chooses where one side is a constant that is not finite, or where the condition is an IsNan: it
-    gets one or the other. Between integers one may choose in float32 (quirk
+    chooses where one side is a constant that is not finite, or where the condition is an IsNan of
+    what is computed: it gets one or the other. Between integers one may choose in float32 (quirk
     "chooses_integers_as_floats"); their difference wraps around and so leads from one to the other.
     """
     if tf.executing_eagerly():
@@ -59,8 +60,7 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
         wide = (ops.cast(side, tf.float32) for side in (x, y))
         return ops.cast(select(ctx, condition, *wide), tf.float16)
     if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
-        nan, zero = ops.constant(math.nan, x.dtype), ops.constant(0, x.dtype)
-        condition = raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=zero))
+        condition = _as_is_nan(condition, x, y)
     if ctx.has_quirk("chooses_integers_as_floats") and _is_rounded(x, y):
         return y + (x - y) * ops.cast(condition, tf.int32)
     if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
@@ -84,7 +84,18 @@ def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
     constants = [tf.get_static_value(x) for x in sides if _made_by(x) == "Const"]
     # Beside infinities and NaNs it chooses by itself.
     are_finite = all(np.isfinite(value).all() for value in constants)
-    return are_finite and len(constants) < len(sides)
+    return are_finite and any(map(_depends_on_an_argument, sides))
+
+
+def _as_is_nan(condition: tf.Tensor, *sides: tf.Tensor) -> tf.Tensor:
+    """The same condition, as an IsNan of NaN where it holds, and of a number elsewhere."""
+    number = ops.constant(0, sides[0].dtype)
+    if not _depends_on_an_argument(condition):
+        # The converter would fold the IsNan of a constant: the number is one that it cannot know.
+        (side, *_) = filter(_depends_on_an_argument, sides)
+        number = ops.cast(raw.IsNan(x=side), side.dtype)
+    nan = ops.constant(math.nan, number.dtype)
+    return raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=number))
 
 
 def _is_rounded(*sides: tf.Tensor) -> bool:
@@ -94,6 +105,10 @@ def _is_rounded(*sides: tf.Tensor) -> bool:
     constants = [tf.get_static_value(x) for x in sides if _made_by(x) == "Const"]
     are_exact = all((np.abs(value.astype(np.int64)) <= 2**24).all() for value in constants)
     return len(constants) < len(sides) or not are_exact
+
+
+def _depends_on_an_argument(x: tf.Tensor) -> bool:
+    return _made_by(x) != "Const" and depends_on_an_argument(x.op)
 
 
 def _made_by(x: tf.Tensor) -> str:

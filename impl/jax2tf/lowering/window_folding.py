@@ -25,6 +25,7 @@ from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.folding import Combine, Tensors, carried
 from jax2tf.lowering.rules import Context
+from jax2tf.lowering.selection import select
 
 
 @dataclasses.dataclass(frozen=True)
@@ -176,7 +177,7 @@ def folded_in_order(
     ]
     for here, *elements in zip(*candidates, strict=True):
         combined = combine(total, elements)
-        total = [ops.where(here, c, t) for c, t in zip(combined, total, strict=True)]
+        total = [select(ctx, here, c, t) for c, t in zip(combined, total, strict=True)]
     return [cast(t, x.dtype) for t, x in zip(total, xs, strict=True)]
 
 

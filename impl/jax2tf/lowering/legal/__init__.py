@@ -6,9 +6,10 @@ ops that it does not take, `quirks` what it gets wrong. Two ways lead around a l
 - An equation of numbers that are held in another dtype becomes a JAX function of that dtype
   (held.py, unsigned.py), an integer contraction one of products and sums (contractions.py), a
   special function one of elementary functions (special.py), a factorisation one of loops over
-  columns or rotations (linalg.py), the next float one of bits (neighbours.py), what has operands of
-  some ranks one of others (ranks.py), a quotient of integers one of estimates (integers.py). It is
-  traced, and lowered in place as any other, so that one lack may lead to another.
+  columns or rotations (linalg.py), the next float one of bits (neighbours.py), the bits of one
+  dtype those of another (bitcasts.py), what has operands of some ranks one of others (ranks.py),
+  a quotient of integers one of estimates (integers.py). It is traced, and lowered in place as any
+  other, so that one lack may lead to another.
 - Logic of bits and shifts of int32 become arithmetic (bits.py), comparisons of large ones become
   those of differences with zero (integers.py).
 """
@@ -24,6 +25,7 @@ from jax.extend import core as jex_core
 from jax2tf import dtypes, ops
 from jax2tf.lowering import keys
 from jax2tf.lowering.legal import (
+    bitcasts,
     bits,
     contractions,
     held,
@@ -46,7 +48,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
     """
     if keys.has_keys(eqn):
         return None
-    for module in (ranks, integers):
+    for module in (ranks, integers, bitcasts):
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})
