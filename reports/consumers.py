@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from harnesses.engine.cells import CONSUMER_MODES, Cell
+from harnesses.engine.consumers import NO_ARRAYS_OF
 from harnesses.engine.results import VERSIONS, row_of
 from harnesses.harness import Harness, all_harnesses
 from limitations.check import LedgerIndex
@@ -120,6 +121,8 @@ def main(options: argparse.Namespace, console: Console) -> int:
     kept = rendering.read_data(engine_rows.NAME, options.into)
     for path in options.results:
         kept = engine_rows.merged(kept, results.read(path).values(), harnesses)
+    asked = [harness for harness in harnesses if _is_asked(harness)]
+    kept["dtypes"] = engine_rows.dtypes_of(asked, DTYPES)
     ledger = load()
     texts = {f"{engine_rows.NAME}.json": json.dumps(kept, indent=0) + "\n"}
     texts |= consumer_files(harnesses, ledger, kept)
@@ -135,7 +138,7 @@ def consumer_files(
     harnesses: Sequence[Harness], limitations: Sequence[Limitation], kept: Mapping[str, Any]
 ) -> dict[str, str]:
     """The file of the table, by name; `kept` is what engine_rows.json holds."""
-    asked = [h for h in harnesses if h.family in FAMILIES and h.dtype.name in DTYPES]
+    asked = [harness for harness in harnesses if _is_asked(harness)]
     families = _grouped(asked, lambda harness: harness.family)
     shares = [(f, len(families[f]), _shares(families[f], kept)) for f in FAMILIES if f in families]
     of_dtypes = _grouped(asked, lambda harness: harness.dtype.name)
@@ -147,6 +150,9 @@ def consumer_files(
         engines=CONSUMER_MODES,
         dtypes=DTYPES,
         shares=[*shares, ("all", len(asked), _shares(asked, kept))],
+        left_out=_shares(asked, kept, storable=False),
+        whole=_shares(asked, kept, storable=None),
+        lacking={mode: sorted(NO_ARRAYS_OF[mode]) for mode in CONSUMER_MODES},
         versions=kept.get("versions", {}),
         rows=_rows(asked, kept),
         limitations=_by_engine(filter(is_of_engines, limitations)),
@@ -178,11 +184,26 @@ def contradictions(
     return lines
 
 
-def _shares(harnesses: Iterable[Harness], kept: Mapping[str, Any]) -> Sequence[Share]:
+def _is_asked(harness: Harness) -> bool:
+    return harness.family in FAMILIES and harness.dtype.name in DTYPES
+
+
+def _shares(
+    harnesses: Iterable[Harness], kept: Mapping[str, Any], storable: bool | None = True
+) -> Sequence[Share]:
+    """The share of each engine, of the harnesses of which it has arrays or, if False, has none.
+
+    With None it is that of all.
+    """
     names = [harness.name for harness in harnesses]
     shares = []
     for mode in CONSUMER_MODES:
-        letters = [engine_rows.letter(kept, name, mode) for name in names]
+        counted = (
+            name
+            for name in names
+            if storable is None or storable == engine_rows.is_storable(kept, name, mode)
+        )
+        letters = [engine_rows.letter(kept, name, mode) for name in counted]
         run = [letter for letter in letters if letter != engine_rows.NOT_RUN]
         shares.append(Share(run.count(engine_rows.PASSED), len(run)))
     return shares
@@ -192,7 +213,7 @@ def _rows(harnesses: Sequence[Harness], kept: Mapping[str, Any]) -> list[Primiti
     """The primitives that some engine does not take in whole."""
     groups = _grouped(harnesses, lambda harness: (harness.primitive, harness.dtype.name))
     rows = [
-        PrimitiveRow(primitive, dtype, [share.word for share in _shares(members, kept)])
+        PrimitiveRow(primitive, dtype, [share.word for share in _shares(members, kept, None)])
         for (primitive, dtype), members in sorted(groups.items())
     ]
     return [row for row in rows if not {*row.words} <= {"", "yes"}]

@@ -2,7 +2,8 @@
 
     "abs_float32": "p.pm."
 
-The letters stand in the order of CONSUMER_MODES; a dot says that the cell was not run.
+The letters stand in the order of CONSUMER_MODES; a dot says that the cell was not run. Beside them
+are the dtypes of a harness's arguments and results, where these are more than those of the table.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import jax
+
 from harnesses.engine.cells import CONSUMER_MODES
+from harnesses.engine.consumers import NO_ARRAYS_OF
 from harnesses.harness import Harness
 from reports.results import OUTCOMES, Row
 
@@ -36,7 +40,26 @@ def merged(
         letters[CONSUMER_MODES.index(row["mode"])] = _letter(row)
         versions[row["mode"]] = {name: row[name] for name in ("jax", "tensorflow", "python")}
     texts = {name: "".join(cells[name]) for name in sorted(cells) if name in names}
-    return {"versions": dict(sorted(versions.items())), "cells": texts}
+    dtypes = {name: kept["dtypes"][name] for name in kept.get("dtypes", {}) if name in names}
+    return {"versions": dict(sorted(versions.items())), "dtypes": dtypes, "cells": texts}
+
+
+def dtypes_of(harnesses: Iterable[Harness], known: Iterable[str]) -> dict[str, str]:
+    """The dtypes of what harnesses take and give, for those that have others than the known."""
+    found = {}
+    for harness in harnesses:
+        with jax.enable_x64(harness.x64):
+            args = harness.make_args()
+            leaves = jax.tree.leaves((args, jax.eval_shape(harness.fun, *args)))
+        dtypes = {str(leaf.dtype) for leaf in leaves}
+        if not dtypes <= {*known}:
+            found[harness.name] = " ".join(sorted(dtypes))
+    return dict(sorted(found.items()))
+
+
+def is_storable(kept: Mapping[str, Any], harness: str, mode: str) -> bool:
+    """Whether an engine has arrays of all that a harness takes and gives."""
+    return NO_ARRAYS_OF[mode].isdisjoint(kept.get("dtypes", {}).get(harness, "").split())
 
 
 def letter(kept: Mapping[str, Any], harness: str, mode: str) -> str:

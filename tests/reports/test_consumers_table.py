@@ -2,7 +2,10 @@
 
 import pathlib
 import re
+from types import SimpleNamespace
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from harnesses.engine.cells import CONSUMER_MODES
@@ -58,6 +61,34 @@ def test_the_table_counts_what_was_run():
     assert "| tan |" not in text
     assert "- onnx: JAX 0.12.0, TensorFlow 2.21.0, Python 3.12.1" in text
     assert "| cos | all | all | ONNXError | because |" in text
+
+
+def test_a_share_leaves_out_the_dtypes_that_an_engine_does_not_store():
+    rows = kept(row("sin_float32", "litert"), row("sin_edge_float32", "litert", "error", "lower"))
+    rows["dtypes"] = {"sin_edge_float32": "complex64 float32"}
+    text = consumer_files(DATABASE, [], rows)[TABLE]
+    assert "| all | 4 | not run | 1 of 1 (100.0%) | not run |" in text
+    assert "| with dtypes that it does not store | | not run | 0 of 1 (0.0%) | not run |" in text
+    assert "| both together | | not run | 1 of 2 (50.0%) | not run |" in text
+    assert "| sin | float32 |  | 1 of 2 |  |  |  |" in text
+    rows["dtypes"] = {"sin_edge_float32": "float16 float32"}
+    text = consumer_files(DATABASE, [], rows)[TABLE]
+    assert "| all | 4 | not run | 1 of 2 (50.0%) | not run |" in text
+
+
+def test_the_dtypes_of_what_harnesses_take_and_give():
+    def halved(x):
+        return x.astype(jnp.complex64), x > 0
+
+    def of(fun, name):
+        return SimpleNamespace(name=name, fun=fun, x64=False, make_args=lambda: (np.ones(2, "f4"),))
+
+    harnesses = [of(halved, "halved"), of(jnp.sin, "sin")]
+    assert engine_rows.dtypes_of(harnesses, ["float32", "bool"]) == {
+        "halved": "bool complex64 float32"
+    }
+    gone = kept(before={"dtypes": {"gone_float32": "int8", "sin_float32": "int8"}})
+    assert gone["dtypes"] == {"sin_float32": "int8"}
 
 
 def test_a_later_row_takes_the_place_of_an_earlier_one():

@@ -34,6 +34,30 @@ NEEDS: Mapping[str, Sequence[str]] = {
     "tfjs": ("tensorflowjs",),
 }
 
+_FLOAT8 = frozenset(
+    {
+        *("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"),
+        *("float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"),
+    }
+)
+_NARROW = _FLOAT8 | {"float4_e2m1fn", "int2", "int4", "uint2", "uint4"}
+_COMPLEX = frozenset({"complex64", "complex128"})
+_WIDE_AND_SHORT = frozenset(
+    {
+        *("int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("bfloat16", "float16", "float64"),
+    }
+)
+# The dtypes of which an engine, or what converts graphs for it, has no arrays that go in or come
+# out. No op of LiteRT makes complex numbers of their parts.
+NO_ARRAYS_OF: Mapping[str, frozenset[str]] = {
+    "savedmodel": frozenset(),
+    "litert": _NARROW | _COMPLEX,
+    "onnx": _NARROW | _COMPLEX | {"bfloat16"},
+    "openvino": _NARROW | _COMPLEX | {"bfloat16"},
+    "tfjs": _NARROW | _WIDE_AND_SHORT | {"complex128"},
+}
+
 # What installs that; TensorFlow.js is no matter of pip alone.
 _EXTRA = "python -m pip install -e .[consumers] installs what the engines need"
 _INSTALLS = {"tfjs": "tox run -e tfjs installs what it needs, where there is Node.js"}
