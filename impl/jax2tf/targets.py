@@ -82,8 +82,8 @@ QUIRKS: Mapping[str, str] = {
         "GreaterEqual and a LessEqual stay"
     ),
     "computes_64_bits_in_32": (
-        "OpenVINO's CPU plugin computes int64 in int32 and float64 in float32: bits are refused "
-        "that come from 64, or become them"
+        "OpenVINO's CPU plugin and TensorFlow.js compute int64 in int32 and float64 in float32: "
+        "bits are refused that come from 64, or become them"
     ),
     "constants_by_name": (
         "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
@@ -541,7 +541,9 @@ TARGETS: Mapping[str, Target] = {
             "tfjs",
             idioms=_IDIOMS | {"erf"},
             finite_idioms=_RESIZE,
-            quirks=_REAL | _BITS | {"no_convolution_in_groups", "no_folding"},
+            quirks=_REAL
+            | _BITS
+            | {"computes_64_bits_in_32", "no_convolution_in_groups", "no_folding"},
             # It has a BitwiseAnd, which does not find its operands.
             lacks_dtypes=_NARROW,
             lacks={

@@ -35,6 +35,7 @@ UNARY = {
     "cummax": lax.cummax,
     "argmax": lambda x: lax.argmax(x, 0, np.uint32),
     "mask": lambda x: x & x.dtype.type(63),
+    "mask_of_31_bits": lambda x: x.astype(np.int32) & np.int32(2**31 - 1),
     "not": lax.bitwise_not,
     "population_count": lax.population_count,
     "shift_by_9": lambda x: lax.shift_right_logical(x, x.dtype.type(9)),

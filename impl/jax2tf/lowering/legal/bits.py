@@ -54,7 +54,7 @@ def _and(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         kept = None if mask is None or mask.size != 1 else int(mask.item())
         if kept is not None and kept >= 0 and not kept & (kept + 1):
             # The lowest bits: what a division leaves.
-            return other - _right(ctx, other, kept.bit_length()) * np.int32(kept + 1)
+            return other - _right(ctx, other, kept.bit_length()) * _POWERS[kept.bit_length()]
     if _lacks(ctx, "BitwiseXor"):
         return _looked_up(ctx, np.bitwise_and, x, y)
     # Of the halves no sum overflows; the lowest bits are left.
