@@ -38,6 +38,7 @@ from jax2tf.carriers import HOLDS_INT4
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
 from jax2tf.lowering import compiled, mesh_programs, refusals, sharding
 from jax2tf.trace import Trace
+from jax2tf.typing import Array
 
 # Custom calls that every XLA runs or compiles away.
 _KNOWN_TO_XLA = frozenset(
@@ -250,7 +251,7 @@ def _evaluating(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
 
 
 def _with_constants_as_arguments(
-    jaxpr: jex_core.ClosedJaxpr, which: Sequence[int], run: Callable[..., list[jax.Array]]
+    jaxpr: jex_core.ClosedJaxpr, which: Sequence[int], run: Callable[..., Sequence[Array]]
 ) -> Callable[..., Any]:
     def fun(*args: jax.Array) -> list[jax.Array]:
         consts: list[Any] = list(jaxpr.consts)

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 import jax
+import numpy as np
 from jax.extend import core as jex_core
 
 # What JAX knows of an array before the run.
 Aval: TypeAlias = jax.core.ShapedArray
+
+# What JAX computes with: its own arrays, and the NumPy arrays that stand for constants.
+Array: TypeAlias = jax.Array | np.ndarray
 
 # What an equation reads.
 Atom: TypeAlias = jex_core.Var | jex_core.Literal

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -21,6 +20,7 @@ from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.lowering.taken import is_computed
+from jax2tf.typing import Dim, Shape
 
 # An iota of at most so many elements is a constant: it takes less room than the ops that make it.
 _IOTA_AS_CONSTANT = 64
@@ -33,7 +33,7 @@ _PAD_MAX_RANK = 6
 
 @register("reshape")
 def _reshape(
-    ctx: Context, x: tf.Tensor, *, new_sizes: Sequence[Any], dimensions: Sequence[int] | None
+    ctx: Context, x: tf.Tensor, *, new_sizes: Shape, dimensions: Sequence[int] | None
 ) -> tf.Tensor:
     if 0 in new_sizes and ctx.has_quirk("zero_size_is_kept"):
         return ops.zeros(ctx.shape(new_sizes), x.dtype)
@@ -62,7 +62,7 @@ def _squeeze(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Ten
 
 @register("broadcast_in_dim")
 def _broadcast_in_dim(
-    ctx: Context, x: tf.Tensor, *, shape: Sequence[Any], broadcast_dimensions: Sequence[int]
+    ctx: Context, x: tf.Tensor, *, shape: Shape, broadcast_dimensions: Sequence[int]
 ) -> tf.Tensor:
     operand, shape = ctx.avals_in[0].shape, list(shape)
     expanded = [1] * len(shape)
@@ -77,12 +77,12 @@ def _broadcast_in_dim(
     return _broadcast_to(ctx, x, shape)
 
 
-def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
+def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
     sizes = ctx.vector(shape)
     return carried(HOLDS_INT4, lambda t: ops.raw.BroadcastTo(input=t, shape=sizes), x)
 
 
-def _expanded(ctx: Context, x: tf.Tensor, shape: Sequence[Any], places: Sequence[int]) -> tf.Tensor:
+def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -> tf.Tensor:
     """Inserts the dimensions of size one of `shape` that are not among `places`."""
     new = sorted(set(range(len(shape))) - set(places))
     if len(new) == 1:
@@ -162,7 +162,7 @@ def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
 
 
 @register("split")
-def _split(ctx: Context, x: tf.Tensor, *, sizes: Sequence[Any], axis: int) -> list[tf.Tensor]:
+def _split(ctx: Context, x: tf.Tensor, *, sizes: Shape, axis: int) -> list[tf.Tensor]:
     if len(sizes) == 1:
         return [x]
     are_equal = all(size == sizes[0] for size in sizes)
@@ -173,9 +173,7 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Sequence[Any], axis: int) -> li
     return ops.split(x, ctx.vector(sizes), ctx.number(axis), num=len(sizes))
 
 
-def _split_by_slices(
-    ctx: Context, x: tf.Tensor, sizes: Sequence[Any], axis: int
-) -> list[tf.Tensor]:
+def _split_by_slices(ctx: Context, x: tf.Tensor, sizes: Shape, axis: int) -> list[tf.Tensor]:
     shape = ctx.avals_in[0].shape
     parts, start = [], 0
     for size in sizes:
@@ -198,8 +196,8 @@ def _slice(
     ctx: Context,
     x: tf.Tensor,
     *,
-    start_indices: Sequence[Any],
-    limit_indices: Sequence[Any],
+    start_indices: Shape,
+    limit_indices: Shape,
     strides: Sequence[int] | None,
 ) -> tf.Tensor:
     shape, new_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
@@ -210,17 +208,17 @@ def _slice(
 def _sliced(
     ctx: Context,
     x: tf.Tensor,
-    shape: Sequence[Any],
-    start: Sequence[Any],
-    limit: Sequence[Any],
+    shape: Shape,
+    start: Shape,
+    limit: Shape,
     strides: Sequence[int],
-    new_shape: Sequence[Any],
+    new_shape: Shape,
 ) -> tf.Tensor:
     if not shape:
         return x
     if len(shape) > _MAX_RANK:
 
-        def slice_axis(view: tf.Tensor, axis: int, before: Any, after: Any) -> tf.Tensor:
+        def slice_axis(view: tf.Tensor, axis: int, before: Dim, after: Dim) -> tf.Tensor:
             sizes = [[before, of[axis], after] for of in (shape, limit, new_shape)]
             first, step = [0, start[axis], 0], [1, strides[axis], 1]
             return _sliced(ctx, view, sizes[0], first, sizes[1], step, sizes[2])
@@ -266,7 +264,7 @@ def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.
 
 
 @register("iota")
-def _iota(ctx: Context, *, dtype: Any, shape: Sequence[Any], dimension: int) -> tf.Tensor:
+def _iota(ctx: Context, *, dtype: np.dtype, shape: Shape, dimension: int) -> tf.Tensor:
     along = [size if axis == dimension else 1 for axis, size in enumerate(shape)]
     is_whole = along == list(shape)
     if _is_static(shape) and np.prod(shape) <= _IOTA_AS_CONSTANT:
@@ -288,20 +286,24 @@ def _counting(shape: Sequence[int]) -> np.ndarray:
 
 
 @register("empty", "empty2")
-def _empty(ctx: Context, *, dtype: Any, shape: Any = None) -> tf.Tensor:
+def _empty(ctx: Context, *, dtype: np.dtype, shape: Shape | None = None) -> tf.Tensor:
     del shape  # which empty2 does not have; the result's aval does
     zero = cast(ops.constant(0), dtypes.to_tf(dtype))
     return _broadcast_to(ctx, zero, ctx.avals_out[0].shape)
 
 
 @register("dim_as_value")
-def _dim_as_value(ctx: Context, *, dim: Any) -> tf.Tensor:
+def _dim_as_value(ctx: Context, *, dim: Dim) -> tf.Tensor:
     return ops.cast(ctx.dim(dim), ctx.out)
 
 
 @register("pad")
 def _pad(
-    ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, *, padding_config: Sequence[Any]
+    ctx: Context,
+    x: tf.Tensor,
+    padding_value: tf.Tensor,
+    *,
+    padding_config: Sequence[tuple[Dim, Dim, Dim]],
 ) -> tf.Tensor:
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
     return padded(ctx, x, padding_value, ctx.avals_in[0].shape, low, high, interior)
@@ -311,9 +313,9 @@ def padded(
     ctx: Context,
     x: tf.Tensor,
     padding_value: tf.Tensor,
-    shape: Sequence[Any],
-    low: Sequence[Any],
-    high: Sequence[Any],
+    shape: Shape,
+    low: Shape,
+    high: Shape,
     interior: Sequence[int],
 ) -> tf.Tensor:
     """StableHLO's pad of `x`, of JAX's `shape`: elements are put apart, then edges added or cut."""
@@ -345,10 +347,10 @@ def _dilated(
     ctx: Context,
     x: tf.Tensor,
     padding_value: tf.Tensor,
-    shape: Sequence[Any],
-    high: Sequence[Any],
+    shape: Shape,
+    high: Shape,
     interior: Sequence[int],
-) -> tuple[tf.Tensor, list[Any], list[Any]]:
+) -> tuple[tf.Tensor, list[Dim], list[Dim]]:
     """`x` with padding values after each element, its shape, and `high` less those at the end."""
     shape, high = list(shape), list(high)
     for axis, gap in enumerate(interior):
@@ -365,16 +367,16 @@ def _dilated(
 def _with_edges(
     ctx: Context,
     x: tf.Tensor,
-    shape: Sequence[Any],
+    shape: Shape,
     padding_value: tf.Tensor,
-    edges: Sequence[tuple[Any, Any]],
+    edges: Sequence[tuple[Dim, Dim]],
 ) -> tf.Tensor:
     """Adds (before, after) padding values along each axis."""
     axes = [axis for axis, edge in enumerate(edges) if any(edge)]
     if len(shape) > _PAD_MAX_RANK:
         new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
 
-        def pad_axis(view: tf.Tensor, axis: int, *_: Any) -> tf.Tensor:
+        def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
             return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
 
         return _axis_by_axis(ctx, x, shape, new_shape, axes, pad_axis)
@@ -382,7 +384,7 @@ def _with_edges(
 
 
 def _padded(
-    ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Any, Any]]
+    ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Dim, Dim]]
 ) -> tf.Tensor:
     if ctx.has_quirk("pads_with_constants_alone") and is_computed(padding_value):
         inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
@@ -409,8 +411,8 @@ def _is_rounded(x: tf.Tensor) -> bool:
 def _axis_by_axis(
     ctx: Context,
     x: tf.Tensor,
-    shape: Sequence[Any],
-    new_shape: Sequence[Any],
+    shape: Shape,
+    new_shape: Shape,
     axes: Sequence[int],
     op: Callable[..., tf.Tensor],
 ) -> tf.Tensor:
@@ -426,13 +428,13 @@ def _axis_by_axis(
     return ops.raw.Reshape(tensor=x, shape=ctx.vector(new_shape))
 
 
-def _is_static(dims: Sequence[Any]) -> bool:
+def _is_static(dims: Shape) -> bool:
     return all(isinstance(d, int | np.integer) for d in dims)
 
 
-def _positive(edge: Any) -> Any:
+def _positive(edge: Dim) -> Dim:
     return jax.core.max_dim(edge, 0)
 
 
-def _negative(edge: Any) -> Any:
+def _negative(edge: Dim) -> Dim:
     return jax.core.min_dim(edge, 0)

@@ -16,7 +16,6 @@ not train, and get no barriers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 from jax.extend import core as jex_core
@@ -73,7 +72,7 @@ def _remat(
     jaxpr: jex_core.Jaxpr,
     prevent_cse: bool | Sequence[bool],
     differentiated: bool,
-    **_: Any,
+    **_: object,
 ) -> list[tf.Tensor]:
     each = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
     if differentiated:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -12,15 +11,17 @@ import tensorflow as tf
 from jax2tf import compat, dims, ops
 from jax2tf.call_tf import embedding
 from jax2tf.call_tf.derived import Batched
+from jax2tf.call_tf.functions import Function
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.errors import CallTfError
 from jax2tf.graph_gradients import in_this_graph
 from jax2tf.identity import Identity
 from jax2tf.lowering.rules import Context, register
+from jax2tf.typing import Dim
 
 
 @register(call_tf_p)
-def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tensor]:
+def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.Tensor]:
     with contextlib.ExitStack() as around:
         if compat.in_compiled_function():
             _choose_a_way(ctx, function)
@@ -38,7 +39,7 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Any) -> list[tf.Tenso
         return [ops.identity(result) for result in results]
 
 
-def _choose_a_way(ctx: Context, function: Any) -> None:
+def _choose_a_way(ctx: Context, function: Function) -> None:
     """Has a batch run in a way that XLA compiles: only compiling tells which one that is."""
     if not isinstance(function, Batched) or not all(dims.is_static(a.shape) for a in ctx.avals_in):
         return
@@ -52,8 +53,8 @@ def _choose_a_way(ctx: Context, function: Any) -> None:
 
 
 def _shape_checks(
-    ctx: Context, name: str, result: tf.Tensor, shape: tuple[Any, ...]
-) -> Iterator[Any]:
+    ctx: Context, name: str, result: tf.Tensor, shape: tuple[Dim, ...]
+) -> Iterator[tf.Operation]:
     """Checks of symbolic dimensions, which call_tf was told or has inferred from examples."""
     for axis, dim in enumerate(shape):
         if isinstance(dim, int):

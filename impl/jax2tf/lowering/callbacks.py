@@ -10,7 +10,7 @@ does not have: saving warns, and loading and calling it names the function.
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -21,10 +21,11 @@ from jax2tf import compat, dims, dtypes, ops
 from jax2tf.lowering.plan import identifier
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import CALLBACKS, DEBUG_CALLBACKS
+from jax2tf.typing import Param
 
 
 @register(*CALLBACKS)
-def _callback(ctx: Context, *operands: tf.Tensor, **params: Any) -> list[tf.Tensor]:
+def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Tensor]:
     primitive = ctx.eqn.primitive
     if primitive in DEBUG_CALLBACKS and not ctx.debug_callbacks:
         return []
@@ -69,7 +70,7 @@ def _open_sizes(ctx: Context) -> dict[int, tf.Tensor]:
     }
 
 
-def _with_sizes(params: dict[str, Any], shapes: dict[int, np.ndarray]) -> dict[str, Any]:
+def _with_sizes(params: dict[str, Param], shapes: dict[int, np.ndarray]) -> dict[str, Param]:
     """The params with the shapes that the results have in this call: JAX holds them against what
     the function gives.
     """
@@ -101,7 +102,7 @@ def _warn_when_saved(name: str, source: str) -> None:
     """
 
     @tf.custom_gradient
-    def marked(x: tf.Tensor) -> Any:
+    def marked(x: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tf.Tensor]]:
         def gradient(cotangent: tf.Tensor) -> tf.Tensor:
             if compat.in_save_context():
                 warnings.warn(

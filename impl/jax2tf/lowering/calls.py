@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+import jax
 import tensorflow as tf
 from jax.extend import core as jex_core
 
@@ -19,9 +19,9 @@ def _jit(
     *args: tf.Tensor,
     jaxpr: jex_core.ClosedJaxpr,
     name: str,
-    in_shardings: Sequence[Any],
-    out_shardings: Sequence[Any],
-    **_: Any,
+    in_shardings: Sequence[jax.sharding.Sharding],
+    out_shardings: Sequence[jax.sharding.Sharding],
+    **_: object,
 ) -> list[tf.Tensor]:
     # Layouts, donation and compiler options say where and how fast, not what.
     operands = constrained(ctx, args, in_shardings)
@@ -33,14 +33,14 @@ def _jit(
 
 @register("closed_call", "eval_jaxpr", takes_keys=True)
 def _closed_call(
-    ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: Any
+    ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: object
 ) -> list[tf.Tensor]:
     return ctx.call(call_jaxpr, *args)
 
 
 @register("custom_jvp_call", "custom_vjp_call", takes_keys=True)
 def _custom_derivative_call(
-    ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: Any
+    ctx: Context, *args: tf.Tensor, call_jaxpr: jex_core.ClosedJaxpr, **_: object
 ) -> list[tf.Tensor]:
     # The derivative rules are JAX's affair: gradients come from jax.vjp of the whole function.
     return ctx.call(call_jaxpr, *args)
@@ -52,7 +52,7 @@ def _composite(
     *args: tf.Tensor,
     call_jaxpr: jex_core.ClosedJaxpr | None = None,
     jaxpr: jex_core.ClosedJaxpr | None = None,
-    **_: Any,
+    **_: object,
 ) -> list[tf.Tensor]:
     meaning = call_jaxpr or jaxpr  # the second until JAX 0.11
     assert meaning is not None
@@ -61,6 +61,6 @@ def _composite(
 
 
 @register("dce_sink")
-def _dce_sink(ctx: Context, x: tf.Tensor, **_: Any) -> list[tf.Tensor]:
+def _dce_sink(ctx: Context, x: tf.Tensor, **_: object) -> list[tf.Tensor]:
     # It keeps JAX from dropping what computes x, which TensorFlow may drop again.
     return []

@@ -8,7 +8,6 @@ overwritten by then. An op of its own for such a result keeps the number.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,6 +19,7 @@ from jax2tf.carriers import CARRIED_ROUND_A_LOOP, carrier_of
 from jax2tf.lowering.rules import Context
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
+from jax2tf.typing import Atom, aval_of
 
 Tensors = list[tf.Tensor]
 
@@ -77,7 +77,7 @@ def moved_results(jaxpr: jex_core.Jaxpr, n_consts: int, n_carry: int) -> list[in
     ]
 
 
-def source_of(jaxpr: jex_core.Jaxpr, result: Any) -> int | None:
+def source_of(jaxpr: jex_core.Jaxpr, result: Atom) -> int | None:
     """Of which operand of a jaxpr a variable has the numbers, without an op that computes them."""
     made_by = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
     places = {v: i for i, v in enumerate(jaxpr.invars)}
@@ -97,8 +97,8 @@ def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
         return result
     if primitive in _VIEWS:
         # A slice or a broadcast of all elements is none.
-        old: Any = eqn.invars[0].aval
-        new: Any = eqn.outvars[0].aval
+        old = aval_of(eqn.invars[0])
+        new = aval_of(eqn.outvars[0])
         return 0 if old.size == new.size and old.dtype == new.dtype else None
     if primitive in _NEUTRAL:
         number, *places = _NEUTRAL[primitive]
@@ -126,7 +126,7 @@ def _stays(body: jex_core.Jaxpr, n_consts: int, carry: int) -> bool:
     return source_of(body, body.outvars[carry]) == n_consts + carry
 
 
-def _is_number(atom: Any, number: int) -> bool:
+def _is_number(atom: Atom, number: int) -> bool:
     return isinstance(atom, jex_core.Literal) and bool(np.all(np.asarray(atom.val) == number))
 
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend import core as jex_core
 from jax.interpreters import batching
+
+from jax2tf.typing import Array, Aval, Param
 
 Stacked = jax.Array
 
@@ -36,15 +38,19 @@ class Collective:
 
     function: Callable[..., jax.Array]
     is_replicated: bool = False
-    of_unvarying: Callable[[jax.Array, int], jax.Array] | None = None
+    of_unvarying: Callable[[Array, int], Array] | None = None
+
+
+# Of devices, by their numbers; None is one of all.
+Groups: TypeAlias = Sequence[Sequence[int]] | None
 
 
 def over_axes(
     collective: Collective,
-    operands: Sequence[jax.Array],
+    operands: Sequence[Array],
     axes: Sequence[Hashable],
-    sizes: Mapping[Any, int],
-) -> jax.Array:
+    sizes: Mapping[Hashable, int],
+) -> Array:
     """The collective over mesh axes, inside of a vmap for each of them that is longer than 1.
 
     Args:
@@ -88,14 +94,14 @@ class _State:
         kept = {a: n for a, n in zip(self.axes, self.sizes, strict=True) if a != axis}
         return dataclasses.replace(self, axes=tuple(kept), sizes=tuple(kept.values()))
 
-    def apply(self, *operands: jax.Array) -> jax.Array:
+    def apply(self, *operands: Array) -> jax.Array:
         """The result, with dimensions as the operands'."""
         run = self._run
         for _ in range(self.vmapped):
             run = jax.vmap(run)
         return run(*operands)
 
-    def _run(self, *operands: jax.Array) -> jax.Array:
+    def _run(self, *operands: Array) -> jax.Array:
         order = [self.stacked.index(axis) for axis in self.axes]
         rank = len(order)
         stacked = (jnp.transpose(x, (*order, *range(rank, x.ndim))) for x in operands)
@@ -111,12 +117,12 @@ class _State:
 _over_mesh_p = jex_core.Primitive("collective_over_mesh")
 
 
-def _bind(operands: Sequence[Any], state: _State) -> jax.Array:
+def _bind(operands: Sequence[Array], state: _State) -> jax.Array:
     return _over_mesh_p.bind(*operands, state=state) if state.pending else state.apply(*operands)
 
 
 @_over_mesh_p.def_abstract_eval
-def _abstract_eval(*operands: Any, state: _State) -> Any:
+def _abstract_eval(*operands: jax.Array, state: _State) -> Aval:
     pending, start = state.pending, state.vmapped
     sizes = dict(zip(state.axes, state.sizes, strict=True))
     missing = [sizes[axis] for axis in pending]
@@ -133,7 +139,7 @@ def _abstract_eval(*operands: Any, state: _State) -> Any:
 
 
 def _batch(
-    axis_data: Any, operands: Sequence[Any], dims: Sequence[int | None], *, state: _State
+    axis_data: Param, operands: Sequence[jax.Array], dims: Sequence[int | None], *, state: _State
 ) -> tuple[jax.Array, int | None]:
     """One axis of the mesh becomes a dimension of the operands; JAX calls this at each vmap."""
     axis, size, place = axis_data.name, axis_data.size, state.vmapped
@@ -169,17 +175,17 @@ batching.fancy_primitive_batchers[_over_mesh_p] = _batch
 FIRST = Collective(lambda x: x[0], is_replicated=True, of_unvarying=lambda x, _: x)
 
 
-def psum(*, axis_index_groups: Any = None) -> Collective:
+def psum(*, axis_index_groups: Groups = None) -> Collective:
     """The sum."""
     return _reduction(lambda x, axis: jnp.sum(x, axis, dtype=x.dtype), _times, axis_index_groups)
 
 
-def pmax(*, axis_index_groups: Any = None) -> Collective:
+def pmax(*, axis_index_groups: Groups = None) -> Collective:
     """The maximum."""
     return _reduction(jnp.max, lambda x, _: x, axis_index_groups)
 
 
-def pmin(*, axis_index_groups: Any = None) -> Collective:
+def pmin(*, axis_index_groups: Groups = None) -> Collective:
     """The minimum."""
     return _reduction(jnp.min, lambda x, _: x, axis_index_groups)
 
@@ -202,7 +208,7 @@ def ppermute(*, perm: Sequence[tuple[int, int]]) -> Collective:
     return Collective(function)
 
 
-def pbroadcast(*, source: int, axis_index_groups: Any = None) -> Collective:
+def pbroadcast(*, source: int, axis_index_groups: Groups = None) -> Collective:
     """The value of one device."""
     groups = axis_index_groups
     if groups is None:
@@ -211,7 +217,11 @@ def pbroadcast(*, source: int, axis_index_groups: Any = None) -> Collective:
 
 
 def all_gather(
-    *, all_gather_dimension: int, tiled: bool, axis_index_groups: Any = None, **_: Any
+    *,
+    all_gather_dimension: int,
+    tiled: bool,
+    axis_index_groups: Groups = None,
+    **_: object,
 ) -> Collective:
     """The values of all, joined along a dimension."""
 
@@ -225,7 +235,11 @@ def all_gather(
 
 
 def reduce_scatter(
-    *, scatter_dimension: int, tiled: bool, axis_index_groups: Any = None, **_: Any
+    *,
+    scatter_dimension: int,
+    tiled: bool,
+    axis_index_groups: Groups = None,
+    **_: object,
 ) -> Collective:
     """The sum, of which each device gets one part along a dimension."""
 
@@ -240,7 +254,11 @@ def reduce_scatter(
 
 
 def all_to_all(
-    *, split_axis: int, concat_axis: int, axis_index_groups: Any = None, tiled: bool = True
+    *,
+    split_axis: int,
+    concat_axis: int,
+    axis_index_groups: Groups = None,
+    tiled: bool = True,
 ) -> Collective:
     """Each device's parts along one dimension, sent to one device each, joined along another."""
     del tiled  # where jax.lax.all_to_all adds and drops dimensions, it does so around the primitive
@@ -255,7 +273,7 @@ def all_to_all(
     return _in_groups(function, axis_index_groups)
 
 
-def ragged_all_to_all(*, axis_index_groups: Any = None) -> Collective:
+def ragged_all_to_all(*, axis_index_groups: Groups = None) -> Collective:
     """Rows of each device's operand, sent to rows of each other's output; see jax.lax."""
 
     def function(
@@ -281,14 +299,16 @@ def ragged_all_to_all(*, axis_index_groups: Any = None) -> Collective:
 
 
 def _reduction(
-    reduce: Callable[..., jax.Array], of_unvarying: Callable[..., jax.Array], groups: Any
+    reduce: Callable[..., jax.Array],
+    of_unvarying: Callable[[Array, int], Array],
+    groups: Groups,
 ) -> Collective:
     if groups is None:
         return Collective(lambda x: reduce(x, axis=0), True, of_unvarying)
     return _in_groups(lambda x: _repeated(reduce(x, axis=0), x.shape[0]), groups)
 
 
-def _in_groups(function: Callable[..., jax.Array], groups: Any) -> Collective:
+def _in_groups(function: Callable[..., jax.Array], groups: Groups) -> Collective:
     """The collective within each group of devices; None is one group of all in order."""
     if groups is None:
         return Collective(function)
@@ -306,7 +326,7 @@ def _taken(x: jax.Array, devices: np.ndarray) -> jax.Array:
     return x.at[devices].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def _times(x: jax.Array, size: int) -> jax.Array:
+def _times(x: Array, size: int) -> Array:
     return x if size == 1 else x * jnp.asarray(size, x.dtype)
 
 

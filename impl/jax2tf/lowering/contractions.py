@@ -12,10 +12,11 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
+import numpy as np
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat, ops
@@ -23,6 +24,7 @@ from jax2tf.carriers import MULTIPLIED, carrier_of
 from jax2tf.lowering.conversions import cast, with_fewer_bits
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.taken import is_computed
+from jax2tf.typing import Dim, Param, Shape
 
 DimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]],
@@ -54,8 +56,8 @@ def _dot_general(
     rhs: tf.Tensor,
     *,
     dimension_numbers: DimensionNumbers,
-    precision: Any,
-    preferred_element_type: Any,
+    precision: lax.PrecisionLike,
+    preferred_element_type: np.dtype | None,
 ) -> tf.Tensor:
     del preferred_element_type  # The result's aval has it.
     lhs_shape, rhs_shape = (aval.shape for aval in ctx.avals_in)
@@ -66,10 +68,10 @@ def _dot(
     ctx: Context,
     lhs: tf.Tensor,
     rhs: tf.Tensor,
-    lhs_shape: Sequence[Any],
-    rhs_shape: Sequence[Any],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     dimension_numbers: DimensionNumbers,
-    precision: Any = None,
+    precision: lax.PrecisionLike = None,
 ) -> tf.Tensor:
     """dot_general of operands of JAX's shapes `lhs_shape` and `rhs_shape`, in dtype `ctx.out`."""
     algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
@@ -104,12 +106,12 @@ def compute_dtype(lhs: tf.DType, rhs: tf.DType, out: tf.DType) -> tf.DType:
     return out if lhs != rhs or _width(out) >= _width(lhs) else lhs
 
 
-def _width(dtype: tf.DType) -> tuple[Any, ...]:
+def _width(dtype: tf.DType) -> tuple[bool | int, ...]:
     """Orders dtypes as XLA does when it asks which of two is more precise."""
     return dtype.is_complex, dtype.is_floating, dtype.is_integer, dtype.size, dtype == tf.bfloat16
 
 
-def _algorithm_dtypes(ctx: Context, algorithm: Any) -> tuple[tf.DType, tf.DType]:
+def _algorithm_dtypes(ctx: Context, algorithm: Param) -> tuple[tf.DType, tf.DType]:
     known = _ALGORITHM_DTYPES.get(getattr(algorithm, "name", ""))
     if known is None:
         raise ctx.unsupported(
@@ -120,16 +122,18 @@ def _algorithm_dtypes(ctx: Context, algorithm: Any) -> tuple[tf.DType, tf.DType]
     return known
 
 
-def precision_config(precision: Any) -> bytes:
+def precision_config(precision: lax.PrecisionLike) -> bytes:
     """XLA's PrecisionConfig message for JAX's `precision`, empty for the default."""
     config = compat.xla_data.PrecisionConfig
     if isinstance(precision, jax.lax.DotAlgorithmPreset):
         algorithm = config.Algorithm.Value(f"ALG_DOT_{precision.name}")
         return config(algorithm=algorithm).SerializeToString()
     both = precision if isinstance(precision, tuple) else (precision, precision)
-    if all(p in (None, jax.lax.Precision.DEFAULT) for p in both):
+    default = jax.lax.Precision.DEFAULT
+    asked = [p if isinstance(p, jax.lax.Precision) else default for p in both]
+    if all(p is default for p in asked):
         return b""
-    values = [config.Precision.Value(p.name) for p in both]
+    values = [config.Precision.Value(p.name) for p in asked]
     return config(operand_precision=values).SerializeToString()
 
 
@@ -151,8 +155,8 @@ def _ragged_dot_general(
     group_sizes: tf.Tensor,
     *,
     ragged_dot_dimension_numbers: jax.lax.RaggedDotDimensionNumbers,
-    precision: Any,
-    preferred_element_type: Any,
+    precision: lax.PrecisionLike,
+    preferred_element_type: np.dtype | None,
 ) -> tf.Tensor:
     """As JAX has it off TPUs: dot_general over the groups, with zeros in place of other groups."""
     del preferred_element_type  # The result's aval has it.
@@ -194,8 +198,8 @@ def _dot_of_jax(
     ctx: Context,
     lhs: tf.Tensor,
     rhs: tf.Tensor,
-    lhs_shape: Sequence[Any],
-    rhs_shape: Sequence[Any],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     dimension_numbers: DimensionNumbers,
 ) -> tf.Tensor:
     (out,) = ctx.avals_out
@@ -220,7 +224,7 @@ def _dot_of_jax(
 def _masked(
     ctx: Context,
     x: tf.Tensor,
-    shape: Sequence[Any],
+    shape: Shape,
     group_sizes: tf.Tensor,
     outer: Sequence[int],
     ragged: int,
@@ -264,7 +268,7 @@ def _scaled_dot(
     rhs_scale: tf.Tensor,
     *,
     dimension_numbers: DimensionNumbers,
-    preferred_element_type: Any = None,
+    preferred_element_type: np.dtype | None = None,
 ) -> tf.Tensor:
     """(lhs * lhs_scale) @ (rhs * rhs_scale), the products in bfloat16; a scale serves a block."""
     del preferred_element_type  # The result's aval has it.
@@ -282,7 +286,7 @@ def _scaled_matmul(
     lhs_scale: tf.Tensor,
     rhs_scale: tf.Tensor,
     *,
-    preferred_element_type: Any,
+    preferred_element_type: np.dtype | None,
 ) -> list[tf.Tensor]:
     """As scaled_dot of [b, m, k] and [b, n, k], the products in the dtype of the result."""
     del preferred_element_type  # The result's aval has it.
@@ -293,7 +297,7 @@ def _scaled_matmul(
 
 
 def _scaled(
-    ctx: Context, x: tf.Tensor, shape: Sequence[Any], scale: tf.Tensor, scale_shape: Sequence[Any]
+    ctx: Context, x: tf.Tensor, shape: Shape, scale: tf.Tensor, scale_shape: Shape
 ) -> tf.Tensor:
     scale = _repeated(ctx, cast(scale, tf.bfloat16), shape, scale_shape)
     # Rounded by ops of its own: XLA may leave out a rounding between two casts.
@@ -306,9 +310,7 @@ def _scaled(
     return ops.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
 
 
-def _repeated(
-    ctx: Context, scale: tf.Tensor, shape: Sequence[Any], scale_shape: Sequence[Any]
-) -> tf.Tensor:
+def _repeated(ctx: Context, scale: tf.Tensor, shape: Shape, scale_shape: Shape) -> tf.Tensor:
     """The scale of each element, where there is one for a block of them."""
     for d, (size, blocks) in enumerate(zip(shape, scale_shape, strict=True)):
         if size != blocks:
@@ -320,8 +322,8 @@ def _contract(
     ctx: Context,
     lhs: tf.Tensor,
     rhs: tf.Tensor,
-    lhs_shape: Sequence[Any],
-    rhs_shape: Sequence[Any],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
     dimension_numbers: DimensionNumbers,
 ) -> tf.Tensor:
     """dot_general of operands of one dtype that has a MatMul kernel, in that dtype."""
@@ -374,7 +376,7 @@ def _swapped(x: tf.Tensor) -> tf.Tensor:
     return ops.transpose(x, [*batch, columns, rows])
 
 
-def overwrites_memory(rows: Sequence[Any]) -> bool:
+def overwrites_memory(rows: Shape) -> bool:
     """Whether TensorFlow's product of (*rows, n) and one matrix may overwrite memory.
 
     oneDNN's BatchMatMulV2 of float32 does, in TensorFlow 2.21, of (12, 1, 3, 8) and (8, 4).
@@ -383,7 +385,7 @@ def overwrites_memory(rows: Sequence[Any]) -> bool:
 
 
 def _as_matrices(
-    ctx: Context, x: tf.Tensor, shape: Sequence[Any], side: _Side, *, merge_free: bool
+    ctx: Context, x: tf.Tensor, shape: Shape, side: _Side, *, merge_free: bool
 ) -> tf.Tensor:
     """An operand as a batch of matrices; unmerged free dimensions count as batch dimensions."""
     x = side.arranged(x)
@@ -412,8 +414,8 @@ def _outer_product(
     rhs: tf.Tensor,
     left: _Side,
     right: _Side,
-    lhs_shape: Sequence[Any],
-    rhs_shape: Sequence[Any],
+    lhs_shape: Shape,
+    rhs_shape: Shape,
 ) -> tf.Tensor:
     """dot_general without contracting dimensions: each element of one times each of the other."""
     batch, left_free, _ = left.split(lhs_shape)
@@ -446,7 +448,7 @@ class _Side:
         """The operand with its dimensions in that order."""
         return x if self.permutation is None else ops.transpose(x, self.permutation)
 
-    def split(self, shape: Sequence[Any]) -> tuple[list[Any], list[Any], list[Any]]:
+    def split(self, shape: Shape) -> tuple[list[Dim], list[Dim], list[Dim]]:
         """The sizes of the batch, free and contracting dimensions."""
         batch, free, contracting = (
             [shape[d] for d in dims] for dims in (self.batch, self.free, self.contracting)

@@ -7,7 +7,6 @@ so there a loop is one TensorFlow function, made once; of a cond only the branch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -20,6 +19,7 @@ from jax2tf.lowering import carries, empties, switched
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.trace import inner_jaxprs
+from jax2tf.typing import Aval, Dim, Param
 
 Tensors = list[tf.Tensor]
 
@@ -43,7 +43,7 @@ def _branch(
     index: tf.Tensor,
     operands: Sequence[tf.Tensor],
     branches: Sequence[jex_core.ClosedJaxpr],
-    choose: Callable[[tf.Tensor, list[Callable[[], Tensors]]], Any],
+    choose: Callable[[tf.Tensor, list[Callable[[], Tensors]]], tf.Tensor],
 ) -> Tensors:
     # An index out of range takes the last branch, in XLA and here.
     last = len(branches) - 1
@@ -87,11 +87,11 @@ def _thunk(
     return lambda: [ops.identity(r) for r in switched.inline(ctx, branch.jaxpr, consts, *operands)]
 
 
-def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
+def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
     return ops.switch_case(ops.cast(index, tf.int32), run)
 
 
-def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
+def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
     # Graph readers without XLA know If, and not Case.
     result = run[-1]
     for i in reversed(range(len(run) - 1)):
@@ -100,8 +100,8 @@ def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> Any:
 
 
 def _if_equal(
-    index: tf.Tensor, i: int, then: Callable[[], Any], otherwise: Callable[[], Any]
-) -> Callable[[], Any]:
+    index: tf.Tensor, i: int, then: Callable[[], tf.Tensor], otherwise: Callable[[], tf.Tensor]
+) -> Callable[[], tf.Tensor]:
     return lambda: ops.cond(ops.equal(index, i), then, otherwise)
 
 
@@ -172,10 +172,10 @@ def _scan(
     ctx: Context,
     *operands: tf.Tensor,
     jaxpr: jex_core.ClosedJaxpr,
-    length: Any,
+    length: Dim,
     reverse: bool,
-    unroll: Any,
-    **arity: Any,
+    unroll: Param,
+    **arity: Param,
 ) -> Tensors:
     del unroll  # how many steps JAX's compiler writes out: speed, not values
     n_consts, n_carry = compat.scan_arity(arity)
@@ -210,7 +210,7 @@ def _scan_loop(
     carry: Sequence[tf.Tensor],
     xs: Sequence[tf.Tensor],
     jaxpr: jex_core.ClosedJaxpr,
-    length: Any,
+    length: Dim,
     reverse: bool,
 ) -> Tensors:
     n_carry = len(carry)
@@ -219,7 +219,7 @@ def _scan_loop(
     spare = dims.may_be_zero(length)
     outputs = [_output_for(ctx, aval)(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
 
-    def body(i: tf.Tensor, carry: Tensors, ys: list[Any]) -> tuple[Any, ...]:
+    def body(i: tf.Tensor, carry: Tensors, ys: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
         at = size - 1 - i if reverse else i
         results = step(*carry, *(ops.gather(x, at) for x in xs))
         place = i if turned else at
@@ -239,7 +239,7 @@ def _scan_loop(
     return [*carry, *stacked]
 
 
-def _output_for(ctx: Context, aval: Any) -> Callable[..., Any]:
+def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
     """The class of what a scan writes an output of that aval to."""
     if ctx.has_quirk("no_tensor_lists"):
         return _Rows
@@ -254,14 +254,14 @@ class _TensorArray:
     before the run.
     """
 
-    def __init__(self, ctx: Context, aval: Any, size: Any, spare: bool):
+    def __init__(self, ctx: Context, aval: Aval, size: Dim, spare: bool):
         self._size = size if spare else None
         element_shape = ctx.static_shape(dtypes.physical_shape(aval))
         places = size + 1 if spare else size
         array = tf.TensorArray(dtypes.to_tf(aval.dtype), places, element_shape=element_shape)
         self.start = array.write(size, ctx.zeros(aval)) if spare else array
 
-    def written(self, array: tf.TensorArray, place: Any, value: tf.Tensor) -> tf.TensorArray:
+    def written(self, array: tf.TensorArray, place: Dim, value: tf.Tensor) -> tf.TensorArray:
         return array.write(place, value)
 
     def stacked(self, array: tf.TensorArray) -> tf.Tensor:
@@ -271,13 +271,13 @@ class _TensorArray:
 class _Rows:
     """The same as one tensor, whose row for the step is chosen against those that are there."""
 
-    def __init__(self, ctx: Context, aval: Any, size: Any, spare: bool):
+    def __init__(self, ctx: Context, aval: Aval, size: Dim, spare: bool):
         del spare
         self._rows = ops.range(size)
         row = ctx.zeros(aval)
         self.start = ops.tile(ops.expand_dims(row, 0), [size, *[1] * row.shape.rank])
 
-    def written(self, rows: tf.Tensor, place: Any, value: tf.Tensor) -> tf.Tensor:
+    def written(self, rows: tf.Tensor, place: Dim, value: tf.Tensor) -> tf.Tensor:
         here = ops.reshape(ops.equal(self._rows, place), [-1, *[1] * value.shape.rank])
         return ops.where(here, ops.expand_dims(value, 0), rows)
 
@@ -288,14 +288,14 @@ class _Rows:
 class _Slices(_Rows):
     """The same, with an op that puts the row of a step into its place."""
 
-    def written(self, rows: tf.Tensor, place: Any, value: tf.Tensor) -> tf.Tensor:
+    def written(self, rows: tf.Tensor, place: Dim, value: tf.Tensor) -> tf.Tensor:
         start = ops.stack([place, *[ops.constant(0)] * value.shape.rank])
         return ops.xla.xla_dynamic_update_slice(rows, ops.expand_dims(value, 0), start)
 
 
 @register("custom_linear_solve", takes_keys=True)
 def _custom_linear_solve(
-    ctx: Context, *operands: tf.Tensor, const_lengths: Any, jaxprs: Any
+    ctx: Context, *operands: tf.Tensor, const_lengths: Param, jaxprs: Param
 ) -> Tensors:
     start = const_lengths.matvec + const_lengths.vecmat
     consts = operands[start : start + const_lengths.solve]
@@ -372,5 +372,5 @@ def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.
     return loop(ctx, *operands)
 
 
-def _as_list(result: Any) -> Tensors:
+def _as_list(result: tf.Tensor | Tensors) -> Tensors:
     return list(result) if isinstance(result, list | tuple) else [result]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypeVar
 
+import jax
 import ml_dtypes
 import numpy as np
 import tensorflow as tf
@@ -23,10 +24,10 @@ from jax2tf.lowering.selection import select
 
 _UINT4 = tf.as_dtype("uint4")
 
+T = TypeVar("T")
 
-def carried(
-    carriers: Mapping[tf.DType, tf.DType], op: Callable[..., Any], *operands: tf.Tensor
-) -> Any:
+
+def carried(carriers: Mapping[tf.DType, tf.DType], op: Callable[..., T], *operands: tf.Tensor) -> T:
     """op(*operands), in the dtype that stands in for that of the operands where there is one.
 
     For ops that move elements and lack kernels: what they give has the dtype of their operands.
@@ -40,7 +41,7 @@ def carried(
 
 
 @register("convert_element_type")
-def _convert_element_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.Tensor:
+def _convert_element_type(ctx: Context, x: tf.Tensor, *, new_dtype: np.dtype) -> tf.Tensor:
     del new_dtype  # The result's aval has it.
     return cast(x, ctx.out)
 
@@ -116,7 +117,7 @@ def _cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 
 @register("bitcast_convert_type")
-def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: Any) -> tf.Tensor:
+def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: np.dtype) -> tf.Tensor:
     """Little-endian: what a wide element is cut into lies in a new last dimension, lowest first."""
     del new_dtype
     dtype = ctx.out
@@ -253,7 +254,7 @@ def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
     return ops.cast(ops.where(negative, code + 128, code), tf.uint8)
 
 
-def _code(value: float, dtype: Any) -> int:
+def _code(value: float, dtype: np.dtype) -> int:
     return int(np.array(value, dtype).view(np.uint8))
 
 
@@ -312,7 +313,7 @@ def with_fewer_bits(
 
 
 def _rounded_bits(
-    ctx: Context, bits: tf.Tensor, info: Any, exponent_bits: int, mantissa_bits: int
+    ctx: Context, bits: tf.Tensor, info: jax.numpy.finfo, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
     """By arithmetic, since few engines have logic of bits."""
     sign = ops.where(bits < 0, scalar(bits.dtype.min, bits.dtype), scalar(0, bits.dtype))

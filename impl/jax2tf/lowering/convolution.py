@@ -15,10 +15,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import jax
+import numpy as np
 import tensorflow as tf
+from jax import lax
 
 from jax2tf import dims, ops
 from jax2tf.carriers import MULTIPLIED, carrier_of
@@ -39,6 +40,7 @@ from jax2tf.lowering.convolution_ops import (
 )
 from jax2tf.lowering.convolution_patches import product_of_patches, products_of_patches_by_groups
 from jax2tf.lowering.rules import Context, register
+from jax2tf.typing import Dim, Shape
 
 
 @register("conv_general_dilated")
@@ -48,14 +50,14 @@ def _conv_general_dilated(
     rhs: tf.Tensor,
     *,
     window_strides: Sequence[int],
-    padding: Sequence[tuple[Any, Any]],
+    padding: Sequence[tuple[Dim, Dim]],
     lhs_dilation: Sequence[int],
     rhs_dilation: Sequence[int],
     dimension_numbers: jax.lax.ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
-    precision: Any,
-    preferred_element_type: Any,
+    precision: lax.PrecisionLike,
+    preferred_element_type: np.dtype | None,
 ) -> tf.Tensor:
     # preferred_element_type is the result's dtype.
     lhs_aval, rhs_aval = ctx.avals_in
@@ -217,5 +219,5 @@ def _transposed(x: tf.Tensor, order: tuple[int, ...]) -> tf.Tensor:
     return x if order == tuple(range(len(order))) else ops.transpose(x, order)
 
 
-def _has_zero(shape: Sequence[Any]) -> bool:
+def _has_zero(shape: Shape) -> bool:
     return any(dims.is_static((d,)) and d == 0 for d in shape)

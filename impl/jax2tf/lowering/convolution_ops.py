@@ -6,7 +6,6 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -14,6 +13,7 @@ import tensorflow as tf
 from jax2tf import compat, dims, ops
 from jax2tf.lowering.arrays import flipped, padded
 from jax2tf.lowering.rules import Context
+from jax2tf.typing import Dim
 
 CONV2D_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.int32)
 FLOATS = CONV2D_DTYPES[:-1]
@@ -31,15 +31,15 @@ class Conv:
         (vmap over filters makes as many groups as the batch has elements).
     """
 
-    lhs_shape: tuple[Any, ...]
-    rhs_shape: tuple[Any, ...]
-    out_shape: tuple[Any, ...]
+    lhs_shape: tuple[Dim, ...]
+    rhs_shape: tuple[Dim, ...]
+    out_shape: tuple[Dim, ...]
     strides: tuple[int, ...]
-    padding: tuple[tuple[Any, Any], ...]
+    padding: tuple[tuple[Dim, Dim], ...]
     lhs_dilation: tuple[int, ...]
     rhs_dilation: tuple[int, ...]
-    feature_groups: Any
-    batch_groups: Any
+    feature_groups: Dim
+    batch_groups: Dim
     precision: bytes
 
     @property
@@ -48,7 +48,7 @@ class Conv:
         return len(self.strides)
 
     @property
-    def window(self) -> list[Any]:
+    def window(self) -> list[Dim]:
         """The filter's spatial extent, dilation included."""
         return [
             (k - 1) * d + 1
@@ -105,7 +105,7 @@ def conv3d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
 
 def _settled_padding(
     ctx: Context, lhs: tf.Tensor, conv: Conv, *, explicit: bool
-) -> tuple[tf.Tensor, Any]:
+) -> tuple[tf.Tensor, Dim]:
     """`lhs` and the padding that a TensorFlow op is told: a name, or `explicit` numbers.
 
     What the op cannot be told is done to `lhs` beforehand.

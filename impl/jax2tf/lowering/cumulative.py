@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,8 +22,9 @@ from jax2tf import ops
 from jax2tf.carriers import ACCUMULATED, COMPUTED, carrier_of
 from jax2tf.lowering.folding import on_arrays, scanned
 from jax2tf.lowering.rules import Context, register
+from jax2tf.typing import Shape
 
-Combine = Callable[[Any, Any], Any]
+Combine = Callable[[jax.Array, jax.Array], jax.Array]
 
 
 @register("cumsum")
@@ -71,22 +72,24 @@ def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf
     return _accumulated(function, x)
 
 
-def _max(x: Any, y: Any) -> Any:
+def _max(x: jax.Array, y: jax.Array) -> jax.Array:
     return _with_signed_zeros(lax.max(x, y), x, y, lax.add)
 
 
-def _min(x: Any, y: Any) -> Any:
+def _min(x: jax.Array, y: jax.Array) -> jax.Array:
     return _with_signed_zeros(lax.min(x, y), x, y, lambda x, y: -(-x - y))
 
 
-def _with_signed_zeros(extreme: Any, x: Any, y: Any, of_zeros: Combine) -> Any:
+def _with_signed_zeros(
+    extreme: jax.Array, x: jax.Array, y: jax.Array, of_zeros: Combine
+) -> jax.Array:
     # +0 is larger than -0; TensorFlow's Maximum and Minimum take them for equal.
     if not jnp.issubdtype(x.dtype, jnp.floating):
         return extreme
     return jnp.where((x == 0) & (y == 0), of_zeros(x, y), extreme)
 
 
-def _logaddexp(x: Any, y: Any) -> Any:
+def _logaddexp(x: jax.Array, y: jax.Array) -> jax.Array:
     if not jnp.iscomplexobj(x):
         return jnp.logaddexp(x, y)
     # jnp.logaddexp brings the imaginary part into range by `rem`, which XLA's windows cannot have.
@@ -138,7 +141,7 @@ def _window_scan(
     combine: Combine,
     identity: float,
     x: tf.Tensor,
-    shape: Sequence[Any],
+    shape: Shape,
     axis: int,
     reverse: bool,
 ) -> tf.Tensor:
@@ -161,13 +164,13 @@ def _window_scan(
 
 
 @functools.cache
-def _scalar_jaxpr(combine: Combine, dtype: Any) -> jex_core.ClosedJaxpr:
+def _scalar_jaxpr(combine: Combine, dtype: np.dtype) -> jex_core.ClosedJaxpr:
     scalar = jax.ShapeDtypeStruct((), dtype)
     return jax.make_jaxpr(combine)(scalar, scalar)
 
 
 def _associative_scan(
-    ctx: Context, combine: Combine, x: tf.Tensor, shape: Sequence[Any], axis: int, reverse: bool
+    ctx: Context, combine: Combine, x: tf.Tensor, shape: Shape, axis: int, reverse: bool
 ) -> tf.Tensor:
     """A scan in JAX, traced and lowered: slices and elementwise ops, about a dozen per halving."""
     if not isinstance(shape[axis], int):

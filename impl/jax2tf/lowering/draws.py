@@ -8,7 +8,6 @@ XLA makes one loop of it, together with what makes normal or other numbers of it
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import tensorflow as tf
 from jax.extend import core as jex_core
@@ -20,6 +19,7 @@ from jax2tf.lowering.compiled import COMPILED_DTYPES
 from jax2tf.lowering.rules import Context
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
+from jax2tf.typing import Aval
 
 # The raw data of a key, the bounds of a distribution.
 _FEW_NUMBERS = 4
@@ -76,7 +76,7 @@ def is_compiled(ctx: Context) -> bool:
     return all(dims.is_static(dtypes.physical_shape(aval)) for aval in avals)
 
 
-def _is_small(aval: Any) -> bool:
+def _is_small(aval: Aval) -> bool:
     return dtypes.is_key(aval.dtype) or math.prod(aval.shape) <= _FEW_NUMBERS
 
 

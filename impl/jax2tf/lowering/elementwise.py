@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import jax
 import numpy as np
@@ -23,6 +22,7 @@ from jax2tf.lowering import complex_math, conversions
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
 from jax2tf.ops import raw
+from jax2tf.typing import Param, Shape
 
 Function = Callable[..., tf.Tensor]
 
@@ -180,7 +180,7 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
     return ops.reshape(function(*flat), ctx.shape(shape))
 
 
-def _repeated(ctx: Context, x: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
+def _repeated(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
     """The array in the whole of a shape, to which JAX's equations repeat it by themselves."""
     sizes = x.shape.as_list()
     is_whole = len(sizes) == len(shape) and all(
@@ -230,12 +230,12 @@ register_table(
 
 
 @register("copy", "name", "stop_gradient")
-def _identity(ctx: Context, x: tf.Tensor, **_: Any) -> tf.Tensor:
+def _identity(ctx: Context, x: tf.Tensor, **_: object) -> tf.Tensor:
     return x
 
 
 @register("device_put")
-def _identities(ctx: Context, *xs: tf.Tensor, **_: Any) -> tuple[tf.Tensor, ...]:
+def _identities(ctx: Context, *xs: tf.Tensor, **_: object) -> tuple[tf.Tensor, ...]:
     return xs
 
 
@@ -245,7 +245,7 @@ register_table({"complex": ops.complex, "real": ops.real, "imag": ops.imag})
 
 
 @register("conj")
-def _conj(ctx: Context, x: tf.Tensor, *, input_dtype: Any = None) -> tf.Tensor:
+def _conj(ctx: Context, x: tf.Tensor, *, input_dtype: np.dtype | None = None) -> tf.Tensor:
     return ops.conj(x) if x.dtype.is_complex else ops.complex(x, ops.zeros_like(x))
 
 
@@ -253,7 +253,9 @@ def _conj(ctx: Context, x: tf.Tensor, *, input_dtype: Any = None) -> tf.Tensor:
 
 
 @register("mul")
-def _mul(ctx: Context, x: tf.Tensor, y: tf.Tensor, *, out_dtype: Any = None) -> tf.Tensor:
+def _mul(
+    ctx: Context, x: tf.Tensor, y: tf.Tensor, *, out_dtype: np.dtype | None = None
+) -> tf.Tensor:
     if out_dtype is not None:
         x, y = (conversions.cast(operand, ctx.out) for operand in (x, y))
     if x.dtype.is_complex and x.shape.rank != y.shape.rank:
@@ -474,7 +476,7 @@ def _sign_of_real(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 @register("round")
-def _round(ctx: Context, x: tf.Tensor, *, rounding_method: Any) -> tf.Tensor:
+def _round(ctx: Context, x: tf.Tensor, *, rounding_method: Param) -> tf.Tensor:
     to_even = int(rounding_method) == int(jax.lax.RoundingMethod.TO_NEAREST_EVEN)
     half_away = functools.partial(_round_half_away, ctx)
     return in_kernel_dtype(_unary(raw.Round) if to_even else half_away)(x)

@@ -6,20 +6,19 @@ process by a division by zero where it folds a product of a constant `[2, 0]` an
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes
-from jax2tf.lowering.rules import Context
+from jax2tf.lowering.rules import Context, Lowered
 from jax2tf.primitives import CALLBACKS
+from jax2tf.typing import Aval, aval_of
 
 
 def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
     """Whether all that an equation gives has no elements, whatever the sizes of dimensions are."""
-    avals: list[Any] = [v.aval for v in eqn.outvars]
+    avals = [aval_of(v) for v in eqn.outvars]
     return (
         bool(avals)
         and not eqn.effects
@@ -28,16 +27,17 @@ def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
     )
 
 
-def nothing(ctx: Context) -> Any:
+def nothing(ctx: Context) -> Lowered:
     """The rule of an equation whose results have no elements; it takes no operands."""
     results = [without_elements(ctx, aval) for aval in ctx.avals_out]
     return results if ctx.eqn.primitive.multiple_results else results[0]
 
 
-def without_elements(ctx: Context, aval: Any) -> tf.Tensor:
+def without_elements(ctx: Context, aval: Aval) -> tf.Tensor:
     """The array of this aval, which has no elements; of keys it is the data."""
     known = ctx.static_shape(dtypes.physical_shape(aval))
-    if None not in known:
-        return ctx.constant(np.zeros(known, dtypes.to_tf(aval.dtype).as_numpy_dtype))
+    sizes = [size for size in known if size is not None]
+    if len(sizes) == len(known):
+        return ctx.constant(np.zeros(sizes, dtypes.to_tf(aval.dtype).as_numpy_dtype))
     # Not a Reshape, because an engine takes the size of 0 for the size that the operand has.
     return ctx.zeros(aval)

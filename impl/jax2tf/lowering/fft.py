@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import tensorflow as tf
 from jax import lax
 
 from jax2tf import ops
 from jax2tf.lowering.rules import Context, register
+from jax2tf.typing import Shape
 
 _COMPLEX: dict[tuple[lax.FftType, int], Callable[[tf.Tensor], tf.Tensor]] = {
     (lax.FftType.FFT, 1): ops.fft,
@@ -32,9 +32,7 @@ _REAL: dict[tuple[lax.FftType, int], Callable[..., tf.Tensor]] = {
 
 
 @register("fft")
-def _fft(
-    ctx: Context, x: tf.Tensor, *, fft_type: lax.FftType, fft_lengths: Sequence[Any]
-) -> tf.Tensor:
+def _fft(ctx: Context, x: tf.Tensor, *, fft_type: lax.FftType, fft_lengths: Shape) -> tf.Tensor:
     key = lax.FftType(fft_type), len(fft_lengths)
     if key in _COMPLEX:
         return _COMPLEX[key](x)

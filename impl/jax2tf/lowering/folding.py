@@ -7,7 +7,6 @@ a loop of as many steps, whose tensors keep their shape, so that XLA compiles it
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -19,6 +18,7 @@ from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.identity import Identity
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.rules import Context
+from jax2tf.typing import Dim
 
 Tensors = Sequence[tf.Tensor]
 Combine = Callable[[Tensors, Tensors], Tensors]
@@ -49,7 +49,7 @@ def carried(x: tf.Tensor) -> tf.Tensor:
 
 
 def batched(
-    ctx: Context, jaxpr: jex_core.ClosedJaxpr, shape: tuple[Any, ...]
+    ctx: Context, jaxpr: jex_core.ClosedJaxpr, shape: tuple[Dim, ...]
 ) -> jex_core.ClosedJaxpr:
     """A jaxpr of scalars as one of arrays of `shape`, element by element."""
 

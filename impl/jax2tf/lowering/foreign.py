@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -22,9 +21,10 @@ from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf import compat, native, ops
-from jax2tf.lowering.rules import Context, Rule
+from jax2tf.lowering.rules import Context, Lowered, Rule
 from jax2tf.targets import FOR_XLA
 from jax2tf.trace import Trace, trace_of
+from jax2tf.typing import Aval, Param, PyTree
 
 
 def rule(eqn: jex_core.JaxprEqn) -> Rule | None:
@@ -43,7 +43,7 @@ def _is_call_of_exported(eqn: jex_core.JaxprEqn) -> bool:
     return isinstance(eqn.params.get("exported"), export.Exported)
 
 
-def _function_of(eqn: jex_core.JaxprEqn) -> Callable[..., Any] | None:
+def _function_of(eqn: jex_core.JaxprEqn) -> Callable[..., PyTree] | None:
     """The JAX function that says what the equation means, with the equation's params."""
     if eqn.primitive.name == "pallas_call" and compat.is_implemented_by_jax(eqn.primitive):
         return compat.pallas_interpreter(eqn.params)
@@ -51,11 +51,13 @@ def _function_of(eqn: jex_core.JaxprEqn) -> Callable[..., Any] | None:
     return function and functools.partial(function, **eqn.params)
 
 
-def _as_function(ctx: Context, *operands: tf.Tensor, **_: Any) -> Any:
-    return _traced(ctx, _function_of(ctx.eqn), operands)
+def _as_function(ctx: Context, *operands: tf.Tensor, **_: object) -> Lowered:
+    function = _function_of(ctx.eqn)
+    assert function is not None, ctx.eqn.primitive
+    return _traced(ctx, function, operands)
 
 
-def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
+def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
     try:
         return _traced(ctx, functools.partial(ctx.eqn.primitive.impl, **params), operands)
     # It computes with values, as NumPy does.
@@ -68,7 +70,9 @@ def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
         ) from error
 
 
-def _traced(ctx: Context, function: Any, operands: Sequence[tf.Tensor]) -> Any:
+def _traced(
+    ctx: Context, function: Callable[..., PyTree], operands: Sequence[tf.Tensor]
+) -> Lowered:
     trace = ctx.cached(
         ("foreign", ctx.eqn), lambda: trace_of(jax.jit(function).trace(*_specs(ctx.avals_in)))
     )
@@ -76,7 +80,7 @@ def _traced(ctx: Context, function: Any, operands: Sequence[tf.Tensor]) -> Any:
     return results if ctx.eqn.primitive.multiple_results else results[0]
 
 
-def _as_module(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
+def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
     if not ctx.uses("XlaCallModule"):
         raise ctx.unsupported(
             "JAX has it as StableHLO alone, which only XLA runs",
@@ -87,7 +91,7 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
     options = native.Options(exported.platforms if exported is not None else None)
     names = ctx.dimension_variables()
 
-    def whole(*args: jax.Array) -> Any:
+    def whole(*args: jax.Array) -> PyTree:
         results = ctx.eqn.primitive.bind(*args[len(names) :], **params)
         return results if ctx.eqn.primitive.multiple_results else [results]
 
@@ -102,7 +106,7 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Any) -> Any:
     return results if ctx.eqn.primitive.multiple_results else results[0]
 
 
-def _specs(avals: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
+def _specs(avals: Sequence[Aval]) -> list[jax.ShapeDtypeStruct]:
     return [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
 
 

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 import tensorflow as tf
 from jax import lax
@@ -21,6 +20,7 @@ from jax2tf import ops
 from jax2tf.carriers import HOLDS_NARROW, SIGNED_INDICES, carrier_of
 from jax2tf.lowering.arrays import stacked
 from jax2tf.lowering.rules import Context
+from jax2tf.typing import Dim, Shape
 
 Label = tuple[str, int]
 
@@ -39,11 +39,11 @@ class Windows:
       layout: a label for each dimension of the result of a gather, of the updates of a scatter.
     """
 
-    shape: tuple[Any, ...]
-    sizes: tuple[Any, ...]
+    shape: tuple[Dim, ...]
+    sizes: tuple[Dim, ...]
     indexed: tuple[int, ...]
     batching: tuple[tuple[int, int], ...]
-    batch_shape: tuple[Any, ...]
+    batch_shape: tuple[Dim, ...]
     layout: tuple[Label, ...]
 
     @functools.cached_property
@@ -67,18 +67,18 @@ class Windows:
         """The labels of all dimensions of `indices` but the last."""
         return [("batch", i) for i in range(len(self.batch_shape))]
 
-    def size(self, label: Label) -> Any:
+    def size(self, label: Label) -> Dim:
         """The length of a dimension."""
         kind, i = label
         return self.batch_shape[i] if kind == "batch" else self.sizes[i]
 
 
 def gather_windows(
-    shape: Sequence[Any],
-    indices_shape: Sequence[Any],
+    shape: Shape,
+    indices_shape: Shape,
     result_rank: int,
     dimension_numbers: lax.GatherDimensionNumbers,
-    sizes: Sequence[Any],
+    sizes: Shape,
 ) -> Windows:
     """The windows that a gather reads."""
     n = dimension_numbers
@@ -95,9 +95,9 @@ def gather_windows(
 
 
 def scatter_windows(
-    shape: Sequence[Any],
-    indices_shape: Sequence[Any],
-    updates_shape: Sequence[Any],
+    shape: Shape,
+    indices_shape: Shape,
+    updates_shape: Shape,
     dimension_numbers: lax.ScatterDimensionNumbers,
 ) -> Windows:
     """The windows that a scatter writes."""
@@ -117,12 +117,12 @@ def scatter_windows(
 
 
 def _windows(
-    shape: Sequence[Any],
-    sizes: Sequence[Any],
+    shape: Shape,
+    sizes: Shape,
     indexed: Sequence[int],
     batching: tuple[Sequence[int], Sequence[int]],
-    indices_shape: Sequence[Any],
-    dropped: Any,
+    indices_shape: Shape,
+    dropped: Collection[int],
     window_positions: Sequence[int],
     rank: int,
 ) -> Windows:

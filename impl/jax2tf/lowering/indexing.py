@@ -8,7 +8,6 @@ GPU, so they get to see clamped indices only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,11 +19,12 @@ from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
+from jax2tf.typing import Dim, Param, Shape
 
 
 @register("dynamic_slice")
 def _dynamic_slice(
-    ctx: Context, operand: tf.Tensor, *starts: tf.Tensor, slice_sizes: Sequence[Any]
+    ctx: Context, operand: tf.Tensor, *starts: tf.Tensor, slice_sizes: Shape
 ) -> tf.Tensor:
     begin = _slice_begin(ctx, ctx.avals_in[0].shape, slice_sizes, starts)
     if begin is None:
@@ -72,10 +72,10 @@ def _dynamic_update_slice_without_xla(
 
 
 def _slice_begin(
-    ctx: Context, shape: Sequence[Any], sizes: Sequence[Any], starts: Sequence[tf.Tensor]
+    ctx: Context, shape: Shape, sizes: Shape, starts: Sequence[tf.Tensor]
 ) -> tf.Tensor | None:
     """Where a slice begins, clamped; None if there is one place only."""
-    begin: list[Any] = [0] * len(shape)
+    begin: list[Dim] = [0] * len(shape)
     free = [d for d in range(len(starts)) if shape[d] != sizes[d]]
     for d in free:
         begin[d] = _clamped_start(ctx, starts[d], shape[d], sizes[d])
@@ -85,7 +85,7 @@ def _slice_begin(
     return ops.stack([ops.cast(b, common) for b in begin])
 
 
-def _clamped_start(ctx: Context, start: tf.Tensor, dim: Any, size: Any) -> tf.Tensor:
+def _clamped_start(ctx: Context, start: tf.Tensor, dim: Dim, size: Dim) -> tf.Tensor:
     start = iw.as_index(start)
     return iw.clipped(start, ops.cast(ctx.dim(dim - size), start.dtype))
 
@@ -97,9 +97,9 @@ def _gather(
     indices: tf.Tensor,
     *,
     dimension_numbers: lax.GatherDimensionNumbers,
-    slice_sizes: Sequence[Any],
+    slice_sizes: Shape,
     mode: lax.GatherScatterMode,
-    fill_value: Any,
+    fill_value: Param,
     indices_are_sorted: bool,
     unique_indices: bool,
 ) -> tf.Tensor:

@@ -12,11 +12,11 @@ import itertools
 import re
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf import compat, dims, dtypes, ops
 from jax2tf.carriers import HOLDS_NARROW, carrier_of
@@ -32,6 +32,7 @@ from jax2tf.ops import writing
 from jax2tf.ops.written_functions import WrittenFunction
 from jax2tf.targets import Target
 from jax2tf.trace import Trace, count_equations
+from jax2tf.typing import Aval, Dim, Shape, aval_of
 
 # Constants of at most so many elements are written into the graph wherever they are used.
 SMALL_CONSTANT_SIZE = 16
@@ -58,7 +59,7 @@ class Lowering:
         self._new_ops = NewOps()
         self._constant_bytes = 0
         self._root_graph = None if eager else tf.compat.v1.get_default_graph()
-        self._graph_constants: weakref.WeakKeyDictionary[Any, dict[Any, tf.Tensor]] = (
+        self._graph_constants: weakref.WeakKeyDictionary[tf.Graph, dict[Hashable, tf.Tensor]] = (
             weakref.WeakKeyDictionary()
         )
 
@@ -101,7 +102,7 @@ class Lowering:
         plan = plan_of(jaxpr, self.target)
         if plan.refused is not None and self._observer is None:
             raise no_rule(plan.refused, self.target)
-        slots: list[Any] = [None] * plan.size
+        slots: list[tf.Tensor | None] = [None] * plan.size
         slots[: plan.n_inputs] = [*consts, *args]
         if tf.executing_eagerly():
             for step in plan.steps:
@@ -140,7 +141,7 @@ class Lowering:
     def call_function(
         self,
         key: Hashable,
-        body: Callable[..., Any],
+        body: Callable[..., Sequence[tf.Tensor]],
         args: Sequence[tf.Tensor],
         name: str,
         *,
@@ -166,7 +167,7 @@ class Lowering:
         unknown = [d for d in self.dim_values if d not in sizes]
         args = [*args, *(self.dim_values[d] for d in unknown)]
 
-        def with_dims(*inner: tf.Tensor) -> Any:
+        def with_dims(*inner: tf.Tensor) -> Sequence[tf.Tensor]:
             n = len(inner) - len(unknown)
             values = {**sizes, **dict(zip(unknown, inner[n:], strict=True))}
             return body(self.with_sizes(values), *inner[:n])
@@ -196,7 +197,7 @@ class Lowering:
             return False
         return not depends_on_an_argument(*(arg.op for arg in args))
 
-    def constant(self, value: Any) -> tf.Tensor:
+    def constant(self, value: ArrayLike) -> tf.Tensor:
         """A tensor of a constant of the jaxpr; a graph holds each only once.
 
         A large one is made in the graph where the lowering began: the branches and bodies of
@@ -220,7 +221,7 @@ class Lowering:
 
         return self._pooled(key, make, "constants/", in_root=large)
 
-    def dim(self, dim: Any) -> dims.Size:
+    def dim(self, dim: Dim) -> dims.Size:
         """The size of a dimension; where only the run can tell, a tensor made once a graph."""
         if isinstance(dim, int):
             return dim
@@ -229,7 +230,7 @@ class Lowering:
         make = functools.partial(dims.evaluate, dim, self.dim_values)
         return self._pooled(("dim", str(dim)), make, "dims/", in_root=True)
 
-    def shape(self, shape: Sequence[Any]) -> tuple[int, ...] | tf.Tensor:
+    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
         """A shape as TensorFlow takes it."""
         sizes = [self.dim(d) for d in shape]
         if all(isinstance(size, int) for size in sizes):
@@ -237,10 +238,10 @@ class Lowering:
         make = functools.partial(ops.stack, sizes)
         return self._pooled(("shape", *map(str, shape)), make, "dims/", in_root=True)
 
-    def vector(self, dims: Sequence[Any]) -> tf.Tensor:
+    def vector(self, dims: Shape) -> tf.Tensor:
         """Sizes, axes, or pairs of such, as the int32 operand of an op, made once."""
         if any(isinstance(d, tuple) for d in dims):
-            sizes: Any = [self.shape(pair) for pair in dims]
+            sizes: Dim = [self.shape(pair) for pair in dims]
             if not all(isinstance(size, tuple) for size in sizes):
                 return ops.stack(sizes)
         else:
@@ -257,7 +258,7 @@ class Lowering:
             return _eager_number(value)
         return self.constant(np.int32(value))
 
-    def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
+    def static_shape(self, shape: Shape) -> list[int | None]:
         """What is known of a shape before the run."""
         if self._has_unknown_dims():
             return [d if isinstance(d, int) else None for d in shape]
@@ -266,8 +267,10 @@ class Lowering:
     def _has_unknown_dims(self) -> bool:
         return not all(isinstance(v, int) for v in self.dim_values.values())
 
-    def _pooled(self, key: Hashable, make: Callable[[], Any], scope: str, in_root: bool) -> Any:
-        graph: Any = self._root_graph if in_root else tf.compat.v1.get_default_graph()
+    def _pooled(
+        self, key: Hashable, make: Callable[[], tf.Tensor], scope: str, in_root: bool
+    ) -> tf.Tensor:
+        graph: tf.Graph = self._root_graph if in_root else tf.compat.v1.get_default_graph()
         pool = self._graph_constants.setdefault(graph, {})
         if key not in pool:
             if "constants_by_name" in self.target.quirks:
@@ -284,7 +287,7 @@ class Lowering:
         enough = SHARED_FUNCTION_MIN_EQUATIONS
         return count_equations(jaxpr, enough) >= enough
 
-    def _step(self, step: Step, slots: list[Any]) -> None:
+    def _step(self, step: Step, slots: list[tf.Tensor | None]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
         if "parts_move_at_identity" in self.target.quirks:
             operands = [ops.identity(x) if x.shape.rank else x for x in operands]
@@ -293,7 +296,7 @@ class Lowering:
         try:
             results = self._observed(step, operands)
             for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
-                slots[slot] = self._checked(result, out.aval)
+                slots[slot] = self._checked(result, aval_of(out))
         except Exception as error:
             # Whatever went wrong, the reader wants to know where in their program.
             source = compat.user_source(step.eqn)
@@ -304,7 +307,7 @@ class Lowering:
                 error.add_note(f"{note} from {source}" if source else note)
             raise
 
-    def _observed(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
+    def _observed(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
         """The results of a step, held against what the target takes. Eager mode makes no graph."""
         if tf.executing_eagerly():
             return self._results(step, operands)
@@ -320,23 +323,23 @@ class Lowering:
                 require_taken(step.eqn, made, self.target)
             except UnsupportedPrimitiveError as error:
                 self._observer.refused(step.eqn, error)
-                return [self.zeros(v.aval) for v in step.eqn.outvars]
+                return [self.zeros(aval_of(v)) for v in step.eqn.outvars]
             self._observer.made(step.eqn, made)
         return results
 
-    def zeros(self, aval: Any) -> tf.Tensor:
+    def zeros(self, aval: Aval) -> tf.Tensor:
         # Keys have the dimensions of their data behind their own.
         shape, dtype = self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype)
         # TensorFlow fills no array of a narrow dtype.
         return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
 
-    def _results(self, step: Step, operands: list[Any]) -> Sequence[tf.Tensor]:
+    def _results(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
         if step.compiled:
             return self._compiled_step(step, operands)
         results = step.rule(Context(self, step.eqn), *operands, **step.params)
         return results if step.multiple_results else [results]
 
-    def _compiled_step(self, step: Step, operands: list[Any]) -> list[tf.Tensor]:
+    def _compiled_step(self, step: Step, operands: list[tf.Tensor]) -> list[tf.Tensor]:
         given = [x.dtype for x in operands]
 
         def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
@@ -348,10 +351,10 @@ class Lowering:
         crossing = compiled.leave(operands)
         key = (Identity(step.eqn), *given)
         results = self.call_function(key, body, crossing, name, jit_compile=True)
-        avals: list[Any] = [v.aval for v in step.eqn.outvars]
+        avals = [aval_of(v) for v in step.eqn.outvars]
         return compiled.arrive(results, [dtypes.to_tf(aval.dtype) for aval in avals])
 
-    def _checked(self, result: Any, aval: Any) -> Any:
+    def _checked(self, result: tf.Tensor, aval: Aval) -> tf.Tensor:
         """The result of a rule, which must have the dtype and shape that JAX inferred."""
         if not hasattr(aval, "dtype"):
             return result
@@ -364,7 +367,7 @@ class Lowering:
             result.set_shape(self.static_shape(dtypes.physical_shape(aval)))
         return result
 
-    def _read(self, slots: list[Any], ref: int | Constant) -> Any:
+    def _read(self, slots: list[tf.Tensor | None], ref: int | Constant) -> tf.Tensor:
         if isinstance(ref, int):
             return slots[ref]
         if tf.executing_eagerly():
@@ -382,13 +385,13 @@ def _kept(result: tf.Tensor) -> tf.Tensor:
 
 
 def _function(
-    body: Callable[..., Any],
+    body: Callable[..., Sequence[tf.Tensor]],
     args: Sequence[tf.Tensor],
-    shapes: Sequence[Any],
+    shapes: Sequence[Sequence[int | None] | None],
     name: str,
     jit_compile: bool | None,
     is_written: bool,
-) -> Callable[..., Any]:
+) -> Callable[..., Sequence[tf.Tensor]]:
     def function(*inner: tf.Tensor) -> list[tf.Tensor]:
         return list(body(*inner))
 
@@ -404,7 +407,7 @@ def _function(
     return shared.get_concrete_function(*specs)
 
 
-def _scope_in(graph: Any, scope: str) -> str:
+def _scope_in(graph: tf.Graph, scope: str) -> str:
     """The name of a scope; in a graph inside another, one that the other has not."""
     outer = getattr(graph, "outer_graph", None)
     if outer is None or not outer.building_function:
@@ -413,7 +416,7 @@ def _scope_in(graph: Any, scope: str) -> str:
 
 
 @functools.cache
-def _eager_vector(sizes: tuple[Any, ...]) -> tf.Tensor:
+def _eager_vector(sizes: tuple[Dim, ...]) -> tf.Tensor:
     return ops.constant(np.array(sizes, np.int32))
 
 

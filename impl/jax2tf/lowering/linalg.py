@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -19,6 +18,7 @@ from jax2tf.lowering import linalg_algorithms as algorithms
 from jax2tf.lowering import linalg_schur as schur
 from jax2tf.lowering.linalg_algorithms import nan_like
 from jax2tf.lowering.rules import Context, register
+from jax2tf.typing import Dim, Param, Shape
 
 
 @register("cholesky")
@@ -76,7 +76,7 @@ def _lu(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
 
 @register("lu_pivots_to_permutation")
 def _lu_pivots_to_permutation(
-    ctx: Context, pivots: tf.Tensor, *, permutation_size: Any
+    ctx: Context, pivots: tf.Tensor, *, permutation_size: Dim
 ) -> tf.Tensor:
     size = ops.convert_to_tensor(ctx.dim(permutation_size))
     flat = _merge_batch(pivots, pivots.shape.rank - 1)
@@ -86,7 +86,7 @@ def _lu_pivots_to_permutation(
 
 @register("qr")
 def _qr(
-    ctx: Context, a: tf.Tensor, *, pivoting: bool, full_matrices: bool, use_magma: Any
+    ctx: Context, a: tf.Tensor, *, pivoting: bool, full_matrices: bool, use_magma: Param
 ) -> list[tf.Tensor]:
     del use_magma  # Which GPU library.
     if 0 in a.shape[-2:]:
@@ -188,7 +188,7 @@ def _eigh(
     lower: bool,
     sort_eigenvalues: bool,
     subset_by_index: tuple[int, int] | None,
-    algorithm: Any,
+    algorithm: Param,
 ) -> list[tf.Tensor]:
     del sort_eigenvalues, algorithm  # TensorFlow sorts always; how is its own affair.
     a = a if lower else ops.matrix_transpose(a, conjugate=a.dtype.is_complex)
@@ -205,7 +205,7 @@ def _svd(
     full_matrices: bool,
     compute_uv: bool,
     subset_by_index: tuple[int, int] | None,
-    algorithm: Any = None,
+    algorithm: Param = None,
 ) -> list[tf.Tensor]:
     del algorithm  # TensorFlow has one of its own.
 
@@ -225,7 +225,7 @@ def _svd(
     return results
 
 
-def _is_wide(ctx: Context, shape: Sequence[Any]) -> bool | tf.Tensor:
+def _is_wide(ctx: Context, shape: Shape) -> bool | tf.Tensor:
     """Whether matrices have more columns than rows; a tensor where only the run can tell."""
     m, n = shape[-2:]
     larger = jax.core.max_dim(m, n)
@@ -242,8 +242,8 @@ def _eig(
     compute_left_eigenvectors: bool,
     compute_right_eigenvectors: bool,
     enable_eigvec_derivs: bool = False,
-    implementation: Any = None,
-    use_magma: Any = None,
+    implementation: Param = None,
+    use_magma: Param = None,
 ) -> list[tf.Tensor]:
     del enable_eigvec_derivs, implementation, use_magma  # Derivatives, and which library.
 
@@ -262,7 +262,7 @@ def _schur(
     *,
     compute_schur_vectors: bool,
     sort_eig_vals: bool,
-    select_callable: Any,
+    select_callable: Param,
 ) -> list[tf.Tensor]:
     if sort_eig_vals or select_callable is not None:
         raise ctx.unsupported("eigenvalues are not sorted", "leave sort_eig_vals out")
@@ -290,7 +290,9 @@ def _if_finite(
     ]
 
 
-def _batched(ctx: Context, algorithm: Callable[..., Any], *args: tf.Tensor) -> list[tf.Tensor]:
+def _batched(
+    ctx: Context, algorithm: Callable[..., Sequence[tf.Tensor]], *args: tf.Tensor
+) -> list[tf.Tensor]:
     """An algorithm on arrays of one batch dimension, on arrays of any number of them.
 
     The first argument is a matrix; its leading dimensions are those that all have.
@@ -311,7 +313,7 @@ def _merge_batch(a: tf.Tensor, count: int) -> tf.Tensor:
     return ops.reshape(a, [functools.reduce(operator.mul, shape[:count], 1), *shape[count:]])
 
 
-def _shape(a: tf.Tensor) -> list[Any]:
+def _shape(a: tf.Tensor) -> list[Dim]:
     """The dimensions of `a`, as ints where they are known."""
-    dynamic: Any = None if a.shape.is_fully_defined() else ops.unstack(ops.shape(a))
+    dynamic = () if a.shape.is_fully_defined() else ops.unstack(ops.shape(a))
     return [d if d is not None else dynamic[i] for i, d in enumerate(a.shape)]

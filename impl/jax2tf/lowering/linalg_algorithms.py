@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
 from jax2tf import ops
+from jax2tf.typing import Dim
 
 Tensors = tuple[tf.Tensor, ...]
 
 
 @functools.cache
-def as_function(algorithm: Callable[..., Any], compiled: bool) -> Callable[..., Any]:
+def as_function(
+    algorithm: Callable[..., Sequence[tf.Tensor]], compiled: bool
+) -> Callable[..., Sequence[tf.Tensor]]:
     """An algorithm as one TensorFlow function: eager TensorFlow would run its loops in Python.
 
     Args:
@@ -61,7 +63,7 @@ def lu(a: tf.Tensor) -> Tensors:
     return _loop(rank, step, start)
 
 
-def permutation_of(pivots: tf.Tensor, size: Any) -> tf.Tensor:
+def permutation_of(pivots: tf.Tensor, size: Dim) -> tf.Tensor:
     """The permutation that LU's row interchanges amount to."""
     rows = ops.range(size)
 

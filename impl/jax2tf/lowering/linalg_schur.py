@@ -9,14 +9,13 @@ LAPACK's hqr and lanv2.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
 from jax2tf.carriers import COMPLEX, carrier_of
 from jax2tf.lowering.linalg_algorithms import Tensors, adjoint, reflected, reflector
+from jax2tf.typing import Size
 
 # LAPACK gives up after as many rounds for each eigenvalue; most need two or three.
 _ROUNDS = 30
@@ -113,7 +112,7 @@ def _chase(
     hi: tf.Tensor,
     chosen: tf.Tensor,
     *,
-    bulge: Any,
+    bulge: Size,
     start: tf.Tensor | None = None,
 ) -> Tensors:
     """Makes the block [lo, hi] of the chosen matrices upper Hessenberg, by reflections of rows.

@@ -7,8 +7,6 @@ dtypes below: on the CPU a bfloat16 goes through float32 before it can be seen.
 
 from __future__ import annotations
 
-from typing import Any
-
 import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
@@ -16,11 +14,12 @@ from jax.extend import core as jex_core
 from jax2tf import ops
 from jax2tf.lowering.constants import scalar
 from jax2tf.lowering.rules import Context
+from jax2tf.typing import Atom, aval_of
 
 _DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
 
 # An equation that is such a product, with the number and the truth value.
-Products = dict[jex_core.JaxprEqn, list[Any]]
+Products = dict[jex_core.JaxprEqn, list[Atom]]
 
 
 def conversions(jaxpr: jex_core.Jaxpr) -> dict[jex_core.Var, jex_core.Var]:
@@ -51,13 +50,12 @@ def products(jaxpr: jex_core.Jaxpr, converted: dict[jex_core.Var, jex_core.Var])
 
 
 def _dtype(var: jex_core.Var) -> str:
-    aval: Any = var.aval
+    aval = aval_of(var)
     return aval.dtype.name
 
 
 def _fills(mask: jex_core.Var, product: jex_core.JaxprEqn) -> bool:
-    avals: list[Any] = [mask.aval, product.outvars[0].aval]
-    return avals[0].shape == avals[1].shape
+    return aval_of(mask).shape == aval_of(product.outvars[0]).shape
 
 
 def select(ctx: Context, number: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

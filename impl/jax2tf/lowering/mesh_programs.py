@@ -15,9 +15,8 @@ that each device has its place in the leading dimensions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,13 +31,14 @@ from jax2tf.identity import Identity
 from jax2tf.lowering import collectives, refusals
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs, is_jaxpr
+from jax2tf.typing import Array, Atom, Dim, Param, Shape, aval_of
 
-Sizes = Mapping[Any, int]
+Sizes = Mapping[Hashable, int]
 
 
 def as_program_of_all(
     eqn: jex_core.JaxprEqn, outer: Sizes | None = None, *, stays_in_parts: bool = False
-) -> Callable[..., Any]:
+) -> Callable[..., list[Array]]:
     """A shard_map equation as a JAX function of its operands that has no shard_map in it.
 
     Args:
@@ -54,19 +54,19 @@ def as_program_of_all(
     body = Body(sizes, stays_in_parts)
     in_names, out_names = ([_names(s) for s in params[key]] for key in ("in_specs", "out_specs"))
 
-    def run(*operands: jax.Array) -> list[jax.Array]:
+    def run(*operands: Array) -> list[Array]:
         split = [
             spread(_split(x, names, long, sizes), names)
             for x, names in zip(operands, in_names, strict=True)
         ]
         results = vmapped(long)(*split)
-        avals: list[Any] = [v.aval for v in eqn.outvars]
+        avals = [aval_of(v) for v in eqn.outvars]
         return [
             _joined(spread(y, names), names, long, aval.shape)
             for y, names, aval in zip(results, out_names, avals, strict=True)
         ]
 
-    def spread(x: jax.Array, names: Sequence[Sequence[Any]]) -> jax.Array:
+    def spread(x: Array, names: Sequence[Sequence[Hashable]]) -> Array:
         leading = [axis for axis in long if axis in _flat(names)]
         if not (stays_in_parts and leading):
             return x
@@ -75,13 +75,13 @@ def as_program_of_all(
         parts = (*leading, *[others] * (x.ndim - len(leading)))
         return in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
 
-    def vmapped(remaining: Sequence[Any]) -> Callable[..., list[jax.Array]]:
+    def vmapped(remaining: Sequence[Hashable]) -> Callable[..., list[Array]]:
         if not remaining:
             return lambda *args: body.run(params["jaxpr"], (), args)
         axis, *inner = remaining
         run_inner = vmapped(inner)
 
-        def each(_: Any, *args: jax.Array) -> list[jax.Array]:
+        def each(_: Param, *args: Array) -> list[Array]:
             return [
                 y
                 if axis in _flat(names)
@@ -99,7 +99,7 @@ def as_program_of_all(
     return run
 
 
-def without_programs(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
+def without_programs(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[Array]]:
     """A closed jaxpr as a JAX function in which every shard_map is one program over whole arrays.
 
     The function takes the jaxpr's constants as its first argument. Shardings are gone from it.
@@ -116,13 +116,17 @@ OPEN = jax.sharding.PartitionSpec.UNCONSTRAINED
 
 
 @in_parts_p.def_abstract_eval
-def _same(x: Any, **_: Any) -> Any:
+def _same(x: Array, **_: object) -> Array:
     return x
 
 
 def _batched(
-    operands: Sequence[Any], dims: Sequence[int], *, mesh: Any, parts: tuple[Any, ...]
-) -> tuple[jax.Array, int]:
+    operands: Sequence[Array],
+    dims: Sequence[int],
+    *,
+    mesh: tuple[tuple[Hashable, int], ...],
+    parts: tuple[Hashable, ...],
+) -> tuple[Array, int]:
     (x,), (dim,) = operands, dims
     return in_parts_p.bind(x, mesh=mesh, parts=(*parts[:dim], OPEN, *parts[dim:])), dim
 
@@ -141,18 +145,18 @@ class Body:
     def __init__(self, sizes: Sizes, stays_in_parts: bool = False):
         self._sizes = sizes
         self._stays_in_parts = stays_in_parts
-        self._jitted: dict[Identity, Callable[..., Any]] = {}
+        self._jitted: dict[Identity, Callable[..., list[Array]]] = {}
 
     def run(
-        self, jaxpr: jex_core.Jaxpr, consts: Sequence[Any], args: Sequence[Any]
-    ) -> list[jax.Array]:
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Array]
+    ) -> list[Array]:
         """The results of a jaxpr on one device."""
-        values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+        values: dict[Atom, Array] = dict(zip(jaxpr.constvars, consts, strict=True))
         values |= zip(jaxpr.invars, args, strict=True)
 
-        def read(atom: Any) -> Any:
+        def read(atom: Atom) -> Array:
             if isinstance(atom, jex_core.Literal):
-                aval: Any = atom.aval
+                aval = aval_of(atom)
                 return np.asarray(atom.val, aval.dtype)
             return values[atom]
 
@@ -161,7 +165,7 @@ class Body:
             values |= zip(eqn.outvars, results, strict=True)
         return [read(atom) for atom in jaxpr.outvars]
 
-    def _results(self, eqn: jex_core.JaxprEqn, operands: list[Any]) -> Sequence[Any]:
+    def _results(self, eqn: jex_core.JaxprEqn, operands: list[Array]) -> Sequence[Array]:
         primitive = eqn.primitive
         if primitive in _SHARD_MAP:
             inner = as_program_of_all(eqn, self._sizes, stays_in_parts=self._stays_in_parts)
@@ -183,17 +187,17 @@ class Body:
             raise _unknown(eqn)
         params = primitive.get_bind_params(self._params(eqn))
 
-        def bind(*operands: Any) -> Sequence[Any]:
+        def bind(*operands: Array) -> Sequence[Array]:
             results = primitive.bind(*operands, **params)
             return results if primitive.multiple_results else [results]
 
         return (_one_by_one(bind) if _runs_one_by_one(eqn) else bind)(*operands)
 
-    def _axis_index(self, eqn: jex_core.JaxprEqn) -> Any:
+    def _axis_index(self, eqn: jex_core.JaxprEqn) -> Array:
         axis = eqn.params["axis_name"]
-        return np.int32(0) if self._sizes[axis] == 1 else lax.axis_index(axis)
+        return np.zeros((), np.int32) if self._sizes[axis] == 1 else lax.axis_index(axis)
 
-    def _collective(self, eqn: jex_core.JaxprEqn, operands: list[Any]) -> list[jax.Array]:
+    def _collective(self, eqn: jex_core.JaxprEqn, operands: list[Array]) -> list[Array]:
         params = dict(eqn.params)
         axes = params.pop("axes", None) or params.pop("axis_name")
         axes = axes if isinstance(axes, tuple) else (axes,)
@@ -202,7 +206,7 @@ class Body:
         together = [operands] if eqn.primitive in _RAGGED else [[x] for x in operands]
         return [collectives.over_axes(collective, xs, axes, self._sizes) for xs in together]
 
-    def _call(self, jaxpr: jex_core.ClosedJaxpr, operands: list[Any]) -> Sequence[Any]:
+    def _call(self, jaxpr: jex_core.ClosedJaxpr, operands: list[Array]) -> Sequence[Array]:
         """The results of an inner jitted function, which stays one that all its calls share."""
         key = Identity(jaxpr.jaxpr)
         if key not in self._jitted:
@@ -210,14 +214,14 @@ class Body:
             self._jitted[key] = jax.jit(lambda *args: run(args))
         return self._jitted[key](*operands)
 
-    def _params(self, eqn: jex_core.JaxprEqn) -> dict[str, Any]:
+    def _params(self, eqn: jex_core.JaxprEqn) -> dict[str, Param]:
         """The params of an equation without what speaks of the mesh."""
         params = {k: None if k in _OF_THE_MESH else v for k, v in eqn.params.items()}
         if not any(map(_speaks_of_the_mesh, inner_jaxprs(eqn))):
             return params
         return jax.tree.map(self._traced_again, params, is_leaf=is_jaxpr)
 
-    def _traced_again(self, param: Any) -> Any:
+    def _traced_again(self, param: Param) -> Param:
         """A jaxpr among params as this class evaluates it; any other param as it is."""
         if not is_jaxpr(param):
             return param
@@ -259,7 +263,7 @@ _COLLECTIVES = {primitive: make for name, make in _BY_NAME.items() for primitive
 ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, *_AXIS_INDEX, *_SHARD_MAP})
 
 
-def _constrained(x: jax.Array, eqn: jex_core.JaxprEqn) -> jax.Array:
+def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
     """What a program of each device says of an array over axes that are left to the compiler."""
     params = eqn.params
     sharding = params["dst_sharding" if "dst_sharding" in params else "sharding"]
@@ -284,18 +288,18 @@ def _runs_one_by_one(eqn: jex_core.JaxprEqn) -> bool:
     arrays of one device, whether or not its vmap_method lets it be called with those of all.
     """
     if eqn.primitive in _DRAWS:
-        keys: Any = eqn.invars[0].aval
+        keys = aval_of(eqn.invars[0])
         return "rbg" in str(keys.dtype)
     return eqn.primitive in _ONE_BY_ONE
 
 
-def _one_by_one(function: Callable[..., Sequence[Any]]) -> Callable[..., Sequence[Any]]:
+def _one_by_one(function: Callable[..., Sequence[Array]]) -> Callable[..., Sequence[Array]]:
     """The function, which vmap calls for one device after the other."""
     each = jax.custom_batching.custom_vmap(function)
 
     @each.def_vmap
-    def _(axis_size: int, is_batched: Sequence[bool], *operands: Any) -> tuple[Any, Any]:
-        def of_one(batched: Sequence[Any]) -> Sequence[Any]:
+    def _(axis_size: int, is_batched: Sequence[bool], *operands: Array) -> tuple[Array, Array]:
+        def of_one(batched: Sequence[Array]) -> Sequence[Array]:
             values = iter(batched)
             return each(
                 *(next(values) if b else x for x, b in zip(operands, is_batched, strict=True))
@@ -325,23 +329,21 @@ def _unknown(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
     )
 
 
-def _names(spec: Any) -> tuple[tuple[Any, ...], ...]:
+def _names(spec: jax.sharding.PartitionSpec) -> tuple[tuple[Hashable, ...], ...]:
     """The axes by which each dimension is split, for the first dimensions."""
     return tuple(
         () if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in spec
     )
 
 
-def _flat(names: Sequence[Sequence[Any]]) -> Iterator[Any]:
+def _flat(names: Sequence[Sequence[Hashable]]) -> Iterator[Hashable]:
     return (axis for dim in names for axis in dim)
 
 
-def _split(
-    x: jax.Array, names: Sequence[Sequence[Any]], axes: Sequence[Any], sizes: Sizes
-) -> jax.Array:
+def _split(x: Array, names: Sequence[Sequence[Hashable]], axes: Shape, sizes: Sizes) -> Array:
     """The operand with a leading dimension for each of `axes` that `names` has, in their order."""
-    shape: list[Any] = []
-    places: dict[Any, int] = {}
+    shape: list[Dim] = []
+    places: dict[Hashable, int] = {}
     for dim, size in enumerate(x.shape):
         long = [axis for axis in (names[dim] if dim < len(names) else ()) if axis in axes]
         for axis in long:
@@ -355,9 +357,7 @@ def _split(
     return jnp.transpose(x.reshape(shape), (*leading, *rest))
 
 
-def _joined(
-    y: jax.Array, names: Sequence[Sequence[Any]], axes: Sequence[Any], shape: Sequence[Any]
-) -> jax.Array:
+def _joined(y: Array, names: Sequence[Sequence[Hashable]], axes: Shape, shape: Shape) -> Array:
     """The result of that shape; the inverse of `_split`."""
     leading = [axis for axis in axes if axis in _flat(names)]
     if not leading:

@@ -11,7 +11,6 @@ import functools
 import re
 import weakref
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -36,6 +35,7 @@ from jax2tf.lowering import (
 from jax2tf.primitives import CALLBACKS
 from jax2tf.targets import Target
 from jax2tf.trace import inner_jaxprs
+from jax2tf.typing import Atom, Param, aval_of
 
 
 @dataclasses.dataclass
@@ -61,8 +61,8 @@ class Step:
     """
 
     eqn: jex_core.JaxprEqn
-    rule: Callable[..., Any]
-    params: dict[str, Any]
+    rule: Callable[..., rules.Lowered]
+    params: dict[str, Param]
     inputs: list[int | Constant]
     outputs: list[int]
     last_uses: list[int]
@@ -108,9 +108,9 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     def slot(var: jex_core.Var) -> int:
         return slots.setdefault(var, len(slots))
 
-    def ref(atom: Any) -> int | Constant:
+    def ref(atom: Atom) -> int | Constant:
         if isinstance(atom, jex_core.Literal):
-            aval: Any = atom.aval
+            aval = aval_of(atom)
             return Constant(as_numpy(atom.val, aval.dtype))
         return slots[atom]
 
@@ -156,7 +156,9 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
 
 
 def _read_equations(
-    jaxpr: jex_core.Jaxpr, replaced: Mapping[jex_core.JaxprEqn, Any], kept: set[jex_core.Var]
+    jaxpr: jex_core.Jaxpr,
+    replaced: Mapping[jex_core.JaxprEqn, Sequence[Atom]],
+    kept: set[jex_core.Var],
 ) -> list[jex_core.JaxprEqn]:
     """The equations without those that nothing reads once others have the operands `replaced`."""
     if not replaced:
@@ -177,7 +179,7 @@ def _rule_and_params(
     empty: Container[jex_core.JaxprEqn],
     places: Mapping[jex_core.JaxprEqn, idioms.Place],
     masked: masks.Products,
-) -> tuple[Callable[..., Any], dict[str, Any]] | None:
+) -> tuple[Callable[..., rules.Lowered], dict[str, Param]] | None:
     if eqn in empty:
         return empties.nothing, {}
     if eqn in places:
@@ -195,7 +197,7 @@ def _rule_and_params(
     return rule.function, rules.select_params(rule, eqn)
 
 
-def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
+def _variables(atoms: Sequence[Atom]) -> Iterator[jex_core.Var]:
     return (a for a in atoms if not isinstance(a, jex_core.Literal))
 
 
@@ -224,7 +226,7 @@ def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
 _CONTROL_FLOW = frozenset({lax.cond_p, lax.while_p, lax.scan_p})
 
 
-def _refuse(eqn: jex_core.JaxprEqn, target: Target, *operands: Any) -> Any:
+def _refuse(eqn: jex_core.JaxprEqn, target: Target, *operands: tf.Tensor) -> rules.Lowered:
     del operands
     raise no_rule(eqn, target)
 
@@ -258,7 +260,7 @@ def identifier(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("_.")
 
 
-def as_numpy(value: Any, dtype: Any = None) -> np.ndarray:
+def as_numpy(value: object, dtype: np.dtype | None = None) -> np.ndarray:
     """A constant of a jaxpr as TensorFlow takes it: PRNG keys as their data, float0 as bool.
 
     Raises:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable
 
 import jax
 import numpy as np
@@ -20,6 +19,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat, dtypes, ops
 from jax2tf.lowering import draws
 from jax2tf.lowering.rules import Context, register
+from jax2tf.typing import Param, Shape, Size
 
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
 # (SC 2011): the rotations of Threefry-2x32 in turns of four rounds, and the key schedule's parity.
@@ -58,7 +58,7 @@ def _uint32(ctx: Context, value: int) -> tf.Tensor:
 
 
 @register("iota_2x32_shape")
-def _iota_2x32_shape(ctx: Context, *, shape: Any) -> list[tf.Tensor]:
+def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[tf.Tensor]:
     """The row-major index of each element of `shape`, as its high and its low 32 bits."""
     shape = ctx.shape(shape)
     if isinstance(shape, tuple) and np.prod(shape, dtype=np.float64) < 2**31:
@@ -86,7 +86,7 @@ _TF_ALGORITHM = {0: _PHILOX, 1: _THREEFRY, 2: _PHILOX}
 
 @register("rng_bit_generator", op="XlaRngBitGenerator")
 def _rng_bit_generator(
-    ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
+    ctx: Context, key: tf.Tensor, *, shape: Shape, dtype: np.dtype, algorithm: Param
 ) -> list[tf.Tensor]:
     new_state, bits = ops.xla.xla_rng_bit_generator(
         algorithm=_TF_ALGORITHM[int(algorithm)],
@@ -99,7 +99,7 @@ def _rng_bit_generator(
 
 @register("rng_bit_generator")
 def _rng_bits_without_xla(
-    ctx: Context, key: tf.Tensor, *, shape: Any, dtype: Any, algorithm: Any
+    ctx: Context, key: tf.Tensor, *, shape: Shape, dtype: np.dtype, algorithm: Param
 ) -> list[tf.Tensor]:
     generate = {_PHILOX: _philox, _THREEFRY: _threefry}[_TF_ALGORITHM[int(algorithm)]]
     state = _state_of(key)
@@ -109,8 +109,8 @@ def _rng_bits_without_xla(
 
 
 def _philox(
-    ctx: Context, state: tf.Tensor, shape: Sequence[Any], drawn: tf.DType
-) -> tuple[tf.Tensor, Any]:
+    ctx: Context, state: tf.Tensor, shape: Shape, drawn: tf.DType
+) -> tuple[tf.Tensor, tf.Tensor]:
     """Random bits, and by how much the counter went on."""
     size = ops.convert_to_tensor(ctx.shape(shape), tf.int32)
     # The counter's high half is the key: seen on XLA's CPU backend, bit for bit.
@@ -122,8 +122,8 @@ def _philox(
 
 
 def _threefry(
-    ctx: Context, state: tf.Tensor, shape: Sequence[Any], drawn: tf.DType
-) -> tuple[tf.Tensor, Any]:
+    ctx: Context, state: tf.Tensor, shape: Shape, drawn: tf.DType
+) -> tuple[tf.Tensor, tf.Tensor]:
     """As `_philox`; which count is drawn for which element is seen on XLA's CPU backend.
 
     A block gives the two halves of 64 bits, or two neighbours along one axis.
@@ -146,7 +146,7 @@ def _threefry(
     return ops.reshape(bits, ctx.shape(shape)), steps
 
 
-def _around_split_axis(ctx: Context, shape: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _around_split_axis(ctx: Context, shape: Shape) -> tuple[Size, Size, Size]:
     """How many elements there are before the axis, along it and behind it.
 
     It is the first of even size, or else the first of the largest.
@@ -179,24 +179,24 @@ def _key_of(state: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
     return ops.reshape(ops.bitcast(state, tf.uint32), like.shape)
 
 
-def _drawn_dtype(dtype: Any) -> tf.DType:
+def _drawn_dtype(dtype: np.dtype) -> tf.DType:
     # The bits of a narrow dtype are the low ones of 32.
     return tf.uint64 if np.dtype(dtype).itemsize == 8 else tf.uint32
 
 
 @register("rng_uniform")
-def _rng_uniform(ctx: Context, low: tf.Tensor, high: tf.Tensor, *, shape: Any) -> tf.Tensor:
+def _rng_uniform(ctx: Context, low: tf.Tensor, high: tf.Tensor, *, shape: Shape) -> tf.Tensor:
     # Neither JAX's primitive nor this promises which numbers come, only how they are spread.
     return ops.uniform(ctx.shape(shape), low, high, dtype=ctx.out)
 
 
 @register("random_wrap", "random_unwrap", "random_clone", takes_keys=True)
-def _same_data(ctx: Context, data: tf.Tensor, *, impl: Any = None) -> tf.Tensor:
+def _same_data(ctx: Context, data: tf.Tensor, *, impl: Param = None) -> tf.Tensor:
     return data
 
 
 @register("random_seed", takes_keys=True)
-def _random_seed(ctx: Context, seeds: tf.Tensor, *, impl: Any) -> tf.Tensor:
+def _random_seed(ctx: Context, seeds: tf.Tensor, *, impl: Param) -> tf.Tensor:
     def seed(seeds: jax.Array) -> jax.Array:
         return _over(impl.seed, seeds.ndim)(seeds)
 
@@ -204,7 +204,7 @@ def _random_seed(ctx: Context, seeds: tf.Tensor, *, impl: Any) -> tf.Tensor:
 
 
 @register("random_bits", takes_keys=True)
-def _random_bits(ctx: Context, key: tf.Tensor, *, bit_width: int, shape: Any) -> tf.Tensor:
+def _random_bits(ctx: Context, key: tf.Tensor, *, bit_width: int, shape: Shape) -> tf.Tensor:
     impl, rank = _generator(ctx)
 
     def bits(key: jax.Array) -> jax.Array:
@@ -214,7 +214,7 @@ def _random_bits(ctx: Context, key: tf.Tensor, *, bit_width: int, shape: Any) ->
 
 
 @register("random_split", takes_keys=True)
-def _random_split(ctx: Context, key: tf.Tensor, *, shape: Any) -> tf.Tensor:
+def _random_split(ctx: Context, key: tf.Tensor, *, shape: Shape) -> tf.Tensor:
     impl, rank = _generator(ctx)
 
     def split(key: jax.Array) -> jax.Array:
@@ -245,20 +245,20 @@ def _random_gamma(ctx: Context, key: tf.Tensor, alpha: tf.Tensor, *, log_space: 
     return ctx.function(("gamma", aval.dtype, log_space), body, key, alpha)[0]
 
 
-def _generator(ctx: Context) -> tuple[Any, int]:
+def _generator(ctx: Context) -> tuple[Param, int]:
     """The implementation of the first operand's keys, and the rank of their array."""
     aval = ctx.avals_in[0]
     return compat.prng_impl(aval.dtype), len(aval.shape)
 
 
-def _over(function: Callable[..., Any], rank: int) -> Callable[..., Any]:
+def _over(function: Callable[..., jax.Array], rank: int) -> Callable[..., jax.Array]:
     """`function` mapped over the first `rank` dimensions of its arguments."""
     return functools.reduce(lambda fun, _: jax.vmap(fun), range(rank), function)
 
 
 def _over_pairs(
-    function: Callable[..., Any], left: Sequence[Any], right: Sequence[Any]
-) -> Callable[..., Any]:
+    function: Callable[..., jax.Array], left: Shape, right: Shape
+) -> Callable[..., jax.Array]:
     """`function` mapped over two arrays of elements, as NumPy pairs their shapes up.
 
     A dimension of size 1 is not repeated: the bits of unsafe_rbg depend on what is mapped.
@@ -273,8 +273,8 @@ def _over_pairs(
 
 
 def _over_pair(
-    function: Callable[..., Any], left_is_one: bool, right_is_one: bool
-) -> Callable[..., Any]:
+    function: Callable[..., jax.Array], left_is_one: bool, right_is_one: bool
+) -> Callable[..., jax.Array]:
     mapped = jax.vmap(function, (None if left_is_one else 0, None if right_is_one else 0))
 
     def over_first(left: jax.Array, right: jax.Array) -> jax.Array:
@@ -284,7 +284,10 @@ def _over_pair(
 
 
 def _call_jax(
-    ctx: Context, key: Any, function: Callable[..., Any], *operands: tf.Tensor
+    ctx: Context,
+    key: tuple[Hashable, ...],
+    function: Callable[..., jax.Array],
+    *operands: tf.Tensor,
 ) -> tf.Tensor:
     """`function`, a JAX function of the operands' data, as one TensorFlow function."""
     partitionable = ctx.eqn.ctx.threefry_partitionable
@@ -301,7 +304,7 @@ def _call_jax(
 
 
 def _trace(
-    function: Callable[..., Any], specs: tuple[Any, ...], partitionable: bool
+    function: Callable[..., jax.Array], specs: tuple[jax.ShapeDtypeStruct, ...], partitionable: bool
 ) -> jex_core.ClosedJaxpr:
     with jax.threefry_partitionable(partitionable):
         return jax.jit(function).trace(*specs).jaxpr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,15 +12,18 @@ import numpy as np
 import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf import ops
 from jax2tf.carriers import COMPUTED, HOLDS_NARROW, carrier_of
+from jax2tf.lowering import collectives
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.folding import carried, halved, on_arrays, scanned
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
+from jax2tf.typing import Shape
 
 Reducer = Callable[..., tf.Tensor]
 
@@ -88,7 +90,11 @@ _OVER_AXES = {"psum": _reduce_sum, "pmax": _reduce_max, "pmin": _reduce_min}
 
 @register("psum", "pmax", "pmin")
 def _over_axes(
-    ctx: Context, x: tf.Tensor, *, axes: Sequence[Any], axis_index_groups: Any = None
+    ctx: Context,
+    x: tf.Tensor,
+    *,
+    axes: Shape,
+    axis_index_groups: collectives.Groups = None,
 ) -> tf.Tensor:
     # vmap of a function over the axis that it names leaves these, with axes as numbers.
     if axis_index_groups is not None or any(isinstance(axis, str) for axis in axes):
@@ -124,7 +130,7 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
     (aval,) = ctx.avals_out
     if dtype.is_integer:
         limits = jnp.iinfo(aval.dtype)
-        end: Any = limits.min if sign < 0 else limits.max
+        end: ArrayLike = limits.min if sign < 0 else limits.max
     else:
         infinite = np.array(sign * math.inf).astype(aval.dtype)
         end = infinite if np.isinf(infinite) else sign * jnp.finfo(aval.dtype).max
@@ -169,12 +175,12 @@ def _lexicographic(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Ten
 
 
 @register("argmax")
-def _argmax(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: Any) -> tf.Tensor:
+def _argmax(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: np.dtype) -> tf.Tensor:
     return _extreme_index(ctx, ops.argmax, x, axes)
 
 
 @register("argmin")
-def _argmin(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: Any) -> tf.Tensor:
+def _argmin(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: np.dtype) -> tf.Tensor:
     return _extreme_index(ctx, ops.argmin, x, axes)
 
 
@@ -202,7 +208,7 @@ def _parity(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
 
 
 def _reduce_logically(
-    reduce_bool: Reducer, bitwise: Callable[[Any, Any], Any], identity: int
+    reduce_bool: Reducer, bitwise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], identity: int
 ) -> Callable[..., tf.Tensor]:
     """A rule: `reduce_bool` of bools; of integers a general reduction, as TensorFlow has no op."""
 
@@ -220,7 +226,7 @@ def _reduce_logically(
 def _reduce_by(
     ctx: Context,
     reduce: Callable[..., Sequence[tf.Tensor]],
-    combine: Callable[[Any, Any], Any],
+    combine: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
     x: tf.Tensor,
     identity: int,
     axes: Sequence[int],
@@ -244,7 +250,7 @@ register("reduce_xor")(_reduce_logically(_parity, lax.bitwise_xor, 0))
 def _reduce(
     ctx: Context,
     *operands: tf.Tensor,
-    computation: Any,
+    computation: jex_core.ClosedJaxpr,
     jaxpr: jex_core.ClosedJaxpr,
     dimensions: Sequence[int],
 ) -> Sequence[tf.Tensor]:
@@ -283,7 +289,7 @@ def _primitives(jaxpr: jex_core.Jaxpr) -> set[jex_core.Primitive]:
 def _reduce_by_folding(
     ctx: Context,
     *operands: tf.Tensor,
-    computation: Any,
+    computation: jex_core.ClosedJaxpr,
     jaxpr: jex_core.ClosedJaxpr,
     dimensions: Sequence[int],
 ) -> Sequence[tf.Tensor]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 from jax.extend import core as jex_core
 
 from jax2tf import compat
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
+from jax2tf.typing import Param
 
 
 def refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
@@ -20,7 +20,7 @@ def refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
 
 
 def unsupported(
-    eqn: jex_core.JaxprEqn, reason: str, remedy: str, **params: Any
+    eqn: jex_core.JaxprEqn, reason: str, remedy: str, **params: Param
 ) -> UnsupportedPrimitiveError:
     """The exception for an equation that cannot be lowered; `params` are those that matter."""
     said = ", ".join(f"{name}={value!r}" for name, value in params.items())
@@ -37,7 +37,7 @@ def knows(primitive: jex_core.Primitive) -> bool:
     return primitive.name in _SAID and compat.is_compiled_by_jax(primitive)
 
 
-def refuse_tracer(value: Any) -> None:
+def refuse_tracer(value: object) -> None:
     """Refuses a constant of a jaxpr that is a value which JAX traces.
 
     Raises:
@@ -53,7 +53,7 @@ def refuse_tracer(value: Any) -> None:
         )
 
 
-def _ffi_call(params: dict[str, Any]) -> tuple[str, str]:
+def _ffi_call(params: dict[str, Param]) -> tuple[str, str]:
     target = params["target_name"]
     return (
         f"it calls compiled code that is registered with JAX as {target!r}, and TensorFlow does "
@@ -65,7 +65,7 @@ def _ffi_call(params: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _pallas_call(params: dict[str, Any]) -> tuple[str, str]:
+def _pallas_call(params: dict[str, Param]) -> tuple[str, str]:
     return (
         f"a kernel with interpret={params['interpret']} is code for one kind of device",
         "make it with pallas_call(..., interpret=True), which is lowered, or call a function "
@@ -73,7 +73,7 @@ def _pallas_call(params: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _check(params: dict[str, Any]) -> tuple[str, str]:
+def _check(params: dict[str, Param]) -> tuple[str, str]:
     return (
         "a check raises in Python, and here nobody has made a value of it",
         "convert checkify.checkify(f): it gives the error as a value beside the result, also where "
@@ -81,7 +81,7 @@ def _check(params: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def _spsolve(params: dict[str, Any]) -> tuple[str, str]:
+def _spsolve(params: dict[str, Param]) -> tuple[str, str]:
     return (
         "JAX calls SciPy or a library of the device for it",
         "call it inside of jax.pure_callback, which runs it in this process; or solve with "
@@ -93,7 +93,7 @@ _NOTHING_SAID = (
     "there is no lowering rule for it",
     "write that part with other functions, or keep it outside the converted function",
 )
-_SAID: dict[str, Callable[[dict[str, Any]], tuple[str, str]]] = {
+_SAID: dict[str, Callable[[dict[str, Param]], tuple[str, str]]] = {
     "check": _check,
     "ffi_call": _ffi_call,
     "pallas_call": _pallas_call,

@@ -20,10 +20,11 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 import tensorflow as tf
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf import dims, dtypes, ops
 from jax2tf.errors import UnsupportedPrimitiveError
@@ -31,6 +32,16 @@ from jax2tf.identity import Identity
 from jax2tf.lowering import refusals
 from jax2tf.primitives import named
 from jax2tf.targets import Placement, Target
+from jax2tf.typing import Aval, Dim, Param, Shape, Size
+
+if TYPE_CHECKING:
+    from jax2tf.lowering.interpreter import Lowering
+    from jax2tf.trace import Trace
+
+T = TypeVar("T")
+
+# What a rule gives: one tensor, or as many as its primitive has results.
+Lowered: TypeAlias = tf.Tensor | Sequence[tf.Tensor]
 
 # Params that never change the values of a result on one device: a rule may name them, and need not.
 IGNORED_PARAMS = frozenset(
@@ -58,7 +69,7 @@ class Rule:
         own behind the logical ones. Of other rules the interpreter asks only what they do to data.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Lowered]
     params: frozenset[str]
     takes_all: bool
     takes_keys: bool = False
@@ -74,19 +85,19 @@ class Context:
 
     __slots__ = ("_lowering", "eqn")
 
-    def __init__(self, lowering: Any, eqn: jex_core.JaxprEqn):
+    def __init__(self, lowering: Lowering, eqn: jex_core.JaxprEqn):
         self._lowering = lowering
         self.eqn = eqn
 
     @property
-    def avals_in(self) -> list[Any]:
+    def avals_in(self) -> list[Aval]:
         """The avals of the operands."""
-        return [v.aval for v in self.eqn.invars]
+        return cast("list[Aval]", [v.aval for v in self.eqn.invars])
 
     @property
-    def avals_out(self) -> list[Any]:
+    def avals_out(self) -> list[Aval]:
         """The avals of the results."""
-        return [v.aval for v in self.eqn.outvars]
+        return cast("list[Aval]", [v.aval for v in self.eqn.outvars])
 
     @property
     def out(self) -> tf.DType:
@@ -141,24 +152,24 @@ class Context:
         return self._lowering.trace.debug_callbacks
 
     @property
-    def trace(self) -> Any:
+    def trace(self) -> Trace:
         """The trace that this equation belongs to."""
         return self._lowering.trace
 
-    def dim(self, dim: Any) -> Any:
+    def dim(self, dim: Dim) -> Size:
         """A dimension as an int, or as a scalar int32 tensor where only the run can tell."""
         return self._lowering.dim(dim)
 
-    def dimension_variables(self) -> dict[str, Any]:
+    def dimension_variables(self) -> dict[str, Dim]:
         """The dimension variables in the shapes of operands and results, as symbolic dimensions."""
         avals = (*self.avals_in, *self.avals_out)
         return dims.variables_of(d for aval in avals for d in getattr(aval, "shape", ()))
 
-    def shape(self, shape: Sequence[Any]) -> Any:
+    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
         """A shape as TensorFlow takes it: a tuple of ints, or an int32 vector."""
         return self._lowering.shape(shape)
 
-    def vector(self, dims: Sequence[Any]) -> tf.Tensor:
+    def vector(self, dims: Shape) -> tf.Tensor:
         """Sizes, axes, or pairs of such, as the int32 operand of an op.
 
         For ops of tf.raw_ops: eager TensorFlow converts no list on each call, and a graph holds
@@ -170,11 +181,11 @@ class Context:
         """An axis or a size as the int32 operand of an op, as `vector`."""
         return self._lowering.number(value)
 
-    def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
+    def static_shape(self, shape: Shape) -> list[int | None]:
         """What is known of a shape before the run, for tf.TensorShape and the like."""
         return self._lowering.static_shape(shape)
 
-    def zeros(self, aval: Any) -> tf.Tensor:
+    def zeros(self, aval: Aval) -> tf.Tensor:
         """Zeros of the shape and dtype of an aval; of keys they are the data."""
         return self._lowering.zeros(aval)
 
@@ -200,14 +211,14 @@ class Context:
         """Lowers a closed jaxpr, shared with its other callers where that makes graphs smaller."""
         return self._lowering.call(jaxpr, args, name)
 
-    def constant(self, value: Any) -> tf.Tensor:
+    def constant(self, value: ArrayLike) -> tf.Tensor:
         """A tensor of a constant; one of a jaxpr's own constants is held once in a graph."""
         return self._lowering.constant(value)
 
     def function(
         self,
         key: Hashable,
-        body: Callable[..., Any],
+        body: Callable[..., Sequence[tf.Tensor]],
         *args: tf.Tensor,
         name: str = "",
         any_shape: bool = False,
@@ -221,7 +232,7 @@ class Context:
         compiles it, whatever runs around it.
         """
 
-        def with_context(lowering: Any, *inner: tf.Tensor) -> Any:
+        def with_context(lowering: Lowering, *inner: tf.Tensor) -> Sequence[tf.Tensor]:
             return body(Context(lowering, self.eqn), *inner)
 
         # For TensorFlow (b, 3) and (2*b, 3) are both (None, 3).
@@ -235,7 +246,7 @@ class Context:
             jit_compile=jit_compile,
         )
 
-    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value under `key`, made once for the trace that this equation belongs to."""
         return self._lowering.trace.cached((self._lowering.target, key), make)
 
@@ -245,7 +256,7 @@ class Context:
         """A jaxpr that a rule makes of its equation, made once for each equation of a trace."""
         return self.cached((what, Identity(self.eqn)), make)
 
-    def closed(self, jaxpr: jex_core.Jaxpr, consts: Sequence[Any]) -> jex_core.ClosedJaxpr:
+    def closed(self, jaxpr: jex_core.Jaxpr, consts: Sequence[ArrayLike]) -> jex_core.ClosedJaxpr:
         """A jaxpr among the params with its constants: one object, as caches go by its identity."""
         key = ("closed", Identity(jaxpr))
         return self.traced(key, lambda: jex_core.ClosedJaxpr(jaxpr, consts))
@@ -265,7 +276,7 @@ class Context:
             # A predicate (what SelectAndScatter selects by) stays one.
             return [ops.cast(r, storage) if storage and r.dtype in inner else r for r in results]
 
-        def make() -> Any:
+        def make() -> tf.types.experimental.ConcreteFunction:
             specs = [tf.TensorSpec([], storage or dtype) for dtype in inner]
             with tf.init_scope():
                 function = tf.function(body, autograph=False).get_concrete_function(*specs)
@@ -275,7 +286,7 @@ class Context:
         return self.cached(("computation", Identity(jaxpr.jaxpr), storage), make)
 
     def unsupported(
-        self, reason: str, remedy: str = "rewrite that part of the function", **params: Any
+        self, reason: str, remedy: str = "rewrite that part of the function", **params: Param
     ) -> UnsupportedPrimitiveError:
         """The exception for a use of the primitive that cannot be lowered."""
         return refusals.unsupported(self.eqn, reason, remedy, **params)
@@ -289,7 +300,7 @@ def register(
     *primitives: str | jex_core.Primitive,
     op: str = "",
     takes_keys: bool = False,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[..., Lowered]], Callable[..., Lowered]]:
     """Registers the decorated function as the rule of `primitives`.
 
     Args:
@@ -303,7 +314,7 @@ def register(
         version of JAX has a primitive of that name.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: Callable[..., Lowered]) -> Callable[..., Lowered]:
         rule = _rule(function, takes_keys)
         for each in primitives:
             for primitive in named(each) if isinstance(each, str) else (each,):
@@ -313,7 +324,7 @@ def register(
     return decorate
 
 
-def register_table(table: dict[str, Callable[..., Any]], *, op: str = "") -> None:
+def register_table(table: dict[str, Callable[..., Lowered]], *, op: str = "") -> None:
     """Registers functions of the operands alone, one line each: `{"sin": tf.sin}`."""
     for primitive, function in table.items():
         register(primitive, op=op)(_without_context(function))
@@ -361,7 +372,7 @@ def primitives(target: Target) -> frozenset[str]:
     return frozenset(primitive.name for primitive in _RULES if find(primitive, target))
 
 
-def select_params(rule: Rule, eqn: jex_core.JaxprEqn) -> dict[str, Any]:
+def select_params(rule: Rule, eqn: jex_core.JaxprEqn) -> dict[str, Param]:
     """The params of an equation that its rule takes.
 
     Raises:
@@ -385,7 +396,7 @@ def select_params(rule: Rule, eqn: jex_core.JaxprEqn) -> dict[str, Any]:
     return {name: value for name, value in params.items() if name in rule.params}
 
 
-def _rule(function: Callable[..., Any], takes_keys: bool) -> Rule:
+def _rule(function: Callable[..., Lowered], takes_keys: bool) -> Rule:
     parameters = inspect.signature(function).parameters.values()
     return Rule(
         function,
@@ -395,8 +406,8 @@ def _rule(function: Callable[..., Any], takes_keys: bool) -> Rule:
     )
 
 
-def _without_context(function: Callable[..., Any]) -> Callable[..., Any]:
-    def rule(ctx: Context, *operands: tf.Tensor) -> Any:
+def _without_context(function: Callable[..., Lowered]) -> Callable[..., Lowered]:
+    def rule(ctx: Context, *operands: tf.Tensor) -> Lowered:
         return function(*in_ranks_for_choices(ctx, *operands))
 
     rule.__module__ = getattr(function, "__module__", rule.__module__)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import numpy as np
 import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf import ops
 from jax2tf.compat import xla_data
@@ -45,7 +45,7 @@ def _scatter(
     indices_are_sorted: bool,
     unique_indices: bool,
     update_jaxpr: jex_core.Jaxpr | None,
-    update_consts: Sequence[Any],
+    update_consts: Sequence[ArrayLike],
 ) -> tf.Tensor:
     del indices_are_sorted  # A hint to XLA; it changes no value.
     shape, indices_shape, updates_shape = (aval.shape for aval in ctx.avals_in)
@@ -62,7 +62,7 @@ def _scatter(
     is_ordered = kernels.is_ordered(ctx, name, dtype)
     if is_ordered:
         operand, updates = (kernels.as_ordered(x, name) for x in (operand, updates))
-    combiner: Any = _combiner(ctx, name, operand.dtype, update_jaxpr, update_consts)
+    combiner = _combiner(ctx, name, operand.dtype, update_jaxpr, update_consts)
     # The elements of a single window are distinct.
     unique = unique_indices or all(n == 1 for n in windows.batch_shape)
     kernel = kernels.at_once(ctx, name, operand.dtype, combiner, in_bounds=clips, unique=unique)
@@ -74,14 +74,20 @@ def _scatter(
     if use_xla:
         result = _xla_scatter(ctx, *args, dimension_numbers, combiner)
     else:
-        write = kernel or kernels.in_turns(ctx, combiner, unique)
-        result = _write(ctx, *args, write, clips)
+        if kernel is None:
+            assert combiner is not None, name
+            kernel = kernels.in_turns(ctx, combiner, unique)
+        result = _write(ctx, *args, kernel, clips)
     result = ops.cast(result, operand.dtype)
     return ctx.whole(kernels.from_ordered(result, dtype) if is_ordered else ops.cast(result, dtype))
 
 
 def _combiner(
-    ctx: Context, name: str, dtype: tf.DType, jaxpr: jex_core.Jaxpr | None, consts: Sequence[Any]
+    ctx: Context,
+    name: str,
+    dtype: tf.DType,
+    jaxpr: jex_core.Jaxpr | None,
+    consts: Sequence[ArrayLike],
 ) -> jex_core.ClosedJaxpr | None:
     """What makes an element of an element and its update; None if the update replaces it."""
     if name in _COMBINERS:
@@ -179,7 +185,7 @@ def _xla_scatter(
 
 
 @functools.cache
-def _replacement(dtype: tf.DType) -> Any:
+def _replacement(dtype: tf.DType) -> Callable[..., tf.Tensor]:
     scalar = tf.TensorSpec([], dtype)
     with tf.init_scope():
         function = tf.function(lambda current, update: update, autograph=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -157,7 +156,7 @@ def _is_one(indices: tf.Tensor) -> bool:
     return indices.shape[:-1].num_elements() == 1
 
 
-def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: Any) -> tf.Tensor:
+def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: object) -> tf.Tensor:
     """TensorScatterAdd for engines that scatter into zeros alone.
 
     Sums of floats are rounded at each step, beginning with what is there. A sum of negative zeros

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf import dtypes, ops
 from jax2tf.carriers import HOLDS_NARROW, REDUCED_BY_XLA
@@ -29,11 +29,12 @@ from jax2tf.lowering.window_folding import (
     lowest,
     window_of,
 )
+from jax2tf.typing import Aval, Dim, Param
 
 
 @register("select_and_gather_add")
 def _select_and_gather_add(
-    ctx: Context, tangents: tf.Tensor, operand: tf.Tensor, *, select_prim: Any, **params: Any
+    ctx: Context, tangents: tf.Tensor, operand: tf.Tensor, *, select_prim: Param, **params: Param
 ) -> tf.Tensor:
     """The tangent of the element that `select_prim` picks from each window, 0 from an empty one."""
     window = window_of(**params)
@@ -51,7 +52,7 @@ def _select_and_gather_add(
 
 @register("select_and_scatter_add")
 def _select_and_scatter_add(
-    ctx: Context, source: tf.Tensor, operand: tf.Tensor, *, select_prim: Any, **params: Any
+    ctx: Context, source: tf.Tensor, operand: tf.Tensor, *, select_prim: Param, **params: Param
 ) -> tf.Tensor:
     """Adds each source element to the element that `select_prim` picks from its window."""
     source_aval, aval = ctx.avals_in
@@ -80,10 +81,10 @@ def _select_and_scatter(
     init: tf.Tensor,
     *,
     select_jaxpr: jex_core.Jaxpr,
-    select_consts: Sequence[Any],
+    select_consts: Sequence[ArrayLike],
     scatter_jaxpr: jex_core.Jaxpr,
-    scatter_consts: Sequence[Any],
-    **params: Any,
+    scatter_consts: Sequence[ArrayLike],
+    **params: Param,
 ) -> tf.Tensor:
     selected = ctx.closed(select_jaxpr, select_consts)
     scatter = ctx.closed(scatter_jaxpr, scatter_consts)
@@ -110,8 +111,8 @@ class _SelectAndScatter:
     select: jex_core.ClosedJaxpr
     scatter: jex_core.ClosedJaxpr
     window: Window
-    shape: Sequence[Any]
-    source_shape: Sequence[Any]
+    shape: Sequence[Dim]
+    source_shape: Sequence[Dim]
 
     def __call__(
         self, ctx: Context, operand: tf.Tensor, source: tf.Tensor, init: tf.Tensor
@@ -171,6 +172,6 @@ class _SelectAndScatter:
         return padded(ctx, x, ops.zeros([], x.dtype), self.source_shape, starts, rest, gaps)
 
 
-def _identity(select_prim: Any, aval: Any) -> Any:
+def _identity(select_prim: Param, aval: Aval) -> ArrayLike:
     """A value that `select_prim` (ge or le) prefers all others to."""
     return (lowest if select_prim is lax.ge_p else highest)(aval.dtype)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -14,9 +13,10 @@ from jax2tf import ops
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.taken import depends_on_an_argument
 from jax2tf.ops import raw
+from jax2tf.typing import Atom, Dim, aval_of
 
 
-def scalar_cases(jaxpr: jex_core.Jaxpr) -> dict[jex_core.JaxprEqn, list[Any]]:
+def scalar_cases(jaxpr: jex_core.Jaxpr) -> dict[jex_core.JaxprEqn, list[Atom]]:
     """The operands of choices between scalars that JAX repeats to the shape of the condition.
 
     SelectV2 repeats them by itself.
@@ -37,8 +37,8 @@ def scalar_cases(jaxpr: jex_core.Jaxpr) -> dict[jex_core.JaxprEqn, list[Any]]:
     return found
 
 
-def _shape(atom: Any) -> tuple[Any, ...]:
-    return atom.aval.shape
+def _shape(atom: Atom) -> tuple[Dim, ...]:
+    return aval_of(atom).shape
 
 
 def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -12,8 +12,7 @@ over it by XlaSharding ops too. Eager mode has none of these, and computes the s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterable, Sequence
 
 import jax
 import numpy as np
@@ -54,7 +53,7 @@ def refuse_eager(name: str) -> None:
 
 
 def constrained(
-    ctx: Context, values: Sequence[tf.Tensor], shardings: Sequence[Any]
+    ctx: Context, values: Sequence[tf.Tensor], shardings: Sequence[jax.sharding.Sharding]
 ) -> list[tf.Tensor]:
     """The values, each with its sharding; what is no sharding asks for nothing."""
     placement = ctx.placement
@@ -128,7 +127,12 @@ def split_to_logical_devices(
 
 @register(*_CONSTRAINT, takes_keys=True)
 def _sharding_constraint(
-    ctx: Context, x: tf.Tensor, *, sharding: Any, unconstrained_dims: Iterable[int], **_: Any
+    ctx: Context,
+    x: tf.Tensor,
+    *,
+    sharding: jax.sharding.Sharding,
+    unconstrained_dims: Iterable[int],
+    **_: object,
 ) -> tf.Tensor:
     if ctx.placement is not None and spans_devices(sharding):
         return ctx.placement.placed(x, sharding, unconstrained_dims)
@@ -140,12 +144,14 @@ def _sharding_constraint(
 
 
 @register(*_RESHARD, takes_keys=True)
-def _reshard(ctx: Context, x: tf.Tensor, *, dst_sharding: Any, **_: Any) -> tf.Tensor:
+def _reshard(
+    ctx: Context, x: tf.Tensor, *, dst_sharding: jax.sharding.Sharding, **_: object
+) -> tf.Tensor:
     return constrained(ctx, [x], [dst_sharding])[0]
 
 
 @register("shard_map", takes_keys=True)
-def _shard_map(ctx: Context, *operands: tf.Tensor, **_: Any) -> list[tf.Tensor]:
+def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tensor]:
     def make() -> jex_core.ClosedJaxpr:
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
         program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.uses("XlaSharding"))
@@ -155,7 +161,9 @@ def _shard_map(ctx: Context, *operands: tf.Tensor, **_: Any) -> list[tf.Tensor]:
 
 
 @register(in_parts_p, takes_keys=True)
-def _in_parts(ctx: Context, x: tf.Tensor, *, mesh: Any, parts: Sequence[Any]) -> tf.Tensor:
+def _in_parts(
+    ctx: Context, x: tf.Tensor, *, mesh: tuple[tuple[str, int], ...], parts: Sequence[Hashable]
+) -> tf.Tensor:
     if tf.executing_eagerly():
         return x
     names, sizes = zip(*mesh, strict=True)
@@ -164,7 +172,9 @@ def _in_parts(ctx: Context, x: tf.Tensor, *, mesh: Any, parts: Sequence[Any]) ->
     return _constrained(x, sharding, [i for i, part in enumerate(parts) if part is OPEN])
 
 
-def _constrained(x: tf.Tensor, sharding: Any, unconstrained_dims: Iterable[int] = ()) -> tf.Tensor:
+def _constrained(
+    x: tf.Tensor, sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int] = ()
+) -> tf.Tensor:
     # A key has dimensions of its own behind the logical ones, which stay whole.
     proto = compat.hlo_sharding(sharding, x.shape.rank)
     return compat.xla_sharding(x, proto, sorted(unconstrained_dims))
@@ -177,7 +187,7 @@ def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
     return any(map(is_sharded, _shardings_of(eqn)))
 
 
-def _shardings_of(eqn: jex_core.JaxprEqn) -> list[Any]:
+def _shardings_of(eqn: jex_core.JaxprEqn) -> list[jax.sharding.Sharding]:
     """The shardings that an equation asks for; what was not asked for may be among them."""
     params = eqn.params
     if eqn.primitive in _CONSTRAINT:
@@ -187,11 +197,11 @@ def _shardings_of(eqn: jex_core.JaxprEqn) -> list[Any]:
     return [*params.get("in_shardings", ()), *params.get("out_shardings", ())]
 
 
-def _says_something(ctx: Context, sharding: Any) -> bool:
+def _says_something(ctx: Context, sharding: jax.sharding.Sharding) -> bool:
     """Whether the graph should hold a sharding: where others are in parts, "whole here" counts."""
     return is_sharded(sharding) or (spans_devices(sharding) and is_partitioned(ctx.trace))
 
 
-def _constrains(sharding: Any, unconstrained_dims: Iterable[int]) -> bool:
+def _constrains(sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int]) -> bool:
     # Beside dimensions that are left open, whole ones say something too.
     return is_sharded(sharding) or (bool(unconstrained_dims) and spans_devices(sharding))

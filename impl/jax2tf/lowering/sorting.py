@@ -13,7 +13,6 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 
@@ -21,6 +20,7 @@ from jax2tf import compat, ops
 from jax2tf.carriers import BITS, COMPUTED, HOLDS_INT4, SORTED, carrier_of
 from jax2tf.lowering.conversions import carried
 from jax2tf.lowering.rules import Context, register
+from jax2tf.typing import Dim
 
 
 @register("sort", op="XlaVariadicSort")
@@ -188,7 +188,7 @@ def _stable_order(keys: Sequence[tf.Tensor], *, descending: bool = False) -> tf.
     return order
 
 
-def _last_size(x: tf.Tensor) -> Any:
+def _last_size(x: tf.Tensor) -> Dim:
     known = x.shape[-1]
     return ops.shape(x)[-1] if known is None else known
 
@@ -228,7 +228,7 @@ def _approx_top_k(
 
 
 def _extremes(
-    ctx: Context, x: tf.Tensor, k: Any, axis: int, *, largest: bool
+    ctx: Context, x: tf.Tensor, k: Dim, axis: int, *, largest: bool
 ) -> Sequence[tf.Tensor]:
     """The `k` largest or smallest along `axis`, and their indices."""
     k = ctx.dim(k)
@@ -252,7 +252,7 @@ def _extremes(
     return [ops.cast(values, x.dtype), _from_last(indices, axis)]
 
 
-def _order_without_bits(x: tf.Tensor, k: Any, largest: bool) -> tf.Tensor:
+def _order_without_bits(x: tf.Tensor, k: Dim, largest: bool) -> tf.Tensor:
     """Indices of the `k` largest or smallest floats along the last axis.
 
     Numbers are the major key. The minor key tells a NaN from an infinity and -0 from 0, which are

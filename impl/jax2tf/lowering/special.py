@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +26,7 @@ from jax2tf.lowering.elementwise import Function, in_kernel_dtype
 from jax2tf.lowering.legal.held import jaxpr_of
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.ops import raw
+from jax2tf.typing import aval_of
 
 # Since JAX 0.11.0 igamma follows SciPy where its shape parameter is infinite.
 _IGAMMA_OF_INFINITY = jax.__version_info__ >= (0, 11, 0)
@@ -118,9 +118,11 @@ _TABLE: dict[str, Function] = {
 register_table({name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _TABLE.items()})
 
 
-def in_wide_dtype(function: Function, eqn: jex_core.JaxprEqn, *operands: Any) -> list[Any]:
+def in_wide_dtype(
+    function: Function, eqn: jex_core.JaxprEqn, *operands: jax.Array
+) -> list[jax.Array]:
     """The results of a JAX function for an equation, computed in float32 or float64."""
-    aval: Any = eqn.outvars[0].aval
+    aval = aval_of(eqn.outvars[0])
     wide = np.float64 if aval.dtype == np.float64 else np.float32
     # A literal is a scalar among arrays.
     whole = (jnp.broadcast_to(x, aval.shape) for x in operands)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -34,7 +33,7 @@ _LANCZOS = (
 )
 
 
-def lgamma(x: Any) -> Any:
+def lgamma(x: jax.Array) -> jax.Array:
     """By Lanczos's formula, and below one half by that of 1 - x and Euler's reflection."""
     is_reflected = x < 0.5
     z = jnp.where(is_reflected, -x, x - 1)
@@ -55,12 +54,12 @@ def lgamma(x: Any) -> Any:
     return jnp.where(x != x, math.nan, result)
 
 
-def digamma(x: Any) -> Any:
+def digamma(x: jax.Array) -> jax.Array:
     """The derivative of Lanczos's formula, and below one half that of the reflection."""
     is_reflected = x < 0.5
     z = jnp.where(is_reflected, -x, x - 1)
-    total: Any = _LANCZOS_FIRST
-    slope: Any = 0.0
+    total: jax.Array | float = _LANCZOS_FIRST
+    slope: jax.Array | float = 0.0
     for i, coefficient in enumerate(_LANCZOS):
         total = total + coefficient / (z + (i + 1))
         slope = slope - coefficient / ((z + (i + 1)) * (z + (i + 1)))
@@ -77,7 +76,7 @@ def digamma(x: Any) -> Any:
     return jnp.where(x == 0, -math.inf, result) if DIGAMMA_HAS_POLE else result
 
 
-def _chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
+def _chebyshev(x: jax.Array, coefficients: Sequence[float]) -> jax.Array:
     """The sum of Chebyshev polynomials of x / 2, by Clenshaw's recurrence."""
     before, last = 0.0 * x, 0.0 * x
     previous = before
@@ -118,7 +117,7 @@ _I1E_BEYOND_EIGHT = (
 )
 
 
-def bessel_i1e(x: Any) -> Any:
+def bessel_i1e(x: jax.Array) -> jax.Array:
     """The modified Bessel function of order one, scaled by exp(-|x|); of float32."""
     size = jnp.abs(x)
     near = jnp.minimum(size, 8.0)
@@ -128,7 +127,7 @@ def bessel_i1e(x: Any) -> Any:
     return lax.sign(x) * jnp.where(size <= 8.0, up_to_eight, beyond)
 
 
-def erf_inv(x: Any) -> Any:
+def erf_inv(x: jax.Array) -> jax.Array:
     """As M. Giles, "Approximating the erfinv function" (GPU Computing Gems, 2011), and so JAX.
 
     TensorFlow's CPU kernel goes through the quantiles of the normal distribution at (x + 1) / 2
@@ -137,9 +136,9 @@ def erf_inv(x: Any) -> Any:
     bounds, shifts, coefficients = _GILES[x.dtype.name]
     w = -lax.log1p(-x * x)
 
-    def choose(values: Sequence[float]) -> Any:
+    def choose(values: Sequence[float]) -> jax.Array:
         *others, value = values
-        chosen: Any = lax.full_like(x, value)
+        chosen: jax.Array = lax.full_like(x, value)
         for bound, other in zip(reversed(bounds), reversed(others), strict=True):
             # Not jnp.where, a function of its own, which would not see what is a scalar.
             chosen = lax.select(w < bound, lax.full_like(x, other), chosen)
@@ -154,7 +153,7 @@ def erf_inv(x: Any) -> Any:
     return jnp.where(jnp.abs(x) <= 1, result, math.nan)
 
 
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: jax.Array, x: jax.Array) -> jax.Array:
     """(-1)^(n + 1) n! zeta(n + 1, x), and digamma for n = 0; not TensorFlow's, for its zeta."""
     order = n + 1
     sign = jnp.where(_is_even(order), 1.0, -1.0)
@@ -163,7 +162,7 @@ def polygamma(n: Any, x: Any) -> Any:
     return jnp.where((n >= 0) & (n == jnp.floor(n)), result, math.nan)
 
 
-def zeta(s: Any, q: Any, flushed: bool = False) -> Any:
+def zeta(s: jax.Array, q: jax.Array, flushed: bool = False) -> jax.Array:
     """Ten terms of the sum, then Euler and Maclaurin's formula for the rest, as JAX does.
 
     So its numbers are JAX's also where the formula does not converge (q below -10); TensorFlow's
@@ -211,7 +210,7 @@ _EULER_MACLAURIN = (
 )
 
 
-def _is_even(x: Any) -> Any:
+def _is_even(x: jax.Array) -> jax.Array:
     half = x * 0.5
     return (half == jnp.floor(half)) & (jnp.abs(x) < math.inf)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Protocol
 
 import tensorflow as tf
 from jax.extend import core as jex_core
@@ -47,7 +47,9 @@ class NewOps:
     def __init__(self) -> None:
         self._seen: set[tf.Operation] = set()
 
-    def behind(self, operands: Sequence[Any], results: Sequence[Any]) -> list[tf.Operation]:
+    def behind(
+        self, operands: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
+    ) -> list[tf.Operation]:
         """The ops that compute `results` from `operands`, each once, roughly as they run."""
         given = {x.op for x in operands if tf.is_tensor(x)}
         pending = [x.op for x in results if tf.is_tensor(x)]

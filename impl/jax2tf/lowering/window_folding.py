@@ -11,13 +11,13 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf import dims, dtypes, ops
 from jax2tf.carriers import HOLDS_NARROW, carrier_of
@@ -26,15 +26,16 @@ from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.folding import Combine, Tensors, carried
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.selection import select
+from jax2tf.typing import Dim, Shape
 
 
 @dataclasses.dataclass(frozen=True)
 class Window:
     """The params that all window primitives share, one entry for each dimension."""
 
-    dimensions: tuple[Any, ...]
+    dimensions: tuple[Dim, ...]
     strides: tuple[int, ...]
-    padding: tuple[tuple[Any, Any], ...]
+    padding: tuple[tuple[Dim, Dim], ...]
     base_dilation: tuple[int, ...]
     window_dilation: tuple[int, ...]
 
@@ -48,9 +49,9 @@ class Window:
 
 
 def window_of(
-    window_dimensions: Sequence[Any],
+    window_dimensions: Shape,
     window_strides: Sequence[int],
-    padding: Sequence[tuple[Any, Any]],
+    padding: Sequence[tuple[Dim, Dim]],
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Window:
@@ -68,7 +69,7 @@ def folded(
     ctx: Context,
     combine: Combine,
     xs: Tensors,
-    shape: Sequence[Any],
+    shape: Shape,
     window: Window,
     identities: Tensors | None = None,
 ) -> tuple[Tensors, tf.Tensor | None]:
@@ -162,7 +163,7 @@ def folded_in_order(
     combine: Combine,
     xs: Tensors,
     inits: Tensors,
-    shape: Sequence[Any],
+    shape: Shape,
     window: Window,
 ) -> list[tf.Tensor]:
     """Each window's elements, combined one by one: for what is not associative.
@@ -182,7 +183,7 @@ def folded_in_order(
 
 
 def candidates_of(
-    ctx: Context, x: tf.Tensor, shape: Sequence[Any], window: Window, out_shape: Sequence[Any]
+    ctx: Context, x: tf.Tensor, shape: Shape, window: Window, out_shape: Shape
 ) -> list[tf.Tensor]:
     """For each position in the window, the elements of all windows; zeros (False) in padding."""
     low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
@@ -211,7 +212,7 @@ def _where_present(combine: Combine) -> Combine:
     return combine_present
 
 
-def _extreme_value(sign: int, dtype: Any) -> Any:
+def _extreme_value(sign: int, dtype: np.dtype) -> ArrayLike:
     """The lowest (-1) or highest (1) value of a dtype: infinite if it has infinities."""
     if jax.dtypes.issubdtype(dtype, np.bool_):
         return sign > 0
@@ -225,25 +226,25 @@ lowest = functools.partial(_extreme_value, -1)
 highest = functools.partial(_extreme_value, 1)
 
 
-def edges_of(ctx: Context, window: Window) -> Any:
+def edges_of(ctx: Context, window: Window) -> np.ndarray | tf.Tensor:
     if all(dims.is_static(edges) for edges in window.padding):
         return np.reshape(np.array(window.padding, np.int32), (-1, 2))
     return ops.stack([ctx.shape(edges) for edges in window.padding])
 
 
-def constant(value: Any, dtype: Any) -> tf.Tensor:
+def constant(value: ArrayLike, dtype: np.dtype) -> tf.Tensor:
     """A constant of a JAX dtype, in the carrier of that dtype."""
     tf_dtype = dtypes.to_tf(dtype)
     carrier = carrier_of(HOLDS_NARROW, tf_dtype).as_numpy_dtype
     return ops.constant(np.array(value).astype(dtype).astype(carrier))
 
 
-def is_empty(shape: Sequence[Any]) -> bool:
+def is_empty(shape: Shape) -> bool:
     return any(dims.is_static((d,)) and d == 0 for d in shape)
 
 
 @functools.cache
-def jaxpr_of(function: Callable[..., Any], dtype: Any) -> jex_core.ClosedJaxpr:
+def jaxpr_of(function: Callable[..., jax.Array], dtype: np.dtype) -> jex_core.ClosedJaxpr:
     """A binary function as a jaxpr of scalars; one object for each, as caches go by its id."""
     scalar = jax.ShapeDtypeStruct((), dtype)
     return jax.make_jaxpr(function)(scalar, scalar)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -15,10 +14,11 @@ from jax import lax
 from jax2tf import dims, ops
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.window_folding import Window
+from jax2tf.typing import Dim, Shape
 
 
 def pooling(
-    reducer: Callable[..., Any], window: Window, dtype: tf.DType
+    reducer: Callable[..., tf.Tensor], window: Window, dtype: tf.DType
 ) -> Callable[[Context, tf.Tensor, Window], tf.Tensor] | None:
     """The pooling op that computes the reduction by lax.add, max or min, if there is one."""
     pooled = _pooled_dimensions(window)
@@ -78,8 +78,8 @@ def _pool_along(
     x: tf.Tensor,
     window: Window,
     pooled: Sequence[int],
-    shape: Sequence[Any],
-    out_shape: Sequence[Any],
+    shape: Shape,
+    out_shape: Shape,
     op: Callable[..., tf.Tensor],
     fill: float,
 ) -> tf.Tensor:
@@ -91,7 +91,7 @@ def _pool_along(
     first = order.index(pooled[0])
     last = first + len(pooled)
 
-    def merged(sizes: Sequence[Any]) -> list[Any]:
+    def merged(sizes: Shape) -> list[Dim]:
         one = [1] * (2 - len(pooled))
         sizes = [sizes[d] for d in order]
         return [math.prod(sizes[:first]), *sizes[first:last], *one, math.prod(sizes[last:])]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
+import jax
+import numpy as np
 import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf import ops
 from jax2tf.carriers import FLOAT8, REDUCED_BY_XLA, carrier_of
@@ -32,6 +34,7 @@ from jax2tf.lowering.window_folding import (
     window_of,
 )
 from jax2tf.lowering.window_pooling import pooling
+from jax2tf.typing import Param
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,8 +45,8 @@ class _Monoid:
     """
 
     to_xla: Callable[..., tf.Tensor]
-    to_jax: Callable[..., Any]
-    identity: Callable[[Any], Any]
+    to_jax: Callable[..., jax.Array]
+    identity: Callable[[np.dtype], ArrayLike]
     beats: Callable[..., tf.Tensor] | None = None
 
 
@@ -64,7 +67,7 @@ _MONOIDS = {
 
 
 @register(*_MONOIDS)
-def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Any) -> tf.Tensor:
+def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Tensor:
     (aval,) = ctx.avals_in
     window = window_of(**params)
     monoid = _MONOIDS[ctx.eqn.primitive.name]
@@ -96,8 +99,8 @@ def _reduce_window(
     ctx: Context,
     *operands: tf.Tensor,
     jaxpr: jex_core.Jaxpr,
-    consts: Sequence[Any],
-    **params: Any,
+    consts: Sequence[ArrayLike],
+    **params: Param,
 ) -> list[tf.Tensor]:
     window = window_of(**params)
     closed = ctx.closed(jaxpr, consts)
@@ -121,7 +124,7 @@ def _reduce_window(
 
 
 def _xla_reduce_window(
-    ctx: Context, x: tf.Tensor, init: tf.Tensor, window: Window, computation: Any
+    ctx: Context, x: tf.Tensor, init: tf.Tensor, window: Window, computation: jex_core.ClosedJaxpr
 ) -> tf.Tensor:
     storage = carrier_of(REDUCED_BY_XLA, x.dtype)
     out = ops.xla.xla_reduce_window(
@@ -138,7 +141,9 @@ def _xla_reduce_window(
 
 
 @functools.cache
-def _computation(function: Callable[..., tf.Tensor], dtype: tf.DType) -> Any:
+def _computation(
+    function: Callable[..., tf.Tensor], dtype: tf.DType
+) -> tf.types.experimental.ConcreteFunction:
     """A binary TensorFlow op as the function that XLA's reducing ops take for their computation."""
     scalar = tf.TensorSpec([], dtype)
     with tf.init_scope():

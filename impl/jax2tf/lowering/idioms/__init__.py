@@ -11,9 +11,9 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import jax
+import numpy as np
 from jax.extend import core as jex_core
 
 from jax2tf import dims
@@ -21,7 +21,9 @@ from jax2tf.lowering.idioms import matching
 from jax2tf.lowering.idioms.matching import Match, Pattern
 from jax2tf.lowering.idioms.table import IDIOMS, Idiom
 from jax2tf.lowering.idioms.view import Frame, Path, find
+from jax2tf.lowering.rules import Lowered
 from jax2tf.targets import Target
+from jax2tf.typing import Atom, Aval, Param, Shape, aval_of
 
 NAMES = frozenset(idiom.name for idiom in IDIOMS)
 
@@ -36,9 +38,9 @@ class Place:
       operands: atoms of the jaxpr.
     """
 
-    rule: Callable[..., Any]
-    params: dict[str, Any]
-    operands: list[Any]
+    rule: Callable[..., Lowered]
+    params: dict[str, Param]
+    operands: list[Atom]
 
 
 def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Place]:
@@ -65,9 +67,9 @@ def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Plac
     return places
 
 
-def _readers(jaxpr: jex_core.Jaxpr) -> dict[Any, set[Any]]:
+def _readers(jaxpr: jex_core.Jaxpr) -> dict[Atom, set[jex_core.JaxprEqn | None]]:
     """The equations that read each variable; None stands for the jaxpr's own results."""
-    readers: dict[Any, set[Any]] = collections.defaultdict(set)
+    readers: dict[Atom, set[jex_core.JaxprEqn | None]] = collections.defaultdict(set)
     for eqn in jaxpr.eqns:
         for atom in eqn.invars:
             if isinstance(atom, jex_core.Var):
@@ -81,7 +83,7 @@ def _readers(jaxpr: jex_core.Jaxpr) -> dict[Any, set[Any]]:
 def _is_read_inside(
     inner: Iterable[jex_core.JaxprEqn],
     covered: frozenset[jex_core.JaxprEqn],
-    readers: dict[Any, set[Any]],
+    readers: dict[Atom, set[jex_core.JaxprEqn | None]],
 ) -> bool:
     """Whether nothing but `covered` reads a result of the inner equations.
 
@@ -116,13 +118,13 @@ def _skeleton(idiom: Idiom) -> Pattern:
     return matching.trace(function, idiom.examples, idiom.numbers, is_exact=False)
 
 
-def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Any], dict[str, Any]] | None:
+def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Atom], dict[str, Param]] | None:
     """The match of an idiom, with its operands and its keyword arguments."""
     skeleton = _skeleton(idiom)
     roughly = matching.match(skeleton, path)
     if roughly is None:
         return None
-    avals: list[Any] = [roughly.operands[var].aval for var in skeleton.operands]
+    avals = [aval_of(roughly.operands[var]) for var in skeleton.operands]
     if avals[0].dtype.name not in idiom.dtypes:
         return None
     options = idiom.options(roughly)
@@ -135,7 +137,7 @@ def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Any], dict[str, Any]] 
     return made, [made.operands[var] for var in pattern.operands], {**options, **made.numbers}
 
 
-def _pattern(idiom: Idiom, avals: Sequence[Any], options: Mapping[str, Any]) -> Pattern:
+def _pattern(idiom: Idiom, avals: Sequence[Aval], options: Mapping[str, Param]) -> Pattern:
     """The idiom for arrays of these shapes and dtypes."""
     shapes = tuple((tuple(aval.shape), aval.dtype) for aval in avals)
     given = (idiom, shapes, tuple(sorted(options.items())))
@@ -147,14 +149,16 @@ def _pattern(idiom: Idiom, avals: Sequence[Any], options: Mapping[str, Any]) -> 
 
 @functools.lru_cache(maxsize=4096)
 def _static_pattern(
-    idiom: Idiom, shapes: tuple[Any, ...], options: tuple[Any, ...], x64: bool
+    idiom: Idiom, shapes: tuple[tuple[Shape, np.dtype], ...], options: tuple[Param, ...], x64: bool
 ) -> Pattern:
     """As `_traced`; what JAX makes of a function depends on whether it has 64-bit types."""
     del x64
     return _traced(idiom, shapes, options)
 
 
-def _traced(idiom: Idiom, shapes: tuple[Any, ...], options: tuple[Any, ...]) -> Pattern:
+def _traced(
+    idiom: Idiom, shapes: tuple[tuple[Shape, np.dtype], ...], options: tuple[Param, ...]
+) -> Pattern:
     specs = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
     function = functools.partial(idiom.function, **dict(options))
     return matching.trace(function, specs, idiom.numbers, is_exact=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -13,6 +12,7 @@ from jax.extend import core as jex_core
 
 from jax2tf.lowering.idioms.view import Frame, Path, Value, find
 from jax2tf.lowering.rules import IGNORED_PARAMS
+from jax2tf.typing import Atom, Aval, Dim, Param, aval_of
 
 _COMMUTATIVE = frozenset({lax.add_p, lax.mul_p, lax.max_p, lax.min_p})
 
@@ -51,17 +51,17 @@ class Match:
     """
 
     values: Mapping[Value, Value] = dataclasses.field(default_factory=dict)
-    operands: Mapping[jex_core.Var, Any] = dataclasses.field(default_factory=dict)
+    operands: Mapping[jex_core.Var, Atom] = dataclasses.field(default_factory=dict)
     numbers: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
     covered: frozenset[jex_core.JaxprEqn] = frozenset()
 
-    def params(self, primitive: jex_core.Primitive) -> dict[str, Any]:
+    def params(self, primitive: jex_core.Primitive) -> dict[str, Param]:
         """The params of the last equation of `primitive` that was found."""
         return self._last(primitive).params
 
-    def shape(self, primitive: jex_core.Primitive) -> tuple[Any, ...]:
+    def shape(self, primitive: jex_core.Primitive) -> tuple[Dim, ...]:
         """The shape of the result of the last equation of `primitive` that was found."""
-        aval: Any = self._last(primitive).outvars[0].aval
+        aval = aval_of(self._last(primitive).outvars[0])
         return tuple(aval.shape)
 
     def _last(self, primitive: jex_core.Primitive) -> jex_core.JaxprEqn:
@@ -71,7 +71,11 @@ class Match:
 
 
 def trace(
-    function: Callable[..., Any], specs: Sequence[Any], numbers: Sequence[str], *, is_exact: bool
+    function: Callable[..., jax.Array],
+    specs: Sequence[jax.ShapeDtypeStruct],
+    numbers: Sequence[str],
+    *,
+    is_exact: bool,
 ) -> Pattern:
     """The pattern of `function(*arrays, **numbers)` for arrays of these shapes and dtypes."""
     names = sorted(numbers)
@@ -101,6 +105,7 @@ def _matched(pattern: Pattern, sought: Value, found: Path, known: Match) -> Matc
         return known if known.values[sought] == value else None
     with_value = dataclasses.replace(known, values={**known.values, sought: value})
     if sought.eqn is None:
+        assert isinstance(sought.atom, jex_core.Var)
         return _bound(pattern, sought.atom, found, with_value)
     if value.eqn is None or not _same_equation(sought, value, pattern.is_exact):
         return None
@@ -118,7 +123,7 @@ def _bound(pattern: Pattern, var: jex_core.Var, found: Path, known: Match) -> Ma
     carrier = found.carrier
     if carrier is None:
         return None
-    if pattern.is_exact and not _same_aval(var.aval, carrier.aval):
+    if pattern.is_exact and not _same_aval(aval_of(var), aval_of(carrier)):
         return None
     return dataclasses.replace(known, operands={**known.operands, var: carrier})
 
@@ -153,11 +158,11 @@ def _same_equation(sought: Value, value: Value, is_exact: bool) -> bool:
     )
 
 
-def _compared(eqn: jex_core.JaxprEqn) -> dict[str, Any]:
+def _compared(eqn: jex_core.JaxprEqn) -> dict[str, Param]:
     return {name: value for name, value in eqn.params.items() if name not in IGNORED_PARAMS}
 
 
-def _same_aval(aval: Any, other: Any) -> bool:
+def _same_aval(aval: Aval, other: Aval) -> bool:
     return bool(aval.shape == other.shape and aval.dtype == other.dtype)
 
 

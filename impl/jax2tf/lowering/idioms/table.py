@@ -7,7 +7,6 @@ import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,11 +14,13 @@ import numpy as np
 import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
+from jax.typing import ArrayLike
 
 from jax2tf import dims, ops
 from jax2tf.lowering.idioms.matching import Match
 from jax2tf.lowering.index_windows import as_one_index
-from jax2tf.lowering.rules import Context
+from jax2tf.lowering.rules import Context, Lowered
+from jax2tf.typing import Aval, Dim, Param, Shape
 
 _FLOAT32 = ("float32",)
 _FLOATS = ("bfloat16", "float16", "float32", "float64")
@@ -32,18 +33,18 @@ _MASK_OF_ROWS = jax.ShapeDtypeStruct((3,), np.bool_)
 _IMAGES = jax.ShapeDtypeStruct((2, 2, 3, 3), np.float32)
 
 
-def _anything(*avals: Any, **options: Any) -> bool:
+def _anything(*avals: Aval, **options: Param) -> bool:
     return True
 
 
-def _are_of_channels(x: Any, *parameters: Any) -> bool:
+def _are_of_channels(x: Aval, *parameters: Aval) -> bool:
     """Whether the parameters have the last dimension of x alone."""
     rank = len(x.shape)
     alone = (1,) * (rank - 1) + tuple(x.shape[-1:])
     return rank > 1 and all(tuple(p.shape) == alone for p in parameters)
 
 
-def _nothing(found: Match) -> dict[str, Any]:
+def _nothing(found: Match) -> dict[str, Param]:
     del found
     return {}
 
@@ -70,14 +71,14 @@ class Idiom:
     """
 
     name: str
-    function: Callable[..., Any]
-    rule: Callable[..., Any]
+    function: Callable[..., jax.Array]
+    rule: Callable[..., Lowered]
     numbers: tuple[str, ...] = ()
-    options: Callable[[Match], dict[str, Any]] = _nothing
+    options: Callable[[Match], dict[str, Param]] = _nothing
     dtypes: Sequence[str] = _FLOAT32
     accepts: Callable[..., bool] = _anything
-    examples: Sequence[Any] = (_EXAMPLE,)
-    example_options: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+    examples: Sequence[jax.ShapeDtypeStruct] = (_EXAMPLE,)
+    example_options: Mapping[str, Param] = dataclasses.field(default_factory=dict, hash=False)
     if_finite: bool = False
 
 
@@ -114,19 +115,19 @@ _OF_MASKS = -1e3
 _BELOW = 8.0
 
 
-def _kept(x: jax.Array, mask: jax.Array, floor: Any) -> jax.Array:
+def _kept(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array:
     return jnp.where(mask, x, floor)
 
 
-def _hidden(x: jax.Array, mask: jax.Array, floor: Any) -> jax.Array:
+def _hidden(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array:
     return jnp.where(mask, floor, x)
 
 
-def _kept_by_sum(x: jax.Array, mask: jax.Array, floor: Any) -> jax.Array:
+def _kept_by_sum(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array:
     return x + jnp.where(mask, 0.0, floor)
 
 
-def _hidden_by_sum(x: jax.Array, mask: jax.Array, floor: Any) -> jax.Array:
+def _hidden_by_sum(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array:
     return x + jnp.where(mask, floor, 0.0)
 
 
@@ -178,7 +179,7 @@ def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     return ops.gelu(x)
 
 
-def _axes_of_sum(found: Match) -> dict[str, Any]:
+def _axes_of_sum(found: Match) -> dict[str, Param]:
     return {"axis": found.params(lax.reduce_sum_p)["axes"]}
 
 
@@ -191,16 +192,16 @@ def _variance(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -
     return _mean(ctx, ops.squared_difference(x, mean), axis, keepdims)
 
 
-def _standardized(x: jax.Array, *, epsilon: Any) -> jax.Array:
+def _standardized(x: jax.Array, *, epsilon: ArrayLike) -> jax.Array:
     return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + epsilon)
 
 
-def _standardized_by_root(x: jax.Array, *, epsilon: Any) -> jax.Array:
+def _standardized_by_root(x: jax.Array, *, epsilon: ArrayLike) -> jax.Array:
     return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + epsilon)
 
 
 def _flax_layer_norm(
-    x: jax.Array, *scale: jax.Array, epsilon: Any, expanded: Callable[[jax.Array], jax.Array]
+    x: jax.Array, *scale: jax.Array, epsilon: ArrayLike, expanded: Callable[[jax.Array], jax.Array]
 ) -> jax.Array:
     """As flax.linen and flax.nnx write it, with the scale if there is one."""
     mean = x.mean(-1)
@@ -226,11 +227,11 @@ def _with_rank(parameter: jax.Array, x: jax.Array) -> jax.Array:
     return parameter.reshape((1,) * (x.ndim - 1) + parameter.shape)
 
 
-def _is_of_last_axis(x: Any, parameter: Any) -> bool:
+def _is_of_last_axis(x: Aval, parameter: Aval) -> bool:
     return len(x.shape) > 1 and tuple(parameter.shape) == tuple(x.shape[-1:])
 
 
-def _of_last_axis(combine: Callable[[Any, Any], Any]) -> list[Idiom]:
+def _of_last_axis(combine: Callable[[jax.Array, jax.Array], jax.Array]) -> list[Idiom]:
     """A sum or product with a vector, which TensorFlow repeats by itself.
 
     JAX gives the vector the rank of the other operand first; engines know a bias by its rank.
@@ -277,15 +278,15 @@ def _batch_norm_by_root(
     return _batch_norm(ctx, x, mean, scale / root, offset)
 
 
-def _resized(images: jax.Array, *, shape: Sequence[Any], method: str, antialias: bool) -> Any:
+def _resized(images: jax.Array, *, shape: Shape, method: str, antialias: bool) -> jax.Array:
     return jax.image.resize(images, shape, method, antialias)
 
 
-def _shape_of(primitive: jex_core.Primitive) -> Callable[[Match], dict[str, Any]]:
+def _shape_of(primitive: jex_core.Primitive) -> Callable[[Match], dict[str, Param]]:
     return lambda found: {"shape": found.shape(primitive)}
 
 
-def _are_enlarged(images: Any, *, shape: Sequence[Any]) -> bool:
+def _are_enlarged(images: Aval, *, shape: Shape) -> bool:
     """Whether these are images of known height and width, and both grow."""
     old, new = images.shape[1:3], shape[1:3]
     return (
@@ -295,7 +296,7 @@ def _are_enlarged(images: Any, *, shape: Sequence[Any]) -> bool:
     )
 
 
-def _are_multiplied(images: Any, *, shape: Sequence[Any]) -> bool:
+def _are_multiplied(images: Aval, *, shape: Shape) -> bool:
     """Whether height and width grow to a multiple, so that no rounding chooses another pixel."""
     return _are_enlarged(images, shape=shape) and all(
         new % old == 0 for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
@@ -303,13 +304,13 @@ def _are_multiplied(images: Any, *, shape: Sequence[Any]) -> bool:
 
 
 def _resize(op: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-    def rule(ctx: Context, images: tf.Tensor, shape: Sequence[Any]) -> tf.Tensor:
+    def rule(ctx: Context, images: tf.Tensor, shape: Shape) -> tf.Tensor:
         return op(images=images, size=ctx.vector(shape[1:3]), half_pixel_centers=True)
 
     return rule
 
 
-def _classes(found: Match) -> dict[str, Any]:
+def _classes(found: Match) -> dict[str, Param]:
     shape = found.params(lax.iota_p)["shape"]
     return {
         "num_classes": shape[-1],
@@ -317,11 +318,13 @@ def _classes(found: Match) -> dict[str, Any]:
     }
 
 
-def _one_hot(ctx: Context, x: tf.Tensor, num_classes: Any, dtype: Any) -> tf.Tensor:
+def _one_hot(ctx: Context, x: tf.Tensor, num_classes: Dim, dtype: np.dtype) -> tf.Tensor:
     return ops.one_hot(x, ctx.dim(num_classes), dtype=tf.as_dtype(dtype))
 
 
-def _by_axis(name: str, function: Callable[..., Any], rule: Callable[..., Any]) -> list[Idiom]:
+def _by_axis(
+    name: str, function: Callable[..., jax.Array], rule: Callable[..., Lowered]
+) -> list[Idiom]:
     """An idiom that reduces, with and without dimensions of size 1 in place of the reduced."""
     return [
         Idiom(

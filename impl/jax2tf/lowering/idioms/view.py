@@ -8,13 +8,13 @@ seen through.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf.primitives import jit_p, named
+from jax2tf.typing import Atom, Aval, aval_of
 
 _CALLS = {
     jit_p: "jaxpr",
@@ -31,7 +31,7 @@ class Frame:
     ) -> None:
         self.jaxpr = jaxpr
         self.outer = outer
-        self.arguments: dict[Any, Any] = (
+        self.arguments: dict[Atom, Atom] = (
             {} if call is None else dict(zip(jaxpr.invars, call.invars, strict=True))
         )
         self._made_by = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
@@ -62,16 +62,16 @@ class Value:
         else.
     """
 
-    atom: Any
+    atom: Atom
     frame: Frame
     eqn: jex_core.JaxprEqn | None = None
     index: int = 0
     literal: np.ndarray | None = dataclasses.field(default=None, compare=False)
 
     @property
-    def aval(self) -> Any:
+    def aval(self) -> Aval:
         """Shape and dtype."""
-        return self.atom.aval
+        return aval_of(self.atom)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,11 +85,11 @@ class Path:
     """
 
     value: Value
-    carrier: Any
+    carrier: Atom | None
     passed: tuple[jex_core.JaxprEqn, ...]
 
 
-def find(atom: Any, frame: Frame) -> Path:
+def find(atom: Atom, frame: Frame) -> Path:
     """What an atom of a frame's jaxpr stands for."""
     carrier = None
     passed: list[jex_core.JaxprEqn] = []
@@ -121,7 +121,7 @@ def find(atom: Any, frame: Frame) -> Path:
 
 
 def _number(literal: jex_core.Literal) -> np.ndarray:
-    aval: Any = literal.aval
+    aval = aval_of(literal)
     return np.asarray(literal.val).astype(aval.dtype)
 
 
@@ -133,12 +133,12 @@ def _converted_literal(eqn: jex_core.JaxprEqn, frame: Frame) -> np.ndarray | Non
     return None if literal is None else literal.astype(eqn.params["new_dtype"])
 
 
-def _handed_on(eqn: jex_core.JaxprEqn) -> Any:
+def _handed_on(eqn: jex_core.JaxprEqn) -> Atom | None:
     """The operand that an equation hands on as it is, or None."""
     if eqn.primitive in _HANDS_ON:
         return eqn.invars[0]
     if eqn.primitive is lax.convert_element_type_p:
-        given: Any = eqn.invars[0].aval
+        given = aval_of(eqn.invars[0])
         return eqn.invars[0] if given.dtype == eqn.params["new_dtype"] else None
     if eqn.primitive is lax.max_p:
         # The maximum of nothing, which jnp.max begins with.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,13 +17,11 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat
-from jax2tf.lowering.pairs.pair import Pair, is_complex
+from jax2tf.lowering.pairs.pair import Pair, Value, is_complex
 from jax2tf.lowering.pairs.rules import rule_of
 from jax2tf.targets import Target
 from jax2tf.trace import Trace, inner_jaxprs
-
-# A value of the program: a Pair for a complex array, and anything else as it is.
-Value = Any
+from jax2tf.typing import Array, Atom
 
 
 def prepared(trace: Trace, target: Target) -> Trace:
@@ -37,7 +34,7 @@ def prepared(trace: Trace, target: Target) -> Trace:
 def _without_complex(trace: Trace) -> Trace:
     closed = trace.jaxpr
 
-    def function(*args: Any) -> list[Any]:
+    def function(*args: Array) -> list[Array]:
         results = _run(closed.jaxpr, closed.consts, [_split(x) for x in args])
         return [_joined(value) for value in results]
 
@@ -55,12 +52,12 @@ def _mentions_complex(eqn: jex_core.JaxprEqn) -> bool:
     return any(is_complex(v.aval) for v in atoms) or any(map(_has_complex, inner_jaxprs(eqn)))
 
 
-def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Any], args: Sequence[Value]) -> list[Value]:
+def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) -> list[Value]:
     """The results of a jaxpr on such values; under a trace, which makes another jaxpr of it."""
     values = dict(zip(jaxpr.constvars, map(_split, consts), strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
 
-    def read(atom: Any) -> Value:
+    def read(atom: Atom) -> Value:
         return _split(atom.val) if isinstance(atom, jex_core.Literal) else values[atom]
 
     for eqn in jaxpr.eqns:
@@ -78,8 +75,8 @@ def _variables(eqn: jex_core.JaxprEqn) -> list[jex_core.Var]:
 
 
 def _unchanged(
-    jaxpr: jex_core.Jaxpr, eqn: jex_core.JaxprEqn, operands: Sequence[Any]
-) -> Sequence[Any]:
+    jaxpr: jex_core.Jaxpr, eqn: jex_core.JaxprEqn, operands: Sequence[Value]
+) -> Sequence[Array]:
     """The results of an equation of `jaxpr` as it is; `operands` are those of its variables."""
     alone = jaxpr.replace(
         constvars=[],
@@ -123,7 +120,7 @@ def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:
     return lambda *values: _run(closed.jaxpr, closed.consts, values)
 
 
-def _cond(eqn: jex_core.JaxprEqn, index: Any, *operands: Value) -> list[Value]:
+def _cond(eqn: jex_core.JaxprEqn, index: Array, *operands: Value) -> list[Value]:
     branches = [_function(branch) for branch in eqn.params["branches"]]
     return lax.switch(index, branches, *operands)
 
@@ -157,8 +154,10 @@ def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     condition, body = _function(params["cond_jaxpr"]), _function(params["body_jaxpr"])
     carry = list(operands[n_cond + n_body :])
 
-    def going(carry: list[Value]) -> Any:
-        return condition(*cond_consts, *carry)[0]
+    def going(carry: list[Value]) -> Array:
+        goes = condition(*cond_consts, *carry)[0]
+        assert not isinstance(goes, Pair)
+        return goes
 
     def step(carry: list[Value]) -> list[Value]:
         return body(*body_consts, *carry)
@@ -174,7 +173,7 @@ def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     return lax.while_loop(lambda carry: jnp.any(going(carry)), step_of_some, carry)
 
 
-def _where(which: Any, new: Any, old: Any) -> Any:
+def _where(which: Array, new: Array, old: Array) -> Array:
     return jnp.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
 
 
@@ -185,15 +184,15 @@ _CONTROL_FLOW: dict[jex_core.Primitive, Callable[..., list[Value]]] = {
 }
 
 
-def _split(x: Any) -> Value:
+def _split(x: Array) -> Value:
     if not is_complex(x):
         return x
     if isinstance(x, jax.core.Tracer):
         return Pair(lax.real(x), lax.imag(x))
     # Not lax.real, which would leave the complex constant and an op of it in the graph.
-    constant: Any = np.asarray(x)
+    constant: np.ndarray = np.asarray(x)
     return Pair(constant.real, constant.imag)
 
 
-def _joined(value: Value) -> Any:
+def _joined(value: Value) -> Array:
     return lax.complex(*value) if isinstance(value, Pair) else value

@@ -7,26 +7,26 @@ the machine calculation of complex Fourier series, 1965).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jax2tf.lowering.pairs.pair import Pair, multiply
+from jax2tf.lowering.pairs.pair import Pair, Value, multiply
+from jax2tf.typing import Array, Shape
 
 # A transform of at most so many points is one product.
 _POINTS_OF_A_PRODUCT = 256
 
 
-def is_known(lengths: Sequence[Any]) -> bool:
+def is_known(lengths: Shape) -> bool:
     """Whether the numbers of points are known before the run, and are some."""
     return all(isinstance(n, int) and n > 0 for n in lengths)
 
 
-def transform(x: Any, kind: lax.FftType, lengths: Sequence[int]) -> Any:
+def transform(x: Value, kind: lax.FftType, lengths: Sequence[int]) -> Value:
     """As lax.fft, with a Pair for complex numbers."""
     axes = range(-len(lengths), 0)
     if kind == lax.FftType.RFFT:
@@ -37,10 +37,13 @@ def transform(x: Any, kind: lax.FftType, lengths: Sequence[int]) -> Any:
     is_inverse = kind in (lax.FftType.IFFT, lax.FftType.IRFFT)
     for axis in axes:
         x = _along(x, axis, _inverse if is_inverse else _forward)
-    return _to_real(x, lengths[-1]) if kind == lax.FftType.IRFFT else x
+    if kind != lax.FftType.IRFFT:
+        return x
+    assert isinstance(x, Pair)
+    return _to_real(x, lengths[-1])
 
 
-def _along(x: Any, axis: int, function: Any) -> Pair:
+def _along(x: Value, axis: int, function: Callable[..., Pair]) -> Pair:
     moved = jax.tree.map(lambda part: jnp.moveaxis(part, axis, -1), x)
     return jax.tree.map(lambda part: jnp.moveaxis(part, -1, axis), function(moved))
 
@@ -54,7 +57,7 @@ def _inverse(z: Pair) -> Pair:
     return Pair(*(part / n for part in _points(z, 1)))
 
 
-def _of_real(x: jax.Array) -> Pair:
+def _of_real(x: Array) -> Pair:
     """The transform of real numbers, whose second half is the first one mirrored."""
     n = x.shape[-1]
     kept = n // 2 + 1
@@ -64,7 +67,7 @@ def _of_real(x: jax.Array) -> Pair:
     return Pair(*(part[..., :kept] for part in _points(Pair(x, jnp.zeros_like(x)), -1)))
 
 
-def _to_real(z: Pair, n: int) -> jax.Array:
+def _to_real(z: Pair, n: int) -> Array:
     """The real numbers of length n whose transform begins with z."""
     kept = n // 2 + 1
     # What is not at an end stands for its mirror image, too.
@@ -108,12 +111,14 @@ def _factor(n: int) -> int:
     return max(d for d in range(1, math.isqrt(n) + 1) if n % d == 0)
 
 
-def _waves(n: int, kept: int, dtype: Any, scale: Any = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def _waves(
+    n: int, kept: int, dtype: np.dtype, scale: float | np.ndarray = 1.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Cosines and sines of 2 pi j k / n, for n times j and `kept` times k, by scale[k]."""
     # The product is reduced first: a large angle has fewer digits.
     angles = 2 * np.pi * (np.outer(np.arange(n), np.arange(kept)) % n) / n
     return (np.cos(angles) * scale).astype(dtype), (np.sin(angles) * scale).astype(dtype)
 
 
-def _product(x: jax.Array, matrix: np.ndarray) -> jax.Array:
+def _product(x: Array, matrix: np.ndarray) -> Array:
     return jnp.matmul(x, matrix, precision=lax.Precision.HIGHEST)

@@ -7,26 +7,31 @@ lowering/complex_math.py says the same for TensorFlow's.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+
+from jax2tf.typing import Array
 
 
 class Pair(NamedTuple):
     """A complex array: its real and its imaginary part, of one shape and dtype."""
 
-    real: jax.Array
-    imag: jax.Array
+    real: Array
+    imag: Array
 
 
-def is_complex(aval: Any) -> bool:
+# A value of a program of complex numbers: a Pair for a complex array, and anything else as it is.
+Value: TypeAlias = Array | Pair
+
+
+def is_complex(aval: object) -> bool:
     """Whether an aval is one of complex numbers."""
     return bool(jnp.issubdtype(getattr(aval, "dtype", np.bool_), np.complexfloating))
 
 
-def real_dtype(dtype: Any) -> np.dtype:
+def real_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of a part of complex numbers."""
     return np.zeros((), dtype).real.dtype
 
@@ -51,7 +56,7 @@ def conjugate(z: Pair) -> Pair:
     return Pair(z.real, -z.imag)
 
 
-def absolute(z: Pair) -> jax.Array:
+def absolute(z: Pair) -> Array:
     """|z|, without squares that overflow; infinite if a part is, whatever the other."""
     x, y = jnp.abs(z.real), jnp.abs(z.imag)
     # A NaN is in one of the two, whichever way they are compared.
@@ -82,7 +87,7 @@ def divide(z: Pair, w: Pair) -> Pair:
     of_infinity = undefined & _is_finite(w) & _is_infinite(z)
     by_zero = undefined & (c == 0) & (d == 0) & ~(jnp.isnan(a) & jnp.isnan(b))
 
-    def corrected(a: Any, b: Any, c: Any, d: Any, scale: float) -> Pair:
+    def corrected(a: Array, b: Array, c: Array, d: Array, scale: float) -> Pair:
         return Pair(scale * (a * c + b * d), scale * (b * c - a * d))
 
     result = choose(by_infinity, corrected(a, b, _unit(c), _unit(d), 0.0), Pair(x, y))
@@ -204,24 +209,24 @@ def power(z: Pair, w: Pair) -> Pair:
     return choose(is_one, Pair(jnp.ones_like(size), jnp.zeros_like(size)), result)
 
 
-def choose(which: jax.Array, z: Pair, w: Pair) -> Pair:
+def choose(which: Array, z: Pair, w: Pair) -> Pair:
     """z where `which`, and w elsewhere."""
     return Pair(jnp.where(which, z.real, w.real), jnp.where(which, z.imag, w.imag))
 
 
-def _is_nan(z: Pair) -> jax.Array:
+def _is_nan(z: Pair) -> Array:
     return jnp.isnan(z.real) | jnp.isnan(z.imag)
 
 
-def _is_finite(z: Pair) -> jax.Array:
+def _is_finite(z: Pair) -> Array:
     return jnp.isfinite(z.real) & jnp.isfinite(z.imag)
 
 
-def _is_infinite(z: Pair) -> jax.Array:
+def _is_infinite(z: Pair) -> Array:
     return (jnp.abs(z.real) == math.inf) | (jnp.abs(z.imag) == math.inf)
 
 
-def _with_sign(x: jax.Array, size: float) -> jax.Array:
+def _with_sign(x: Array, size: float) -> Array:
     """A number of that size with the sign of x, which may be that of a zero."""
     x = jnp.asarray(x)
     # Without jnp.signbit, whose bits engines cannot see.
@@ -229,6 +234,6 @@ def _with_sign(x: jax.Array, size: float) -> jax.Array:
     return jnp.where(is_negative, jnp.full_like(x, -size), size)
 
 
-def _unit(x: jax.Array) -> jax.Array:
+def _unit(x: Array) -> Array:
     """1 for infinities and 0 for the rest, of x's sign."""
     return jnp.where(jnp.abs(x) == math.inf, _with_sign(x, 1.0), _with_sign(x, 0.0))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,12 +11,13 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf.lowering.pairs import fourier, pair
-from jax2tf.lowering.pairs.pair import Pair
+from jax2tf.lowering.pairs.pair import Pair, Value
 from jax2tf.primitives import named
+from jax2tf.typing import Array, Param
 
 # A rule gets the equation and its operands, a Pair for each complex array, and gives the results.
 # None says that it has none for these params.
-Rule = Callable[..., Sequence[Any] | None]
+Rule = Callable[..., Sequence[Value] | None]
 
 
 def rule_of(primitive: jex_core.Primitive) -> Rule | None:
@@ -25,7 +25,7 @@ def rule_of(primitive: jex_core.Primitive) -> Rule | None:
     return _rules().get(primitive)
 
 
-def _part_by_part(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+def _part_by_part(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
     """What moves or adds numbers does so with the real parts and with the imaginary ones."""
     results = []
     for part in range(2):
@@ -35,31 +35,31 @@ def _part_by_part(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
     return [Pair(real, imag) for real, imag in zip(*results, strict=True)]
 
 
-def _params_of_part(eqn: jex_core.JaxprEqn, part: int) -> dict[str, Any]:
+def _params_of_part(eqn: jex_core.JaxprEqn, part: int) -> dict[str, Param]:
     # What gather finds out of bounds is NaN, without an imaginary part.
     if part and eqn.primitive is lax.gather_p:
         return {**eqn.params, "fill_value": 0}
     return eqn.params
 
 
-def _on_each(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+def _on_each(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
     """Primitives that give their operands: the parts are operands of their own."""
     flat = [part for x in operands for part in (x if isinstance(x, Pair) else (x,))]
     made = iter(eqn.primitive.bind(*flat, **eqn.params))
     return [Pair(next(made), next(made)) if isinstance(x, Pair) else next(made) for x in operands]
 
 
-def _of(function: Callable[..., Any]) -> Rule:
+def _of(function: Callable[..., Value]) -> Rule:
     """The rule of a primitive that is a function of its operands alone."""
 
-    def rule(eqn: jex_core.JaxprEqn, *operands: Any) -> Sequence[Any]:
+    def rule(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
         del eqn
         return [function(*operands)]
 
     return rule
 
 
-def _convert(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+def _convert(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value]:
     dtype = eqn.params["new_dtype"]
     if not isinstance(x, Pair):
         real = lax.convert_element_type(x, pair.real_dtype(dtype))
@@ -71,11 +71,11 @@ def _convert(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
     return [lax.convert_element_type(x.real, dtype)]
 
 
-def _conjugate(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+def _conjugate(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value]:
     return [pair.conjugate(x) if isinstance(x, Pair) else Pair(x, jnp.zeros_like(x))]
 
 
-def _power(eqn: jex_core.JaxprEqn, z: Any, w: Any) -> Sequence[Any] | None:
+def _power(eqn: jex_core.JaxprEqn, z: Value, w: Value) -> Sequence[Value] | None:
     if not isinstance(z, Pair):
         return None
     if not isinstance(w, Pair):
@@ -84,7 +84,7 @@ def _power(eqn: jex_core.JaxprEqn, z: Any, w: Any) -> Sequence[Any] | None:
     return [pair.power(z, w)]
 
 
-def _bilinear(eqn: jex_core.JaxprEqn, z: Any, w: Any) -> Sequence[Any] | None:
+def _bilinear(eqn: jex_core.JaxprEqn, z: Value, w: Value) -> Sequence[Value] | None:
     """Products of matrices, and convolutions."""
     preferred = eqn.params["preferred_element_type"]
     params = dict(eqn.params)
@@ -97,26 +97,28 @@ def _bilinear(eqn: jex_core.JaxprEqn, z: Any, w: Any) -> Sequence[Any] | None:
     return [Pair(real, product(z.real, w.imag) + product(z.imag, w.real))]
 
 
-def _fft(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any] | None:
+def _fft(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value] | None:
     lengths = eqn.params["fft_lengths"]
     if not fourier.is_known(lengths):
         return None
     return [fourier.transform(x, lax.FftType(eqn.params["fft_type"]), lengths)]
 
 
-def _cumprod(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Any]:
+def _cumprod(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
     axis, reverse = eqn.params["axis"], eqn.params["reverse"]
     return [Pair(*lax.associative_scan(_times, tuple(z), axis=axis, reverse=reverse))]
 
 
-def _times(z: tuple[Any, Any], w: tuple[Any, Any]) -> tuple[Any, Any]:
+def _times(z: tuple[Array, Array], w: tuple[Array, Array]) -> tuple[Array, Array]:
     return tuple(pair.multiply(Pair(*z), Pair(*w)))  # type: ignore[return-value]
 
 
-def _scatter(function: Callable[..., Any]) -> Rule:
+def _scatter(function: Callable[..., Array]) -> Rule:
     names = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
 
-    def rule(eqn: jex_core.JaxprEqn, operand: Pair, indices: Any, updates: Pair) -> Sequence[Any]:
+    def rule(
+        eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Pair
+    ) -> Sequence[Value]:
         params = {name: eqn.params[name] for name in names}
         # Not the same primitive again: how it combines two elements is a jaxpr of complex ones.
         return [
@@ -128,11 +130,11 @@ def _scatter(function: Callable[..., Any]) -> Rule:
     return rule
 
 
-def _integer_power(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Any]:
+def _integer_power(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
     return [pair.integer_power(z, eqn.params["y"])]
 
 
-def _iota(eqn: jex_core.JaxprEqn) -> Sequence[Any]:
+def _iota(eqn: jex_core.JaxprEqn) -> Sequence[Value]:
     dtype = pair.real_dtype(eqn.params["dtype"])
     real = eqn.primitive.bind(**{**eqn.params, "dtype": dtype})
     return [Pair(real, jnp.zeros_like(real))]
@@ -163,7 +165,7 @@ _PART_BY_PART = (
     "transpose",
     "unstack",
 )
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
+_FUNCTIONS: dict[str, Callable[..., Value]] = {
     "abs": pair.absolute,
     "complex": Pair,
     "cos": pair.cos,
