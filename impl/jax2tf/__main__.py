@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     if options.command is run and not (options.module or options.script):
         commands.choices["run"].error("give a SCRIPT, or -m MODULE")
-    return options.command(options)
+    return int(options.command(options))
 
 
 def explain(options: argparse.Namespace) -> int:

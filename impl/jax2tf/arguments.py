@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 import tensorflow as tf
 
 from jax2tf import compat, dtypes
 from jax2tf.callables import Function, is_array_or_number
+from jax2tf.typing import KeyPath, PyTree
 
 
 class Argument:
@@ -27,7 +26,7 @@ class Argument:
 
     __slots__ = ("_function", "_path", "_value", "dtype", "shape", "weak_type")
 
-    def __init__(self, path: tuple[Any, ...], value: Any, function: Function):
+    def __init__(self, path: KeyPath, value: PyTree, function: Function):
         self._path, self._function = path, function
         if isinstance(value, jax.core.Tracer):
             raise TypeError(
@@ -46,7 +45,7 @@ class Argument:
         self.shape = _shape(value)
         self.weak_type = dtypes.is_python_scalar(value)
 
-    def _standing_for(self, value: Any) -> tf.Tensor:
+    def _standing_for(self, value: object) -> tf.Tensor:
         try:
             return tf.convert_to_tensor(value)
         except ValueError as error:  # Keras' placeholders have no values
@@ -67,7 +66,7 @@ class Argument:
         """Function and path, for messages."""
         return where(self._path, self._function)
 
-    def _remedy(self, value: Any) -> str:
+    def _remedy(self, value: object) -> str:
         if isinstance(value, tf.TypeSpec | jax.ShapeDtypeStruct):
             return (
                 "give a tensor of this kind; to make a graph for a tf.TensorSpec, call "
@@ -118,21 +117,24 @@ _OF_OTHER_TENSORS = {
 
 
 def plain(
-    args: tuple[Any, ...], kwargs: dict[str, Any], function: Function
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    args: tuple[PyTree, ...], kwargs: dict[str, PyTree], function: Function
+) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
     """The arguments with plain containers, and with static values as nodes without leaves."""
-    return function.with_static_leaves(unwrap(function.with_statics(args, kwargs)))
+    results: tuple[tuple[PyTree, ...], dict[str, PyTree]] = function.with_static_leaves(
+        unwrap(function.with_statics(args, kwargs))
+    )
+    return results
 
 
-def where(path: tuple[Any, ...], function: Function) -> str:
+def where(path: KeyPath, function: Function) -> str:
     """Function and path of a leaf of `(args, kwargs)`, for messages."""
     return f"jax2tf.convert({function.name}): argument {function.parameters.path(path)}"
 
 
-def unwrap(tree: Any) -> Any:
+def unwrap(tree: PyTree) -> PyTree:
     """The tree with the containers that tf.Module wraps replaced by plain ones, at any depth."""
 
-    def unwrapped(node: Any) -> Any:
+    def unwrapped(node: PyTree) -> PyTree:
         if not compat.is_module_container(node):
             return node
         return unwrap(compat.unwrap_module_container(node))
@@ -140,11 +142,11 @@ def unwrap(tree: Any) -> Any:
     return jax.tree.map(unwrapped, tree, is_leaf=compat.is_module_container)
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: object) -> bool:
     return isinstance(value, tf.Tensor | tf.Variable)
 
 
-def _shape(value: Any) -> tf.TensorShape:
+def _shape(value: PyTree) -> tf.TensorShape:
     if isinstance(value, tf.Variable) and tf.executing_eagerly():
         # One that was made for several shapes has one of them now.
         known = value.shape.is_fully_defined()

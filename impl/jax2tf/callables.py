@@ -11,7 +11,6 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -19,6 +18,7 @@ import tensorflow as tf
 
 from jax2tf import compat, errors_of_functions
 from jax2tf.identity import Identity
+from jax2tf.typing import KeyPath, PyTree
 
 _JITTED_BY_JAX = type(jax.jit(lambda: None))
 
@@ -40,9 +40,9 @@ class Static:
 
     __slots__ = ("_key", "value")
 
-    def __init__(self, value: Any):
+    def __init__(self, value: object):
         self.value = value
-        self._key: Any = (type(value), value) if _is_hashable(value) else Identity(value)
+        self._key: object = (type(value), value) if _is_hashable(value) else Identity(value)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Static) and self._key == other._key
@@ -54,7 +54,7 @@ class Static:
         return f"Static({self.value!r})"
 
 
-def require_function(value: Any, where: str, of: str = "") -> None:
+def require_function(value: object, where: str, of: str = "") -> None:
     """Refuses what cannot be called.
 
     Args:
@@ -80,12 +80,12 @@ class Parameters:
       takes_any_keyword: whether there is a **kwargs.
     """
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: Callable[..., PyTree]):
         try:
             self.signature = inspect.signature(fun)
         except ValueError:  # a builtin function
             self.signature = inspect.signature(lambda *args, **kwargs: None)
-        of_kind: dict[Any, list[str]] = {}
+        of_kind: dict[object, list[str]] = {}
         for name, parameter in self.signature.parameters.items():
             of_kind.setdefault(parameter.kind, []).append(name)
         either = of_kind.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
@@ -99,7 +99,7 @@ class Parameters:
         n = len(self.by_position)
         return self.by_position[i] if i < n else f"{self.rest or 'args'}[{i - n}]"
 
-    def path(self, path: tuple[Any, ...]) -> str:
+    def path(self, path: KeyPath) -> str:
         """Where a leaf of `(args, kwargs)` stands, as "x['w']" for a parameter x."""
         top, argument, *rest = path
         name = self.at(argument.idx) if top.idx == 0 else argument.key
@@ -121,7 +121,7 @@ class Function:
       is_jitted: whether XLA is to compile it.
     """
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: Callable[..., PyTree]):
         self.fun = fun
         self.parameters = Parameters(fun)
         inner, self._n_bound = _opened(fun)
@@ -135,7 +135,9 @@ class Function:
         self._is_jitted_by_library = has_lower and not is_jitted_by_jax
         self.is_jitted = is_jitted_by_jax or self._is_jitted_by_library
         is_function = isinstance(fun, types.FunctionType | types.MethodType)
-        self._jitted: Any = jax.jit(fun) if is_function and not self.is_jitted else None
+        self._jitted: jax.stages.Wrapped | None = (
+            jax.jit(fun) if is_function and not self.is_jitted else None
+        )
 
     @property
     def can_be_jitted(self) -> bool:
@@ -148,8 +150,8 @@ class Function:
         return "jax.pmap" if self._is_pmapped else "jax.jit"
 
     def with_statics(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]
+    ) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
         """The arguments with `Static` values in place of those that jax.jit or jax.pmap has static.
 
         Raises:
@@ -171,20 +173,21 @@ class Function:
             },
         )
 
-    def with_static_leaves(self, tree: Any) -> Any:
+    def with_static_leaves(self, tree: PyTree) -> PyTree:
         """The arguments with `Static` values where a library's jit may take what is no array."""
         return without_opaque_leaves(tree) if self._is_jitted_by_library else tree
 
-    def trace(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> jax.stages.Traced:
+    def trace(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> jax.stages.Traced:
         """JAX's trace for arguments with a jax.ShapeDtypeStruct at each leaf."""
         if self._is_jitted_by_jax:
-            fun: Any = self.fun
-            return fun.trace(*values(args), **values(kwargs))
+            fun: PyTree = self.fun
+            result: jax.stages.Traced = fun.trace(*values(args), **values(kwargs))
+            return result
         if self._jitted is not None and not has_static((args, kwargs)):
             return self._jitted.trace(*args, **kwargs)
         return jax.jit(self.callable()).trace(*args, **kwargs)
 
-    def failure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    def failure(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> Exception | None:
         """What the function raises where JAX traces it for these, or None."""
         try:
             self.trace(args, kwargs)
@@ -193,14 +196,14 @@ class Function:
             return error
         return None
 
-    def callable(self) -> Callable[..., Any]:
+    def callable(self) -> Callable[..., PyTree]:
         """A new function that takes `Static` values among its arguments.
 
         What JAX's own jit takes has to be hashable, and the same for ever: an object with state is
         neither.
         """
 
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
             results = self.fun(*values(args), **values(kwargs))
             is_lenient = self._is_jitted_by_library or has_static((args, kwargs))
             return without_opaque_leaves(results, is_array_or_number) if is_lenient else results
@@ -210,7 +213,9 @@ class Function:
         setattr(call, "__signature__", self.parameters.signature)  # noqa: B010
         return call
 
-    def static_parameters(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+    def static_parameters(
+        self, args: tuple[PyTree, ...], kwargs: Mapping[str, PyTree]
+    ) -> list[str]:
         """The names of the arguments among these that jax.jit or jax.pmap has static."""
         found = self.with_statics((None,) * len(args), dict.fromkeys(kwargs))
         leaves = jax.tree_util.tree_leaves_with_path(found, is_leaf=_is_noted)
@@ -222,7 +227,7 @@ class Function:
             return f"a function of its other arguments that calls {self.name}"
         return f"functools.partial({self.name}, {', '.join(f'{name}=...' for name in names)})"
 
-    def called_with(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    def called_with(self, args: tuple[PyTree, ...], kwargs: Mapping[str, PyTree]) -> str:
         """These arguments by their paths, each with its dtype and shape."""
         found = jax.tree_util.tree_leaves_with_path((args, kwargs), is_leaf=_is_noted)
         given = [f"{self.parameters.path(path)}: {_described(leaf)}" for path, leaf in found]
@@ -230,7 +235,7 @@ class Function:
             given[_MAX_NOTED:] = [f"and {len(given) - _MAX_NOTED} more"]
         return ", ".join(given) or "no arguments"
 
-    def note(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    def note(self, error: Exception, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> str:
         """What the function was traced for, to be added to an error of its own."""
         called = f"jax2tf.convert({self.name}) called it with {self.called_with(args, kwargs)}"
         if errors_of_functions.is_of_tensorflow(error):
@@ -245,7 +250,7 @@ class Function:
             "give that: to a tf.function as a tree of tf.TensorSpec in its input_signature"
         )
 
-    def _static(self, name: str, value: Any) -> Static:
+    def _static(self, name: str, value: object) -> Static:
         if isinstance(value, tf.Tensor | tf.Variable):
             options = "static_argnames and static_argnums"
             if self._is_pmapped:
@@ -259,17 +264,17 @@ class Function:
         return Static(value)
 
 
-def values(tree: Any) -> Any:
+def values(tree: PyTree) -> PyTree:
     """The tree with the values of those that are `Static`."""
     return jax.tree.map(lambda x: x.value if _is_static(x) else x, tree, is_leaf=_is_static)
 
 
-def has_static(tree: Any) -> bool:
+def has_static(tree: PyTree) -> bool:
     """Whether there is a `Static` value in the tree."""
     return any(map(_is_static, jax.tree.leaves(tree, is_leaf=_is_static)))
 
 
-def without_opaque_leaves(tree: Any, is_kept: Callable[[Any], bool] | None = None) -> Any:
+def without_opaque_leaves(tree: PyTree, is_kept: Callable[[PyTree], bool] | None = None) -> PyTree:
     """The tree with `Static` values in place of leaves that stand for no array.
 
     An Equinox module has the functions between its layers for leaves.
@@ -282,12 +287,12 @@ def without_opaque_leaves(tree: Any, is_kept: Callable[[Any], bool] | None = Non
     return jax.tree.map(lambda x: x if is_kept(x) else Static(x), tree)
 
 
-def is_array_or_number(leaf: Any) -> bool:
+def is_array_or_number(leaf: object) -> bool:
     """Whether JAX makes an array of a leaf."""
     return _stands_for_array(leaf) or isinstance(leaf, _NUMBERS)
 
 
-def _stands_for_array(leaf: Any) -> bool:
+def _stands_for_array(leaf: object) -> bool:
     return (
         isinstance(leaf, (*_ARRAYS, *_DESCRIBED, tf.Tensor, tf.Variable))
         # TensorFlow's protocol for what stands for a tensor, as a Keras variable does.
@@ -295,15 +300,15 @@ def _stands_for_array(leaf: Any) -> bool:
     )
 
 
-def _is_static(node: Any) -> bool:
+def _is_static(node: object) -> bool:
     return isinstance(node, Static)
 
 
-def _is_noted(node: Any) -> bool:
+def _is_noted(node: object) -> bool:
     return node is None or _is_static(node)
 
 
-def _described(leaf: Any) -> str:
+def _described(leaf: PyTree) -> str:
     if leaf is None:
         return "None"
     if _is_static(leaf):
@@ -311,7 +316,7 @@ def _described(leaf: Any) -> str:
     return f"{leaf.dtype}[{', '.join(map(str, leaf.shape))}]"
 
 
-def _is_hashable(value: Any) -> bool:
+def _is_hashable(value: object) -> bool:
     try:
         hash(value)
     except TypeError:
@@ -319,7 +324,7 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-def _static_arguments(fun: Callable[..., Any]) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _static_arguments(fun: Callable[..., PyTree]) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of the arguments that are static; none unless JAX was told so."""
     if isinstance(fun, _JITTED_BY_JAX):
         return compat.static_arguments(fun)
@@ -328,7 +333,7 @@ def _static_arguments(fun: Callable[..., Any]) -> tuple[tuple[int, ...], tuple[s
     return (), ()
 
 
-def _opened(fun: Callable[..., Any]) -> tuple[Callable[..., Any], int]:
+def _opened(fun: Callable[..., PyTree]) -> tuple[Callable[..., PyTree], int]:
     """The function inside of partials and bound methods, and how many arguments these give it."""
     bound = 0
     for opened, n in _layers(fun):
@@ -336,7 +341,7 @@ def _opened(fun: Callable[..., Any]) -> tuple[Callable[..., Any], int]:
     return fun, bound
 
 
-def _layers(fun: Any) -> Iterator[tuple[Any, int]]:
+def _layers(fun: PyTree) -> Iterator[tuple[Callable[..., PyTree], int]]:
     while True:
         if isinstance(fun, types.MethodType):
             fun, n = fun.__func__, 1

@@ -8,7 +8,8 @@ import operator
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any
+
+from jax2tf.typing import PyTree
 
 
 def add_function(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,7 @@ def add_function(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def function(text: str) -> Any:
+def function(text: str) -> PyTree:
     """The function that MODULE:FUNCTION names.
 
     Raises:
@@ -66,7 +67,7 @@ def function(text: str) -> Any:
         raise ValueError(f"jax2tf: there is no {name!r} in {module}: {error}") from error
 
 
-def specs(inputs: Sequence[str]) -> Any:
+def specs(inputs: Sequence[str]) -> PyTree:
     """The specs of the inputs, as `jax2tf.export` takes them: by name, or by position.
 
     Raises:

@@ -16,10 +16,11 @@ import sys
 import types
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from types import ModuleType
 
 import jax
 import numpy as np
+import tensorflow as tf
 from jax import export
 from jax._src import config as _jax_config
 from jax._src import core as _jax_core
@@ -50,6 +51,7 @@ from tensorflow.python.trackable import data_structures as _tf_data_structures
 from tensorflow.python.util import tf_stack as _tf_stack
 
 from jax2tf.errors import ConversionError
+from jax2tf.typing import Param, PyTree
 
 # The XLA ops have kernels on every device (compiled on demand), but TensorFlow exports them under
 # no public name.
@@ -70,7 +72,8 @@ def trace_context() -> Hashable:
 
     JAX keys its own jit cache with it; there is no public way to ask for the whole of it.
     """
-    return _jax_config.trace_context()
+    result: Hashable = _jax_config.trace_context()
+    return result
 
 
 # What JAX names as the source of an operation is the first line outside of such folders: a line of
@@ -99,7 +102,7 @@ def common_scopes(eqns: Sequence[jex_core.JaxprEqn]) -> int:
     return len(list(levels))
 
 
-def in_scopes(eqn: jex_core.JaxprEqn, scopes: slice) -> Any:
+def in_scopes(eqn: jex_core.JaxprEqn, scopes: slice) -> _source_info_util.SourceInfo:
     """The source information of `eqn`, in a part of its scopes and transformations alone."""
     return eqn.source_info.replace(name_stack=eqn.source_info.name_stack[scopes])
 
@@ -113,7 +116,7 @@ def bound_as(eqn: jex_core.JaxprEqn) -> contextlib.AbstractContextManager[None]:
     return _source_info_util.user_context(source.traceback, name_stack=source.name_stack)
 
 
-def tape_may_record(tensors: list[Any]) -> bool:
+def tape_may_record(tensors: list[tf.Tensor]) -> bool:
     """Whether a GradientTape or ForwardAccumulator could record an operation on `tensors` now.
 
     Only TensorFlow's record module knows; without it each eager call would pay for a
@@ -124,19 +127,20 @@ def tape_may_record(tensors: list[Any]) -> bool:
     )
 
 
-def tape_watches(tensors: list[Any]) -> bool:
+def tape_watches(tensors: list[tf.Tensor]) -> bool:
     """Whether a GradientTape records an operation on `tensors` because of one of them."""
     return bool(_tf_record.should_record_backprop(tensors))
 
 
-def accumulator_watches(tensors: Sequence[Any]) -> bool:
+def accumulator_watches(tensors: Sequence[tf.Tensor]) -> bool:
     """Whether a ForwardAccumulator has a tangent for one of them; only TensorFlow itself knows."""
     return bool(_tf_forwardprop_util.pack_tangents(list(tensors)).tangents)
 
 
 def nothing_recorded() -> contextlib.AbstractContextManager[None]:
     """A context in which no tape records; a public tape's stop_recording stops that tape alone."""
-    return _tf_record.stop_recording()
+    result: contextlib.AbstractContextManager[None] = _tf_record.stop_recording()
+    return result
 
 
 @contextlib.contextmanager
@@ -155,7 +159,7 @@ def recorded_again() -> Iterator[None]:
             _pywrap_tfe.TFE_Py_TapeSetStopOnThread()
 
 
-def is_module_container(node: Any) -> bool:
+def is_module_container(node: PyTree) -> bool:
     """Whether tf.Module wrapped this dict, list or tuple when it was assigned to an attribute.
 
     The attribute tracking of tf.Module replaces them by private proxy types.
@@ -163,7 +167,7 @@ def is_module_container(node: Any) -> bool:
     return isinstance(node, _MODULE_CONTAINERS)
 
 
-def unwrap_module_container(container: Any) -> Any:
+def unwrap_module_container(container: PyTree) -> PyTree:
     """The plain dict, list or tuple inside; what it contains may be wrapped again."""
     # A list has its elements itself, the others wrap what was assigned.
     return container.__wrapped__ if hasattr(container, "__wrapped__") else list(container)
@@ -176,9 +180,11 @@ class SavesVariableLists:
     adds something to what is saved. A checkpoint stays as it is.
     """
 
-    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
-        parent: Any = super()
-        children: dict[str, Any] = parent._trackable_children(save_type, **kwargs)
+    def _trackable_children(
+        self, save_type: str = "checkpoint", **kwargs: object
+    ) -> dict[str, PyTree]:
+        parent: PyTree = super()
+        children: dict[str, PyTree] = parent._trackable_children(save_type, **kwargs)
         if save_type != "savedmodel":
             return children
         return {**{name: _saved_list(self, name) for name in _SAVED_LISTS}, **children}
@@ -187,10 +193,10 @@ class SavesVariableLists:
 _SAVED_LISTS = ("variables", "trainable_variables")
 
 # TensorFlow asks several times for one save, and goes by the identity of what it gets.
-_saved_lists: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
+_saved_lists: weakref.WeakKeyDictionary[PyTree, dict[str, PyTree]] = weakref.WeakKeyDictionary()
 
 
-def _saved_list(module: Any, name: str) -> Any:
+def _saved_list(module: PyTree, name: str) -> PyTree:
     lists = _saved_lists.setdefault(module, {})
     present = list(getattr(module, name))
     saved = lists.get(name, ())
@@ -199,7 +205,7 @@ def _saved_list(module: Any, name: str) -> Any:
     return lists[name]
 
 
-def _wrap_module_container(kind: Any, plain: Any) -> Any:
+def _wrap_module_container(kind: type, plain: PyTree) -> PyTree:
     # While JAX compares trees, anything may stand in the place of what they contain.
     return kind(plain) if isinstance(plain, dict | list | tuple) else plain
 
@@ -224,16 +230,16 @@ def register_module_containers() -> None:
             _register_module_container(kind)
 
 
-def _register_module_container(kind: Any) -> None:
+def _register_module_container(kind: type) -> None:
     """A node with one child, the plain container, which may be of any type that JAX knows."""
 
-    def flatten(node: Any) -> tuple[tuple[Any], None]:
+    def flatten(node: PyTree) -> tuple[tuple[PyTree], None]:
         return (unwrap_module_container(node),), None
 
-    def flatten_with_keys(node: Any) -> tuple[tuple[tuple[_Inside, Any]], None]:
+    def flatten_with_keys(node: PyTree) -> tuple[tuple[tuple[_Inside, PyTree]], None]:
         return ((_Inside(), unwrap_module_container(node)),), None
 
-    def unflatten(_: None, children: Iterable[Any]) -> Any:
+    def unflatten(_: None, children: Iterable[PyTree]) -> PyTree:
         return _wrap_module_container(kind, *children)
 
     jax.tree_util.register_pytree_with_keys(kind, flatten_with_keys, unflatten, flatten)
@@ -244,7 +250,7 @@ def explicit_constraints(scope: export.SymbolicScope) -> tuple[str, ...]:
     return tuple(constraint.debug_str for constraint in scope._explicit_constraints)
 
 
-def scan_arity(params: dict[str, Any]) -> tuple[int, int]:
+def scan_arity(params: dict[str, Param]) -> tuple[int, int]:
     """How many operands of a scan are constants, and how many carry.
 
     JAX 0.12 tells it by a flat tree of a private class, earlier versions by two numbers.
@@ -255,7 +261,7 @@ def scan_arity(params: dict[str, Any]) -> tuple[int, int]:
     return len(consts.vals), len(carry.vals)
 
 
-def data_of_keys(keys: Any) -> np.ndarray:
+def data_of_keys(keys: PyTree) -> np.ndarray:
     """The raw data of an array of typed PRNG keys.
 
     jax.random.key_data binds a primitive, which JAX cannot while it lowers a call of TensorFlow.
@@ -263,7 +269,7 @@ def data_of_keys(keys: Any) -> np.ndarray:
     return np.asarray(keys._base_array)
 
 
-def prng_impl(dtype: Any) -> Any:
+def prng_impl(dtype: PyTree) -> PyTree:
     """The generator (seed, split, fold_in, random_bits) of a typed key's dtype.
 
     jax.random.key_impl names it only for an array of keys, and gives no functions.
@@ -298,7 +304,7 @@ def in_compiled_function() -> bool:
     return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
 
 
-class _XlaContext(_tf_control_flow_ops.XLAControlFlowContext):
+class _XlaContext(_tf_control_flow_ops.XLAControlFlowContext):  # type: ignore[misc]
     """What says that a graph is for XLA; a tf.function called in it is traced anew for it."""
 
     def RequiresUniqueFunctionRetracing(self) -> bool:
@@ -345,9 +351,9 @@ def is_saving_gradient() -> bool:
 
 def record(
     name: str,
-    outputs: Sequence[Any],
-    inputs: Sequence[Any],
-    backward: Callable[..., Sequence[Any]],
+    outputs: Sequence[tf.Tensor],
+    inputs: Sequence[tf.Tensor],
+    backward: Callable[..., Sequence[tf.Tensor]],
 ) -> None:
     """Has the tapes and accumulators record an operation whose gradient is `backward`.
 
@@ -361,7 +367,7 @@ def forget_gradient(name: str) -> None:
     _tf_ops.gradient_registry._registry.pop(name, None)
 
 
-def callback_name(params: dict[str, Any]) -> str:
+def callback_name(params: dict[str, Param]) -> str:
     """The name of the function that a callback calls; empty where JAX hides or has none.
 
     The primitives of callbacks have params of private classes.
@@ -370,7 +376,7 @@ def callback_name(params: dict[str, Any]) -> str:
     return getattr(function, "__name__", type(function).__name__) if function else ""
 
 
-def keep(op: Any) -> None:
+def keep(op: tf.Operation) -> None:
     """Has the function under construction run `op`, whatever its results need.
 
     tf.function keeps what has side effects, and has no public way to say that something has.
@@ -389,12 +395,13 @@ def stablehlo_version() -> str:
 
     TensorFlow says it only in the Python bindings of the StableHLO that it was built with.
     """
-    return _tf_stablehlo.get_current_version()
+    result: str = _tf_stablehlo.get_current_version()
+    return result
 
 
 def xla_call_module_version() -> int:
     """The newest version of the XlaCallModule op that TensorFlow runs; no public name tells."""
-    return _tf_xla.call_module_maximum_supported_version()
+    return int(_tf_xla.call_module_maximum_supported_version())
 
 
 # `jax.random` draws with those of prng, which was elsewhere until JAX 0.10.1.
@@ -435,7 +442,7 @@ def is_implemented_by_jax(primitive: jex_core.Primitive) -> bool:
     return (getattr(function, "__module__", None) or "jaxlib").startswith(("jax._src", "jaxlib"))
 
 
-def compiled_function(primitive: jex_core.Primitive) -> Callable[..., Any] | None:
+def compiled_function(primitive: jex_core.Primitive) -> Callable[..., PyTree] | None:
     """The JAX function that JAX compiles `primitive` as, on every device; None where it has none.
 
     That is what jax.interpreters.mlir.lower_fun was given. It keeps the function in a closure, and
@@ -468,12 +475,12 @@ def is_compiled_by_jax(primitive: jex_core.Primitive) -> bool:
     return any(primitive in known and _is_jax_own(known[primitive].rule) for known in lowerings)
 
 
-def _is_jax_own(function: Any) -> bool:
+def _is_jax_own(function: Callable[..., PyTree]) -> bool:
     function = getattr(function, "func", function)  # opens a functools.partial
     return (getattr(function, "__module__", None) or "jaxlib").startswith(("jax.", "jaxlib"))
 
 
-def pallas_interpreter(params: dict[str, Any]) -> Callable[..., Any] | None:
+def pallas_interpreter(params: dict[str, Param]) -> Callable[..., PyTree] | None:
     """A JAX function that does what a pallas_call does in interpret mode; None in another mode.
 
     The interpreter that pallas_call(interpret=True) runs has no public name. It is there where a
@@ -496,19 +503,19 @@ def is_stateful_op(op: str) -> bool:
     return definition is not None and bool(definition.is_stateful)
 
 
-def op_definition(op: str) -> Any:
+def op_definition(op: str) -> PyTree:
     """The OpDef of an op: its operands, results and attributes; no public name has it."""
     return _tf_op_def_registry.get(op)
 
 
-def writable_graph() -> Any:
+def writable_graph() -> tf.Graph | None:
     """The graph under construction, if `write_op` may write into it, else None.
 
     TensorFlow makes the ops itself in a graph of its first version, in a while loop or a cond of
     that version, in the gradient of a loop (which replaces operands as ops are made), and where a
     tape has to see each op.
     """
-    graph: Any = _tf_ops.get_default_graph()
+    graph: tf.Graph = _tf_ops.get_default_graph()
     if not _creates_ops_as_functions_do(graph.__class__) or _tf_record.could_possibly_record():
         return None
     context = graph._get_control_flow_context()
@@ -516,23 +523,23 @@ def writable_graph() -> Any:
 
 
 @functools.cache
-def _creates_ops_as_functions_do(kind: Any) -> bool:
+def _creates_ops_as_functions_do(kind: type[tf.Graph]) -> bool:
     creates = _tf_func_graph.FuncGraph._create_op_internal
     return issubclass(kind, _tf_func_graph.FuncGraph) and kind._create_op_internal is creates
 
 
-def stack_trace() -> Any:
+def stack_trace() -> object:
     """Where the program is, for `write_op`."""
     return _tf_stack.extract_stack(stacklevel=2)
 
 
 def write_op(
-    graph: Any,
+    graph: tf.Graph,
     op: str,
-    operands: Sequence[Any],
+    operands: Sequence[tf.Tensor],
     attributes: Sequence[tuple[str, bytes]],
-    stack: Any,
-) -> list[Any]:
+    stack: object,
+) -> list[tf.Tensor]:
     """The results of a new op of a graph that is writable.
 
     This is what Graph.create_op does, without what it asks of all that it is given: that takes ten
@@ -543,7 +550,7 @@ def write_op(
       tf.errors.InvalidArgumentError: TensorFlow refuses the op.
     """
 
-    def captured(tensor: Any) -> Any:
+    def captured(tensor: tf.Tensor) -> tf.Tensor:
         return tensor if getattr(tensor, "graph", None) is graph else graph.capture(tensor)
 
     inputs = [list(map(captured, x)) if isinstance(x, list) else captured(x) for x in operands]
@@ -567,11 +574,12 @@ def write_op(
     if graph._get_control_flow_context() is not None:
         written._control_flow_post_processing(flat)
     graph._create_op_helper(written)
-    return written.outputs
+    results: list[tf.Tensor] = written.outputs
+    return results
 
 
 @contextlib.contextmanager
-def function_graph(name: str, jit_compile: bool) -> Iterator[Any]:
+def function_graph(name: str, jit_compile: bool) -> Iterator[tf.Graph]:
     """An empty graph, under construction, for the ops of a function; `function_of` makes it.
 
     tf.function spends a millisecond around each graph: on signatures, structures and side effects.
@@ -589,7 +597,7 @@ def function_graph(name: str, jit_compile: bool) -> Iterator[Any]:
             context.Exit()
 
 
-def function_of(graph: Any, jit_compile: bool) -> Any:
+def function_of(graph: tf.Graph, jit_compile: bool) -> tf.types.experimental.ConcreteFunction:
     """The function of a graph whose inputs and outputs are set; None if tf.function has to make it.
 
     That orders ops that have effects, and knows what a graph reads of the graphs around it.
@@ -606,12 +614,12 @@ def call_options() -> bytes:
     return bytes(_tf_context.context().function_call_options.as_attrs()["config_proto"])
 
 
-def add_function(graph: Any, function: Any) -> None:
+def add_function(graph: tf.Graph, function: Callable[..., PyTree]) -> None:
     """Makes a function known to a graph that is to call it."""
     graph._add_function_recursive(function)
 
 
-def static_arguments(jitted: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def static_arguments(jitted: PyTree) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of the arguments that jax.jit was told are static.
 
     A trace is made without them, and no public name of what jax.jit makes tells which they are.
@@ -623,21 +631,22 @@ def static_arguments(jitted: Any) -> tuple[tuple[int, ...], tuple[str, ...]]:
 _CODE_OF_PMAPPED = jax.pmap(lambda: None).__code__
 
 
-def is_pmapped(fun: Any) -> bool:
+def is_pmapped(fun: Callable[..., PyTree]) -> bool:
     """Whether jax.pmap made the function."""
     return getattr(fun, "__code__", None) is _CODE_OF_PMAPPED
 
 
-def static_arguments_of_pmap(pmapped: Any) -> tuple[int, ...]:
+def static_arguments_of_pmap(pmapped: Callable[..., PyTree]) -> tuple[int, ...]:
     """Positions of the arguments that jax.pmap was told are static.
 
     It keeps them in a function that the one that it gives closes over.
     """
     inner = inspect.getclosurevars(pmapped).nonlocals["infer_params"]
-    return inspect.getclosurevars(inner).nonlocals["static_broadcasted_tuple"]
+    results: tuple[int, ...] = inspect.getclosurevars(inner).nonlocals["static_broadcasted_tuple"]
+    return results
 
 
-def shardings_of(traced: Any) -> list[Any]:
+def shardings_of(traced: jax.stages.Traced) -> list[jax.sharding.Sharding]:
     """What jax.jit was told of the shardings of arguments and results of the traced function.
 
     They are beside its jaxpr, and only a compiled function shows them by a public name.
@@ -653,7 +662,7 @@ def is_collective(eqn: jex_core.JaxprEqn) -> bool:
     return any(isinstance(effect, _jax_core.NamedAxisEffect) for effect in eqn.effects)
 
 
-def groups_of_numbers() -> contextlib.AbstractContextManager[Any]:
+def groups_of_numbers() -> contextlib.AbstractContextManager[None]:
     """A context in which JAX writes groups of devices into modules as numbers.
 
     A newer JAX names axes of the mesh instead, which the StableHLO that TensorFlow reads cannot
@@ -663,13 +672,13 @@ def groups_of_numbers() -> contextlib.AbstractContextManager[Any]:
     return contextlib.nullcontext() if state is None else state(False)
 
 
-def varies_over_a_mesh(aval: Any) -> bool:
+def varies_over_a_mesh(aval: object) -> bool:
     """Whether the value differs between the devices of a mesh, or is one of a device's program."""
     kind = getattr(aval, "manual_axis_type", None)
     return kind is not None and bool(kind.varying)
 
 
-def hlo_sharding(sharding: Any, rank: int) -> Any:
+def hlo_sharding(sharding: jax.sharding.Sharding, rank: int) -> PyTree:
     """XLA's message for a jax.sharding.Sharding of an array of that rank.
 
     Public names tell the part of each device for sizes that are known, and a batch may not be.
@@ -678,19 +687,21 @@ def hlo_sharding(sharding: Any, rank: int) -> Any:
     return xla_data_pb2.OpSharding.FromString(proto.SerializeToString())
 
 
-def xla_sharding(tensor: Any, proto: Any, unspecified_dims: Sequence[int] = ()) -> Any:
+def xla_sharding(
+    tensor: tf.Tensor, proto: PyTree, unspecified_dims: Sequence[int] = ()
+) -> tf.Tensor:
     """The tensor with an XlaSharding op behind it, which no public name makes."""
     sharding = _tf_xla_sharding.Sharding(proto=proto)
     dims = list(unspecified_dims)
     return sharding.apply_to_tensor(tensor, use_sharding_op=True, unspecified_dims=dims)
 
 
-def tiled(tensor: Any, devices: np.ndarray) -> Any:
+def tiled(tensor: tf.Tensor, devices: np.ndarray) -> tf.Tensor:
     """As `xla_sharding`, over the devices in an array with the tensor's number of dimensions."""
     return xla_sharding(tensor, _tf_xla_sharding.Sharding.tile(devices).proto)
 
 
-def keras_layer_under_way() -> Any:
+def keras_layer_under_way() -> tf.keras.layers.Layer | None:
     """The outermost layer of Keras whose call is under way, or None.
 
     Keras keeps it for itself, in a module that is there where Keras was imported.
@@ -700,7 +711,7 @@ def keras_layer_under_way() -> Any:
     return context.entry_layer if context else None
 
 
-def litert_schema() -> Any:
+def litert_schema() -> ModuleType:
     """The classes of the parts of a LiteRT file.
 
     TensorFlow has them for its own tools alone; the package ai-edge-litert, which has them as

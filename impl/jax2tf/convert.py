@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import tensorflow as tf
+from jax import export
 
 from jax2tf import dims, dtypes, gradients, graph_gradients, native, targets
 from jax2tf.arguments import Argument
 from jax2tf.callables import Function, require_function
+from jax2tf.decorators import without_autograph
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.large_constants import LargeConstants, Policy
 from jax2tf.lowering import Lowering, compiled, sharding
@@ -20,12 +21,13 @@ from jax2tf.lowering.pairs import prepared
 from jax2tf.primitives import CALLBACKS, CALLBACKS_WITH_VALUES
 from jax2tf.targets import TARGETS, XLA, Target
 from jax2tf.trace import Trace, Tracer
+from jax2tf.typing import PyTree
 
 
 def convert(
-    fun_jax: Callable[..., Any],
+    fun_jax: Callable[..., PyTree],
     *,
-    polymorphic_shapes: Any = None,
+    polymorphic_shapes: PyTree = None,
     polymorphic_constraints: Sequence[str] | jax.export.SymbolicScope = (),
     polymorphic_checks: bool = True,
     with_gradient: bool = True,
@@ -38,8 +40,8 @@ def convert(
     eager_graphs: bool = True,
     native_serialization: bool | None = None,
     native_serialization_platforms: Sequence[str] | None = None,
-    native_serialization_disabled_checks: Sequence[Any] = (),
-) -> Callable[..., Any]:
+    native_serialization_disabled_checks: Sequence[export.DisabledSafetyCheck] = (),
+) -> Callable[..., PyTree]:
     """Makes a JAX function callable from TensorFlow: eagerly, in graphs, compiled.
 
     The result takes what `fun_jax` takes, positional and keyword, with tensors at the leaves of the
@@ -163,8 +165,8 @@ def convert(
             return list(compiled(*graph_gradients.in_this_graph(tensors)))
         return lower_here(tensors)
 
-    @tf.autograph.experimental.do_not_convert
-    def converted_fun(*args: Any, **kwargs: Any) -> Any:
+    @without_autograph
+    def converted_fun(*args: PyTree, **kwargs: PyTree) -> PyTree:
         trace, leaves = tracer.trace(args, kwargs, Argument)
         tensors = [leaf.tensor() for leaf in leaves]
         results = gradients.differentiable(
@@ -182,7 +184,8 @@ def convert(
     # what that wraps, and the names of a library's objects need not be texts.
     converted_fun.__name__ = converted_fun.__qualname__ = name
     converted_fun.__doc__ = fun_jax.__doc__
-    converted_fun.__signature__ = _without_defaults(function.parameters.signature)
+    signature = _without_defaults(function.parameters.signature)
+    setattr(converted_fun, "__signature__", signature)  # noqa: B010
     return converted_fun
 
 
@@ -264,12 +267,13 @@ def checked(
     # With the arguments beside them, results that are constants are not folded: where a compiled
     # function calls this one, only what its results are computed from is run.
     with tf.control_dependencies(checks):
-        return tf.raw_ops.IdentityN(input=[*results, *checked])[: len(results)]
+        made: list[tf.Tensor] = tf.raw_ops.IdentityN(input=[*results, *checked])[: len(results)]
+        return made
 
 
 def _compiled(
     trace: Trace, lower: Callable[[Sequence[tf.Tensor]], list[tf.Tensor]]
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     given, made = (
         [dtypes.to_tf(aval.dtype) for aval in avals]
         for avals in (trace.jaxpr.in_avals, trace.jaxpr.out_avals)
@@ -287,7 +291,7 @@ def _native_options(
     target: Target,
     enable_xla: bool,
     platforms: Sequence[str] | None,
-    disabled_checks: Sequence[Any],
+    disabled_checks: Sequence[export.DisabledSafetyCheck],
 ) -> native.Options | None:
     has_options = platforms is not None or bool(disabled_checks)
     if has_options and wanted is False:

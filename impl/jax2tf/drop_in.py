@@ -8,7 +8,6 @@ import sys
 import threading
 import types
 from collections.abc import Mapping
-from typing import Any
 
 import jax2tf
 
@@ -97,7 +96,7 @@ class _Replaced:
         vars(self._experimental).update(self._attribute)
 
 
-def _put(modules: Mapping[str, Any]) -> None:
+def _put(modules: Mapping[str, types.ModuleType]) -> None:
     """Has `modules` be all that there is of JAX's package and its modules.
 
     Another thread may import it meanwhile: it finds what was there, or what comes.
@@ -107,7 +106,7 @@ def _put(modules: Mapping[str, Any]) -> None:
         del sys.modules[name]
 
 
-def _modules() -> dict[str, Any]:
+def _modules() -> dict[str, types.ModuleType]:
     return {
         name: module
         for name, module in list(sys.modules.items())
@@ -121,7 +120,7 @@ class _StandIn(types.ModuleType):
     It is no alias of a module of ours: Python would import ours a second time under JAX's names.
     """
 
-    def __init__(self, name: str, names: Mapping[str, Any], is_package: bool = False):
+    def __init__(self, name: str, names: Mapping[str, object], is_package: bool = False):
         super().__init__(name, jax2tf.__doc__)
         self.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=is_package)
         if is_package:
@@ -129,7 +128,7 @@ class _StandIn(types.ModuleType):
         self.__all__ = sorted(names)
         vars(self).update(names)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         others = ", ".join(self.__all__)

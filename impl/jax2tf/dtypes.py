@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any
 
 import jax
 import numpy as np
 import tensorflow as tf
 
 from jax2tf.errors import UnsupportedDtypeError
+from jax2tf.typing import Aval, Dim
 
 _PYTHON_SCALARS = (bool, int, float, complex)
 
@@ -25,7 +25,7 @@ _EXTENDED = (np.longdouble, np.clongdouble) if np.finfo(np.longdouble).bits > 64
 
 
 @functools.cache
-def to_tf(dtype: Any) -> tf.DType:
+def to_tf(dtype: np.dtype) -> tf.DType:
     """The TensorFlow dtype of a JAX dtype.
 
     float0 (the tangent dtype of integers) is held as bool, typed PRNG keys as their uint32 data.
@@ -56,25 +56,28 @@ _WITHOUT_KERNELS = frozenset({"float4_e2m1fn", "int2", "uint2"})
 
 
 @functools.cache
-def is_key(dtype: Any) -> bool:
+def is_key(dtype: np.dtype) -> bool:
     """Whether `dtype` is that of a typed PRNG key, as made by jax.random.key."""
     return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
 
 
 @functools.cache
-def key_data(dtype: Any) -> jax.ShapeDtypeStruct:
+def key_data(dtype: np.dtype) -> jax.ShapeDtypeStruct:
     """Shape and dtype of the raw data of one typed PRNG key of `dtype`."""
-    return jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct((), dtype))
+    result: jax.ShapeDtypeStruct = jax.eval_shape(
+        jax.random.key_data, jax.ShapeDtypeStruct((), dtype)
+    )
+    return result
 
 
-def physical_shape(aval: Any) -> tuple[Any, ...]:
+def physical_shape(aval: Aval) -> tuple[Dim, ...]:
     """The shape of the tensor that stands for `aval`: a key's data has dimensions of its own."""
     if is_key(aval.dtype):
         return (*aval.shape, *key_data(aval.dtype).shape)
     return tuple(aval.shape)
 
 
-def dtype_of_val(val: Any) -> tf.DType:
+def dtype_of_val(val: object) -> tf.DType:
     """The TensorFlow dtype that JAX's typing rules give to a value.
 
     Python scalars and 64-bit values follow jax_enable_x64.
@@ -91,9 +94,9 @@ def dtype_of_val(val: Any) -> tf.DType:
     return to_tf(jax_dtype(val))
 
 
-def jax_dtype(val: Any) -> np.dtype:
+def jax_dtype(val: object) -> np.dtype:
     """The dtype of `val` inside a JAX computation, after canonicalisation."""
-    if is_python_scalar(val):
+    if isinstance(val, bool | int | float | complex) and is_python_scalar(val):
         return _python_scalar_dtype(val)
     if isinstance(val, tf.Tensor | tf.Variable):
         return jax.dtypes.canonicalize_dtype(_numpy_dtype(val.dtype))
@@ -113,7 +116,7 @@ def jax_dtype(val: Any) -> np.dtype:
     )
 
 
-def is_python_scalar(val: Any) -> bool:
+def is_python_scalar(val: object) -> bool:
     """Whether JAX takes `val` as weakly typed: a Python number, not one of numpy's subclasses."""
     return type(val) in _PYTHON_SCALARS
 
@@ -136,4 +139,5 @@ def is_of_jax(dtype: tf.DType) -> bool:
 def _numpy_dtype(dtype: tf.DType) -> np.dtype:
     if not is_of_jax(dtype):
         raise TypeError(f"JAX has no dtype {dtype.name}")
-    return np.dtype(dtype.as_numpy_dtype)
+    made: np.dtype = np.dtype(dtype.as_numpy_dtype)
+    return made

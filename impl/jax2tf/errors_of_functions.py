@@ -6,9 +6,10 @@ import re
 import sys
 import traceback
 from collections.abc import Mapping
-from typing import Any
 
 import jax
+
+from jax2tf.typing import PyTree
 
 # What an array says that is used as a dict, a tuple or a list.
 _OF_ARRAYS = re.compile(
@@ -24,7 +25,9 @@ _OF_CONTAINERS = re.compile(
 _TYPE = re.compile(r"'(\w+)'|^(list|tuple) indices must be")
 
 
-def is_of_structure(error: Exception, args: tuple[tuple[Any, ...], Mapping[str, Any]]) -> bool:
+def is_of_structure(
+    error: Exception, args: tuple[tuple[PyTree, ...], Mapping[str, PyTree]]
+) -> bool:
     """Whether an error speaks of an argument that is an array where the function has a container
     in mind, or the other way round.
 
@@ -57,11 +60,11 @@ def is_of_tensorflow(error: Exception) -> bool:
     return any(f.f_globals.get("__name__", "").split(".")[0] in packages for f in frames)
 
 
-def _containers(args: tuple[tuple[Any, ...], Mapping[str, Any]]) -> set[str]:
+def _containers(args: tuple[tuple[PyTree, ...], Mapping[str, PyTree]]) -> set[str]:
     """The names of the types of the containers among the arguments, that of None too."""
     found: set[str] = set()
 
-    def visited(node: Any) -> bool:
+    def visited(node: object) -> bool:
         if node is None or not jax.tree_util.all_leaves([node]):
             found.add(type(node).__name__)
         return False

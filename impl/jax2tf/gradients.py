@@ -21,7 +21,6 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -31,11 +30,13 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, graph_gradients
 from jax2tf.call_tf.variables import value_of
+from jax2tf.decorators import custom_gradient
 from jax2tf.errors import NotDifferentiableError
 from jax2tf.lowering import masks
 from jax2tf.lowering.plan import identifier
 from jax2tf.refused_gradients import refuse, refuse_when_computed
 from jax2tf.trace import Trace, trace_of
+from jax2tf.typing import Aval, PyTree
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
 Gradients = list[tf.Tensor | None]
@@ -97,13 +98,13 @@ def differentiable(
 
 def _beside_variables(
     gradient: Callable[..., Gradients], unwritten: _Unwritten
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """The gradient of a function that reads variables of TensorFlow's, through call_tf.
 
     They are arguments too. TensorFlow asks for them once more, because they are read inside.
     """
 
-    def with_variables(*cotangents: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> Any:
+    def with_variables(*cotangents: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> PyTree:
         with tf.control_dependencies(unwritten.checks()):
             gradients = [
                 tf.identity(g) if isinstance(g, tf.Tensor) else g for g in gradient(*cotangents)
@@ -123,7 +124,7 @@ class _Unwritten:
     variables: Sequence[tf.Variable]
     values: Sequence[tf.Tensor]
 
-    def checks(self) -> list[Any]:
+    def checks(self) -> list[tf.Operation]:
         return [
             tf.debugging.Assert(
                 _is_same(value_of(variable), value),
@@ -192,8 +193,8 @@ class _Function:
             return self._recorded_in_graph(way, args)
         results: list[tf.Tensor] = []
 
-        @tf.custom_gradient
-        def with_vjp(*tensors: tf.Tensor) -> Any:
+        @custom_gradient
+        def with_vjp(*tensors: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., PyTree]]:
             given, gradient = self._unrecorded(way, tensors)
             results.extend(given)
             differentiated = [given[i] for i in outputs]
@@ -230,7 +231,7 @@ class _Function:
         with compat.nothing_recorded():
             results, of_cotangents = way(args)
 
-        def gradient(*cotangents: Any) -> Gradients:
+        def gradient(*cotangents: tf.Tensor) -> Gradients:
             # Where a gather reads a result they are IndexedSlices.
             return of_cotangents(list(map(tf.convert_to_tensor, cotangents)))
 
@@ -276,12 +277,12 @@ class _Function:
         except _REFUSALS:
             return None
 
-    def gradient_function(self) -> Any:
+    def gradient_function(self) -> PyTree:
         """The gradients as a TensorFlow function of arguments and cotangents."""
         avals = self.trace.jaxpr.in_avals
         avals = [*avals, *(self.trace.jaxpr.out_avals[i] for i in self.vjp.outputs)]
 
-        def make() -> Any:
+        def make() -> PyTree:
             @partial(tf.function, autograph=False)
             def gradient(*operands: tf.Tensor) -> list[tf.Tensor]:
                 return self._gradients(operands, self.saved_order - 1)
@@ -410,7 +411,7 @@ class _Vjp:
     def trace_whole(self) -> Trace:
         """A trace of arguments and cotangents, giving gradients."""
 
-        def whole(args: list[jax.Array], cotangents: list[jax.Array]) -> Any:
+        def whole(args: list[jax.Array], cotangents: list[jax.Array]) -> PyTree:
             _, pullback = self._vjp(args)
             return pullback(cotangents)
 
@@ -423,9 +424,9 @@ class _Vjp:
         residual that is a converted truth value is handed over as what it was: that is smaller, and
         the backward pass sees which of its products are masks.
         """
-        structure: list[Any] = []
+        structure: list[PyTree] = []
 
-        def forward(*args: jax.Array) -> Any:
+        def forward(*args: jax.Array) -> PyTree:
             results, pullback = self._vjp(list(args))
             residuals, tree = jax.tree.flatten(pullback)
             structure.append(tree)
@@ -437,7 +438,7 @@ class _Vjp:
 
         def backward(
             sized: list[jax.Array], residuals: list[jax.Array], cotangents: list[jax.Array]
-        ) -> Any:
+        ) -> PyTree:
             del sized
             given = map(lax.convert_element_type, residuals, dtypes_of_residuals)
             return jax.tree.unflatten(structure[0], list(given))(cotangents)
@@ -453,7 +454,7 @@ class _Vjp:
         )
         return forward_trace, backward_trace
 
-    def _trace_of(self, fun: Callable[..., Any], *specs: Any) -> Trace:
+    def _trace_of(self, fun: Callable[..., PyTree], *specs: PyTree) -> Trace:
         trace = trace_of(jax.jit(fun).trace(*specs))
         return dataclasses.replace(
             trace,
@@ -462,7 +463,7 @@ class _Vjp:
             is_vjp=True,
         )
 
-    def _vjp(self, args: list[jax.Array]) -> tuple[list[jax.Array], Callable[..., Any]]:
+    def _vjp(self, args: list[jax.Array]) -> tuple[list[jax.Array], Callable[..., PyTree]]:
         def of_inexact(*inexact: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
             operands = list(args)
             for i, value in zip(self.inputs, inexact, strict=True):
@@ -488,16 +489,16 @@ def _with_masks(jaxpr: jex_core.ClosedJaxpr, n_results: int) -> jex_core.ClosedJ
     return jex_core.ClosedJaxpr(jaxpr.jaxpr.replace(outvars=[*results, *given]), jaxpr.consts)
 
 
-def _spec(aval: Any) -> jax.ShapeDtypeStruct:
+def _spec(aval: Aval) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
 
 
-def _tensor_spec(aval: Any) -> tf.TensorSpec:
+def _tensor_spec(aval: Aval) -> tf.TensorSpec:
     shape = [d if isinstance(d, int) else None for d in dtypes.physical_shape(aval)]
     return tf.TensorSpec(shape, dtypes.to_tf(aval.dtype))
 
 
-def _is_inexact(aval: Any) -> bool:
+def _is_inexact(aval: Aval) -> bool:
     return jnp.issubdtype(aval.dtype, jnp.inexact)
 
 

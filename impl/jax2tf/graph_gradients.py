@@ -16,6 +16,7 @@ from typing import TypeAlias
 import tensorflow as tf
 
 from jax2tf import compat
+from jax2tf.decorators import without_autograph
 
 # From cotangents of results to gradients of arguments.
 Gradient: TypeAlias = Callable[..., "list[tf.Tensor | None]"]
@@ -48,7 +49,7 @@ def with_gradient(
 
     # To save it, TensorFlow makes a tf.function of it, and would have AutoGraph rewrite all that it
     # calls: this package and JAX, for minutes.
-    @tf.autograph.experimental.do_not_convert
+    @without_autograph
     def registered(op: tf.Operation, *cotangents: tf.Tensor) -> list[tf.Tensor | None]:
         del op
         return backward(held, cotangents)

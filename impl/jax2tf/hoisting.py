@@ -6,7 +6,6 @@ The jaxpr of an inner function holds them, where nobody outside can make argumen
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -14,6 +13,7 @@ from jax.extend import core as jex_core
 
 from jax2tf.large_constants import LIMIT
 from jax2tf.trace import is_call_of_jitted
+from jax2tf.typing import Array, Atom, aval_of
 
 
 def hoisted(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
@@ -25,10 +25,11 @@ def hoisted(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
         return jaxpr
     specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in jaxpr.in_avals]
 
-    def opened(*args: jax.Array) -> list[Any]:
+    def opened(*args: jax.Array) -> list[Array]:
         return _evaluate(jaxpr, args)
 
-    return jax.jit(opened, keep_unused=True).trace(*specs).jaxpr
+    made: jex_core.ClosedJaxpr = jax.jit(opened, keep_unused=True).trace(*specs).jaxpr
+    return made
 
 
 def _captures(eqn: jex_core.JaxprEqn) -> bool:
@@ -40,13 +41,13 @@ def _captures(eqn: jex_core.JaxprEqn) -> bool:
     return any(large) or any(map(_captures, inner.jaxpr.eqns))
 
 
-def _evaluate(jaxpr: jex_core.ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+def _evaluate(jaxpr: jex_core.ClosedJaxpr, args: Sequence[Array]) -> list[Array]:
     variables = (*jaxpr.jaxpr.constvars, *jaxpr.jaxpr.invars)
-    values: dict[Any, Any] = dict(zip(variables, (*jaxpr.consts, *args), strict=True))
+    values: dict[Atom, Array] = dict(zip(variables, (*jaxpr.consts, *args), strict=True))
 
-    def read(atom: Any) -> Any:
+    def read(atom: Atom) -> Array:
         if isinstance(atom, jex_core.Literal):
-            aval: Any = atom.aval
+            aval = aval_of(atom)
             return np.asarray(atom.val, aval.dtype)
         return values[atom]
 

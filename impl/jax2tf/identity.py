@@ -7,7 +7,6 @@ what they stand for, so that a cache keeps it alive as long as its entry.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ class Identity:
 
     __slots__ = ("held",)
 
-    def __init__(self, held: Any):
+    def __init__(self, held: object):
         self.held = held
 
     def __hash__(self) -> int:

@@ -15,20 +15,21 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
+import tensorflow as tf
 
 from jax2tf import keras_layer
 from jax2tf.callables import require_function
 from jax2tf.module import Module
+from jax2tf.typing import Option, PyTree
 
 # The key of an array in what Keras saves of the tree of parameters.
 _ARRAY = "jax2tf_array"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "Layer":
         return _layer()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has Layer")
@@ -42,14 +43,14 @@ class _Arguments:
       params: the tree of parameters, each as `_saved` has it.
     """
 
-    fun_jax: Callable[..., Any]
-    params: Any
-    polymorphic_shapes: Any
-    convert_options: dict[str, Any] | None
+    fun_jax: Callable[..., PyTree]
+    params: PyTree
+    polymorphic_shapes: PyTree
+    convert_options: dict[str, Option] | None
 
 
 @functools.cache
-def _layer() -> Any:
+def _layer() -> type:
     keras = keras_layer.keras_on_tensorflow("jax2tf.keras.Layer")
 
     class Layer(keras_layer.layer_type(keras)):  # type: ignore[misc]
@@ -73,12 +74,12 @@ def _layer() -> Any:
 
         def __init__(
             self,
-            fun_jax: Callable[..., Any],
-            params: Any,
+            fun_jax: Callable[..., PyTree],
+            params: PyTree,
             *,
-            polymorphic_shapes: Any = None,
-            convert_options: dict[str, Any] | None = None,
-            **options: Any,
+            polymorphic_shapes: PyTree = None,
+            convert_options: dict[str, Option] | None = None,
+            **options: Option,
         ):
             require_function(fun_jax, "jax2tf.keras.Layer: fun_jax", " of parameters and inputs")
             params = jax.tree.map(_array, params, is_leaf=_is_saved_array)
@@ -89,7 +90,7 @@ def _layer() -> Any:
             specs = jax.tree.map(_saved, params)
             self._arguments = _Arguments(fun_jax, specs, polymorphic_shapes, convert_options)
 
-        def get_config(self) -> dict[str, Any]:
+        def get_config(self) -> dict[str, object]:
             """What Keras saves beside the weights."""
             given = self._arguments
             return {
@@ -101,25 +102,26 @@ def _layer() -> Any:
             }
 
         @classmethod
-        def from_config(cls, config: dict[str, Any]) -> Any:
+        def from_config(cls, config: dict[str, Option]) -> tf.keras.layers.Layer:
             """The layer of a config, with zeros for weights."""
             config = dict(config)
             for name in ("fun_jax", "params"):
                 config[name] = keras.saving.deserialize_keras_object(config[name])
             return cls(**config)
 
-    return keras.saving.register_keras_serializable("jax2tf")(Layer)
+    result: type = keras.saving.register_keras_serializable("jax2tf")(Layer)
+    return result
 
 
-def _saved(array: Any) -> dict[str, Any]:
+def _saved(array: PyTree) -> dict[str, object]:
     return {_ARRAY: [np.asarray(array).dtype.name, list(np.shape(array))]}
 
 
-def _is_saved_array(node: Any) -> bool:
+def _is_saved_array(node: PyTree) -> bool:
     return isinstance(node, dict) and node.keys() == {_ARRAY}
 
 
-def _array(leaf: Any) -> Any:
+def _array(leaf: PyTree) -> PyTree:
     """A leaf of the parameters; zeros for one of a config."""
     if not _is_saved_array(leaf):
         return leaf

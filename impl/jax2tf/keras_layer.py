@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import tensorflow as tf
+
+from jax2tf.typing import Option, PyTree
 
 if TYPE_CHECKING:
     from jax2tf.module import Module
 
 
-def layer_of(module: Module, **options: Any) -> Any:
+def layer_of(module: Module, **options: Option) -> tf.keras.layers.Layer:
     """A keras.layers.Layer that calls `module`, whose parameters become weights of the layer.
 
     Raises:
@@ -21,7 +24,7 @@ def layer_of(module: Module, **options: Any) -> Any:
     return layer_type(keras_on_tensorflow("jax2tf.Module.keras_layer"))(module, **options)
 
 
-def keras_on_tensorflow(what: str) -> Any:
+def keras_on_tensorflow(what: str) -> ModuleType:
     """Keras, for `what` needs it.
 
     Raises:
@@ -35,17 +38,18 @@ def keras_on_tensorflow(what: str) -> Any:
             f"{what}: Keras should run on TensorFlow (KERAS_BACKEND=tensorflow), and runs on "
             f"{keras.config.backend()}"
         )
-    return keras
+    result: ModuleType = keras
+    return result
 
 
 @functools.cache
-def layer_type(keras: Any) -> Any:
+def layer_type(keras: ModuleType) -> type:
     """The class of layers that call a jax2tf.Module."""
 
-    class ModuleLayer(keras.layers.Layer):
+    class ModuleLayer(keras.layers.Layer):  # type: ignore[name-defined, misc]
         """Calls a jax2tf.Module."""
 
-        def __init__(self, module: Module, **options: Any):
+        def __init__(self, module: Module, **options: Option):
             super().__init__(**options)
             self.module = module
             weights = {
@@ -63,11 +67,11 @@ def layer_type(keras: Any) -> Any:
             module.parameters = {path: weight.value for path, weight in weights.items()}
             module.is_seen_by = lambda layer: _are_weights_of(list(weights.values()), layer)
 
-        def call(self, *inputs: Any, **kwargs: Any) -> Any:
+        def call(self, *inputs: PyTree, **kwargs: Option) -> PyTree:
             return self.module(*inputs, **kwargs)
 
     return ModuleLayer
 
 
-def _are_weights_of(weights: list[Any], layer: Any) -> bool:
+def _are_weights_of(weights: list[tf.Variable], layer: tf.keras.layers.Layer) -> bool:
     return all(any(weight is other for other in layer.weights) for weight in weights)

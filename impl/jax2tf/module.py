@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -13,10 +12,12 @@ import tensorflow as tf
 
 from jax2tf import arguments, callables, compat, dims, dtypes, keras_layer
 from jax2tf.convert import convert
+from jax2tf.decorators import without_autograph
 from jax2tf.errors import ConversionError
+from jax2tf.typing import KeyPath, Option, PyTree
 
 
-class Module(compat.SavesVariableLists, tf.Module):
+class Module(compat.SavesVariableLists, tf.Module):  # type: ignore[misc]
     """`fun_jax(params, *inputs, **kwargs)` with a tf.Variable for each leaf of `params`.
 
     Graphs and SavedModels hold the variables once, whatever the number of functions that use them,
@@ -53,13 +54,13 @@ class Module(compat.SavesVariableLists, tf.Module):
 
     def __init__(
         self,
-        fun_jax: Callable[..., Any],
-        params: Any,
+        fun_jax: Callable[..., PyTree],
+        params: PyTree,
         *,
-        trainable: Any = True,
-        polymorphic_shapes: Any = None,
+        trainable: PyTree = True,
+        polymorphic_shapes: PyTree = None,
         name: str | None = None,
-        **options: Any,
+        **options: Option,
     ):
         super().__init__(name=name)
         callables.require_function(fun_jax, "jax2tf.Module: fun_jax", " of parameters and inputs")
@@ -75,11 +76,11 @@ class Module(compat.SavesVariableLists, tf.Module):
         }
         self._constants: list[tf.Variable] = []
         # Whether a layer of Keras has the parameters among its weights.
-        self.is_seen_by: Callable[[Any], bool] = lambda layer: False
+        self.is_seen_by: Callable[[object], bool] = lambda layer: False
         self._converted = self._convert(fun_jax, polymorphic_shapes, options)
 
-    @tf.autograph.experimental.do_not_convert
-    def __call__(self, *inputs: Any, **kwargs: Any) -> Any:
+    @without_autograph
+    def __call__(self, *inputs: PyTree, **kwargs: PyTree) -> PyTree:
         """The function's result for the present values of the parameters.
 
         Raises:
@@ -91,8 +92,12 @@ class Module(compat.SavesVariableLists, tf.Module):
         return self._converted(self._with_statics(), *inputs, **kwargs)
 
     def function(
-        self, fun_jax: Callable[..., Any], *, polymorphic_shapes: Any = None, **options: Any
-    ) -> Callable[..., Any]:
+        self,
+        fun_jax: Callable[..., PyTree],
+        *,
+        polymorphic_shapes: PyTree = None,
+        **options: Option,
+    ) -> Callable[..., PyTree]:
         """Another function of the same parameters, as the module itself calls its own.
 
         >>> module = Module(lambda p, x: x @ p, tf.eye(2))
@@ -110,13 +115,13 @@ class Module(compat.SavesVariableLists, tf.Module):
         """
         converted = self._convert(fun_jax, polymorphic_shapes, options)
 
-        @tf.autograph.experimental.do_not_convert
-        def with_parameters(*inputs: Any, **kwargs: Any) -> Any:
+        @without_autograph
+        def with_parameters(*inputs: PyTree, **kwargs: PyTree) -> PyTree:
             return converted(self._with_statics(), *inputs, **kwargs)
 
         return with_parameters
 
-    def keras_layer(self, **options: Any) -> Any:
+    def keras_layer(self, **options: Option) -> tf.keras.layers.Layer:
         """The module as a layer of Keras 3 on TensorFlow, which Keras trains and saves.
 
         The parameters become weights of the layer, which the module has from now on.
@@ -134,12 +139,12 @@ class Module(compat.SavesVariableLists, tf.Module):
         return keras_layer.layer_of(self, **options)
 
     def _convert(
-        self, fun_jax: Callable[..., Any], shapes: Any, options: dict[str, Any]
-    ) -> Callable[..., Any]:
+        self, fun_jax: Callable[..., PyTree], shapes: PyTree, options: dict[str, Option]
+    ) -> Callable[..., PyTree]:
         options.setdefault("large_constants", self._hold)
         return convert(fun_jax, polymorphic_shapes=dims.OfInputs(shapes), **options)
 
-    def _refuse(self, layer: Any) -> None:
+    def _refuse(self, layer: tf.keras.layers.Layer) -> None:
         names = ", ".join(path for path, v in self.parameters.items() if v.trainable)
         raise ConversionError(
             f"jax2tf.Module({self._converted.__name__}): the Keras layer {layer.name!r} calls it, "
@@ -150,11 +155,11 @@ class Module(compat.SavesVariableLists, tf.Module):
         )
 
     @property
-    def params(self) -> Any:
+    def params(self) -> PyTree:
         """The variables, in the pytree that the parameters came in."""
         return callables.values(self._with_statics())
 
-    def _with_statics(self) -> Any:
+    def _with_statics(self) -> PyTree:
         return jax.tree.unflatten(self._tree, list(self.parameters.values()))
 
     def _hold(self, value: np.ndarray) -> tf.Variable:
@@ -162,7 +167,7 @@ class Module(compat.SavesVariableLists, tf.Module):
         return self._constants[-1]
 
 
-def _flags(trainable: Any, params: Any) -> list[Any]:
+def _flags(trainable: PyTree, params: PyTree) -> list[bool]:
     """Whether each parameter is trainable."""
     cause = None
     try:
@@ -178,7 +183,7 @@ def _flags(trainable: Any, params: Any) -> list[Any]:
     ) from cause
 
 
-def _names(paths: Sequence[tuple[Any, ...]]) -> list[str]:
+def _names(paths: Sequence[KeyPath]) -> list[str]:
     """A name for each parameter; a number behind it where a key like "a/b" makes two alike."""
     given: dict[str, None] = {}
     for path in paths:
@@ -188,7 +193,7 @@ def _names(paths: Sequence[tuple[Any, ...]]) -> list[str]:
     return list(given)
 
 
-def _variable(leaf: Any, name: str, trainable: bool) -> tf.Variable:
+def _variable(leaf: PyTree, name: str, trainable: bool) -> tf.Variable:
     if isinstance(leaf, jax.Array) and dtypes.is_key(leaf.dtype):
         leaf = compat.data_of_keys(leaf)
     dtype = dtypes.dtype_of_val(leaf)

@@ -19,7 +19,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import jax
 import numpy as np
@@ -38,7 +38,7 @@ from jax2tf.carriers import HOLDS_INT4
 from jax2tf.errors import ConversionError, UnsupportedPrimitiveError
 from jax2tf.lowering import compiled, mesh_programs, refusals, sharding
 from jax2tf.trace import Trace
-from jax2tf.typing import Array
+from jax2tf.typing import Array, Shape
 
 # Custom calls that every XLA runs or compiles away.
 _KNOWN_TO_XLA = frozenset(
@@ -76,7 +76,9 @@ class Options:
     disabled_checks: tuple[export.DisabledSafetyCheck, ...] = ()
 
 
-def options(platforms: Sequence[str] | None, disabled_checks: Sequence[Any]) -> Options:
+def options(
+    platforms: Sequence[str] | None, disabled_checks: Sequence[export.DisabledSafetyCheck]
+) -> Options:
     """What the caller asked for.
 
     Raises:
@@ -106,18 +108,18 @@ class _Module:
     version: int
     platforms: list[str]
     disabled_checks: list[str]
-    constants: list[Any]
-    functions: list[Any]
+    constants: list[Array]
+    functions: list[tf.types.experimental.ConcreteFunction]
     is_shardy: bool
 
 
 class Surroundings(Protocol):
     """What is known where the op comes to stand: a lowering, or the context of a rule."""
 
-    def static_shape(self, shape: Sequence[Any]) -> list[int | None]:
+    def static_shape(self, shape: Shape) -> list[int | None]:
         """What is known of a shape before the run."""
 
-    def constant(self, value: Any) -> tf.Tensor:
+    def constant(self, value: Array) -> tf.Tensor:
         """A tensor of a constant."""
 
 
@@ -244,17 +246,20 @@ def _refuse_calls_on_the_host(trace: Trace) -> None:
 
 
 def _evaluating(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
-    def run(consts: Sequence[Any], *args: jax.Array) -> list[jax.Array]:
-        return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*args)
+    def run(consts: Sequence[Array], *args: jax.Array) -> list[jax.Array]:
+        results: list[jax.Array] = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(
+            *args
+        )
+        return results
 
     return run
 
 
 def _with_constants_as_arguments(
     jaxpr: jex_core.ClosedJaxpr, which: Sequence[int], run: Callable[..., Sequence[Array]]
-) -> Callable[..., Any]:
-    def fun(*args: jax.Array) -> list[jax.Array]:
-        consts: list[Any] = list(jaxpr.consts)
+) -> Callable[..., Sequence[Array]]:
+    def fun(*args: jax.Array) -> list[Array]:
+        consts: list[Array] = list(jaxpr.consts)
         for i, value in zip(which, args, strict=False):
             consts[i] = _as_dtype(value, consts[i].dtype)
         operands = map(_as_dtype, args[len(which) :], (aval.dtype for aval in jaxpr.in_avals))
@@ -267,16 +272,17 @@ def _with_constants_as_arguments(
     return fun
 
 
-def _unpacked(dtype: Any) -> Any:
+def _unpacked(dtype: np.dtype) -> np.dtype:
     """The dtype as which an array of `dtype` goes into the module and comes out of it."""
-    return _PACKED.get(str(dtype), dtype)
+    made: np.dtype = _PACKED.get(str(dtype), dtype)
+    return made
 
 
 # As `compiled.leave` hands them over.
 _PACKED = {dtype.name: np.dtype(carrier.as_numpy_dtype) for dtype, carrier in HOLDS_INT4.items()}
 
 
-def _as_dtype(value: Any, dtype: Any) -> Any:
+def _as_dtype(value: Array, dtype: np.dtype) -> Array:
     # A result that is a literal is a Python number.
     same = hasattr(value, "dtype") and value.dtype == dtype
     return value if same else jax.lax.convert_element_type(value, dtype)
@@ -345,21 +351,21 @@ def _refuse_custom_calls(trace: Trace, module: ir.Module, options: Options) -> N
     """Takes the assertions about shapes out; raises where a call is left that TensorFlow lacks."""
     trusted = {check.is_custom_call() for check in options.disabled_checks}
     for op in _custom_calls(module):
-        target = op.attributes["call_target_name"].value
+        target = ir.StringAttr(op.attributes["call_target_name"]).value
         if target == _SHAPE_ASSERTION:
             op.erase()
         elif target not in _KNOWN_TO_XLA and target not in trusted:
             raise _refusal(trace, target, str(op.location))
 
 
-def _custom_calls(module: ir.Module) -> list[Any]:
+def _custom_calls(module: ir.Module) -> list[ir.Operation]:
     return [op for op in _operations(module) if op.name == "stablehlo.custom_call"]
 
 
-def _operations(module: ir.Module) -> list[Any]:
-    found: list[Any] = []
+def _operations(module: ir.Module) -> list[ir.Operation]:
+    found: list[ir.Operation] = []
 
-    def visit(op: Any) -> ir.WalkResult:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         found.append(op)
         return ir.WalkResult.ADVANCE
 

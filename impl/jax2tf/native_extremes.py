@@ -8,17 +8,18 @@ takes -0 for the smaller zero, so here the ops are written with comparisons.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from jax.extend.mlir import ir
 from jax.extend.mlir.dialects import stablehlo
 
+from jax2tf.typing import MlirValue
+
 
 def spell_out(module: ir.Module) -> None:
     """Replaces the ops everywhere in `module`, in the regions of other ops too."""
-    found: list[Any] = []
+    found: list[ir.Operation] = []
 
-    def visit(op: Any) -> ir.WalkResult:
+    def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in _REPLACEMENTS and isinstance(_element_type(op.result), ir.FloatType):
             found.append(op)
         return ir.WalkResult.ADVANCE
@@ -31,33 +32,33 @@ def spell_out(module: ir.Module) -> None:
         op.erase()
 
 
-def _maximum(x: Any, y: Any) -> Any:
+def _maximum(x: MlirValue, y: MlirValue) -> MlirValue:
     return _extreme("GE", x, y)
 
 
-def _minimum(x: Any, y: Any) -> Any:
+def _minimum(x: MlirValue, y: MlirValue) -> MlirValue:
     return _extreme("LE", x, y)
 
 
-def _clamp(low: Any, x: Any, high: Any) -> Any:
+def _clamp(low: MlirValue, x: MlirValue, high: MlirValue) -> MlirValue:
     return _minimum(_maximum(x, _spread(low, x)), _spread(high, x))
 
 
-_REPLACEMENTS: dict[str, Callable[..., Any]] = {
+_REPLACEMENTS: dict[str, Callable[..., MlirValue]] = {
     "stablehlo.maximum": _maximum,
     "stablehlo.minimum": _minimum,
     "stablehlo.clamp": _clamp,
 }
 
 
-def _extreme(direction: str, x: Any, y: Any) -> Any:
+def _extreme(direction: str, x: MlirValue, y: MlirValue) -> MlirValue:
     # The total order knows -0 < +0. In it a NaN may be at either end: those are asked for apart.
     beats = _compare(direction, x, y, "TOTALORDER")
     takes_x = stablehlo.or_(beats, _compare("NE", x, x))
     return stablehlo.select(stablehlo.and_(takes_x, _compare("EQ", y, y)), x, y)
 
 
-def _compare(direction: str, x: Any, y: Any, order: str = "FLOAT") -> Any:
+def _compare(direction: str, x: MlirValue, y: MlirValue, order: str = "FLOAT") -> MlirValue:
     return stablehlo.compare(
         x,
         y,
@@ -66,7 +67,7 @@ def _compare(direction: str, x: Any, y: Any, order: str = "FLOAT") -> Any:
     )
 
 
-def _spread(bound: Any, like: Any) -> Any:
+def _spread(bound: MlirValue, like: MlirValue) -> MlirValue:
     """A bound of a clamp, which may be a scalar, in the shape of what is clamped."""
     if ir.RankedTensorType(bound.type).rank == ir.RankedTensorType(like.type).rank:
         return bound
@@ -81,5 +82,5 @@ def _spread(bound: Any, like: Any) -> Any:
     return stablehlo.dynamic_broadcast_in_dim(like.type, bound, shape, ir.DenseI64ArrayAttr.get([]))
 
 
-def _element_type(value: Any) -> ir.Type:
+def _element_type(value: MlirValue) -> ir.Type:
     return ir.RankedTensorType(value.type).element_type

@@ -18,7 +18,7 @@ import collections
 import dataclasses
 import itertools
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TypeAlias, cast
 
 import jax
 import numpy as np
@@ -28,6 +28,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat
 from jax2tf.identity import Identity
 from jax2tf.primitives import named
+from jax2tf.typing import Array, Atom, Param
 
 # A call costs about as many nodes as a window of so few equations.
 MIN_PERIOD = 8
@@ -62,7 +63,11 @@ def with_shared_repeats(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
     Inner jaxprs of calls, loops and branches are looked at, too. Derivative rules of custom_jvp and
     custom_vjp are not compared: the result is there to be lowered, not to be differentiated.
     """
-    return _Sharing().closed(jaxpr)
+    shared: jex_core.ClosedJaxpr = _Sharing().closed(jaxpr)
+    return shared
+
+
+_Jaxpr: TypeAlias = jex_core.Jaxpr | jex_core.ClosedJaxpr
 
 
 class _Sharing:
@@ -70,9 +75,9 @@ class _Sharing:
 
     def __init__(self) -> None:
         self._codes = _Codes()
-        self._done: dict[Identity, Any] = {}
+        self._done: dict[Identity, _Jaxpr] = {}
 
-    def closed(self, jaxpr: Any) -> Any:
+    def closed(self, jaxpr: Param) -> Param:
         """As `with_shared_repeats`; open jaxprs are taken too, and params that are none."""
         if type(jaxpr) is tuple:
             branches = tuple(map(self.closed, jaxpr))
@@ -84,8 +89,8 @@ class _Sharing:
             self._done[key] = self._of(jaxpr)
         return self._done[key]
 
-    def _of(self, jaxpr: Any) -> Any:
-        opened = getattr(jaxpr, "jaxpr", jaxpr)
+    def _of(self, jaxpr: _Jaxpr) -> _Jaxpr:
+        opened = cast(jex_core.Jaxpr, getattr(jaxpr, "jaxpr", jaxpr))
         equations = [self._inside(eqn) for eqn in opened.eqns]
         shared = self._shared(equations, opened.outvars)
         if shared == list(opened.eqns):
@@ -93,7 +98,8 @@ class _Sharing:
         changed = opened.replace(eqns=shared)
         if isinstance(jaxpr, jex_core.ClosedJaxpr):
             return jex_core.ClosedJaxpr(changed, jaxpr.consts)
-        return changed
+        made: _Jaxpr = changed
+        return made
 
     def _inside(self, eqn: jex_core.JaxprEqn) -> jex_core.JaxprEqn:
         if eqn.primitive not in _CALLS:
@@ -103,7 +109,7 @@ class _Sharing:
         return eqn if same else eqn.replace(params=params)
 
     def _shared(
-        self, given: Sequence[jex_core.JaxprEqn], results: Sequence[Any]
+        self, given: Sequence[jex_core.JaxprEqn], results: Sequence[Atom]
     ) -> list[jex_core.JaxprEqn]:
         """The equations with calls in place of runs that repeat."""
         if len(given) < 2 * MIN_PERIOD:
@@ -228,7 +234,7 @@ def _runs_of(codes: Sequence[int], period: int) -> Iterator[_Run]:
 class _Uses:
     """Where each value is last read."""
 
-    def __init__(self, equations: Sequence[jex_core.JaxprEqn], results: Sequence[Any]):
+    def __init__(self, equations: Sequence[jex_core.JaxprEqn], results: Sequence[Atom]):
         self._equations = equations
         self._last: dict[jex_core.Var, int] = {}
         for i, eqn in enumerate(equations):
@@ -347,7 +353,7 @@ class _Body:
         opened = jex_core.Jaxpr([], inputs, results, inside, debug_info=_DEBUG_INFO)
         body = jex_core.ClosedJaxpr(opened, [])
 
-        def repeated(*args: Any) -> list[Any]:
+        def repeated(*args: Array) -> list[int]:
             return [0] * len(results)
 
         # JAX knows which params a call has; the function that it traces here is of no matter.
@@ -360,12 +366,13 @@ class _Body:
     ) -> jex_core.JaxprEqn:
         """The call that gives the results of a window."""
         n_scopes = compat.common_scopes(window)
-        return self._call.replace(
+        result: jex_core.JaxprEqn = self._call.replace(
             invars=list(inputs),
             outvars=self._results(window),
             params=self._params,
             source_info=compat.in_scopes(window[0], slice(n_scopes)),
         )
+        return result
 
     def _results(self, window: Sequence[jex_core.JaxprEqn]) -> list[jex_core.Var]:
         return [window[i].outvars[j] for i, j in self._outputs]
@@ -399,7 +406,7 @@ class _Codes:
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def _frozen(self, value: Any) -> Hashable:
+    def _frozen(self, value: object) -> Hashable:
         """A param as a key; what has no equality of its own is equal to itself alone."""
         if isinstance(value, jex_core.ClosedJaxpr | jex_core.Jaxpr):
             return ("jaxpr", self._of_jaxpr(value))
@@ -414,19 +421,19 @@ class _Codes:
             return (type(value), value)  # 1, 1.0 and True are equal
         return Identity(value)
 
-    def _of_jaxpr(self, jaxpr: Any) -> int:
+    def _of_jaxpr(self, jaxpr: _Jaxpr) -> int:
         key = Identity(jaxpr)
         if key not in self._of_jaxprs:
             self._of_jaxprs[key] = self._number(self._structure(jaxpr))
         return self._of_jaxprs[key]
 
-    def _structure(self, jaxpr: Any) -> Hashable:
+    def _structure(self, jaxpr: _Jaxpr) -> Hashable:
         opened = getattr(jaxpr, "jaxpr", jaxpr)
         arguments = [*opened.constvars, *opened.invars]
         results = [var for eqn in opened.eqns for var in eqn.outvars]
         numbers = {var: i for i, var in enumerate([*arguments, *results])}
 
-        def reference(atom: Any) -> Hashable:
+        def reference(atom: Atom) -> Hashable:
             if isinstance(atom, jex_core.Literal):
                 return (_literal(atom), atom.aval)
             return numbers[atom]
@@ -448,5 +455,5 @@ def _literal(literal: jex_core.Literal) -> Hashable:
     return (value.dtype, value.shape, value.tobytes())
 
 
-def _variables(atoms: Sequence[Any]) -> Iterator[jex_core.Var]:
+def _variables(atoms: Sequence[Atom]) -> Iterator[jex_core.Var]:
     return (a for a in atoms if not isinstance(a, jex_core.Literal))

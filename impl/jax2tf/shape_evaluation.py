@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
+import numpy as np
 import tensorflow as tf
 from jax import export
 
 from jax2tf import arguments, dtypes
 from jax2tf.callables import Function, require_function
 from jax2tf.trace import Tracer
+from jax2tf.typing import KeyPath, PyTree
 
 
 def eval_polymorphic_shape(
-    fun_jax: Callable[..., Any],
+    fun_jax: Callable[..., PyTree],
     *,
-    polymorphic_shapes: Any = None,
+    polymorphic_shapes: PyTree = None,
     polymorphic_constraints: Sequence[str] | export.SymbolicScope = (),
-) -> Callable[..., tuple[Any, Any]]:
+) -> Callable[..., tuple[PyTree, PyTree]]:
     """Makes a function that tells shapes and dtypes of `fun_jax`'s results, as jax.eval_shape does.
 
     >>> shapes, specs = eval_polymorphic_shape(
@@ -49,7 +50,7 @@ def eval_polymorphic_shape(
     require_function(fun_jax, "jax2tf.eval_polymorphic_shape: fun_jax")
     tracer = Tracer(Function(fun_jax), polymorphic_shapes, polymorphic_constraints)
 
-    def shapes_of(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def shapes_of(*args: PyTree, **kwargs: PyTree) -> tuple[PyTree, PyTree]:
         trace, _ = tracer.trace(args, kwargs, described)
         avals = trace.jaxpr.out_avals
         structs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
@@ -66,11 +67,11 @@ class _Described:
     path: str
     where: str
     shape: tf.TensorShape
-    dtype: Any
+    dtype: np.dtype
     weak_type: bool = False
 
 
-def described(path: tuple[Any, ...], value: Any, function: Function) -> Any:
+def described(path: KeyPath, value: object, function: Function) -> PyTree:
     """The argument that a jax.ShapeDtypeStruct, a tf.TensorSpec or an array describes."""
     where = arguments.where(path, function)
     if isinstance(value, str):

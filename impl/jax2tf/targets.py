@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
+
+import jax
+import tensorflow as tf
 
 # The two sets of rules: with TensorFlow's XLA ops, and with its standard ops alone.
 OpSet: TypeAlias = Literal["xla", "no_xla"]
@@ -243,10 +246,12 @@ OPTIMIZATIONS: Mapping[str, str] = {
 class Placement(Protocol):
     """Says where in a mesh a value of a graph is."""
 
-    def placed(self, tensor: Any, sharding: Any, open_dims: Iterable[int] = ()) -> Any:
+    def placed(
+        self, tensor: tf.Tensor, sharding: jax.sharding.Sharding, open_dims: Iterable[int] = ()
+    ) -> tf.Tensor:
         """The tensor, spread as a jax.sharding.Sharding says, and in open dimensions in any way."""
 
-    def whole(self, tensor: Any) -> Any:
+    def whole(self, tensor: tf.Tensor) -> tf.Tensor:
         """The tensor, whole on every device."""
 
 

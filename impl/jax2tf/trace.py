@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import jax
+import numpy as np
 import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
@@ -27,12 +28,15 @@ from jax2tf.identity import Identity
 from jax2tf.large_constants import LargeConstants
 from jax2tf.primitives import jit_p
 from jax2tf.repeats import with_shared_repeats
+from jax2tf.typing import Array, PyTree
+
+T = TypeVar("T")
 
 
 class Leaf(Protocol):
     """What a trace needs to know of one leaf of the arguments; see `jax2tf.arguments.Argument`."""
 
-    dtype: Any
+    dtype: np.dtype
     shape: tf.TensorShape
     weak_type: bool
 
@@ -80,19 +84,23 @@ class Trace:
     retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
     shares: bool = True
     cache: dict[Hashable, Any] = dataclasses.field(default_factory=dict)
-    lock: Any = dataclasses.field(default_factory=threading.RLock)
+    lock: contextlib.AbstractContextManager[bool] = dataclasses.field(
+        default_factory=threading.RLock
+    )
 
-    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value under `key`, made by the first caller."""
         try:
-            return self.cache[key]
+            known: T = self.cache[key]
+            return known
         except KeyError:
             with self.lock:
                 if key not in self.cache:
                     self.cache[key] = make()
-                return self.cache[key]
+                made: T = self.cache[key]
+                return made
 
-    def results(self, leaves: Sequence[Any]) -> Any:
+    def results(self, leaves: Sequence[PyTree]) -> PyTree:
         """The tree of the function's results, with these leaves."""
         tree = jax.tree.unflatten(self.out_tree, leaves)
         has_static = self.cached("has_static_results", lambda: callables.has_static(tree))
@@ -157,7 +165,7 @@ class Trace:
         )
         return counts[primitive]
 
-    def inner_constants(self) -> list[Any]:
+    def inner_constants(self) -> list[Array]:
         """The arrays that jitted functions inside of the function capture."""
         params = (p for e in self.equations() for p in e.params.values())
         leaves = jax.tree.leaves(list(params), is_leaf=is_jaxpr)
@@ -187,7 +195,7 @@ class Tracer:
     def __init__(
         self,
         function: Function,
-        shapes: Any = None,
+        shapes: PyTree = None,
         constraints: Sequence[str] | export.SymbolicScope = (),
         large_constants: LargeConstants | None = None,
         debug_callbacks: bool = True,
@@ -204,8 +212,8 @@ class Tracer:
 
     def trace(
         self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        args: tuple[PyTree, ...],
+        kwargs: dict[str, PyTree],
         leaf: Callable[..., LeafOrArgument],
     ) -> tuple[Trace, list[LeafOrArgument]]:
         """The trace for these arguments, and what `leaf(path, value, function)` makes of each leaf.
@@ -317,7 +325,7 @@ class Tracer:
         )
 
     def _trace_with_variables(
-        self, trace: Trace, args: Any, kwargs: Any
+        self, trace: Trace, args: PyTree, kwargs: PyTree
     ) -> tuple[Sequence[tf.Variable], Trace]:
         found: list[tf.Variable] = []
         while True:
@@ -336,12 +344,12 @@ class Tracer:
         )
 
     def _traced_passing(
-        self, found: Sequence[tf.Variable], args: Any, kwargs: Any
+        self, found: Sequence[tf.Variable], args: PyTree, kwargs: PyTree
     ) -> tuple[jax.stages.Traced, list[tf.Variable]]:
         """The function traced with the values of these variables, and those that it misses."""
         missing: list[tf.Variable] = []
 
-        def fun(args: Any, kwargs: Any, values: Sequence[jax.Array]) -> Any:
+        def fun(args: PyTree, kwargs: PyTree, values: Sequence[jax.Array]) -> PyTree:
             with variables.passing(found, values) as passed:
                 results = self._function.callable()(*args, **kwargs)
             missing.extend(passed.missing)
@@ -423,13 +431,13 @@ def is_call_of_jitted(eqn: jex_core.JaxprEqn) -> bool:
     return eqn.primitive is jit_p
 
 
-def is_sharded(sharding: Any) -> bool:
+def is_sharded(sharding: object) -> bool:
     """Whether a sharding that JAX keeps puts parts of an array on different devices."""
     # What was not asked for is a value of a class of its own.
     return not getattr(sharding, "is_fully_replicated", True)
 
 
-def spans_devices(sharding: Any) -> bool:
+def spans_devices(sharding: object) -> bool:
     """Whether a sharding that JAX keeps puts an array, whole or in parts, on several devices."""
     return getattr(sharding, "num_devices", 1) > 1
 
@@ -440,7 +448,7 @@ def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
         yield from _jaxprs_in(param)
 
 
-def _jaxprs_in(param: Any) -> Iterator[jex_core.Jaxpr]:
+def _jaxprs_in(param: object) -> Iterator[jex_core.Jaxpr]:
     if isinstance(param, jex_core.ClosedJaxpr):
         yield param.jaxpr
     elif isinstance(param, jex_core.Jaxpr):
@@ -452,7 +460,7 @@ def _jaxprs_in(param: Any) -> Iterator[jex_core.Jaxpr]:
         yield from _jaxprs_in(list(param.values()))
 
 
-def is_jaxpr(param: Any) -> bool:
+def is_jaxpr(param: object) -> bool:
     """Whether a param of an equation is a jaxpr, open or closed."""
     return isinstance(param, jex_core.ClosedJaxpr | jex_core.Jaxpr)
 

@@ -24,6 +24,12 @@ Atom: TypeAlias = jex_core.Var | jex_core.Literal
 # Containers that jax.tree knows, with leaves of any type.
 PyTree: TypeAlias = Any
 
+# Where a leaf stands in a pytree: a key for each container, of a class for each kind of these.
+KeyPath: TypeAlias = tuple[Any, ...]
+
+# A value of a module of MLIR; some versions of its class are generic.
+MlirValue: TypeAlias = Any
+
 # One dimension of a shape: an int, or a symbolic dimension of jax.export, which computes like an
 # int and whose class has no public name.
 Dim: TypeAlias = Any
@@ -31,6 +37,9 @@ Shape: TypeAlias = Sequence[Dim]
 
 # A dimension where the graph needs its value: an int, or a scalar int32 tensor that the run knows.
 Size: TypeAlias = Any
+
+# An option that is handed on as the caller gave it.
+Option: TypeAlias = Any
 
 # A param of an equation. Each primitive has its own, and JAX says of none what type it has.
 Param: TypeAlias = Any

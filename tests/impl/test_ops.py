@@ -20,8 +20,8 @@ LOWERING = Path(jax2tf.__file__).parent / "lowering"
 
 # What rules take from TensorFlow itself: none of it makes an op.
 NOT_OPS = {
-    *("DType", "DeviceSpec", "Operation", "Tensor", "TensorArray", "TensorShape", "TensorSpec"),
-    *("Variable", "as_dtype", "compat", "config", "control_dependencies", "custom_gradient"),
+    *("DType", "DeviceSpec", "Graph", "Operation", "Tensor", "TensorArray", "TensorShape"),
+    *("TensorSpec", "Variable", "as_dtype", "compat", "config", "control_dependencies"),
     *("executing_eagerly", "function", "get_current_name_scope", "get_static_value", "init_scope"),
     *("is_symbolic_tensor", "is_tensor", "name_scope", "nest", "types"),
     *("bfloat16", "bool", "complex128", "complex64", "float16", "float32", "float64", "int16"),

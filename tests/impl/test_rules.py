@@ -187,6 +187,18 @@ def test_private_names_stand_in_compat_alone(path):
         assert not private, f"{path}:{node.lineno} uses {private}"
 
 
+def test_what_may_be_of_any_type_has_a_name():
+    """`jax2tf.typing` names what no type describes: a pytree, a dimension, a param."""
+    uses = {
+        str(path): sum(
+            isinstance(node, ast.Name) and node.id == "Any"
+            for node in ast.walk(ast.parse(path.read_text()))
+        )
+        for path in SOURCES
+    }
+    assert 0 < sum(uses.values()) <= 150, {path: n for path, n in uses.items() if n}
+
+
 def test_what_an_id_or_an_address_names_is_kept():
     # In a key that holds it: an id alone is that of another object once its own is gone.
     for path in SOURCES:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import numpy as np
@@ -17,17 +16,18 @@ from jax2tf.call_tf.functions import UNSPECIFIED, Options, Root
 from jax2tf.call_tf.primitive import bind
 from jax2tf.callables import require_function
 from jax2tf.errors import CallTfError
+from jax2tf.typing import PyTree
 
 
 def call_tf(
-    callable_tf: Callable[..., Any],
+    callable_tf: Callable[..., PyTree],
     has_side_effects: bool = True,
     ordered: bool = False,
-    output_shape_dtype: Any = UNSPECIFIED,
+    output_shape_dtype: PyTree = UNSPECIFIED,
     call_tf_graph: bool = False,
     *,
     compile: bool = True,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Makes a TensorFlow function callable from JAX, under every transformation.
 
     Outside of jax.jit TensorFlow runs it eagerly; on one device arrays share their memory with the
@@ -76,15 +76,15 @@ def call_tf(
     name = getattr(callable_tf, "__name__", None) or type(callable_tf).__name__
     output = output_shape_dtype if output_shape_dtype is UNSPECIFIED else _specs(output_shape_dtype)
     options = Options(has_side_effects, ordered, call_tf_graph, compile, output)
-    functions: dict[Any, Root] = {}
+    functions: dict[jax.tree_util.PyTreeDef, Root] = {}
     lock = threading.Lock()
 
-    def function_of(in_tree: Any) -> Root:
+    def function_of(in_tree: jax.tree_util.PyTreeDef) -> Root:
         with lock:
             return functions.setdefault(in_tree, Root(callable_tf, in_tree, name, options))
 
     @functools.wraps(callable_tf, updated=())
-    def called_tf(*args: Any, **kwargs: Any) -> Any:
+    def called_tf(*args: PyTree, **kwargs: PyTree) -> PyTree:
         leaves, in_tree = jax.tree.flatten((args, kwargs))
         function = functions.get(in_tree) or function_of(in_tree)
         operands = [
@@ -104,7 +104,7 @@ def call_tf(
     return called_tf
 
 
-def _operand(value: Any, i: int, function: Root) -> Any:
+def _operand(value: jax.Array, i: int, function: Root) -> PyTree:
     """A value that JAX takes: tensors and variables are read."""
     is_number = isinstance(value, bool | int | float | complex)
     if is_number and not dtypes.is_python_scalar(value):  # NumPy's, or of an enum
@@ -130,7 +130,7 @@ def _where(function: Root, i: int) -> str:
     return f"jax2tf.call_tf({function.name}): {function.argument(i)}"
 
 
-def _specs(output: Any) -> Any:
+def _specs(output: PyTree) -> PyTree:
     try:
         return jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype), output)
     except AttributeError:

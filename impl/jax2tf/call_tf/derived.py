@@ -8,14 +8,13 @@ custom gradients hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
 
 from jax2tf import compat
 from jax2tf.call_tf import failures
-from jax2tf.call_tf.functions import Function, Options
+from jax2tf.call_tf.functions import Described, Function, Options
 from jax2tf.carriers import STACKED, carrier_of
 from jax2tf.dtypes import DIFFERENTIABLE
 from jax2tf.errors import CallTfError
@@ -43,22 +42,24 @@ def vjp(base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> Funct
     return base.cached(("vjp", wrt, outputs), lambda: Vjp(base, wrt, outputs))
 
 
-def transposed(function: Batched | Jvp, n_primals: int, linear: tuple[int, ...]) -> Function:
+def transposed(function: Function, n_primals: int, linear: tuple[int, ...]) -> Function:
     """What transposes a jvp, or the batch of one, in the tangents that stand at `linear`.
 
     (primals, cotangents of its results) -> cotangents of those tangents; the others are zero.
     """
     if isinstance(function, Batched):
-        n_outputs = len(innermost(function).outputs)
-        base: Any = function.base
+        inner = innermost(function)
+        assert isinstance(inner, Jvp)
+        n_outputs = len(inner.outputs)
         return _batched(
-            transposed(base, n_primals, linear),
+            transposed(function.base, n_primals, linear),
             mapped=(
                 *function.mapped[:n_primals],
                 *(i not in function.summed for i in range(n_outputs)),
             ),
             summed=tuple(k for k, i in enumerate(linear) if not function.mapped[i]),
         )
+    assert isinstance(function, Jvp)
     return vjp(function.base, tuple(function.wrt[i - n_primals] for i in linear), function.outputs)
 
 
@@ -67,7 +68,7 @@ def batched(base: Function, mapped: tuple[bool, ...]) -> Function:
     return _batched(base, mapped, summed=())
 
 
-def innermost(function: Function) -> Any:
+def innermost(function: Function) -> Function:
     """What is computed for each element where the function is a batch, or a batch of batches."""
     while isinstance(function, Batched):
         function = function.base
@@ -206,7 +207,7 @@ class Batched(_Derived):
         self.stand_ins = {i: v for i, v in base.stand_ins.items() if not mapped[i]}
         self.way = "vectorized_map"
 
-    def element_avals(self, avals: Sequence[Any]) -> tuple[int, list[jax.ShapeDtypeStruct]]:
+    def element_avals(self, avals: Sequence[Described]) -> tuple[int, list[jax.ShapeDtypeStruct]]:
         """The size of the batch, and what the base is called with for one element."""
         size = next(
             a.shape[0] for a, is_mapped in zip(avals, self.mapped, strict=True) if is_mapped
@@ -236,7 +237,7 @@ class Batched(_Derived):
         self.way = "map_fn"
         self.name = f"vmap_by_loop({self.base.name})"
 
-    def _graph(self, specs: Sequence[tf.TensorSpec]) -> Any:
+    def _graph(self, specs: Sequence[tf.TensorSpec]) -> tf.types.experimental.ConcreteFunction:
         if self.way == "vectorized_map":
             try:
                 with failures.not_logged():
@@ -250,7 +251,9 @@ class Batched(_Derived):
         with failures.in_one_line(self.name):
             return self._traced(_looped, specs)
 
-    def _traced(self, way: _Way, specs: Sequence[tf.TensorSpec]) -> Any:
+    def _traced(
+        self, way: _Way, specs: Sequence[tf.TensorSpec]
+    ) -> tf.types.experimental.ConcreteFunction:
         def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
             dtypes: list[tf.DType] = []
 
@@ -267,7 +270,9 @@ class Batched(_Derived):
         function = tf.function(run, autograph=False)
         return function.get_concrete_function(*specs)
 
-    def _merged(self, elements: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+    def _merged(
+        self, elements: Sequence[tf.Tensor], tensors: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
         """The arguments of one call: elements of the mapped ones, the others for all elements."""
         # tf.vectorized_map raises AssertionError where a branch takes a tensor from outside of the
         # function that it maps, unless an op of that function stands between. In a loop the op has
@@ -295,7 +300,8 @@ def _vectorized(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tens
             return function(elements)
 
     call = tf.function(element, autograph=False)
-    return tf.vectorized_map(call, list(mapped), fallback_to_while_loop=False)
+    results: list[tf.Tensor] = tf.vectorized_map(call, list(mapped), fallback_to_while_loop=False)
+    return results
 
 
 def _looped(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -303,7 +309,8 @@ def _looped(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     specs = [tf.TensorSpec(t.shape[1:], t.dtype) for t in mapped]
     one = tf.function(function, autograph=False).get_concrete_function(specs)
     results = [tf.TensorSpec(r.shape, r.dtype) for r in one.structured_outputs]
-    return tf.map_fn(function, list(mapped), fn_output_signature=results)
+    made: list[tf.Tensor] = tf.map_fn(function, list(mapped), fn_output_signature=results)
+    return made
 
 
 def _split(tensors: Sequence[tf.Tensor], n_last: int) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
@@ -313,7 +320,7 @@ def _split(tensors: Sequence[tf.Tensor], n_last: int) -> tuple[list[tf.Tensor], 
 
 def _watch(
     tape: tf.GradientTape, args: Sequence[tf.Tensor], wrt: Sequence[int], function: Function
-) -> tuple[list[tf.Tensor], list[Any]]:
+) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
     """The arguments, and what stands on the tape for those in `wrt`.
 
     They are tensors of their own, since one may come twice; or the variable that the argument
@@ -334,7 +341,7 @@ def _watch(
     return args, sources
 
 
-def _dense(gradient: Any, dtype: tf.DType) -> tf.Tensor:
+def _dense(gradient: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """A gradient as JAX has it: one with respect to a variable may be sparse, or of 64 bits."""
     return tf.cast(tf.convert_to_tensor(gradient), dtype)
 

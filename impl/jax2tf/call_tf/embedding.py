@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -17,6 +16,7 @@ import tensorflow as tf
 from jax.experimental import io_callback
 from jax.extend import core as jex_core
 from jax.extend import mlir as jex_mlir
+from jax.extend.mlir import ir
 from jax.interpreters import mlir
 
 from jax2tf import dims, dtypes
@@ -24,6 +24,7 @@ from jax2tf.call_tf import exchange, failures, function_list, polymorphic
 from jax2tf.call_tf.functions import UNSPECIFIED, Function, Signature, without_value
 from jax2tf.errors import CallTfError
 from jax2tf.identity import Identity
+from jax2tf.typing import Aval, Dim, MlirValue, PyTree
 
 # TensorFlow's names of the platforms that JAX lowers for.
 _PLATFORMS = {"cpu": "CPU", "cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM", "tpu": "TPU"}
@@ -41,7 +42,7 @@ def output_specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:
       CallTfError: TensorFlow cannot tell the shapes before the run.
     """
     tensors = signature.outputs
-    shapes: Any = [t.shape for t in tensors]
+    shapes: Dim = [t.shape for t in tensors]
     if not signature.has_static_outputs:
         shapes = _stated_shapes(signature) or _inferred_shapes(signature)
     return [
@@ -50,13 +51,13 @@ def output_specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:
     ]
 
 
-def _stated_shapes(signature: Signature) -> list[tuple[Any, ...]] | None:
+def _stated_shapes(signature: Signature) -> list[tuple[Dim, ...]] | None:
     """The shapes of output_shape_dtype, with its symbolic dimensions."""
     stated = signature.function.options.output
     return None if stated is UNSPECIFIED else [spec.shape for spec in jax.tree.leaves(stated)]
 
 
-def _inferred_shapes(signature: Signature) -> list[tuple[Any, ...]]:
+def _inferred_shapes(signature: Signature) -> list[tuple[Dim, ...]]:
     """The shapes that XLA finds where TensorFlow's shape inference does not, or symbolic ones."""
     known = [t.shape for t in signature.outputs]
     if not all(dims.is_static(aval.shape) for aval in signature.avals):
@@ -72,10 +73,12 @@ def _inferred_shapes(signature: Signature) -> list[tuple[Any, ...]]:
         return _result_shapes(module, signature)
 
 
-def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
+def _lower(
+    ctx: mlir.LoweringRuleContext, *operands: MlirValue, function: Function
+) -> Sequence[MlirValue]:
     options = function.options
     platforms = ctx.platforms or ctx.module_context.platforms
-    is_static = all(dims.is_static(aval.shape) for aval in ctx.avals_in)
+    is_static = all(dims.is_static(aval.shape) for aval in function_list.avals_in(ctx))
     is_embedded = is_static and len(platforms) == 1 and not options.call_tf_graph
     if function_list.is_collecting() and options.compile and not is_embedded:
         return function_list.call(ctx, operands, function)
@@ -98,7 +101,7 @@ def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
             f"jax2tf.call_tf({function.name}): TensorFlow compiles it for one platform, but JAX "
             f"lowers for {', '.join(platforms)}; export for one platform at a time"
         )
-    signature, serialized = compile_some_way(function, ctx.avals_in, platforms[0])
+    signature, serialized = compile_some_way(function, function_list.avals_in(ctx), platforms[0])
     with ctx.module_context.context:
         captured = _captured(ctx, signature, function.stand_ins, operands)
         module = _parsed(serialized, signature)
@@ -117,13 +120,16 @@ def _lower(ctx: Any, *operands: Any, function: Function) -> Sequence[Any]:
 
 
 def _captured(
-    ctx: Any, signature: Signature, stand_ins: Mapping[int, tf.Variable], operands: Sequence[Any]
-) -> list[Any]:
+    ctx: mlir.LoweringRuleContext,
+    signature: Signature,
+    stand_ins: Mapping[int, tf.Variable],
+    operands: Sequence[MlirValue],
+) -> list[MlirValue]:
     """What the graph captures: constants, operands that are the values of variables, and variables
     that the host reads each time the module runs.
     """
     passed = {Identity(v.handle): operands[i] for i, v in stand_ins.items() if _is_as_in_jax(v)}
-    values: dict[int, Any] = {}
+    values: dict[int, MlirValue] = {}
     rest: dict[int, tf.Variable] = {}
     for i, value in enumerate(signature.captured()):
         if isinstance(value, np.ndarray):
@@ -141,10 +147,12 @@ def _captured(
 
 
 def _is_as_in_jax(variable: tf.Variable) -> bool:
-    return dtypes.dtype_of_val(variable) == variable.dtype
+    return bool(dtypes.dtype_of_val(variable) == variable.dtype)
 
 
-def _read_by_host(ctx: Any, variables: Sequence[tf.Variable]) -> Sequence[Any]:
+def _read_by_host(
+    ctx: mlir.LoweringRuleContext, variables: Sequence[tf.Variable]
+) -> Sequence[MlirValue]:
     if not variables:
         return []
     specs = [jax.ShapeDtypeStruct(v.shape, v.dtype.as_numpy_dtype) for v in variables]
@@ -157,7 +165,7 @@ def _read_by_host(ctx: Any, variables: Sequence[tf.Variable]) -> Sequence[Any]:
         values = [v.numpy() for v in variables]
         return [_words(x) if w else x for x, w in zip(values, words, strict=True)]
 
-    def read() -> list[Any]:
+    def read() -> list[jax.Array]:
         values = jax.pure_callback(on_host, read_specs)
         return [
             _of_words(x, spec.dtype) if w else x
@@ -166,14 +174,15 @@ def _read_by_host(ctx: Any, variables: Sequence[tf.Variable]) -> Sequence[Any]:
 
     without_arguments = ctx.replace(avals_in=[], avals_out=None, primitive=None)
     with jax.enable_x64(True):
-        return mlir.lower_fun(read)(without_arguments)
+        results: Sequence[MlirValue] = mlir.lower_fun(read)(without_arguments)
+        return results
 
 
 def _words_spec(spec: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct((*spec.shape, spec.dtype.itemsize // 4), np.uint32)
 
 
-def _words(value: Any) -> np.ndarray:
+def _words(value: jax.Array) -> np.ndarray:
     """The 32-bit words of a value, along a last axis."""
     return np.asarray(value)[..., None].view(np.uint32)
 
@@ -185,27 +194,34 @@ def _of_words(words: jax.Array, dtype: np.dtype) -> jax.Array:
     return jax.lax.bitcast_convert_type(words, dtype)
 
 
-def _lower_to_callback(ctx: Any, operands: Sequence[Any], function: Function) -> Sequence[Any]:
+def _lower_to_callback(
+    ctx: mlir.LoweringRuleContext, operands: Sequence[MlirValue], function: Function
+) -> Sequence[MlirValue]:
     """A call that runs TensorFlow on the host, eagerly, whenever the module runs."""
     specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_out]
     x64 = jax.config.read("jax_enable_x64")
 
-    def on_host(*arrays: Any) -> list[np.ndarray]:
+    def on_host(*arrays: jax.Array) -> list[np.ndarray]:
         # The thread is the runtime's, which has the default configuration of JAX.
         with jax.enable_x64(x64):
             tensors = [exchange.to_tensor(np.asarray(a)) for a in arrays]
             return [r.numpy() for r in function.run(tensors)]
 
-    def call(*arrays: Any) -> Any:
-        if function.signature(ctx.avals_in).has_effects:
-            return io_callback(on_host, specs, *arrays, ordered=function.options.ordered)
-        return jax.pure_callback(on_host, specs, *arrays)
+    def call(*arrays: jax.Array) -> list[jax.Array]:
+        results: list[jax.Array]
+        if function.signature(function_list.avals_in(ctx)).has_effects:
+            ordered = function.options.ordered
+            results = io_callback(on_host, specs, *arrays, ordered=ordered)
+        else:
+            results = jax.pure_callback(on_host, specs, *arrays)
+        return results
 
-    return mlir.lower_fun(call)(ctx, *operands)
+    results: Sequence[MlirValue] = mlir.lower_fun(call)(ctx, *operands)
+    return results
 
 
 def compile_some_way(
-    function: Function, avals: Sequence[Any], platform: str
+    function: Function, avals: Sequence[Aval], platform: str
 ) -> tuple[Signature, bytes]:
     """A signature and its StableHLO, by a way to run the function that XLA compiles."""
     # One thread looks for it: several that come upon the same way would go past the next ones.
@@ -241,12 +257,13 @@ def _compile(signature: Signature, platform: str) -> bytes:
     except (ValueError, tf.errors.OpError) as error:
         raise _not_compilable(name, str(error)) from error
     try:
-        return jex_mlir.hlo_to_stablehlo(hlo)
+        serialized: bytes = jex_mlir.hlo_to_stablehlo(hlo)
+        return serialized
     except jax.errors.JaxRuntimeError as error:
         raise _not_compilable(name, str(error)) from error
 
 
-def _parsed(serialized: bytes, signature: Signature) -> Any:
+def _parsed(serialized: bytes, signature: Signature) -> ir.Module:
     try:
         return _without_copies(mlir.ir.Module.parse(serialized))
     except mlir.ir.MLIRError as error:
@@ -257,11 +274,11 @@ def _parsed(serialized: bytes, signature: Signature) -> Any:
         raise _unknown_shapes(signature, known) from error
 
 
-def _without_copies(module: Any) -> Any:
+def _without_copies(module: ir.Module) -> ir.Module:
     """The module without XLA's copies of arrays, which mean nothing and which no export writes."""
-    copies: list[Any] = []
+    copies: list[ir.Operation] = []
 
-    def collect(op: Any) -> Any:
+    def collect(op: ir.Operation) -> ir.WalkResult:
         if op.name == "mhlo.copy":
             copies.append(op)
         return mlir.ir.WalkResult.ADVANCE
@@ -314,7 +331,7 @@ def _not_compilable(name: str, message: str) -> CallTfError:
     )
 
 
-def _main(module: Any) -> Any:
+def _main(module: ir.Module) -> PyTree:
     (main,) = (
         op
         for op in module.body.operations
@@ -323,14 +340,14 @@ def _main(module: Any) -> Any:
     return main
 
 
-def _result_shapes(module: Any, signature: Signature) -> list[tuple[int, ...]]:
+def _result_shapes(module: ir.Module, signature: Signature) -> list[tuple[int, ...]]:
     types = [mlir.ir.RankedTensorType(t) for t in _main(module).type.results]
     if not all(t.has_static_shape for t in types):
         raise _unknown_shapes(signature, types)
     return [tuple(t.shape) for t in types]
 
 
-def _no_formula(signature: Signature, known: Sequence[Any]) -> CallTfError:
+def _no_formula(signature: Signature, known: Sequence[Dim]) -> CallTfError:
     arguments = ", ".join(str(aval.shape) for aval in signature.avals)
     shapes = ", ".join(map(str, known))
     return CallTfError(
@@ -340,7 +357,7 @@ def _no_formula(signature: Signature, known: Sequence[Any]) -> CallTfError:
     )
 
 
-def _unknown_shapes(signature: Signature, known: Sequence[Any]) -> CallTfError:
+def _unknown_shapes(signature: Signature, known: Sequence[Dim]) -> CallTfError:
     shapes = ", ".join(map(str, known))
     return CallTfError(
         f"jax2tf.call_tf({signature.function.name}): the shapes of its results depend on values, "

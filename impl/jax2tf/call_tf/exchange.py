@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 import tensorflow as tf
 
 from jax2tf import dtypes
 from jax2tf.errors import CallTfError
+from jax2tf.typing import Array
 
 # DLPack has these, and both libraries agree on how. Others (float8, int4) go through the host.
 _BY_DLPACK = frozenset(
@@ -21,7 +20,7 @@ _BY_DLPACK = frozenset(
 )
 
 
-def to_tensor(value: Any) -> tf.Tensor:
+def to_tensor(value: Array) -> tf.Tensor:
     """A concrete operand as an eager tensor of the dtype that JAX gives it.
 
     A jax.Array on one device shares its memory with the tensor. A numpy array is copied: its owner
@@ -38,7 +37,8 @@ def to_tensor(value: Any) -> tf.Tensor:
 def to_array(tensor: tf.Tensor) -> jax.Array:
     """An eager tensor as a jax.Array that shares its memory."""
     if tensor.dtype in _TENSORS_BY_DLPACK and tensor.shape.num_elements():
-        return jax.dlpack.from_dlpack(tensor)
+        result: jax.Array = jax.dlpack.from_dlpack(tensor)
+        return result
     return jax.numpy.asarray(tensor.numpy())
 
 
@@ -51,7 +51,7 @@ _KEPT = frozenset(
 _TENSORS_BY_DLPACK = frozenset(tf.as_dtype(d) for d in _BY_DLPACK)
 
 
-def canonical(result: Any, where: str) -> tf.Tensor:
+def canonical(result: tf.Tensor, where: str) -> tf.Tensor:
     """A result of a TensorFlow function as a tensor of a dtype that JAX has.
 
     Without jax_enable_x64, 64-bit results become 32-bit, as JAX makes of every 64-bit value.

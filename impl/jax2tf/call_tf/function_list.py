@@ -10,31 +10,33 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import cast
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
+from jax.extend.mlir import ir
 from jax.interpreters import mlir
 
 from jax2tf import dims
 from jax2tf.call_tf.functions import Function, Signature
 from jax2tf.errors import CallTfError
+from jax2tf.typing import Aval, MlirValue
 
 # What the op's module calls for a function of the list; TensorFlow defines name and attribute.
 TARGET = "tf.call_tf_function"
 _ATTRIBUTE = "tf.backend_config"
 
-_current: contextvars.ContextVar[list[Any] | None] = contextvars.ContextVar(
-    "_current", default=None
+_current: contextvars.ContextVar[list[tf.types.experimental.ConcreteFunction] | None] = (
+    contextvars.ContextVar("_current", default=None)
 )
 
 
 @contextlib.contextmanager
-def collecting() -> Iterator[list[Any]]:
+def collecting() -> Iterator[list[tf.types.experimental.ConcreteFunction]]:
     """A context in which modules may call graphs, and the list that those are put in."""
-    functions: list[Any] = []
+    functions: list[tf.types.experimental.ConcreteFunction] = []
     token = _current.set(functions)
     try:
         yield functions
@@ -47,7 +49,14 @@ def is_collecting() -> bool:
     return _current.get() is not None
 
 
-def call(ctx: Any, operands: Sequence[Any], function: Function) -> list[Any]:
+def avals_in(ctx: mlir.LoweringRuleContext) -> Sequence[Aval]:
+    """The avals of the operands, which are arrays."""
+    return cast("Sequence[Aval]", ctx.avals_in)
+
+
+def call(
+    ctx: mlir.LoweringRuleContext, operands: Sequence[MlirValue], function: Function
+) -> list[MlirValue]:
     """The results of a call, by its index in the list that is collected.
 
     Args:
@@ -60,13 +69,12 @@ def call(ctx: Any, operands: Sequence[Any], function: Function) -> list[Any]:
     """
     functions = _current.get()
     assert functions is not None
-    signature = function.signature(ctx.avals_in)
+    signature = function.signature(avals_in(ctx))
     captured = [mlir.ir_constant(value) for value in _constants(signature)]
     if signature.concrete not in functions:
         functions.append(signature.concrete)
     shapes = _shape_operands(ctx)
     given = [*operands[: len(signature.specs)], *captured]
-    ir = mlir.ir
     config = {
         "called_index": ir.IntegerAttr.get(
             ir.IntegerType.get_signless(64), functions.index(signature.concrete)
@@ -105,13 +113,16 @@ def _constants(signature: Signature) -> list[np.ndarray]:
     return [value for value in captured if isinstance(value, np.ndarray)]
 
 
-def _shape_operands(ctx: Any) -> Sequence[Any]:
+def _shape_operands(ctx: mlir.LoweringRuleContext) -> Sequence[MlirValue]:
     """A vector of the sizes of each result, where one of them is symbolic."""
-    shapes = [aval.shape for aval in ctx.avals_out]
+    shapes = [aval.shape for aval in cast("Sequence[Aval]", ctx.avals_out)]
     if all(map(dims.is_static, shapes)):
         return []
 
     def vectors() -> list[jax.Array]:
         return [jnp.stack([jnp.asarray(d).astype(np.int32) for d in s]) for s in shapes]
 
-    return mlir.lower_fun(vectors)(ctx.replace(avals_in=[], avals_out=None, primitive=None))
+    results: Sequence[MlirValue] = mlir.lower_fun(vectors)(
+        ctx.replace(avals_in=[], avals_out=None, primitive=None)
+    )
+    return results

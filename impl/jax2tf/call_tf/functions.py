@@ -9,7 +9,7 @@ import re
 import threading
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -20,6 +20,12 @@ from jax2tf.call_tf.exchange import canonical
 from jax2tf.callables import Parameters
 from jax2tf.errors import CallTfError
 from jax2tf.identity import Identity
+from jax2tf.typing import Aval, Dim, KeyPath, PyTree
+
+T = TypeVar("T")
+
+# Shape and dtype of an argument.
+Described: TypeAlias = Aval | jax.ShapeDtypeStruct
 
 
 class _Unspecified:
@@ -47,7 +53,7 @@ class Options:
     ordered: bool = False
     call_tf_graph: bool = False
     compile: bool = True
-    output: Any = UNSPECIFIED
+    output: PyTree = UNSPECIFIED
 
 
 class Function(abc.ABC):
@@ -69,7 +75,9 @@ class Function(abc.ABC):
         self._derived: dict[Hashable, Any] = {}
         # One for a function and all that is derived from it: TensorFlow builds the gradients of
         # nested functions when they are first asked for, and takes no care of other threads.
-        self.lock: Any = threading.RLock() if base is None else base.lock
+        self.lock: contextlib.AbstractContextManager[bool] = (
+            threading.RLock() if base is None else base.lock
+        )
 
     @abc.abstractmethod
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -79,17 +87,19 @@ class Function(abc.ABC):
         """As `run`, in several threads at once."""
         return self.run(tensors)
 
-    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """What is derived from this function under `key`, made once."""
         try:
-            return self._derived[key]
+            known: T = self._derived[key]
+            return known
         except KeyError:
             with self.lock:
                 if key not in self._derived:
                     self._derived[key] = make()
-                return self._derived[key]
+                made: T = self._derived[key]
+                return made
 
-    def signature(self, avals: Sequence[Any]) -> Signature:
+    def signature(self, avals: Sequence[Described]) -> Signature:
         """The trace for arguments of these shapes and dtypes, made by the first caller."""
         arguments = tuple((tuple(map(_dimension_key, aval.shape)), aval.dtype) for aval in avals)
         key = ("signature", arguments, jax.config.read("jax_enable_x64"))
@@ -132,7 +142,13 @@ def _source(error: Exception) -> str:
 class Root(Function):
     """The user's own function, with the tree of its arguments."""
 
-    def __init__(self, callable_tf: Callable[..., Any], in_tree: Any, name: str, options: Options):
+    def __init__(
+        self,
+        callable_tf: Callable[..., PyTree],
+        in_tree: jax.tree_util.PyTreeDef,
+        name: str,
+        options: Options,
+    ):
         super().__init__(name, options)
         self._callable = callable_tf
         self._in_tree = in_tree
@@ -164,7 +180,7 @@ class Root(Function):
         """Forgets the tree that the last run in this thread returned."""
         self._last.tree = None
 
-    def out_tree(self, avals: Callable[[], Sequence[Any]]) -> Any:
+    def out_tree(self, avals: Callable[[], Sequence[Aval]]) -> jax.tree_util.PyTreeDef:
         """The tree of the run since `forget_tree`; without one, of the trace for `avals()`.
 
         Each eager run may return another tree. JAX remembers what a traced call returns, and then
@@ -174,14 +190,14 @@ class Root(Function):
         return self.signature(avals()).out_tree if tree is None else tree
 
     @property
-    def last_tree(self) -> Any:
+    def last_tree(self) -> jax.tree_util.PyTreeDef:
         """The tree that the last run in this thread returned."""
         return self._last.tree
 
-    def _where(self, path: Any) -> str:
+    def _where(self, path: KeyPath) -> str:
         return f"jax2tf.call_tf({self.name}): result{jax.tree_util.keystr(path)}"
 
-    def _checked(self, tensors: list[tf.Tensor], tree: Any) -> list[tf.Tensor]:
+    def _checked(self, tensors: list[tf.Tensor], tree: jax.tree_util.PyTreeDef) -> list[tf.Tensor]:
         """The results with the shapes that output_shape_dtype states, which they have to have."""
         specs, expected_tree = jax.tree.flatten(self.options.output)
         if tree != expected_tree:
@@ -218,7 +234,7 @@ class WithVariables(Function):
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         return self.root.run(tensors[: self._n_arguments])
 
-    def signature(self, avals: Sequence[Any]) -> Signature:
+    def signature(self, avals: Sequence[Described]) -> Signature:
         return self.root.signature(avals[: self._n_arguments])
 
 
@@ -234,7 +250,7 @@ class Signature:
       is_stateful: whether its graph has ops with side effects, or of random numbers.
     """
 
-    def __init__(self, function: Function, avals: Sequence[Any]):
+    def __init__(self, function: Function, avals: Sequence[Described]):
         self.function = function
         self.avals = tuple(avals)
         self.specs = [_spec(aval, i, function) for i, aval in enumerate(avals)]
@@ -273,7 +289,7 @@ class Signature:
         ]
 
     @property
-    def outputs(self) -> list[Any]:
+    def outputs(self) -> list[tf.Tensor]:
         """The results as TensorFlow sees them: symbolic tensors."""
         return list(self.concrete.structured_outputs)
 
@@ -297,15 +313,18 @@ class Signature:
         # A scalar comes as a number of NumPy's.
         return [x if isinstance(x, tf.Variable) else np.asarray(x.numpy()) for x in captured]
 
-    def compiled(self, platform: str, make: Callable[[], Any]) -> Any:
+    def compiled(self, platform: str, make: Callable[[], T]) -> T:
         """The compilation for a platform, made by the first caller."""
         with self.function.lock:
             if platform not in self._compiled:
                 self._compiled[platform] = make()
-            return self._compiled[platform]
+            made: T = self._compiled[platform]
+            return made
 
 
-def _trace(function: Function, specs: Sequence[tf.TensorSpec]) -> tuple[Any, Any]:
+def _trace(
+    function: Function, specs: Sequence[tf.TensorSpec]
+) -> tuple[tf.types.experimental.PolymorphicFunction, tf.types.experimental.ConcreteFunction]:
     """A tf.function that XLA can be asked to compile, and its graph."""
 
     def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
@@ -340,12 +359,12 @@ _READS = frozenset(
 )
 
 
-def _dimension_key(dim: Any) -> Hashable:
+def _dimension_key(dim: Dim) -> Hashable:
     # Symbolic dimensions of different scopes do not compare.
     return dim if isinstance(dim, int) else (str(dim), Identity(dim.scope))
 
 
-def _spec(aval: Any, i: int, function: Function) -> tf.TensorSpec:
+def _spec(aval: Described, i: int, function: Function) -> tf.TensorSpec:
     try:
         dtype = dtypes.to_tf(aval.dtype)
     except TypeError as error:
@@ -357,7 +376,7 @@ def _spec(aval: Any, i: int, function: Function) -> tf.TensorSpec:
     return tf.TensorSpec(shape, dtype)
 
 
-def refuse_key(dtype: Any, i: int, function: Function) -> None:
+def refuse_key(dtype: np.dtype, i: int, function: Function) -> None:
     """Refuses a typed PRNG key as the i-th argument of the function.
 
     Raises:
@@ -389,7 +408,7 @@ def _without_value(value: tf.Tensor | tf.Variable) -> str | None:
     return None if dtypes.is_of_jax(value.dtype) else f"a tensor of dtype {value.dtype.name}"
 
 
-def _nodes(concrete: Any) -> Iterator[Any]:
+def _nodes(concrete: tf.types.experimental.ConcreteFunction) -> Iterator[tf.Operation]:
     """The nodes of a graph, those of the functions it calls too."""
     graph = concrete.graph.as_graph_def()
     yield from graph.node
@@ -402,7 +421,9 @@ _WRITE = re.compile(
 )
 
 
-def _written(concrete: Any, nodes: Sequence[Any]) -> list[tf.Variable | str]:
+def _written(
+    concrete: tf.types.experimental.ConcreteFunction, nodes: Sequence[tf.Operation]
+) -> list[tf.Variable | str]:
     """What the graph writes to: variables, or the op where only a function within knows."""
     variables = {Identity(v.handle): v for v in concrete.variables}
     captured = concrete.captured_inputs

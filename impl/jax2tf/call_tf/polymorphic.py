@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 import tensorflow as tf
 from jax import export
 
 from jax2tf import dims
-from jax2tf.call_tf.functions import Signature
+from jax2tf.call_tf.functions import Described, Signature
 from jax2tf.dtypes import to_tf
+from jax2tf.typing import Dim
 
 # Each variable takes two sizes for the formula and a third one to confirm it. Functions that halve
 # or quarter a dimension see sizes that they can divide.
@@ -26,7 +26,7 @@ _SIZES = (24, 48, 120)
 _MAX_VARIABLES = 4
 
 
-def result_shapes(signature: Signature) -> list[tuple[Any, ...]] | None:
+def result_shapes(signature: Signature) -> list[tuple[Dim, ...]] | None:
     """Symbolic shapes of the results, or None if no formula fits."""
     variables = _variables(signature.avals)
     ranks = [t.shape.rank for t in signature.outputs]
@@ -43,7 +43,7 @@ def result_shapes(signature: Signature) -> list[tuple[Any, ...]] | None:
         return None
     results = []
     for i, rank in enumerate(ranks):
-        shape: list[Any] = []
+        shape: list[Dim] = []
         for axis in range(rank):
             seen = {sizes: shape_list[i][axis] for sizes, shape_list in shapes.items()}
             formula = _multilinear(seen, len(names))
@@ -54,7 +54,7 @@ def result_shapes(signature: Signature) -> list[tuple[Any, ...]] | None:
     return results
 
 
-def _variables(avals: Sequence[Any]) -> dict[str, Any]:
+def _variables(avals: Sequence[Described]) -> dict[str, Dim]:
     """The dimension variables in the shapes of `avals`, as symbolic dimensions."""
     symbolic = [d for aval in avals for d in aval.shape if export.is_symbolic_dim(d)]
     names = sorted({name for d in symbolic for name in d.get_vars()})
@@ -82,7 +82,7 @@ def _multilinear(
         return None
     low, high = _SIZES[:2]
     # Interpolation, one variable after the other: f = f(low) + (x - low) * slope.
-    table: dict[tuple[int, ...], Any] = {
+    table: dict[tuple[int, ...], Dim] = {
         corner: seen[tuple((low, high)[bit] for bit in corner)]
         for corner in itertools.product((0, 1), repeat=n)
     }
@@ -99,12 +99,12 @@ def _multilinear(
     return {corner: c for corner, c in table.items() if c}
 
 
-def _product(sizes: Sequence[Any], chosen: Sequence[int]) -> Any:
-    product: Any = 1
+def _product(sizes: Sequence[Dim], chosen: Sequence[int]) -> Dim:
+    product: Dim = 1
     for size, bit in zip(sizes, chosen, strict=True):
         product = product * size if bit else product
     return product
 
 
-def _dimension(formula: dict[tuple[int, ...], int], variables: Sequence[Any]) -> Any:
+def _dimension(formula: dict[tuple[int, ...], int], variables: Sequence[Dim]) -> Dim:
     return sum(c * _product(variables, corner) for corner, c in formula.items())

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,14 +21,15 @@ from jax.interpreters import ad, batching
 from jax.sharding import NamedSharding, PartitionSpec
 
 from jax2tf.call_tf import derived, embedding, exchange
-from jax2tf.call_tf.functions import Function, refuse_key
+from jax2tf.call_tf.functions import Described, Function, refuse_key
 from jax2tf.errors import CallTfError
+from jax2tf.typing import Aval, PyTree
 
 call_tf_p = jex_core.Primitive("call_tf")
 call_tf_p.multiple_results = True
 
 
-def bind(operands: Sequence[Any], function: Function) -> list[Any]:
+def bind(operands: Sequence[jax.Array], function: Function) -> list[jax.Array]:
     """The results of a call.
 
     Within shard_map all operands are made to vary over the axes over which one does, as JAX does it
@@ -42,11 +42,11 @@ def bind(operands: Sequence[Any], function: Function) -> list[Any]:
             jax.lax.pcast(x, tuple(varying - own), to="varying") if varying - own else x
             for x, own in zip(operands, axes, strict=True)
         ]
-    return call_tf_p.bind(*operands, function=function)
+    results: list[jax.Array] = call_tf_p.bind(*operands, function=function)
+    return results
 
 
-@call_tf_p.def_impl
-def _op_by_op(*operands: Any, function: Function) -> list[jax.Array]:
+def _op_by_op(*operands: jax.Array, function: Function) -> list[jax.Array]:
     if not tf.executing_eagerly():
         raise CallTfError(
             f"jax2tf.call_tf({function.name}): called while TensorFlow makes a graph, which has no "
@@ -62,9 +62,11 @@ def _op_by_op(*operands: Any, function: Function) -> list[jax.Array]:
     return [exchange.to_array(r) for r in results]
 
 
-@call_tf_p.def_effectful_abstract_eval
-def _abstract_eval(*avals: Any, function: Function) -> Any:
-    effects = set()
+call_tf_p.def_impl(_op_by_op)
+
+
+def _abstract_eval(*avals: Aval, function: Function) -> tuple[list[Aval], set[jex_core.Effect]]:
+    effects: set[jex_core.Effect] = set()
     # A derivative computes its function again and never asks for the side effects.
     if function.options.has_side_effects and function.signature(avals).has_effects:
         effects.add(_effect(function.options.ordered))
@@ -72,10 +74,12 @@ def _abstract_eval(*avals: Any, function: Function) -> Any:
     return [_aval(spec, like) for spec in _output_specs(function, avals)], effects
 
 
+call_tf_p.def_effectful_abstract_eval(_abstract_eval)
+
 _DERIVATIVES = (derived.Jvp, derived.Vjp)
 
 
-def _output_specs(function: Function, avals: Sequence[Any]) -> Sequence[Any]:
+def _output_specs(function: Function, avals: Sequence[Described]) -> Sequence[Described]:
     # Derivatives have the shapes of what they are of: JAX makes many that it never runs, and one
     # that only serves to be transposed may be of an op that TensorFlow differentiates but once.
     match function:
@@ -95,25 +99,27 @@ def _output_specs(function: Function, avals: Sequence[Any]) -> Sequence[Any]:
             return embedding.output_specs(function.signature(avals))
 
 
-def _aval(spec: jax.ShapeDtypeStruct, like: Any) -> Any:
+def _aval(spec: Described, like: Aval | None) -> Aval:
     """The aval of a result; within shard_map it varies over the axes that `like` varies over."""
     if like is None:
         return jax.core.ShapedArray(spec.shape, spec.dtype)
     whole = NamedSharding(like.sharding.mesh, PartitionSpec(*[None] * len(spec.shape)))
-    return like.update(shape=spec.shape, dtype=spec.dtype, weak_type=False, sharding=whole)
+    result: Aval = like.update(shape=spec.shape, dtype=spec.dtype, weak_type=False, sharding=whole)
+    return result
 
 
 @functools.cache
-def _effect(ordered: bool) -> Any:
+def _effect(ordered: bool) -> jex_core.Effect:
     """The effect of a host callback: JAX knows which transformations that may go through."""
     jaxpr = jax.make_jaxpr(lambda: io_callback(lambda: None, None, ordered=ordered))()
     (effect,) = jaxpr.effects
-    return effect
+    result: jex_core.Effect = effect
+    return result
 
 
 def _jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, function: Function
-) -> tuple[list[Any], list[Any]]:
+    primals: Sequence[jax.Array], tangents: Sequence[jax.Array], *, function: Function
+) -> tuple[list[jax.Array], list[jax.Array | ad.Zero]]:
     results = bind(primals, function)
     wrt = tuple(
         i
@@ -121,7 +127,9 @@ def _jvp(
         if not isinstance(t, ad.Zero) and jnp.issubdtype(jax.typeof(primals[i]).dtype, jnp.inexact)
     )
     outputs = tuple(i for i, r in enumerate(results) if jnp.issubdtype(r.dtype, jnp.inexact))
-    out_tangents: list[Any] = [ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results]
+    out_tangents: list[jax.Array | ad.Zero] = [
+        ad.Zero(jax.typeof(r).to_tangent_aval()) for r in results
+    ]
     if wrt and outputs:
         operands = [*primals, *(tangents[i] for i in wrt)]
         linear = bind(operands, derived.jvp(function, wrt, outputs))
@@ -133,7 +141,9 @@ def _jvp(
 ad.primitive_jvps[call_tf_p] = _jvp
 
 
-def _transpose(cotangents: Sequence[Any], *operands: Any, function: Function) -> list[Any]:
+def _transpose(
+    cotangents: Sequence[jax.Array], *operands: PyTree, function: Function
+) -> list[jax.Array | None]:
     linear = tuple(i for i, x in enumerate(operands) if ad.is_undefined_primal(x))
     given = [ad.instantiate_zeros(c) for c in cotangents]
     innermost = derived.innermost(function)
@@ -141,8 +151,7 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, function: Function) ->
     if linear[0] >= n:
         # Those of the tangents that are known are zero: a sum of both is not linear.
         # It is a jvp, or a batch of one.
-        tangents: Any = function
-        primals, transpose = list(operands[:n]), derived.transposed(tangents, n, linear)
+        primals, transpose = list(operands[:n]), derived.transposed(function, n, linear)
     else:
         # Any other function is linear by its own: its derivative is the same everywhere.
         outputs = tuple(i for i, c in enumerate(given) if jnp.issubdtype(c.dtype, jnp.inexact))
@@ -161,8 +170,8 @@ ad.primitive_transposes[call_tf_p] = _transpose
 
 
 def _batch(
-    operands: Sequence[Any], axes: Sequence[int | None], *, function: Function
-) -> tuple[list[Any], list[int]]:
+    operands: Sequence[jax.Array], axes: Sequence[int | None], *, function: Function
+) -> tuple[list[jax.Array], list[int]]:
     mapped = tuple(axis is not None for axis in axes)
     moved = [
         x if axis is None else jnp.moveaxis(x, axis, 0)

@@ -7,14 +7,13 @@ XlaDynamicUpdateSlice. Without these gradients jax.hessian of such a function fa
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import tensorflow as tf
 
 from jax2tf.compat import xla_ops
 
 
-def _of_update(op: Any, cotangent: tf.Tensor) -> list[Any]:
+def _of_update(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:
     """What was overwritten has no part in the result; the update has the part of its own."""
     _, update, indices = op.inputs
     sizes = tf.cast(tf.shape(update), indices.dtype)
@@ -22,7 +21,7 @@ def _of_update(op: Any, cotangent: tf.Tensor) -> list[Any]:
     return [of_operand, xla_ops.xla_dynamic_slice(cotangent, indices, sizes), None]
 
 
-def _of_slice(op: Any, cotangent: tf.Tensor) -> list[Any]:
+def _of_slice(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:
     operand, indices, _ = op.inputs
     of_operand = xla_ops.xla_dynamic_update_slice(tf.zeros_like(operand), cotangent, indices)
     return [of_operand, None, None]

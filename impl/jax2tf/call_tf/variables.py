@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -26,7 +25,7 @@ class Passed:
       missing: variables that the calls capture and that are not among them.
     """
 
-    def __init__(self, variables: Sequence[tf.Variable], values: Sequence[Any]):
+    def __init__(self, variables: Sequence[tf.Variable], values: Sequence[jax.Array]):
         self._values = {Identity(v.handle): x for v, x in zip(variables, values, strict=True)}
         self._missing: dict[Identity, tf.Variable] = {}
 
@@ -38,7 +37,7 @@ class Passed:
         """Lets go of the values: JAX keeps this object as the key of what it traced."""
         self._values.clear()
 
-    def to(self, function: Root, operands: list[Any]) -> tuple[Function, list[Any]]:
+    def to(self, function: Root, operands: list[jax.Array]) -> tuple[Function, list[jax.Array]]:
         """The function and its operands, with those of its variables that are passed."""
         variables = function.signature([jax.typeof(x) for x in operands]).variables
         self._missing |= {
@@ -63,11 +62,12 @@ _current = jax.make_user_context(default_value=None)
 
 def current() -> Passed | None:
     """What is passed where the caller stands."""
-    return _current.value
+    result: Passed | None = _current.value
+    return result
 
 
 @contextlib.contextmanager
-def passing(variables: Sequence[tf.Variable], values: Sequence[Any]) -> Iterator[Passed]:
+def passing(variables: Sequence[tf.Variable], values: Sequence[jax.Array]) -> Iterator[Passed]:
     """A context in which call_tf passes these variables by their values."""
     passed = Passed(variables, values)
     try:

@@ -16,12 +16,13 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import tensorflow as tf
 
-# An int where it is known, else a scalar int32 tensor.
-Size: TypeAlias = Any
+from jax2tf.typing import Dim
+from jax2tf.typing import Size as Size
+
 Values: TypeAlias = Mapping[str, Size]
 
 
@@ -37,7 +38,7 @@ class Call:
 Expression: TypeAlias = int | str | Call
 
 
-def evaluate(dim: Any, values: Values) -> Size:
+def evaluate(dim: Dim, values: Values) -> Size:
     """The size of a dimension: an int where the values it needs are ints, else an int32 tensor."""
     return dim if isinstance(dim, int) else evaluate_expression(parse(str(dim)), values)
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import jax
 
 from jax2tf.callables import Function
 from jax2tf.dims.specs import Spec, is_spec, spec_of
+from jax2tf.typing import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
 class OfInputs:
     """What the caller wrote for the arguments behind the first, whose shapes are known."""
 
-    shapes: Any
+    shapes: PyTree
 
 
 def spec_leaves(
-    polymorphic_shapes: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], function: Function
+    polymorphic_shapes: PyTree,
+    args: tuple[PyTree, ...],
+    kwargs: Mapping[str, PyTree],
+    function: Function,
 ) -> list[Spec | None]:
     """One spec for each leaf of the arguments.
 
@@ -48,8 +51,8 @@ def spec_leaves(
 
 
 def _by_position(
-    shapes: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], function: Function
-) -> tuple[list[Any], dict[str, Any]]:
+    shapes: PyTree, args: tuple[PyTree, ...], kwargs: Mapping[str, PyTree], function: Function
+) -> tuple[list[PyTree], dict[str, PyTree]]:
     if is_spec(shapes):
         return [shapes] * len(args), {}
     if not isinstance(shapes, list | tuple):
@@ -72,8 +75,11 @@ def _by_position(
 
 
 def _by_name(
-    shapes: Mapping[str, Any], args: tuple[Any, ...], kwargs: Mapping[str, Any], function: Function
-) -> tuple[list[Any], dict[str, Any]]:
+    shapes: Mapping[str, PyTree],
+    args: tuple[PyTree, ...],
+    kwargs: Mapping[str, PyTree],
+    function: Function,
+) -> tuple[list[PyTree], dict[str, PyTree]]:
     parameters = function.parameters
     known = list(dict.fromkeys([*parameters.by_position, *parameters.by_keyword]))
     known += [parameters.rest] if parameters.rest else []
@@ -89,7 +95,7 @@ def _by_name(
             )
     names = parameters.by_position[: len(args)]
     rest, of_rest = args[len(names) :], shapes.get(parameters.rest or "")
-    behind: Any = [of_rest] * len(rest) if is_spec(of_rest) else of_rest
+    behind: PyTree = [of_rest] * len(rest) if is_spec(of_rest) else of_rest
     if not isinstance(behind, list | tuple) or len(behind) != len(rest):
         raise ValueError(
             f"jax2tf.convert({function.name}): polymorphic_shapes has {of_rest!r} for "
@@ -99,7 +105,7 @@ def _by_name(
     return [*map(shapes.get, names), *behind], dict(shapes)
 
 
-def _behind_first(shapes: Any, args: tuple[Any, ...], function: Function) -> Any:
+def _behind_first(shapes: PyTree, args: tuple[PyTree, ...], function: Function) -> PyTree:
     if is_spec(shapes):
         return [None, *[shapes] * (len(args) - 1)]
     if not isinstance(shapes, Mapping):
@@ -113,7 +119,7 @@ def _behind_first(shapes: Any, args: tuple[Any, ...], function: Function) -> Any
     return shapes
 
 
-def _broadcast(prefix: Any, tree: Any, where: str) -> Iterator[Spec | None]:
+def _broadcast(prefix: PyTree, tree: PyTree, where: str) -> Iterator[Spec | None]:
     """The spec of each leaf of `tree`, from a prefix of it."""
     if is_spec(prefix):
         yield from [spec_of(prefix)] * len(jax.tree.leaves(tree))
@@ -135,12 +141,12 @@ def _broadcast(prefix: Any, tree: Any, where: str) -> Iterator[Spec | None]:
         yield from _broadcast(spec, part, where + jax.tree_util.keystr(path))
 
 
-def _opened(node: Any) -> tuple[Sequence[tuple[Any, Any]], Any]:
+def _opened(node: PyTree) -> tuple[Sequence[tuple[PyTree, PyTree]], PyTree]:
     """The children of a node, with their keys, and its kind."""
     return jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda x: x is not node)
 
 
-def _described(node: Any) -> str:
+def _described(node: PyTree) -> str:
     if jax.tree_util.treedef_is_leaf(jax.tree.structure(node)):
         return "an array"
     if isinstance(node, Mapping):

@@ -10,11 +10,12 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import tensorflow as tf
 
 from jax2tf.dims.expressions import Call, Expression, Size, evaluate_expression, parse, variables
+from jax2tf.typing import Dim
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Solution:
 
 
 def solve(
-    shapes: Sequence[tuple[Any, ...]],
+    shapes: Sequence[tuple[Dim, ...]],
     tensors: Sequence[tf.Tensor],
     names: Callable[[int], str] = str,
     function: str = "jax2tf.convert",

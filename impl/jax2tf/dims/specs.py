@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -13,14 +12,15 @@ from jax import export
 
 from jax2tf import compat
 from jax2tf.dims import expressions
+from jax2tf.typing import Dim, PyTree
 
 _COMPARISON_HELP = "a comparison such as 'b >= 8', 'mod(b, 4) == 0' or 'a <= 2*b'"
 
 
-class PolyShape(tuple):
+class PolyShape(tuple[object, ...]):
     """A shape spec as older callers write it: `PolyShape("b", None, 3)` stands for "b, _, 3"."""
 
-    def __new__(cls, *dim_specs: Any) -> PolyShape:
+    def __new__(cls, *dim_specs: object) -> PolyShape:
         return super().__new__(cls, dim_specs)
 
     def __str__(self) -> str:
@@ -46,21 +46,21 @@ class Assumptions:
     """
 
     constraints: tuple[str, ...] = ()
-    definitions: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    definitions: Mapping[str, Dim] = dataclasses.field(default_factory=dict)
 
 
-def is_static(shape: Sequence[Any]) -> bool:
+def is_static(shape: Sequence[Dim]) -> bool:
     """Whether no dimension of a JAX shape is symbolic."""
     return not any(export.is_symbolic_dim(d) for d in shape)
 
 
-def may_be_zero(size: Any) -> bool:
+def may_be_zero(size: Dim) -> bool:
     """Whether a size is 0, or may turn out to be."""
     # JAX gives back what it knows to be at least one.
-    return jax.core.max_dim(size, 1) != size
+    return bool(jax.core.max_dim(size, 1) != size)
 
 
-def variables_of(shape: Iterable[Any]) -> dict[str, Any]:
+def variables_of(shape: Iterable[Dim]) -> dict[str, Dim]:
     """The dimension variables in some dimensions, each by its name."""
     return {
         name: export.symbolic_shape(name, scope=dim.scope)[0]
@@ -133,7 +133,7 @@ def split_constraint(constraint: str) -> tuple[str, str, str]:
 
 def symbolic_shape(
     spec: Spec | None, shape: tf.TensorShape, scope: export.SymbolicScope, where: str
-) -> tuple[Any, ...]:
+) -> tuple[Dim, ...]:
     """The shape that JAX should trace for an argument.
 
     Args:
@@ -240,7 +240,7 @@ def _example(shape: tf.TensorShape) -> str:
     return f'polymorphic_shapes="{", ".join(dims)}"'
 
 
-def spec_of(spec: Any) -> Spec | None:
+def spec_of(spec: PyTree) -> Spec | None:
     """A spec that the caller wrote; None says that the shape is known."""
     if spec is None:
         return None
@@ -249,14 +249,14 @@ def spec_of(spec: Any) -> Spec | None:
     return Spec(_text(spec), frozenset(d.scope for d in spec if export.is_symbolic_dim(d)))
 
 
-def _text(dims: Iterable[Any]) -> str:
+def _text(dims: Iterable[Dim]) -> str:
     return "(" + ", ".join(_PLACEHOLDERS.get(str(d), str(d)) for d in dims) + ")"
 
 
 _PLACEHOLDERS = {"None": "_", "Ellipsis": "..."}
 
 
-def is_spec(node: Any) -> bool:
+def is_spec(node: object) -> bool:
     """Whether a node of what the caller wrote is a spec, and no tree of specs."""
     if node is None or isinstance(node, str | PolyShape):
         return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 import jax
 import tensorflow as tf
@@ -13,6 +12,7 @@ from jax2tf import arguments, callables, compat
 from jax2tf.arguments import Argument
 from jax2tf.callables import Function
 from jax2tf.convert import convert as convert_for_one_device
+from jax2tf.decorators import without_autograph
 from jax2tf.dtensor.layouts import (
     is_sharding,
     jax_mesh_of,
@@ -26,16 +26,17 @@ from jax2tf.dtensor.placing import OnMesh, put
 from jax2tf.errors import ConversionError
 from jax2tf.targets import OF_DTENSOR, Target
 from jax2tf.trace import spans_devices
+from jax2tf.typing import PyTree
 
 
 def convert(
-    fun_jax: Callable[..., Any],
-    mesh: Any,
+    fun_jax: Callable[..., PyTree],
+    mesh: tf.experimental.dtensor.Mesh,
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
-    **options: Any,
-) -> Callable[..., Any]:
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
+    **options: PyTree,
+) -> Callable[..., PyTree]:
     """Makes a JAX function run on the devices of a mesh, by DTensor.
 
     The result takes DTensors and variables over the mesh (`place`, `variables`) and gives DTensors.
@@ -97,7 +98,7 @@ _FIXED = frozenset(
 )
 
 
-def target_of(mesh: Any) -> Target:
+def target_of(mesh: tf.experimental.dtensor.Mesh) -> Target:
     """The target of graphs that DTensor runs on a mesh."""
     return Target(
         "dtensor",
@@ -113,28 +114,33 @@ class _OnMesh:
     """What `convert` makes; its arguments are those of `convert`."""
 
     def __init__(
-        self, fun: Callable[..., Any], mesh: Any, given: Any, made: Any, options: dict[str, Any]
+        self,
+        fun: Callable[..., PyTree],
+        mesh: tf.experimental.dtensor.Mesh,
+        given: PyTree,
+        made: PyTree,
+        options: dict[str, PyTree],
     ):
         self._mesh = mesh_of(mesh)
         self._function = Function(_jitted(fun, jax_mesh_of(mesh), given, made))
         self._converted = convert_for_one_device(
             self._function.fun, target=target_of(self._mesh), **options
         )
-        self._layouts: dict[Hashable, list[Any]] = {}
+        self._layouts: dict[Hashable, list[PyTree]] = {}
         self._graphs: dict[Hashable, _Graph] = {}
 
-    def function(self) -> Callable[..., Any]:
+    def function(self) -> Callable[..., PyTree]:
         """The function that users call."""
 
-        @tf.autograph.experimental.do_not_convert
-        def on_mesh(*args: Any, **kwargs: Any) -> Any:
+        @without_autograph
+        def on_mesh(*args: PyTree, **kwargs: PyTree) -> PyTree:
             return self._call(args, kwargs)
 
         for name in ("__name__", "__qualname__", "__doc__", "__signature__"):
             setattr(on_mesh, name, getattr(self._converted, name))
         return on_mesh
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> PyTree:
         args, kwargs = arguments.plain(args, kwargs, self._function)
         paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
         leaves = [Argument(path, value, self._function) for path, value in paths]
@@ -160,7 +166,9 @@ class _OnMesh:
             )
             raise
 
-    def _on_mesh(self, value: Any, leaf: Argument, layout: Any) -> Any:
+    def _on_mesh(
+        self, value: PyTree, leaf: Argument, layout: tf.experimental.dtensor.Layout
+    ) -> PyTree:
         dtensor = tf.experimental.dtensor
         if isinstance(value, dtensor.DVariable) or dtensor.is_dtensor(value):
             return value
@@ -172,7 +180,7 @@ class _OnMesh:
             )
         return put(leaf.tensor(), layout)
 
-    def _layouts_of(self, tree: Any, leaves: Sequence[Argument]) -> list[Any]:
+    def _layouts_of(self, tree: PyTree, leaves: Sequence[Argument]) -> list[PyTree]:
         """The layouts of arguments that are not on the mesh yet; all of them are checked."""
         layouts = []
         for leaf, sharding in zip(leaves, self._shardings(tree, leaves), strict=True):
@@ -182,7 +190,7 @@ class _OnMesh:
             layouts.append(layout)
         return layouts
 
-    def _shardings(self, tree: Any, leaves: Sequence[Argument]) -> list[Any]:
+    def _shardings(self, tree: PyTree, leaves: Sequence[Argument]) -> list[PyTree]:
         """What jax.jit was told of the arguments; None where it was told nothing."""
         if any(None in leaf.shape for leaf in leaves):
             return [None] * len(leaves)  # in a graph, which spreads them when it runs
@@ -198,23 +206,25 @@ class _OnMesh:
 class _Graph:
     """A converted function of the leaves of its arguments, as one tf.function."""
 
-    def __init__(self, converted: Callable[..., Any], tree: Any):
+    def __init__(self, converted: Callable[..., PyTree], tree: PyTree):
         self._converted, self._tree = converted, tree
-        self._out_tree: Any = None
+        self._out_tree: PyTree = None
         self._run = tf.function(self._flat, autograph=False)
 
-    def __call__(self, leaves: Sequence[Any]) -> Any:
+    def __call__(self, leaves: Sequence[PyTree]) -> PyTree:
         results = self._run(*leaves)
         return callables.values(jax.tree.unflatten(self._out_tree, results))
 
-    def _flat(self, *leaves: Any) -> list[tf.Tensor]:
+    def _flat(self, *leaves: PyTree) -> list[tf.Tensor]:
         args, kwargs = callables.values(jax.tree.unflatten(self._tree, leaves))
         results = callables.without_opaque_leaves(self._converted(*args, **kwargs))
         flat, self._out_tree = jax.tree.flatten(results)
         return flat
 
 
-def _jitted(fun: Callable[..., Any], mesh: Any, given: Any, made: Any) -> Callable[..., Any]:
+def _jitted(
+    fun: Callable[..., PyTree], mesh: tf.experimental.dtensor.Mesh, given: PyTree, made: PyTree
+) -> Callable[..., PyTree]:
     """The function with the shardings of its arguments and results, if there are any."""
     named = functools.partial(
         jax.tree.map, functools.partial(named_sharding, mesh), is_leaf=is_sharding

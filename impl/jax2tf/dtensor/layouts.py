@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import jax
 import numpy as np
@@ -12,6 +12,7 @@ import tensorflow as tf
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from jax2tf.errors import LayoutError
+from jax2tf.typing import PyTree
 
 JaxMesh: TypeAlias = jax.sharding.Mesh | AbstractMesh
 
@@ -19,7 +20,9 @@ JaxMesh: TypeAlias = jax.sharding.Mesh | AbstractMesh
 _KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
 
 
-def mesh_of(mesh: Any, devices: Sequence[str] | None = None) -> Any:
+def mesh_of(
+    mesh: tf.experimental.dtensor.Mesh, devices: Sequence[str] | None = None
+) -> tf.experimental.dtensor.Mesh:
     """The DTensor mesh with the axes of a mesh of JAX.
 
     A mesh of 8 needs 8 logical devices of TensorFlow. A machine without accelerators gets them from
@@ -67,7 +70,9 @@ def mesh_of(mesh: Any, devices: Sequence[str] | None = None) -> Any:
     return tf.experimental.dtensor.create_mesh(list(sizes.items()), devices=names)
 
 
-def layout_of(sharding: Any, rank: int, mesh: Any) -> Any:
+def layout_of(
+    sharding: object, rank: int, mesh: tf.experimental.dtensor.Mesh
+) -> tf.experimental.dtensor.Layout:
     """The DTensor layout of arrays of some rank that are sharded as JAX says.
 
     >>> from jax.sharding import AbstractMesh, PartitionSpec
@@ -88,8 +93,12 @@ def layout_of(sharding: Any, rank: int, mesh: Any) -> Any:
 
 
 def layout_on(
-    mesh: Any, sharding: Any, rank: int, where: str, open_dims: Iterable[int] = ()
-) -> Any:
+    mesh: tf.experimental.dtensor.Mesh,
+    sharding: object,
+    rank: int,
+    where: str,
+    open_dims: Iterable[int] = (),
+) -> PyTree:
     """As `layout_of`, for a DTensor mesh.
 
     Args:
@@ -116,7 +125,7 @@ def layout_on(
     return dtensor.Layout(specs, mesh)
 
 
-def jax_mesh_of(mesh: Any) -> JaxMesh:
+def jax_mesh_of(mesh: tf.experimental.dtensor.Mesh) -> JaxMesh:
     """A mesh of JAX with the axes of a mesh of either kind, for shardings that name axes alone."""
     if isinstance(mesh, JaxMesh):
         return mesh
@@ -124,17 +133,19 @@ def jax_mesh_of(mesh: Any) -> JaxMesh:
     return AbstractMesh(tuple(map(mesh.dim_size, names)), names, axis_types=_auto(names))
 
 
-def named_sharding(mesh: JaxMesh, sharding: Any) -> Any:
+def named_sharding(mesh: JaxMesh, sharding: object) -> PyTree:
     """A PartitionSpec as a sharding over the mesh; what is none stays what it is."""
     return NamedSharding(mesh, sharding) if isinstance(sharding, PartitionSpec) else sharding
 
 
-def is_sharding(node: Any) -> bool:
+def is_sharding(node: PyTree) -> bool:
     """Whether a node of a tree is a sharding of JAX, or None."""
     return node is None or isinstance(node, jax.sharding.Sharding | PartitionSpec)
 
 
-def require_even(layout: Any, shape: Sequence[int | None], where: str) -> None:
+def require_even(
+    layout: tf.experimental.dtensor.Layout, shape: Sequence[int | None], where: str
+) -> None:
     """Raises a LayoutError if a dimension does not go into the parts that a layout asks for."""
     for dim, (size, axis) in enumerate(zip(shape, layout.sharding_specs, strict=True)):
         parts = 1 if axis == tf.experimental.dtensor.UNSHARDED else layout.mesh.dim_size(axis)
@@ -146,7 +157,7 @@ def require_even(layout: Any, shape: Sequence[int | None], where: str) -> None:
             )
 
 
-def _spec(mesh: Any, sharding: Any, where: str) -> PartitionSpec:
+def _spec(mesh: tf.experimental.dtensor.Mesh, sharding: object, where: str) -> PartitionSpec:
     if sharding is None:
         return PartitionSpec()
     if isinstance(sharding, PartitionSpec):
@@ -167,7 +178,9 @@ def _spec(mesh: Any, sharding: Any, where: str) -> PartitionSpec:
     return spec
 
 
-def _require_same_axes(mesh: Any, sharding: NamedSharding, where: str) -> None:
+def _require_same_axes(
+    mesh: tf.experimental.dtensor.Mesh, sharding: NamedSharding, where: str
+) -> None:
     there, here = dict(sharding.mesh.shape), _sizes(mesh)
     used = [axis for part in sharding.spec for axis in _named_in(part)]
     for axis in used:
@@ -178,7 +191,7 @@ def _require_same_axes(mesh: Any, sharding: NamedSharding, where: str) -> None:
             )
 
 
-def _axis(mesh: Any, part: Any, where: str) -> str | None:
+def _axis(mesh: tf.experimental.dtensor.Mesh, part: object, where: str) -> str | None:
     """The one axis of the mesh that a dimension is spread over."""
     sizes = _sizes(mesh)
     axes = _named_in(part)
@@ -199,7 +212,7 @@ def _axis(mesh: Any, part: Any, where: str) -> str | None:
     return long[0] if long else None
 
 
-def _named_in(part: Any) -> list[Any]:
+def _named_in(part: object) -> list[PyTree]:
     if part is None or part is PartitionSpec.UNCONSTRAINED:
         return []
     return list(part) if isinstance(part, tuple) else [part]
@@ -229,11 +242,11 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 4 else f"{names[0]}, {names[1]} ... {names[-1]}"
 
 
-def _sizes(mesh: Any) -> dict[str, int]:
+def _sizes(mesh: tf.experimental.dtensor.Mesh) -> dict[str, int]:
     return {name: mesh.dim_size(name) for name in mesh.dim_names}
 
 
-def _text(sizes: Mapping[Any, int]) -> str:
+def _text(sizes: Mapping[PyTree, int]) -> str:
     return f"({', '.join(f'{axis!r}: {size}' for axis, size in sizes.items())})"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any
 
 import jax
 import numpy as np
@@ -13,9 +12,10 @@ import tensorflow as tf
 from jax2tf import arguments, compat, dtypes
 from jax2tf.dtensor.layouts import is_sharding, layout_on, mesh_of, require_even
 from jax2tf.module import scope_name
+from jax2tf.typing import PyTree
 
 
-def place(tree: Any, shardings: Any, mesh: Any) -> Any:
+def place(tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh) -> PyTree:
     """The arrays of a tree as DTensors.
 
     >>> from jax.sharding import AbstractMesh, PartitionSpec
@@ -37,7 +37,7 @@ def place(tree: Any, shardings: Any, mesh: Any) -> Any:
     return _each(_placed, tree, shardings, mesh, "jax2tf.dtensor.place")
 
 
-def variables(tree: Any, shardings: Any, mesh: Any) -> Any:
+def variables(tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh) -> PyTree:
     """The arrays of a tree as variables over a mesh, which tapes watch and checkpoints save.
 
     >>> from jax.sharding import AbstractMesh, PartitionSpec
@@ -59,7 +59,9 @@ def variables(tree: Any, shardings: Any, mesh: Any) -> Any:
       LayoutError: as `place` does.
     """
 
-    def variable(value: Any, layout: Any, path: str, where: str) -> Any:
+    def variable(
+        value: PyTree, layout: tf.experimental.dtensor.Layout, path: str, where: str
+    ) -> PyTree:
         placed = _placed(value, layout, path, where)
         trainable = placed.dtype.is_floating or placed.dtype.is_complex
         name = scope_name(path or "parameters")
@@ -68,7 +70,7 @@ def variables(tree: Any, shardings: Any, mesh: Any) -> Any:
     return _each(variable, tree, shardings, mesh, "jax2tf.dtensor.variables")
 
 
-def values(tree: Any) -> Any:
+def values(tree: PyTree) -> PyTree:
     """The whole arrays of a tree of DTensors and variables over a mesh, as numpy arrays.
 
     >>> from jax.sharding import AbstractMesh
@@ -79,14 +81,15 @@ def values(tree: Any) -> Any:
       tree: a pytree; what is spread over no mesh is taken as it is.
     """
 
-    def value(leaf: Any) -> np.ndarray:
+    def value(leaf: PyTree) -> np.ndarray:
         dtensor = tf.experimental.dtensor
         tensor = tf.convert_to_tensor(leaf)
-        if not dtensor.is_dtensor(tensor):
-            return tensor.numpy()
-        mesh = dtensor.fetch_layout(tensor).mesh
-        whole = dtensor.Layout.replicated(mesh, tensor.shape.rank)
-        return dtensor.relayout(tensor, whole).numpy()
+        if dtensor.is_dtensor(tensor):
+            mesh = dtensor.fetch_layout(tensor).mesh
+            whole = dtensor.Layout.replicated(mesh, tensor.shape.rank)
+            tensor = dtensor.relayout(tensor, whole)
+        array: np.ndarray = tensor.numpy()
+        return array
 
     return jax.tree.map(value, arguments.unwrap(tree))
 
@@ -95,9 +98,9 @@ def values(tree: Any) -> Any:
 class OnMesh:
     """What shardings become in a graph that DTensor runs: see jax2tf.targets.Placement."""
 
-    mesh: Any
+    mesh: tf.experimental.dtensor.Mesh
 
-    def placed(self, tensor: Any, sharding: Any, open_dims: Iterable[int] = ()) -> Any:
+    def placed(self, tensor: PyTree, sharding: object, open_dims: Iterable[int] = ()) -> PyTree:
         """The tensor with the layout that a sharding asks for."""
         open_dims = set(open_dims)
         if len(open_dims) == tensor.shape.rank:
@@ -106,13 +109,13 @@ class OnMesh:
         layout = layout_on(self.mesh, sharding, tensor.shape.rank, where, open_dims)
         return tf.experimental.dtensor.relayout(tensor, layout)
 
-    def whole(self, tensor: Any) -> Any:
+    def whole(self, tensor: PyTree) -> PyTree:
         """The tensor, whole on every device."""
         dtensor = tf.experimental.dtensor
         return dtensor.relayout(tensor, dtensor.Layout.replicated(self.mesh, tensor.shape.rank))
 
 
-def put(tensor: tf.Tensor, layout: Any) -> Any:
+def put(tensor: tf.Tensor, layout: tf.experimental.dtensor.Layout) -> PyTree:
     """An eager tensor of one device, spread over a mesh; no device gets more than its part."""
     dtensor, mesh = tf.experimental.dtensor, layout.mesh
     if mesh.num_local_devices() < mesh.size:
@@ -127,11 +130,13 @@ def put(tensor: tf.Tensor, layout: Any) -> Any:
     return dtensor.pack([value[_block(at, sizes)] for at in layout.offset_to_shard()], layout)
 
 
-def _block(at: Any, sizes: list[int]) -> tuple[slice, ...]:
+def _block(at: PyTree, sizes: list[int]) -> tuple[slice, ...]:
     return tuple(slice(i * size, (i + 1) * size) for i, size in zip(at, sizes, strict=True))
 
 
-def _each(make: Any, tree: Any, shardings: Any, mesh: Any, what: str) -> Any:
+def _each(
+    make: PyTree, tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh, what: str
+) -> PyTree:
     """`make(leaf, layout, path, where)` of each leaf of a tree."""
     on = mesh_of(mesh)
     tree = arguments.unwrap(tree)
@@ -150,14 +155,14 @@ def _each(make: Any, tree: Any, shardings: Any, mesh: Any, what: str) -> Any:
     return jax.tree.unflatten(structure, made)
 
 
-def _placed(value: Any, layout: Any, path: str, where: str) -> Any:
+def _placed(value: PyTree, layout: tf.experimental.dtensor.Layout, path: str, where: str) -> PyTree:
     tensor = tf.convert_to_tensor(value)
     if not tf.executing_eagerly() or tf.experimental.dtensor.is_dtensor(tensor):
         return tf.experimental.dtensor.relayout(tensor, layout)
     return put(tensor, layout)
 
 
-def _tensor(leaf: Any) -> tf.Tensor:
+def _tensor(leaf: PyTree) -> tf.Tensor:
     if isinstance(leaf, jax.Array) and dtypes.is_key(leaf.dtype):
         leaf = compat.data_of_keys(leaf)
     return tf.constant(np.asarray(leaf), dtypes.dtype_of_val(leaf))

@@ -6,7 +6,6 @@ import collections
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
 
 import tensorflow as tf
 from jax import export
@@ -23,16 +22,17 @@ from jax2tf.lowering.pairs import prepared
 from jax2tf.lowering.taken import STRUCTURAL
 from jax2tf.targets import TARGETS, Target
 from jax2tf.trace import Trace, Tracer
+from jax2tf.typing import Aval, PyTree, aval_of
 
 
 def explain(
-    fun_jax: Callable[..., Any],
-    *args: Any,
+    fun_jax: Callable[..., PyTree],
+    *args: PyTree,
     target: str | Target | Sequence[str | Target] | None = None,
-    polymorphic_shapes: Any = None,
+    polymorphic_shapes: PyTree = None,
     polymorphic_constraints: Sequence[str] | export.SymbolicScope = (),
     assume_finite: bool = False,
-    **kwargs: Any,
+    **kwargs: PyTree,
 ) -> Explanation:
     """Tells what `fun_jax` becomes for each target, without running it.
 
@@ -80,13 +80,15 @@ def explain(
     )
 
 
-def _several(target: Any) -> Iterable[Any]:
+def _several(
+    target: str | Target | Sequence[str | Target] | None,
+) -> Iterable[str | Target]:
     if target is None:
         return TARGETS
     return [target] if isinstance(target, str | Target) else list(target)
 
 
-def _spec(aval: Any) -> str:
+def _spec(aval: Aval) -> str:
     return f"{aval.dtype.name}[{','.join(map(str, aval.shape))}]"
 
 
@@ -127,7 +129,7 @@ class _Survey:
         # What JAX's own functions bind has no line of the user's; what calls them may have one.
         self._line = compat.user_source(eqn) or self._line
         self._scope = "/".join(filter(None, (self._scope, compat.name_stack(eqn))))
-        avals: list[Any] = [v.aval for v in (*eqn.invars, *eqn.outvars)]
+        avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
         names = frozenset(aval.dtype.name for aval in avals if hasattr(aval, "dtype"))
         self._uses[eqn.primitive.name, names] = None
         try:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 
 from jax2tf.export import packages
+from jax2tf.typing import PyTree
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str]) -> object:
     """The pytree of parameters in a checkpoint.
 
     Args:
@@ -39,19 +39,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     return _nested(_FILES[place.suffix](place))
 
 
-def _npz(path: Path) -> dict[str, Any]:
+def _npz(path: Path) -> dict[str, PyTree]:
     with np.load(path, allow_pickle=False) as arrays:
         return dict(arrays)
 
 
-def _safetensors(path: Path) -> dict[str, Any]:
+def _safetensors(path: Path) -> dict[str, PyTree]:
     packages.require(["safetensors"], f"the checkpoint {path.name}")
     from safetensors.flax import load_file
 
     return load_file(path)
 
 
-_FILES: Mapping[str, Callable[[Path], dict[str, Any]]] = {
+_FILES: Mapping[str, Callable[[Path], dict[str, PyTree]]] = {
     ".npz": _npz,
     ".safetensors": _safetensors,
 }
@@ -60,7 +60,7 @@ _FILES: Mapping[str, Callable[[Path], dict[str, Any]]] = {
 _ITEM = "default"
 
 
-def _orbax(path: Path) -> Any:
+def _orbax(path: Path) -> PyTree:
     checkpoint = packages.imported("orbax.checkpoint", f"the Orbax checkpoint {path.name}")
     # A step of a CheckpointManager has its items in folders.
     folder = path.absolute() / _ITEM if (path / _ITEM).is_dir() else path.absolute()
@@ -77,9 +77,9 @@ def _orbax(path: Path) -> Any:
         return checkpointer.restore(folder, restore_args=args)
 
 
-def _nested(arrays: Mapping[str, Any]) -> dict[str, Any]:
+def _nested(arrays: Mapping[str, np.ndarray]) -> dict[str, PyTree]:
     """The arrays in dicts in dicts, by the slashes in their names."""
-    tree: dict[str, Any] = {}
+    tree: dict[str, PyTree] = {}
     for name, array in arrays.items():
         *folders, last = name.split("/")
         node = tree

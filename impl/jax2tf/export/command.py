@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import ast
-from typing import Any
 
 import numpy as np
 
 from jax2tf import command_line
 from jax2tf.export.exporting import export
 from jax2tf.export.formats import FORMATS
+from jax2tf.typing import PyTree
 
 _EXAMPLE = """
 example:
@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _option(text: str) -> tuple[str, Any]:
+def _option(text: str) -> tuple[str, PyTree]:
     name, sign, value = text.partition("=")
     if not sign:
         raise ValueError(f"jax2tf.export: an option should be NAME=VALUE, got {text!r}")
@@ -82,7 +82,7 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def _samples(path: str, specs: Any) -> list[Any]:
+def _samples(path: str, specs: PyTree) -> list[PyTree]:
     with np.load(path, allow_pickle=False) as arrays:
         by_name = dict(arrays)
     n = min((len(array) for array in by_name.values()), default=0)

@@ -6,7 +6,6 @@ import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -23,22 +22,23 @@ from jax2tf.export.result import ExportResult
 from jax2tf.export.signatures import Signature, given, refuse_several, signatures_of
 from jax2tf.export.verification import Judge, Trial, dtypes_of, random_inputs, trials_of
 from jax2tf.targets import TARGETS
+from jax2tf.typing import Option, PyTree
 
 
 def export(
-    fun: Any,
-    params: Any,
-    specs: Any,
+    fun: PyTree,
+    params: PyTree,
+    specs: PyTree,
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
     polymorphic_constraints: Sequence[str] | jax_export.SymbolicScope = (),
-    verify: Any = True,
+    verify: PyTree = True,
     tolerance: float | None = None,
     overwrite: bool = False,
     progress: bool = True,
     widen_bfloat16: bool = False,
-    **options: Any,
+    **options: Option,
 ) -> ExportResult:
     """Writes a JAX function as a file or folder of an engine, and runs it there to see it is right.
 
@@ -167,10 +167,10 @@ def export(
 
 def _widened(
     signatures: Sequence[Signature],
-    params: Any,
+    params: PyTree,
     trials: Sequence[Trial],
-    options: Mapping[str, Any],
-) -> tuple[tuple[Signature, ...], Any, list[Trial], dict[str, Any]]:
+    options: Mapping[str, Option],
+) -> tuple[tuple[Signature, ...], PyTree, list[Trial], dict[str, PyTree]]:
     """All that is exported, with float32 in place of bfloat16."""
     by_name = {s.name: widening.widened_signature(s, params) for s in signatures}
     wide_trials = [
@@ -188,7 +188,7 @@ def _widened(
     return tuple(by_name.values()), widening.widened(params), wide_trials, wide_options
 
 
-def _convert_options(chosen: Format, options: Mapping[str, Any]) -> Mapping[str, Any]:
+def _convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[str, Option]:
     """The options of `convert`: an engine's graph may assume finite numbers, as integers are."""
     if "assume_finite" not in chosen.engine.OPTIONS:
         return chosen.convert
@@ -203,7 +203,9 @@ def _steps(target: Path, shown: bool) -> progress.Step:
     return progress.steps(f"jax2tf.export {target.name}", shown)
 
 
-def _refuse_what_does_not_fit(chosen: Format, signatures: Sequence[Signature], params: Any) -> None:
+def _refuse_what_does_not_fit(
+    chosen: Format, signatures: Sequence[Signature], params: PyTree
+) -> None:
     if not chosen.has_several:
         refuse_several(signatures, chosen.name)
     if chosen.engine is onnx:
@@ -212,10 +214,10 @@ def _refuse_what_does_not_fit(chosen: Format, signatures: Sequence[Signature], p
 
 def _trials(
     signatures: Sequence[Signature],
-    params: Any,
-    constraints: Any,
-    verify: Any,
-    options: Mapping[str, Any],
+    params: PyTree,
+    constraints: PyTree,
+    verify: PyTree,
+    options: Mapping[str, Option],
 ) -> list[Trial]:
     """What JAX gives for the inputs with which the file is tried."""
     if verify is False:

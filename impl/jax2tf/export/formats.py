@@ -6,13 +6,15 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
 from jax2tf.export import litert, onnx, openvino, packages, savedmodel, tfjs
 from jax2tf.export.job import Job
 from jax2tf.export.measures import Precision
+from jax2tf.typing import Option
 
 Arrays = Mapping[str, np.ndarray]
 # Runs a signature on arrays by name.
@@ -23,7 +25,7 @@ class Engine(Protocol):
     """What a module of a format has."""
 
     # Options of the format, each with the values that it takes; None where any may come.
-    OPTIONS: Mapping[str, Sequence[Any] | None]
+    OPTIONS: Mapping[str, Sequence[object] | None]
 
     def write(self, job: Job) -> int:
         """Writes the file or folder `job.target`; returns the number of ops."""
@@ -31,7 +33,7 @@ class Engine(Protocol):
     def load(self, target: Path, job: Job) -> Run:
         """What runs the signatures of what was written, in the format's engine."""
 
-    def precision(self, options: Mapping[str, Any]) -> Precision:
+    def precision(self, options: Mapping[str, Option]) -> Precision:
         """How exact the results are that the options allow for."""
 
 
@@ -53,8 +55,8 @@ class Format:
 
     name: str
     suffix: str
-    engine: Any
-    convert: Mapping[str, Any]
+    engine: ModuleType
+    convert: Mapping[str, Option]
     to_write: Sequence[str] = ()
     to_run: Sequence[str] = ()
     has_several: bool = False
@@ -123,7 +125,7 @@ def format_of(path: str | os.PathLike[str], name: str | None) -> Format:
     )
 
 
-def check_options(chosen: Format, options: Mapping[str, Any]) -> None:
+def check_options(chosen: Format, options: Mapping[str, Option]) -> None:
     """Refuses options that the format does not have.
 
     Raises:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import tensorflow as tf
 
 # What computes nothing.
 _NOT_COUNTED = frozenset({"Const", "Placeholder", "NoOp", "Identity", "IdentityN"})
 
 
-def count_ops(graph_def: Any) -> int:
+def count_ops(graph_def: tf.compat.v1.GraphDef) -> int:
     """The ops of a graph and of the functions in its library, without constants and inputs."""
     functions = [node for f in graph_def.library.function for node in f.node_def]
     return sum(node.op not in _NOT_COUNTED for node in [*graph_def.node, *functions])

@@ -7,11 +7,11 @@ import dataclasses
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from jax2tf.errors import ExportError
 from jax2tf.export.program import Program, program_of
 from jax2tf.export.signatures import Signature
+from jax2tf.typing import Option, PyTree
 
 
 @dataclasses.dataclass
@@ -32,17 +32,17 @@ class Job:
     """
 
     signatures: Sequence[Signature]
-    params: Any
-    constraints: Any
-    convert: Mapping[str, Any]
-    options: Mapping[str, Any]
+    params: PyTree
+    constraints: PyTree
+    convert: Mapping[str, Option]
+    options: Mapping[str, Option]
     metadata: Mapping[str, str]
     scratch: Path
     target: Path
     outputs: dict[str, list[str]] = dataclasses.field(default_factory=dict)
     complexes: list[str] = dataclasses.field(default_factory=list)
 
-    def program(self, **options: Any) -> Program:
+    def program(self, **options: Option) -> Program:
         """The functions converted, over variables that have the parameters' memory."""
         program = program_of(
             self.signatures, self.params, self.constraints, {**self.convert, **options}

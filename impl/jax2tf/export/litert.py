@@ -11,7 +11,6 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -20,6 +19,7 @@ from jax2tf.export import litert_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.export.signatures import Signature
+from jax2tf.typing import Option, PyTree
 
 OPTIONS = {
     "quantize": (None, "dynamic", "float16", "int8", "int4"),
@@ -42,7 +42,7 @@ _PRECISION = {
 }
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, Option]) -> None:
     """Refuses options that need each other.
 
     Raises:
@@ -87,7 +87,7 @@ def write(job: Job) -> int:
     return _count(content)
 
 
-def _quantize(converter: Any, job: Job) -> None:
+def _quantize(converter: tf.lite.TFLiteConverter, job: Job) -> None:
     kind = job.options.get("quantize")
     if kind is None or kind in _STORED_ANEW:
         return
@@ -116,11 +116,13 @@ def _count(content: bytes) -> int:
     return len(re.findall(r"^\s*Op#\d+ ", report.getvalue(), flags=re.MULTILINE))
 
 
-def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:
+def load(
+    target: Path, job: Job
+) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """What runs the signatures of the file: ai-edge-litert's interpreter, else tf.lite's."""
     interpreter = _interpreter(str(target))
 
-    def run(signature: str, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         runner = interpreter.get_signature_runner(signature)
         taken = runner.get_input_details()
         feed = {name: _quantized(arrays[name], detail) for name, detail in taken.items()}
@@ -131,7 +133,7 @@ def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str,
     return run
 
 
-def _interpreter(path: str) -> Any:
+def _interpreter(path: str) -> PyTree:
     if packages.is_installed("ai_edge_litert"):
         module = importlib.import_module("ai_edge_litert.interpreter")
         return module.Interpreter(path)
@@ -147,21 +149,25 @@ def _without_advice() -> Iterator[None]:
         yield
 
 
-def _quantized(array: np.ndarray, detail: Mapping[str, Any]) -> np.ndarray:
+def _quantized(array: np.ndarray, detail: Mapping[str, PyTree]) -> np.ndarray:
     scale, zero = detail["quantization"]
     if not scale or array.dtype == detail["dtype"]:
         return array
     limits = np.iinfo(detail["dtype"])
-    return np.clip(np.round(array / scale) + zero, limits.min, limits.max).astype(detail["dtype"])
+    result: np.ndarray = np.clip(np.round(array / scale) + zero, limits.min, limits.max).astype(
+        detail["dtype"]
+    )
+    return result
 
 
-def _dequantized(array: np.ndarray, detail: Mapping[str, Any]) -> np.ndarray:
+def _dequantized(array: np.ndarray, detail: Mapping[str, PyTree]) -> np.ndarray:
     scale, zero = detail["quantization"]
     if not scale:
         return array
-    return (array.astype(np.float32) - zero) * np.float32(scale)
+    result: np.ndarray = (array.astype(np.float32) - zero) * np.float32(scale)
+    return result
 
 
-def precision(options: Mapping[str, Any]) -> Precision:
+def precision(options: Mapping[str, Option]) -> Precision:
     """By the option `quantize`."""
     return _PRECISION[options.get("quantize")]

@@ -6,13 +6,18 @@ import collections
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 import flatbuffers
 import numpy as np
 
 from jax2tf import compat
 from jax2tf.export.weights import in_half_bytes, is_weight, quantized
+from jax2tf.typing import PyTree
+
+# A table of the model: FlatBuffers generates their classes, without types.
+Table: TypeAlias = Any
 
 # Which version of an op takes what is stored; the interpreter chooses kernels by it.
 _DEQUANTIZE_VERSIONS = {"FLOAT16": 3, "INT8": 5, "INT4": 6}
@@ -68,7 +73,7 @@ def stored(content: bytes, kind: str) -> bytes:
     return bytes(builder.Output())
 
 
-def _without_unread_buffers(model: Any) -> None:
+def _without_unread_buffers(model: Table) -> None:
     """Empties the buffers that no tensor has any more. Others keep their places."""
     read = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
     read |= {entry.buffer for entry in model.metadata or ()}
@@ -81,7 +86,11 @@ class _Graph:
     """One graph of a model, whose weights are stored anew."""
 
     def __init__(
-        self, schema: Any, model: Any, graph: Any, buffers: dict[tuple[int, str, int], int]
+        self,
+        schema: ModuleType,
+        model: Table,
+        graph: Table,
+        buffers: dict[tuple[int, str, int], int],
     ) -> None:
         self._schema = schema
         self._model = model
@@ -113,7 +122,7 @@ class _Graph:
                 dequantizes.append(self._dequantized(index, integers(weights, 8, axis)))
         self._graph.operators = [*dequantizes, *self._graph.operators]
 
-    def _readers(self) -> Mapping[int, list[tuple[Any, int]]]:
+    def _readers(self) -> Mapping[int, list[tuple[PyTree, int]]]:
         """The ops that read each tensor, with the place of the tensor among their inputs."""
         readers = collections.defaultdict(list)
         for op in self._graph.operators:
@@ -121,7 +130,7 @@ class _Graph:
                 readers[int(index)].append((op, place))
         return readers
 
-    def _weights(self, index: int, tensor: Any) -> np.ndarray | None:
+    def _weights(self, index: int, tensor: Table) -> np.ndarray | None:
         """The numbers of a tensor that is a weight."""
         data = self._model.buffers[tensor.buffer].data
         shape = () if tensor.shape is None else tuple(map(int, tensor.shape))
@@ -132,22 +141,22 @@ class _Graph:
         array = np.frombuffer(data.tobytes(), np.float32).reshape(shape)
         return array if is_weight(array) else None
 
-    def _takes_integers(self, op: Any, place: int) -> bool:
+    def _takes_integers(self, op: Table, place: int) -> bool:
         """Whether an op reads a tensor as the matrix of a product with rows of float32."""
         return place == 1 and self._name(op) == "FULLY_CONNECTED"
 
-    def _axis(self, readers: Sequence[tuple[Any, int]], rank: int) -> int:
+    def _axis(self, readers: Sequence[tuple[Table, int]], rank: int) -> int:
         """Which axis of a weight has scales of its own."""
         names = {self._name(op) for op, _ in readers}
         # Depthwise kernels are (1, height, width, channels); a product of matrices adds rows up.
         return rank - 1 if names & {"DEPTHWISE_CONV_2D", "BATCH_MATMUL"} else 0
 
-    def _name(self, op: Any) -> str:
+    def _name(self, op: Table) -> str:
         code = self._model.operatorCodes[op.opcodeIndex]
         number = max(code.builtinCode, code.deprecatedBuiltinCode)
         return _names(self._schema.BuiltinOperator)[number]
 
-    def _dequantized(self, index: int, kept: Stored) -> Any:
+    def _dequantized(self, index: int, kept: Stored) -> PyTree:
         """An op that gives a tensor from what is stored."""
         schema, tensor = self._schema, self._graph.tensors[index]
         source = schema.TensorT()
@@ -165,7 +174,7 @@ class _Graph:
         op.builtinOptions = schema.DequantizeOptionsT()
         return op
 
-    def _put(self, tensor: Any, kept: Stored) -> None:
+    def _put(self, tensor: Table, kept: Stored) -> None:
         schema = self._schema
         key = (tensor.buffer, kept.dtype, kept.axis)
         if key not in self._buffers:
@@ -195,7 +204,7 @@ class _Graph:
 
 
 @functools.cache
-def _names(enum: Any) -> Mapping[int, str]:
+def _names(enum: Table) -> Mapping[int, str]:
     return {value: name for name, value in vars(enum).items() if isinstance(value, int)}
 
 
@@ -203,7 +212,7 @@ def _names(enum: Any) -> Mapping[int, str]:
 _ALIGNMENT = 16
 
 
-def _packed(schema: Any, buffer: Any, builder: Any) -> Any:
+def _packed(schema: ModuleType, buffer: Table, builder: Table) -> PyTree:
     """Writes a buffer where kernels read it: as its own method does, and aligned."""
     data = None
     if buffer.data is not None and len(buffer.data):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -39,7 +38,7 @@ _OF_QUANTISED = {
 }
 
 
-def tolerance_of(precision: Precision, dtypes: Iterable[Any], output: Any) -> float:
+def tolerance_of(precision: Precision, dtypes: Iterable[np.dtype], output: np.dtype) -> float:
     """The default tolerance of an output.
 
     Args:
@@ -98,7 +97,7 @@ def deviation(actual: np.ndarray, expected: np.ndarray, precision: Precision) ->
     return float(np.sqrt(np.mean(np.abs(a[finite] - e[finite]) ** 2))) / (size or 1.0)
 
 
-def measured(dtype: Any, precision: Precision) -> str:
+def measured(dtype: np.dtype, precision: Precision) -> str:
     """The measure of `deviation`, in words."""
     if not jnp.issubdtype(dtype, jnp.inexact):
         return "share of elements that differ"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from jax2tf.export import onnx_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.export.signatures import Signature
+from jax2tf.typing import Option
+
+if TYPE_CHECKING:
+    import onnx
 
 OPTIONS = {
     "opset": range(7, 19),
@@ -59,7 +63,7 @@ def write(job: Job) -> int:
     return sum(node.op_type != "Constant" for node in onnx_weights.nodes(model.graph))
 
 
-def _rename_inputs(graph: Any, signature: Signature) -> None:
+def _rename_inputs(graph: onnx.GraphProto, signature: Signature) -> None:
     """Gives inputs the names of the signature: TensorFlow's graph has them in lower case."""
     names = {spec.name.lower(): spec.name for spec in signature.inputs}
     renamed = {value.name: names[value.name.lower()] for value in graph.input}
@@ -69,7 +73,9 @@ def _rename_inputs(graph: Any, signature: Signature) -> None:
         value.name = renamed[value.name]
 
 
-def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:
+def load(
+    target: Path, job: Job
+) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """What runs the function of the file."""
     onnxruntime = packages.imported("onnxruntime", "trying what was written as 'onnx'")
     session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
@@ -77,19 +83,19 @@ def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str,
     taken = [node.name for node in session.get_inputs()]
     names = [node.name for node in session.get_outputs()]
 
-    def run(signature: str, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         results = session.run(names, {name: arrays[name] for name in taken})
         return dict(zip(names, results, strict=True))
 
     return run
 
 
-def precision(options: Mapping[str, Any]) -> Precision:
+def precision(options: Mapping[str, Option]) -> Precision:
     """By the option `quantize`; ONNX Runtime computes in the dtypes of the graph."""
     return _PRECISION[options.get("quantize")]
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, Option]) -> None:
     """Refuses options that exclude each other.
 
     Raises:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import collections
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jax2tf.export import packages
 from jax2tf.export.weights import in_half_bytes, is_weight, quantized
+
+if TYPE_CHECKING:
+    import onnx
 
 # Of ONNX Runtime: a product with a matrix of 4 bits. ONNX has these integers from opset 21 on,
 # which tf2onnx does not write.
@@ -19,7 +23,7 @@ _DOMAIN = "com.microsoft"
 _BLOCK = 32
 
 
-def store(model: Any, kind: str) -> None:
+def store(model: onnx.ModelProto, kind: str) -> None:
     """Stores the weights of a model in fewer bits.
 
     Args:
@@ -33,7 +37,7 @@ def store(model: Any, kind: str) -> None:
         model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
 
 
-def graphs(graph: Any) -> Iterator[Any]:
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     """A graph and those of its loops and branches, an empty one for each other attribute."""
     yield graph
     for node in graph.node:
@@ -42,7 +46,7 @@ def graphs(graph: Any) -> Iterator[Any]:
                 yield from graphs(inner)
 
 
-def nodes(graph: Any) -> Iterator[Any]:
+def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """The nodes of a graph and of those of its loops and branches."""
     return (node for inner in graphs(graph) for node in inner.node)
 
@@ -51,7 +55,7 @@ def nodes(graph: Any) -> Iterator[Any]:
 class _Reader:
     """A node that reads a weight, and the place of the weight among its inputs."""
 
-    node: Any
+    node: onnx.NodeProto
     place: int
 
     @property
@@ -63,7 +67,7 @@ class _Reader:
 class _Graph:
     """A graph, with the graphs of its loops, whose weights are stored anew."""
 
-    def __init__(self, onnx: Any, graph: Any, kind: str) -> None:
+    def __init__(self, onnx: ModuleType, graph: onnx.GraphProto, kind: str) -> None:
         self._onnx = onnx
         self._graph = graph
         self._kind = kind
@@ -78,7 +82,7 @@ class _Graph:
                 if is_weight(weights) and name not in results:
                     self._store(graph, name, tensor, weights, readers[name])
 
-    def _constants(self, graph: Any) -> Iterator[tuple[str, Any]]:
+    def _constants(self, graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
         for tensor in graph.initializer:
             yield tensor.name, tensor
         for node in graph.node:
@@ -93,7 +97,12 @@ class _Graph:
         return readers
 
     def _store(
-        self, graph: Any, name: str, tensor: Any, weights: np.ndarray, readers: Sequence[_Reader]
+        self,
+        graph: onnx.GraphProto,
+        name: str,
+        tensor: onnx.TensorProto,
+        weights: np.ndarray,
+        readers: Sequence[_Reader],
     ) -> None:
         if self._kind == "float16":
             half = weights.astype(np.float16)
@@ -109,12 +118,12 @@ class _Graph:
 
     def _replace(
         self,
-        graph: Any,
+        graph: onnx.GraphProto,
         name: str,
-        tensor: Any,
+        tensor: onnx.TensorProto,
         arrays: Mapping[str, np.ndarray],
         op: str,
-        **attributes: Any,
+        **attributes: object,
     ) -> None:
         """Puts an op of other constants in the place of a constant."""
         names = self._add(graph, name, arrays)
@@ -123,7 +132,12 @@ class _Graph:
         graph.node.insert(0, node)
 
     def _as_products(
-        self, graph: Any, name: str, tensor: Any, weights: np.ndarray, readers: Sequence[_Reader]
+        self,
+        graph: onnx.GraphProto,
+        name: str,
+        tensor: onnx.TensorProto,
+        weights: np.ndarray,
+        readers: Sequence[_Reader],
     ) -> None:
         """Makes ONNX Runtime's op for weights of 4 bits of products with a weight."""
         rows, columns = weights.shape
@@ -143,14 +157,16 @@ class _Graph:
                 self._onnx.helper.make_attribute(key, value) for key, value in given.items()
             )
 
-    def _add(self, graph: Any, name: str, arrays: Mapping[str, np.ndarray]) -> list[str]:
+    def _add(
+        self, graph: onnx.GraphProto, name: str, arrays: Mapping[str, np.ndarray]
+    ) -> list[str]:
         """Adds constants; returns their names."""
         named = {f"{name}/{part}": array for part, array in arrays.items()}
         to_tensor = self._onnx.numpy_helper.from_array
         graph.initializer.extend(to_tensor(array, key) for key, array in named.items())
         return list(named)
 
-    def _remove(self, graph: Any, name: str, tensor: Any) -> None:
+    def _remove(self, graph: onnx.GraphProto, name: str, tensor: onnx.TensorProto) -> None:
         """Removes a constant."""
         if tensor.name == name and any(t is tensor for t in graph.initializer):
             graph.initializer.remove(tensor)

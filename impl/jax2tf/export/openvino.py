@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from jax2tf.export import openvino_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
+from jax2tf.typing import Option, PyTree
 
 OPTIONS = {
     "compress_to_fp16": (False, True),
@@ -30,7 +30,7 @@ _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}
 _NOT_COUNTED = frozenset({"Constant", "Parameter", "Result"})
 
 
-def _openvino() -> Any:
+def _openvino() -> PyTree:
     # Where it finds its telemetry it reports each conversion to its makers.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     return packages.imported("openvino", "the format 'openvino'")
@@ -54,21 +54,23 @@ def write(job: Job) -> int:
     return sum(op.get_type_name() not in _NOT_COUNTED for op in model.get_ops())
 
 
-def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:
+def load(
+    target: Path, job: Job
+) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """What runs the function of the file."""
     openvino = _openvino()
     compiled = openvino.compile_model(str(target), "CPU", _SETTINGS)
     # An input that nothing depends on may be gone.
     taken = {name for port in compiled.inputs for name in port.get_names()}
 
-    def run(signature: str, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         results = compiled({name: a for name, a in arrays.items() if name in taken})
         return {name: results[port] for port in compiled.outputs for name in port.get_names()}
 
     return run
 
 
-def precision(options: Mapping[str, Any]) -> Precision:
+def precision(options: Mapping[str, Option]) -> Precision:
     """By the options `quantize` and `compress_to_fp16`."""
     if options.get("quantize") is not None:
         return _PRECISION[options["quantize"]]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 from jax2tf.export import packages
 from jax2tf.export.weights import in_half_bytes, is_weight, quantized
 
+if TYPE_CHECKING:
+    import openvino
 
-def store(model: Any, kind: str) -> None:
+
+def store(model: openvino.Model, kind: str) -> None:
     """Stores the weights of a model, and of the bodies of its loops, in fewer bits.
 
     Args:
@@ -45,21 +48,21 @@ def store(model: Any, kind: str) -> None:
             reader.replace_source_output(product.output(0))
 
 
-def _is_result(reader: Any) -> bool:
-    return reader.get_node().get_type_name() == "Result"
+def _is_result(reader: openvino.Node) -> bool:
+    return bool(reader.get_node().get_type_name() == "Result")
 
 
-def _is_product(reader: Any) -> bool:
-    return reader.get_node().get_type_name() == "MatMul" and reader.get_index() == 1
+def _is_product(reader: openvino.Node) -> bool:
+    return bool(reader.get_node().get_type_name() == "MatMul" and reader.get_index() == 1)
 
 
-def _axis(readers: list[Any], rank: int) -> int:
+def _axis(readers: list[openvino.Node], rank: int) -> int:
     """Which axis of a weight has scales of its own."""
     axes = {_axis_for(reader, rank) for reader in readers}
     return axes.pop() if len(axes) == 1 else rank - 1
 
 
-def _axis_for(reader: Any, rank: int) -> int:
+def _axis_for(reader: openvino.Node, rank: int) -> int:
     node = reader.get_node()
     name = node.get_type_name()
     if name == "MatMul":

@@ -5,9 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Sequence
-from typing import Any
 
 from jax2tf.errors import MissingPackageError
+from jax2tf.typing import PyTree
 
 # What brings each module.
 _BROUGHT_BY = {
@@ -32,7 +32,7 @@ def require(names: Sequence[str], purpose: str, otherwise: str = "") -> None:
             raise _missing(name, purpose, otherwise)
 
 
-def imported(name: str, purpose: str) -> Any:
+def imported(name: str, purpose: str) -> PyTree:
     """The module of that name.
 
     Raises:

@@ -6,7 +6,6 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -15,6 +14,7 @@ import tensorflow as tf
 from jax2tf.call_tf import exchange
 from jax2tf.export.signatures import Signature
 from jax2tf.module import Module
+from jax2tf.typing import Option, PyTree
 
 
 @dataclasses.dataclass
@@ -27,7 +27,7 @@ class Program:
     """
 
     root: tf.train.Checkpoint
-    functions: dict[str, Any]
+    functions: dict[str, PyTree]
 
     def save(self, folder: Path, with_gradients: bool) -> None:
         """Writes a SavedModel."""
@@ -37,9 +37,9 @@ class Program:
 
 def program_of(
     signatures: Sequence[Signature],
-    params: Any,
-    constraints: Any,
-    options: Mapping[str, Any],
+    params: PyTree,
+    constraints: PyTree,
+    options: Mapping[str, Option],
 ) -> Program:
     """Converts the functions.
 
@@ -82,7 +82,7 @@ def program_of(
 _BY_NAME_TOO = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def _flat(signature: Signature, converted: Callable[..., Any]) -> Any:
+def _flat(signature: Signature, converted: Callable[..., PyTree]) -> PyTree:
     def function(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         args, kwargs = signature.arguments(tensors)
         results = converted(*args, **kwargs)
@@ -97,7 +97,7 @@ def _flat(signature: Signature, converted: Callable[..., Any]) -> Any:
     return tf.function(function, input_signature=specs, autograph=False)
 
 
-def _shared(leaf: Any) -> Any:
+def _shared(leaf: PyTree) -> PyTree:
     """A tensor in the memory of an array, where it can be: nobody writes to it while we export."""
     if isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return exchange.to_tensor(leaf)

@@ -6,7 +6,6 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +14,7 @@ from jax2tf.errors import ExportError, NotDifferentiableError
 from jax2tf.export.graphs import count_ops
 from jax2tf.export.job import Job
 from jax2tf.export.measures import Precision
+from jax2tf.typing import Option
 
 # Those of `convert` and of `Module` that say what the SavedModel can do.
 OPTIONS = {
@@ -63,11 +63,13 @@ def _reason(error: BaseException) -> str:
     return str(cause).partition("\n")[0].rstrip(".")
 
 
-def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:
+def load(
+    target: Path, job: Job
+) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """What runs the signatures of the SavedModel."""
     restored = tf.saved_model.load(str(target))
 
-    def run(signature: str, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         tensors = {name: tf.constant(array) for name, array in arrays.items()}
         results = restored.signatures[signature](**tensors)
         return {name: result.numpy() for name, result in results.items()}
@@ -75,6 +77,6 @@ def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str,
     return run
 
 
-def precision(options: Mapping[str, Any]) -> Precision:
+def precision(options: Mapping[str, Option]) -> Precision:
     """A SavedModel computes as TensorFlow does."""
     return Precision.FULL

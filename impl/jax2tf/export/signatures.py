@@ -13,7 +13,6 @@ import itertools
 import keyword
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import jax
 import numpy as np
@@ -24,6 +23,7 @@ from jax2tf import dtypes
 from jax2tf.callables import Function, require_function
 from jax2tf.dims import expressions
 from jax2tf.errors import ExportError
+from jax2tf.typing import Dim, PyTree
 
 DEFAULT = "serving_default"
 
@@ -76,17 +76,20 @@ class Signature:
     """
 
     name: str
-    function: Callable[..., Any]
+    function: Callable[..., PyTree]
     inputs: tuple[Input, ...]
-    tree: Any
-    scope: Any
+    tree: PyTree
+    scope: PyTree
     one_namespace: bool = False
 
-    def arguments(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def arguments(self, leaves: Sequence[PyTree]) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
         """Positional and keyword arguments with these leaves."""
-        return jax.tree.unflatten(self.tree, leaves)
+        results: tuple[tuple[PyTree, ...], dict[str, PyTree]] = jax.tree.unflatten(
+            self.tree, leaves
+        )
+        return results
 
-    def output_names(self, results: Any) -> list[str]:
+    def output_names(self, results: PyTree) -> list[str]:
         """A name for each leaf of the function's results, by its path."""
         given = [spec.name for spec in self.inputs] if self.one_namespace else []
         names = _Names("output", given)
@@ -96,13 +99,13 @@ class Signature:
         ]
 
     @property
-    def polymorphic_shapes(self) -> Any:
+    def polymorphic_shapes(self) -> PyTree:
         """The shapes of the inputs, as `jax2tf.Module` takes them."""
         leaves = [spec.polymorphic_shape for spec in self.inputs]
         args, kwargs = self.arguments(leaves)
         return dict(kwargs) if kwargs else list(args)
 
-    def arrays(self, inputs: Any, what: str) -> list[np.ndarray]:
+    def arrays(self, inputs: PyTree, what: str) -> list[np.ndarray]:
         """The leaves of inputs that the caller gives, in the dtypes of the signature.
 
         Args:
@@ -125,7 +128,7 @@ class Signature:
         ]
 
 
-def signatures_of(fun: Any, params: Any, specs: Any) -> tuple[Signature, ...]:
+def signatures_of(fun: PyTree, params: PyTree, specs: PyTree) -> tuple[Signature, ...]:
     """The signatures that the caller asks for.
 
     Args:
@@ -153,7 +156,7 @@ def signatures_of(fun: Any, params: Any, specs: Any) -> tuple[Signature, ...]:
 _TAKEN = frozenset(dir(tf.train.Checkpoint)) | {"parameters", "variables", "trainable_variables"}
 
 
-def _named(name: Any, value: Any, params: Any) -> Signature:
+def _named(name: PyTree, value: PyTree, params: PyTree) -> Signature:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(
             "jax2tf.export: the name of a signature should be letters, digits and underscores, "
@@ -171,7 +174,7 @@ def _named(name: Any, value: Any, params: Any) -> Signature:
     return _signature(name, value[0], params, value[1])
 
 
-def _signature(name: str, fun: Any, params: Any, specs: Any) -> Signature:
+def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signature:
     require_function(fun, "jax2tf.export: fun", ", or a dict of (function, specs) by name")
     function = with_no_parameters(fun) if params is None else fun
     parameters = Function(function).parameters
@@ -202,7 +205,10 @@ def _signature(name: str, fun: Any, params: Any, specs: Any) -> Signature:
 
 
 def _refuse_arguments(
-    fun: Callable[..., Any], params: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    fun: Callable[..., PyTree],
+    params: PyTree,
+    args: tuple[PyTree, ...],
+    kwargs: Mapping[str, PyTree],
 ) -> None:
     """Refuses specs for other inputs than the function takes."""
     function = Function(fun)
@@ -228,11 +234,11 @@ def _refuse_arguments(
         )
 
 
-def with_no_parameters(fun: Callable[..., Any]) -> Callable[..., Any]:
+def with_no_parameters(fun: Callable[..., PyTree]) -> Callable[..., PyTree]:
     """The function behind a first parameter that it does not use."""
 
     @functools.wraps(fun)
-    def ignoring(params: Any, *args: Any, **kwargs: Any) -> Any:
+    def ignoring(params: PyTree, *args: PyTree, **kwargs: PyTree) -> PyTree:
         return fun(*args, **kwargs)
 
     own = Function(fun).parameters.signature
@@ -265,7 +271,7 @@ class _Names:
         return name
 
 
-def _arguments(specs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def _arguments(specs: PyTree) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
     if isinstance(specs, Mapping):
         return (), dict(specs)
     return (tuple(specs) if isinstance(specs, tuple | list) else (specs,)), {}
@@ -279,11 +285,11 @@ class _Reader:
     """
 
     def __init__(self) -> None:
-        self.scope: Any = None
+        self.scope: jax.export.SymbolicScope | None = None
         self._open = (f"d{i}" for i in itertools.count())
         self._scope = jax_export.SymbolicScope()
 
-    def read(self, leaf: Any, where: str) -> tuple[tuple[int | str, ...], np.dtype]:
+    def read(self, leaf: PyTree, where: str) -> tuple[tuple[int | str, ...], np.dtype]:
         """Shape and dtype of a spec."""
         if isinstance(leaf, str):
             return self._of_text(leaf, where)
@@ -333,7 +339,7 @@ class _Reader:
             ) from error
         return tuple(_size(dim) for dim in symbolic), dtype
 
-    def _dims(self, shape: Sequence[Any], where: str) -> tuple[int | str, ...]:
+    def _dims(self, shape: Sequence[Dim], where: str) -> tuple[int | str, ...]:
         for dim in shape:
             if jax_export.is_symbolic_dim(dim):
                 if self.scope not in (None, dim.scope):
@@ -345,7 +351,7 @@ class _Reader:
         return tuple(map(_size, shape))
 
 
-def _size(dim: Any) -> int | str:
+def _size(dim: Dim) -> int | str:
     return str(dim) if jax_export.is_symbolic_dim(dim) else int(dim)
 
 
@@ -369,7 +375,7 @@ def variables_of(signature: Signature) -> list[str]:
 
 
 def given(
-    signatures: Sequence[Signature], data: Any, what: str
+    signatures: Sequence[Signature], data: PyTree, what: str
 ) -> dict[str, list[list[np.ndarray]]]:
     """The leaves of inputs that the caller gives, by signature.
 
@@ -401,7 +407,7 @@ def given(
     return found
 
 
-def _is_list(value: Any) -> bool:
+def _is_list(value: PyTree) -> bool:
     # An array is a sequence too: it would be taken for inputs, one for each of its rows.
     return (
         isinstance(value, Iterable) and not hasattr(value, "dtype") and not isinstance(value, str)

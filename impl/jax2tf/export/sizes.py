@@ -84,10 +84,10 @@ def _is_allowed(sizes: Sizes, signature: Signature, constraints: Sequence[str]) 
 
 def _holds(constraint: str, sizes: Sizes) -> bool:
     left, sign, right = split_constraint(constraint)
-    return _COMPARISONS[sign](_evaluated(left, sizes), _evaluated(right, sizes))
+    return bool(_COMPARISONS[sign](_evaluated(left, sizes), _evaluated(right, sizes)))
 
 
 def _evaluated(size: int | str, sizes: Sizes) -> int:
     if isinstance(size, int):
         return size
-    return expressions.evaluate_expression(expressions.parse(size), sizes)
+    return int(expressions.evaluate_expression(expressions.parse(size), sizes))

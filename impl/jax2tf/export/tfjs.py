@@ -22,13 +22,14 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from jax2tf.errors import ExportError, MissingPackageError
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
+from jax2tf.typing import Option, PyTree
 
 OPTIONS = {
     "quantize": (None, "float16", "uint16", "uint8"),
@@ -74,7 +75,7 @@ def write(job: Job) -> int:
     return sum(node["op"] not in _NOT_COUNTED for node in nodes)
 
 
-def _with_sizes(model: Any) -> Any:
+def _with_sizes(model: tf.compat.v1.GraphDef) -> PyTree:
     """The contents of a model.json with a size for each dimension that says none."""
     if isinstance(model, list):
         return [_with_sizes(member) for member in model]
@@ -86,7 +87,7 @@ def _with_sizes(model: Any) -> Any:
     }
 
 
-def _name(signature: Any, job: Job) -> None:
+def _name(signature: tf.compat.v1.SignatureDef, job: Job) -> None:
     """Gives inputs and outputs the names that they have in the SavedModel.
 
     The nodes of inputs have their names, in lower case. Those of outputs are the first of the name
@@ -105,12 +106,12 @@ def _name(signature: Any, job: Job) -> None:
 
 
 @contextlib.contextmanager
-def _converter() -> Iterator[Any]:
+def _converter() -> Iterator[PyTree]:
     """The package's converter of SavedModels, without the pass "remap"."""
     absent = [name for name in _OTHER_FORMATS if name not in sys.modules]
     sys.modules.update({name: _Nothing(name) for name in absent})
     try:
-        converter: Any = importlib.import_module(
+        converter: PyTree = importlib.import_module(
             "tensorflowjs.converters.tf_saved_model_conversion_v2"
         )
     finally:
@@ -128,7 +129,7 @@ def _converter() -> Iterator[Any]:
         converter.tf_optimizer = optimizer
 
 
-def _without_remap(config: Any) -> Any:
+def _without_remap(config: tf.compat.v1.ConfigProto) -> PyTree:
     passes = config.graph_options.rewrite_options.optimizers
     passes[:] = [name for name in passes if name != "remap"]
     return config
@@ -137,7 +138,7 @@ def _without_remap(config: Any) -> Any:
 class _Nothing(types.ModuleType):
     """A module whose every public name is a class of nothing."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> PyTree:
         if name.startswith("__"):
             raise AttributeError(name)
         return type(name, (), {})
@@ -164,11 +165,13 @@ def _refuse(lack: str) -> None:
     )
 
 
-def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str, np.ndarray]]:
+def load(
+    target: Path, job: Job
+) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """What runs the model, in a process of Node.js for each call."""
     outputs = job.outputs[job.signatures[0].name]
 
-    def run(signature: str, arrays: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         inputs = {name: _encoded(array) for name, array in arrays.items()}
         request = {"folder": str(target), "inputs": inputs, "outputs": outputs}
         done = subprocess.run(
@@ -185,16 +188,16 @@ def load(target: Path, job: Job) -> Callable[[str, Mapping[str, Any]], dict[str,
     return run
 
 
-def _encoded(array: np.ndarray) -> dict[str, Any]:
+def _encoded(array: np.ndarray) -> dict[str, object]:
     content = base64.b64encode(array.tobytes()).decode()
     return {"dtype": array.dtype.name, "shape": array.shape, "content": content}
 
 
-def _decoded(answer: Mapping[str, Any]) -> np.ndarray:
+def _decoded(answer: Mapping[str, PyTree]) -> np.ndarray:
     content = base64.b64decode(answer["content"])
     return np.frombuffer(content, answer["dtype"]).reshape(answer["shape"])
 
 
-def precision(options: Mapping[str, Any]) -> Precision:
+def precision(options: Mapping[str, Option]) -> Precision:
     """By the option `quantize`."""
     return _PRECISION[options.get("quantize")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +21,7 @@ from jax2tf.export.measures import (
 )
 from jax2tf.export.signatures import Input, Signature
 from jax2tf.export.sizes import shapes, two_sizes
+from jax2tf.typing import PyTree
 
 # Random integers are smaller than this, and not negative: most functions take them as indices too.
 _INTEGERS = 4
@@ -46,7 +46,7 @@ class Trial:
     paths: Mapping[str, str]
 
 
-def random_inputs(signature: Signature, constraints: Any) -> list[tuple[str, list[np.ndarray]]]:
+def random_inputs(signature: Signature, constraints: PyTree) -> list[tuple[str, list[np.ndarray]]]:
     """Random inputs for two sizes of the open dimensions, each with a title.
 
     Floating-point numbers are normal, integers are from 0 to 3.
@@ -76,7 +76,7 @@ def _random(rng: np.random.Generator, spec: Input, shape: tuple[int, ...]) -> np
 
 
 def trials_of(
-    signature: Signature, params: Any, inputs: Iterable[tuple[str, list[np.ndarray]]]
+    signature: Signature, params: PyTree, inputs: Iterable[tuple[str, list[np.ndarray]]]
 ) -> list[Trial]:
     """What JAX gives for some inputs."""
     fun = jax.jit(Function(signature.function).callable())
@@ -106,7 +106,11 @@ def trials_of(
 
 
 def _note(
-    signature: Signature, params: Any, title: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    signature: Signature,
+    params: PyTree,
+    title: str,
+    args: tuple[PyTree, ...],
+    kwargs: dict[str, PyTree],
 ) -> str:
     function = Function(signature.function)
     return (
@@ -116,11 +120,11 @@ def _note(
     )
 
 
-def _data(result: Any) -> np.ndarray:
+def _data(result: PyTree) -> np.ndarray:
     return compat.data_of_keys(result) if dtypes.is_key(result.dtype) else np.asarray(result)
 
 
-def dtypes_of(params: Any) -> set[Any]:
+def dtypes_of(params: PyTree) -> set[PyTree]:
     """The dtypes of the parameters that are arrays."""
     return {
         leaf.dtype for leaf in jax.tree.leaves(params) if isinstance(leaf, jax.Array | np.ndarray)
@@ -148,7 +152,7 @@ class Judge:
 
     format: str
     precision: Precision
-    of_params: set[Any]
+    of_params: set[np.dtype]
     tolerance: float | None
 
     def differences(self, run: Run, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 # Smaller constants, and those of one dimension, are tables and numbers that a function computes
@@ -34,7 +32,7 @@ def quantized(weights: np.ndarray, bits: int, axis: int) -> tuple[np.ndarray, np
     most = 2 ** (bits - 1) - 1
     others = tuple(i for i in range(weights.ndim) if i != axis)
     largest = np.abs(weights).max(others, keepdims=True)
-    best: Any = None
+    best: tuple[np.ndarray, ...] | None = None
     for cut in _CUTS[bits]:
         scales = np.where(largest == 0, np.float32(1), largest * np.float32(cut / most))
         numbers = np.clip(np.rint(weights / scales), -most, most)
@@ -45,6 +43,7 @@ def quantized(weights: np.ndarray, bits: int, axis: int) -> tuple[np.ndarray, np
             better = error < best[2]
             given = scales, numbers.astype(np.int8), error
             best = tuple(np.where(better, new, old) for new, old in zip(given, best, strict=True))
+    assert best is not None, "there are cuts to try"
     return best[0], best[1]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,6 +17,7 @@ from jax2tf.callables import Function
 from jax2tf.errors import ExportError
 from jax2tf.export.signatures import Signature
 from jax2tf.primitives import jit_p, named
+from jax2tf.typing import Array, Atom, PyTree, aval_of
 
 _NARROW = np.dtype(jnp.bfloat16)
 _WIDE = np.dtype(np.float32)
@@ -27,12 +27,12 @@ _INLINED = {
 }
 
 
-def widened(tree: Any) -> Any:
+def widened(tree: PyTree) -> PyTree:
     """The tree with float32 in place of its arrays of bfloat16."""
     return jax.tree.map(_wide, tree)
 
 
-def widened_signature(signature: Signature, params: Any) -> Signature:
+def widened_signature(signature: Signature, params: PyTree) -> Signature:
     """A signature that takes, computes and gives float32 where it is bfloat16.
 
     Args:
@@ -48,19 +48,19 @@ def widened_signature(signature: Signature, params: Any) -> Signature:
     return dataclasses.replace(signature, function=function, inputs=inputs)
 
 
-def _is_narrow(x: Any) -> bool:
-    return getattr(x, "dtype", None) == _NARROW
+def _is_narrow(x: object) -> bool:
+    return bool(getattr(x, "dtype", None) == _NARROW)
 
 
 class _Widened:
     """A function, called with float32 where it takes bfloat16."""
 
-    def __init__(self, function: Callable[..., Any], narrow: Sequence[bool]) -> None:
+    def __init__(self, function: Callable[..., PyTree], narrow: Sequence[bool]) -> None:
         self._function = function
         self._narrow = narrow
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         leaves, tree = jax.tree.flatten((args, kwargs))
         places = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "dtype")]
         specs = [
@@ -68,7 +68,7 @@ class _Widened:
             for i, x in ((i, leaves[i]) for i in places)
         ]
 
-        def flat(*arrays: jax.Array) -> Any:
+        def flat(*arrays: jax.Array) -> PyTree:
             given = list(leaves)
             for place, array in zip(places, arrays, strict=True):
                 given[place] = array
@@ -80,12 +80,14 @@ class _Widened:
         return jax.tree.unflatten(jax.tree.structure(result), outputs)
 
 
-def _evaluated(jaxpr: jex_core.Jaxpr, consts: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+def _evaluated(
+    jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[PyTree]
+) -> list[PyTree]:
     """The results of a jaxpr, in float32 where it has bfloat16."""
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, map(_wide, consts), strict=True))
+    values: dict[Atom, Array] = dict(zip(jaxpr.constvars, map(_wide, consts), strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
 
-    def read(atom: Any) -> Any:
+    def read(atom: Atom) -> PyTree:
         return _wide(atom.val) if isinstance(atom, jex_core.Literal) else values[atom]
 
     for eqn in jaxpr.eqns:
@@ -96,14 +98,15 @@ def _evaluated(jaxpr: jex_core.Jaxpr, consts: Sequence[Any], args: Sequence[Any]
     return [read(atom) for atom in jaxpr.outvars]
 
 
-def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Any]) -> Sequence[Any]:
+def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> Sequence[PyTree]:
     """The results of one equation."""
     primitive = eqn.primitive
     if primitive is jit_p:
         inner = eqn.params["jaxpr"]
         function = functools.partial(_evaluated, inner.jaxpr, inner.consts)
         named_function = _named(lambda *args: function(args), eqn.params["name"])
-        return jax.jit(named_function)(*operands)
+        made: Sequence[PyTree] = jax.jit(named_function)(*operands)
+        return made
     if primitive in _INLINED:
         inner = eqn.params[_INLINED[primitive]]
         jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, ())
@@ -118,25 +121,25 @@ def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Any]) -> Sequence[Any]:
     return results if primitive.multiple_results else [results]
 
 
-def _named(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _named(function: Callable[..., PyTree], name: str) -> Callable[..., PyTree]:
     function.__name__ = name
     return function
 
 
-def _dtypes(eqn: jex_core.JaxprEqn) -> set[Any]:
-    atoms: list[Any] = [*eqn.invars, *eqn.outvars]
+def _dtypes(eqn: jex_core.JaxprEqn) -> set[PyTree]:
+    atoms: list[Atom] = [*eqn.invars, *eqn.outvars]
     return {getattr(atom.aval, "dtype", None) for atom in atoms}
 
 
-def _wide(value: Any) -> Any:
+def _wide(value: PyTree) -> PyTree:
     return value.astype(_WIDE) if _is_narrow(value) else value
 
 
-def _wide_params(params: Mapping[str, Any]) -> dict[str, Any]:
+def _wide_params(params: Mapping[str, PyTree]) -> dict[str, PyTree]:
     return {name: _wide_param(value) for name, value in params.items()}
 
 
-def _wide_param(value: Any) -> Any:
+def _wide_param(value: PyTree) -> PyTree:
     if isinstance(value, jex_core.ClosedJaxpr):
         return _wide_jaxpr(value.jaxpr, value.consts)
     if isinstance(value, jex_core.Jaxpr):
@@ -148,8 +151,8 @@ def _wide_param(value: Any) -> Any:
     return value
 
 
-def _wide_jaxpr(jaxpr: jex_core.Jaxpr, consts: Sequence[Any]) -> jex_core.ClosedJaxpr:
-    avals: list[Any] = [var.aval for var in jaxpr.invars]
+def _wide_jaxpr(jaxpr: jex_core.Jaxpr, consts: Sequence[Array]) -> jex_core.ClosedJaxpr:
+    avals = [aval_of(var) for var in jaxpr.invars]
     specs = [
         jax.ShapeDtypeStruct(a.shape, _WIDE if a.dtype == _NARROW else a.dtype, weak_type=False)
         for a in avals

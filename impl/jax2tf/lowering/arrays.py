@@ -168,9 +168,9 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Shape, axis: int) -> list[tf.Te
     are_equal = all(size == sizes[0] for size in sizes)
     if ctx.lacks_op("Split" if are_equal else "SplitV", x.dtype.name):
         return _split_by_slices(ctx, x, sizes, axis)
-    if are_equal:
-        return ops.split(x, len(sizes), ctx.number(axis))
-    return ops.split(x, ctx.vector(sizes), ctx.number(axis), num=len(sizes))
+    parts = len(sizes) if are_equal else ctx.vector(sizes)
+    results: list[tf.Tensor] = ops.split(x, parts, ctx.number(axis), num=len(sizes))
+    return results
 
 
 def _split_by_slices(ctx: Context, x: tf.Tensor, sizes: Shape, axis: int) -> list[tf.Tensor]:

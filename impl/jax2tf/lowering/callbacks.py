@@ -18,6 +18,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, ops
+from jax2tf.decorators import custom_gradient
 from jax2tf.lowering.plan import identifier
 from jax2tf.lowering.rules import Context, register
 from jax2tf.primitives import CALLBACKS, DEBUG_CALLBACKS
@@ -101,7 +102,7 @@ def _warn_when_saved(name: str, source: str) -> None:
     TensorFlow traces the gradients of all that it saves, and tells nobody else what it saves.
     """
 
-    @tf.custom_gradient
+    @custom_gradient
     def marked(x: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tf.Tensor]]:
         def gradient(cotangent: tf.Tensor) -> tf.Tensor:
             if compat.in_save_context():

@@ -121,7 +121,6 @@ def _bind(operands: Sequence[Array], state: _State) -> jax.Array:
     return _over_mesh_p.bind(*operands, state=state) if state.pending else state.apply(*operands)
 
 
-@_over_mesh_p.def_abstract_eval
 def _abstract_eval(*operands: jax.Array, state: _State) -> Aval:
     pending, start = state.pending, state.vmapped
     sizes = dict(zip(state.axes, state.sizes, strict=True))
@@ -136,6 +135,9 @@ def _abstract_eval(*operands: jax.Array, state: _State) -> Aval:
     if not state.collective.is_replicated:
         del shape[start : start + len(pending)]
     return jax.core.ShapedArray(tuple(shape), result.dtype)
+
+
+_over_mesh_p.def_abstract_eval(_abstract_eval)
 
 
 def _batch(

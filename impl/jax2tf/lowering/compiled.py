@@ -44,9 +44,6 @@ def constant(value: np.ndarray) -> tf.Tensor:
     if value.dtype.name not in COMPILED_DTYPES:
         return ops.constant(value)
 
-    @tf.function(autograph=False, jit_compile=True)
-    def narrow(x: tf.Tensor) -> tf.Tensor:
-        return ops.cast(x, value.dtype)
-
+    narrow = tf.function(lambda x: ops.cast(x, value.dtype), autograph=False, jit_compile=True)
     # bfloat16 has every value of a float8.
     return narrow(ops.constant(value.astype(tf.bfloat16.as_numpy_dtype)))

@@ -127,24 +127,25 @@ def precision_config(precision: lax.PrecisionLike) -> bytes:
     config = compat.xla_data.PrecisionConfig
     if isinstance(precision, jax.lax.DotAlgorithmPreset):
         algorithm = config.Algorithm.Value(f"ALG_DOT_{precision.name}")
-        return config(algorithm=algorithm).SerializeToString()
+        return bytes(config(algorithm=algorithm).SerializeToString())
     both = precision if isinstance(precision, tuple) else (precision, precision)
     default = jax.lax.Precision.DEFAULT
     asked = [p if isinstance(p, jax.lax.Precision) else default for p in both]
     if all(p is default for p in asked):
         return b""
     values = [config.Precision.Value(p.name) for p in asked]
-    return config(operand_precision=values).SerializeToString()
+    return bytes(config(operand_precision=values).SerializeToString())
 
 
 def _dot_dimension_numbers(dimension_numbers: DimensionNumbers) -> bytes:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
-    return compat.xla_data.DotDimensionNumbers(
+    serialized: bytes = compat.xla_data.DotDimensionNumbers(
         lhs_contracting_dimensions=lhs_contracting,
         rhs_contracting_dimensions=rhs_contracting,
         lhs_batch_dimensions=lhs_batch,
         rhs_batch_dimensions=rhs_batch,
     ).SerializeToString()
+    return serialized
 
 
 @register("ragged_dot_general")
@@ -215,7 +216,8 @@ def _dot_of_jax(
             jax.ShapeDtypeStruct(lhs_shape, lhs_aval.dtype),
             jax.ShapeDtypeStruct(rhs_shape, rhs_aval.dtype),
         ]
-        return jax.jit(dot).trace(*specs).jaxpr
+        jaxpr: jex_core.ClosedJaxpr = jax.jit(dot).trace(*specs).jaxpr
+        return jaxpr
 
     (product,) = ctx.inline(ctx.traced("dot_general", make), lhs, rhs)
     return product

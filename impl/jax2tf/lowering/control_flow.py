@@ -158,7 +158,8 @@ def _while_batched(
     _, *result = ops.while_loop(
         lambda going, *_: ops.reduce_any(going), body, [run_cond(*carry)[0], *carry]
     )
-    return result
+    made: Tensors = result
+    return made
 
 
 def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

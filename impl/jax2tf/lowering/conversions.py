@@ -37,7 +37,8 @@ def carried(carriers: Mapping[tf.DType, tf.DType], op: Callable[..., T], *operan
     if carrier is None:
         return op(*operands)
     result = op(*(ops.cast(x, carrier) for x in operands))
-    return tf.nest.map_structure(lambda x: ops.cast(x, dtype), result)
+    made: T = tf.nest.map_structure(lambda x: ops.cast(x, dtype), result)
+    return made
 
 
 @register("convert_element_type")

@@ -432,7 +432,8 @@ def known_value(x: tf.Tensor) -> np.ndarray | None:
         return None
     value = tf.get_static_value(x)
     if value is not None or x.op.type not in _KNOWN:
-        return value
+        result: np.ndarray | None = value
+        return result
     operands = [known_value(operand) for operand in x.op.inputs]
     if any(operand is None for operand in operands):
         return None

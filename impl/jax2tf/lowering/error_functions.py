@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from jax2tf.carriers import IN_FLOAT32
 from jax2tf.lowering.elementwise import in_kernel_dtype
 from jax2tf.lowering.rules import register_table
-from jax2tf.lowering.special import IN_FLOAT32, erf, erfc
+from jax2tf.lowering.special import erf, erfc
 from jax2tf.ops import raw
 
 # From here on the nearest float32 is 1.

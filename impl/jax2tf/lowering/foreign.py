@@ -48,7 +48,7 @@ def _function_of(eqn: jex_core.JaxprEqn) -> Callable[..., PyTree] | None:
     if eqn.primitive.name == "pallas_call" and compat.is_implemented_by_jax(eqn.primitive):
         return compat.pallas_interpreter(eqn.params)
     function = compat.compiled_function(eqn.primitive)
-    return function and functools.partial(function, **eqn.params)
+    return None if function is None else functools.partial(function, **eqn.params)
 
 
 def _as_function(ctx: Context, *operands: tf.Tensor, **_: object) -> Lowered:

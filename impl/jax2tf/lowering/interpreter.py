@@ -404,7 +404,8 @@ def _function(
         if written is not None:
             return written
     shared = tf.function(function, autograph=False, jit_compile=jit_compile)
-    return shared.get_concrete_function(*specs)
+    made: Callable[..., Sequence[tf.Tensor]] = shared.get_concrete_function(*specs)
+    return made
 
 
 def _scope_in(graph: tf.Graph, scope: str) -> str:

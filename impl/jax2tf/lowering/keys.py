@@ -39,7 +39,8 @@ def _on_data(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
             one,
         )
         specs = [_data_spec(aval) for aval in ctx.avals_in]
-        return jax.jit(per_key).trace(*specs).jaxpr
+        jaxpr: jex_core.ClosedJaxpr = jax.jit(per_key).trace(*specs).jaxpr
+        return jaxpr
 
     results = ctx.inline(ctx.traced("on data", make), *operands)
     return results if primitive.multiple_results else results[0]

@@ -30,7 +30,10 @@ def as_function(
       algorithm: a function of tensors.
       compiled: whether XLA compiles it in every mode; otherwise only where its caller is compiled.
     """
-    return tf.function(algorithm, autograph=False, jit_compile=compiled or None)
+    function: Callable[..., Sequence[tf.Tensor]] = tf.function(
+        algorithm, autograph=False, jit_compile=compiled or None
+    )
+    return function
 
 
 def lu(a: tf.Tensor) -> Tensors:
@@ -373,7 +376,8 @@ def _loop(count: tf.Tensor, step: Callable[..., Tensors], start: Tensors) -> Ten
             after.set_shape(before.shape)
         return following
 
-    return ops.while_loop(lambda k, *_: k < count, body, start)[1:]
+    result: Tensors = ops.while_loop(lambda k, *_: k < count, body, start)[1:]
+    return result
 
 
 def reflector(x: tf.Tensor, k: tf.Tensor) -> Tensors:

@@ -144,7 +144,8 @@ def _chase(
 
     a_shape = h.shape
     first = ops.constant(0 if start is None else -1)
-    return ops.while_loop(lambda k, *_: k < n - 2, step, (first, h, z))[1:]
+    results: Tensors = ops.while_loop(lambda k, *_: k < n - 2, step, (first, h, z))[1:]
+    return results
 
 
 def _without_negligible(h: tf.Tensor) -> tf.Tensor:

@@ -51,11 +51,12 @@ def products(jaxpr: jex_core.Jaxpr, converted: dict[jex_core.Var, jex_core.Var])
 
 def _dtype(var: jex_core.Var) -> str:
     aval = aval_of(var)
-    return aval.dtype.name
+    result: str = aval.dtype.name
+    return result
 
 
 def _fills(mask: jex_core.Var, product: jex_core.JaxprEqn) -> bool:
-    return aval_of(mask).shape == aval_of(product.outvars[0]).shape
+    return bool(aval_of(mask).shape == aval_of(product.outvars[0]).shape)
 
 
 def select(ctx: Context, number: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:

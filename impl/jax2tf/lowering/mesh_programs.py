@@ -73,7 +73,8 @@ def as_program_of_all(
         # Axes that are left to the compiler, or to a program inside, may spread the others.
         others = OPEN if set(mesh_sizes).difference(sizes) else None
         parts = (*leading, *[others] * (x.ndim - len(leading)))
-        return in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
+        result: Array = in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
+        return result
 
     def vmapped(remaining: Sequence[Hashable]) -> Callable[..., list[Array]]:
         if not remaining:
@@ -115,9 +116,11 @@ in_parts_p = jex_core.Primitive("in_parts")
 OPEN = jax.sharding.PartitionSpec.UNCONSTRAINED
 
 
-@in_parts_p.def_abstract_eval
 def _same(x: Array, **_: object) -> Array:
     return x
+
+
+in_parts_p.def_abstract_eval(_same)
 
 
 def _batched(
@@ -219,7 +222,8 @@ class Body:
         params = {k: None if k in _OF_THE_MESH else v for k, v in eqn.params.items()}
         if not any(map(_speaks_of_the_mesh, inner_jaxprs(eqn))):
             return params
-        return jax.tree.map(self._traced_again, params, is_leaf=is_jaxpr)
+        found: dict[str, Param] = jax.tree.map(self._traced_again, params, is_leaf=is_jaxpr)
+        return found
 
     def _traced_again(self, param: Param) -> Param:
         """A jaxpr among params as this class evaluates it; any other param as it is."""
@@ -274,7 +278,8 @@ def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
     parts = tuple(OPEN if i in open_dims else part for i, part in enumerate(spec))
     if all(part in (None, OPEN) for part in parts):
         return x
-    return in_parts_p.bind(x, mesh=tuple(sharding.mesh.shape.items()), parts=parts)
+    result: Array = in_parts_p.bind(x, mesh=tuple(sharding.mesh.shape.items()), parts=parts)
+    return result
 
 
 _DRAWS = frozenset(named("random_bits", "random_split", "random_fold_in", "random_gamma"))
@@ -301,9 +306,10 @@ def _one_by_one(function: Callable[..., Sequence[Array]]) -> Callable[..., Seque
     def _(axis_size: int, is_batched: Sequence[bool], *operands: Array) -> tuple[Array, Array]:
         def of_one(batched: Sequence[Array]) -> Sequence[Array]:
             values = iter(batched)
-            return each(
+            results: Sequence[Array] = each(
                 *(next(values) if b else x for x, b in zip(operands, is_batched, strict=True))
             )
+            return results
 
         results = lax.map(of_one, [x for x, b in zip(operands, is_batched, strict=True) if b])
         return results, jax.tree.map(lambda _: True, results)

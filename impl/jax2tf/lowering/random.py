@@ -307,4 +307,5 @@ def _trace(
     function: Callable[..., jax.Array], specs: tuple[jax.ShapeDtypeStruct, ...], partitionable: bool
 ) -> jex_core.ClosedJaxpr:
     with jax.threefry_partitionable(partitionable):
-        return jax.jit(function).trace(*specs).jaxpr
+        jaxpr: jex_core.ClosedJaxpr = jax.jit(function).trace(*specs).jaxpr
+        return jaxpr

@@ -122,7 +122,7 @@ def _extreme(
 
 @functools.cache
 def _is_cpu(device: str) -> bool:
-    return tf.DeviceSpec.from_string(device).device_type == "CPU"
+    return bool(tf.DeviceSpec.from_string(device).device_type == "CPU")
 
 
 def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
@@ -260,9 +260,10 @@ def _reduce(
         return _reduce_by_folding(
             ctx, *operands, computation=computation, jaxpr=jaxpr, dimensions=dimensions
         )
-    return ops.xla.xla_variadic_reduce_v2(
+    results: Sequence[tf.Tensor] = ops.xla.xla_variadic_reduce_v2(
         operands[:n], operands[n:], dimensions, ctx.computation(jaxpr)
     )
+    return results
 
 
 # TensorFlow exports these to no computation of an XLA op, though it compiles them elsewhere.

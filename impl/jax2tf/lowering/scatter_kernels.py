@@ -103,7 +103,8 @@ def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wr
 
 
 def _op(name: str) -> Callable[..., tf.Tensor]:
-    return getattr(ops.raw, name)
+    function: Callable[..., tf.Tensor] = getattr(ops.raw, name)
+    return function
 
 
 def _dropping(
@@ -153,7 +154,7 @@ def _bounds(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
 
 def _is_one(indices: tf.Tensor) -> bool:
     """Whether there is a single index vector."""
-    return indices.shape[:-1].num_elements() == 1
+    return bool(indices.shape[:-1].num_elements() == 1)
 
 
 def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: object) -> tf.Tensor:

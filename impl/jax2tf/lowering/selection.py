@@ -38,7 +38,8 @@ def scalar_cases(jaxpr: jex_core.Jaxpr) -> dict[jex_core.JaxprEqn, list[Atom]]:
 
 
 def _shape(atom: Atom) -> tuple[Dim, ...]:
-    return aval_of(atom).shape
+    results: tuple[Dim, ...] = aval_of(atom).shape
+    return results
 
 
 def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

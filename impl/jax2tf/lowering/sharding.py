@@ -79,7 +79,7 @@ def device_count(trace: Trace) -> int:
     """How many devices there are in the largest mesh over which a value is sharded."""
     meshes = (eqn.params["mesh"].size for eqn in programs_of_devices(trace))
     shardings = (s for eqn in trace.equations() for s in _shardings_of(eqn) if is_sharded(s))
-    return max([1, *meshes, *(s.num_devices for s in shardings)])
+    return int(max([1, *meshes, *(s.num_devices for s in shardings)]))
 
 
 def split_to_logical_devices(
@@ -155,7 +155,8 @@ def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tenso
     def make() -> jex_core.ClosedJaxpr:
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
         program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.uses("XlaSharding"))
-        return jax.jit(program).trace(*specs).jaxpr
+        jaxpr: jex_core.ClosedJaxpr = jax.jit(program).trace(*specs).jaxpr
+        return jaxpr
 
     return ctx.call(ctx.cached(("shard_map", Identity(ctx.eqn)), make), *operands)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -246,7 +246,7 @@ def _extremes(
         order = _order_without_bits(stored, k, largest)
         values = _from_last(_take(stored, order), axis)
         return [ops.cast(values, x.dtype), _from_last(order, axis)]
-    flip = (lambda key: key) if largest else _reversed
+    flip: Callable[[tf.Tensor], tf.Tensor] = (lambda key: key) if largest else _reversed
     values, indices = ops.top_k(flip(_total_order(stored)), k)
     values = _from_last(_from_total_order(flip(values), stored.dtype), axis)
     return [ops.cast(values, x.dtype), _from_last(indices, axis)]

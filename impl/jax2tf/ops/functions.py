@@ -7,13 +7,13 @@ the same ops as TensorFlow's; elsewhere, and for operands that it does not know,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from jax2tf.ops import writing
 from jax2tf.ops.raw_ops import raw
+from jax2tf.ops.writing import OpArgument
 
 Function = Callable[..., tf.Tensor]
 
@@ -22,7 +22,7 @@ def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., tf.Tensor | N
     """`by_tensorflow`, but in graphs the decorated function where that gives a tensor."""
 
     def decorate(written: Callable[..., tf.Tensor | None]) -> Function:
-        def function(*args: Any, **options: Any) -> tf.Tensor:
+        def function(*args: OpArgument, **options: OpArgument) -> tf.Tensor:
             result = written(*args, **options) if writing.writes() else None
             return by_tensorflow(*args, **options) if result is None else result
 
@@ -36,7 +36,7 @@ def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., tf.Tensor | N
 def _unary(by_tensorflow: Function, op: str, operand: str = "x") -> Function:
     made = getattr(raw, op)
 
-    def written(x: Any) -> tf.Tensor | None:
+    def written(x: OpArgument) -> tf.Tensor | None:
         return made(**{operand: x}) if _are_tensors(x) else None
 
     return _in_graphs(by_tensorflow)(written)
@@ -45,7 +45,7 @@ def _unary(by_tensorflow: Function, op: str, operand: str = "x") -> Function:
 def _binary(by_tensorflow: Function, op: str) -> Function:
     made = getattr(raw, op)
 
-    def written(x: Any, y: Any) -> tf.Tensor | None:
+    def written(x: OpArgument, y: OpArgument) -> tf.Tensor | None:
         return made(x=x, y=y) if _are_tensors(x, y) else None
 
     return _in_graphs(by_tensorflow)(written)
@@ -54,7 +54,7 @@ def _binary(by_tensorflow: Function, op: str) -> Function:
 def _reduction(by_tensorflow: Function, op: str) -> Function:
     made = getattr(raw, op)
 
-    def written(x: Any, axis: Any = None, keepdims: bool = False) -> tf.Tensor | None:
+    def written(x: OpArgument, axis: OpArgument = None, keepdims: bool = False) -> tf.Tensor | None:
         axes = axis if isinstance(axis, int | tf.Tensor) else _integers(axis)
         if axes is None or not _are_tensors(x):
             return None
@@ -103,13 +103,15 @@ reduce_sum = _reduction(tf.reduce_sum, "Sum")
 
 
 @_in_graphs(tf.atan2)
-def atan2(y: Any, x: Any) -> tf.Tensor | None:
+def atan2(y: OpArgument, x: OpArgument) -> tf.Tensor | None:
     """tf.atan2, whose first operand is called y."""
     return raw.Atan2(y=y, x=x) if _are_tensors(y, x) else None
 
 
 @_in_graphs(tf.constant)
-def constant(value: Any, dtype: Any = None, shape: Any = None) -> tf.Tensor | None:
+def constant(
+    value: OpArgument, dtype: tf.DType | None = None, shape: OpArgument = None
+) -> tf.Tensor | None:
     """tf.constant."""
     if shape is not None or isinstance(value, tf.Tensor):
         return None
@@ -117,13 +119,13 @@ def constant(value: Any, dtype: Any = None, shape: Any = None) -> tf.Tensor | No
 
 
 @_in_graphs(tf.where)
-def where(condition: Any, x: Any = None, y: Any = None) -> tf.Tensor | None:
+def where(condition: OpArgument, x: OpArgument = None, y: OpArgument = None) -> tf.Tensor | None:
     """tf.where of three tensors."""
     return raw.SelectV2(condition=condition, t=x, e=y) if _are_tensors(condition, x, y) else None
 
 
 @_in_graphs(tf.cast)
-def cast(x: Any, dtype: Any) -> tf.Tensor | None:
+def cast(x: OpArgument, dtype: tf.DType | None) -> tf.Tensor | None:
     """tf.cast between real numbers."""
     dtype = tf.as_dtype(dtype)
     if not _are_tensors(x) or x.dtype.is_complex or dtype.is_complex:
@@ -132,13 +134,13 @@ def cast(x: Any, dtype: Any) -> tf.Tensor | None:
 
 
 @_in_graphs(tf.bitcast)
-def bitcast(input: Any, type: Any) -> tf.Tensor | None:
+def bitcast(input: OpArgument, type: tf.DType | None) -> tf.Tensor | None:
     """tf.bitcast."""
     return raw.Bitcast(input=input, type=type) if _are_tensors(input) else None
 
 
 @_in_graphs(tf.reshape)
-def reshape(tensor: Any, shape: Any) -> tf.Tensor | None:
+def reshape(tensor: OpArgument, shape: OpArgument) -> tf.Tensor | None:
     """tf.reshape to a shape of integers."""
     sizes = _integers(shape)
     if sizes is None or not _are_tensors(tensor):
@@ -147,7 +149,7 @@ def reshape(tensor: Any, shape: Any) -> tf.Tensor | None:
 
 
 @_in_graphs(tf.expand_dims)
-def expand_dims(input: Any, axis: Any) -> tf.Tensor | None:
+def expand_dims(input: OpArgument, axis: OpArgument) -> tf.Tensor | None:
     """tf.expand_dims at an integer."""
     if not isinstance(axis, int) or not _are_tensors(input):
         return None
@@ -155,7 +157,7 @@ def expand_dims(input: Any, axis: Any) -> tf.Tensor | None:
 
 
 @_in_graphs(tf.squeeze)
-def squeeze(input: Any, axis: Any = None) -> tf.Tensor | None:
+def squeeze(input: OpArgument, axis: OpArgument = None) -> tf.Tensor | None:
     """tf.squeeze of dimensions that are named."""
     axes = _integers(axis)
     if axes is None or not _are_tensors(input):
@@ -164,7 +166,7 @@ def squeeze(input: Any, axis: Any = None) -> tf.Tensor | None:
 
 
 @_in_graphs(tf.transpose)
-def transpose(a: Any, perm: Any = None) -> tf.Tensor | None:
+def transpose(a: OpArgument, perm: OpArgument = None) -> tf.Tensor | None:
     """tf.transpose by a permutation of integers."""
     axes = _integers(perm)
     if axes is None or not _are_tensors(a):
@@ -173,7 +175,7 @@ def transpose(a: Any, perm: Any = None) -> tf.Tensor | None:
 
 
 @_in_graphs(tf.concat)
-def concat(values: Any, axis: Any) -> tf.Tensor | None:
+def concat(values: OpArgument, axis: OpArgument) -> tf.Tensor | None:
     """tf.concat of at least two tensors."""
     if not isinstance(axis, int) or not isinstance(values, list | tuple):
         return None
@@ -183,7 +185,9 @@ def concat(values: Any, axis: Any) -> tf.Tensor | None:
 
 
 @_in_graphs(tf.gather)
-def gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0) -> tf.Tensor | None:
+def gather(
+    params: OpArgument, indices: OpArgument, axis: OpArgument = None, batch_dims: int = 0
+) -> tf.Tensor | None:
     """tf.gather along an integer axis."""
     axis = batch_dims if axis is None else axis
     if not isinstance(axis, int) or not _are_tensors(params, indices):
@@ -194,8 +198,8 @@ def gather(params: Any, indices: Any, axis: Any = None, batch_dims: int = 0) -> 
 
 @_in_graphs(tf.matmul)
 def matmul(
-    a: Any,
-    b: Any,
+    a: OpArgument,
+    b: OpArgument,
     transpose_a: bool = False,
     transpose_b: bool = False,
     adjoint_a: bool = False,
@@ -212,7 +216,12 @@ def matmul(
 
 @_in_graphs(tf.nn.conv2d)
 def conv2d(
-    input: Any, filters: Any, strides: Any, padding: Any, *, dilations: Any
+    input: OpArgument,
+    filters: OpArgument,
+    strides: OpArgument,
+    padding: OpArgument,
+    *,
+    dilations: OpArgument,
 ) -> tf.Tensor | None:
     """tf.nn.conv2d of images whose channels come last; strides and dilations are pairs."""
     if not _are_tensors(input, filters):
@@ -228,11 +237,11 @@ def conv2d(
     )
 
 
-def _are_tensors(*values: Any) -> bool:
+def _are_tensors(*values: OpArgument) -> bool:
     return all(isinstance(value, tf.Tensor) for value in values)
 
 
-def _integers(values: Any) -> list[int] | None:
+def _integers(values: OpArgument) -> list[int] | None:
     """Axes or sizes as a list; None where they are not integers that are known."""
     if isinstance(values, int):
         return [values]

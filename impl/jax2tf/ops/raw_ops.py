@@ -5,7 +5,7 @@ In eager mode they are those of tf.raw_ops. In a graph they may be written (see 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -15,7 +15,7 @@ from jax2tf.ops import writing
 class _RawOps:
     """The function of each op, made when it is first asked for."""
 
-    def __getattr__(self, op: str) -> Any:
+    def __getattr__(self, op: str) -> Callable[..., tf.Tensor]:
         made = writing.writer_of(op, getattr(tf.raw_ops, op))
         setattr(self, op, made)
         return made

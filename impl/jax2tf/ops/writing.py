@@ -20,15 +20,18 @@ import functools
 import inspect
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import tensorflow as tf
 
 from jax2tf import compat
 
+# An operand, or an attribute, as the functions of tf.raw_ops take it.
+OpArgument: TypeAlias = tf.types.experimental.TensorLike
+
 _writes: contextvars.ContextVar[bool] = contextvars.ContextVar("writes", default=True)
-_stack: contextvars.ContextVar[Any] = contextvars.ContextVar("stack", default=None)
+_stack: contextvars.ContextVar[object] = contextvars.ContextVar("stack", default=None)
 _counts: contextvars.ContextVar[collections.Counter[tuple[str, bool]] | None] = (
     contextvars.ContextVar("counts", default=None)
 )
@@ -85,7 +88,7 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
     """`by_tensorflow`, the function of tf.raw_ops that makes an op, as one that writes it."""
     form = Form.of(op, by_tensorflow)
 
-    def made(**arguments: Any) -> tf.Tensor:
+    def made(**arguments: OpArgument) -> tf.Tensor:
         if not writes():
             return by_tensorflow(**arguments)
         result = None if form is None else write(form, arguments)
@@ -99,7 +102,7 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
     return made
 
 
-def write(form: Form, arguments: Mapping[str, Any]) -> tf.Tensor | None:
+def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | None:
     """The result of an op in the graph under construction; None where TensorFlow has to make it."""
     graph = compat.writable_graph()
     if graph is None:
@@ -114,7 +117,7 @@ def write(form: Form, arguments: Mapping[str, Any]) -> tf.Tensor | None:
 
 
 def write_node(
-    graph: Any, op: str, operands: Sequence[Any], attributes: Sequence[tuple[str, bytes]]
+    graph: tf.Graph, op: str, operands: Sequence[tf.Tensor], attributes: Sequence[tuple[str, bytes]]
 ) -> list[tf.Tensor]:
     """The results of an op, as `compat.write_op` takes it.
 
@@ -133,7 +136,7 @@ def serialised(attributes: Mapping[str, tf.compat.v1.AttrValue]) -> list[tuple[s
     return [(name, value.SerializeToString()) for name, value in attributes.items()]
 
 
-def write_constant(value: Any, dtype: Any) -> tf.Tensor | None:
+def write_constant(value: OpArgument, dtype: tf.DType) -> tf.Tensor | None:
     """A constant in the graph under construction; None where TensorFlow has to make it.
 
     A graph holds none of 2 GB, and TensorFlow says so; some dtypes have no values in a graph.
@@ -167,7 +170,7 @@ class Form:
     attributes: tuple[tuple[str, str, str], ...]
 
     @classmethod
-    def of(cls, op: str, function: Callable[..., Any]) -> Form | None:
+    def of(cls, op: str, function: Callable[..., tf.Tensor]) -> Form | None:
         """The form of an op; None for one that has side effects, or not one tensor as result."""
         definition = compat.op_definition(op)
         results = definition.output_arg
@@ -189,8 +192,8 @@ class Form:
         return cls(op, operands, tuple((names[a.name], a.name, a.type) for a in attributes))
 
     def read(
-        self, arguments: Mapping[str, Any]
-    ) -> tuple[list[Any], list[tuple[str, bytes]]] | None:
+        self, arguments: Mapping[str, OpArgument]
+    ) -> tuple[list[tf.Tensor], list[tuple[str, bytes]]] | None:
         """Operands and serialised attributes as `compat.write_op` takes them.
 
         None if some are not known: an operand that is neither a tensor nor a number of a known
@@ -236,9 +239,11 @@ class Operand:
     default_dtype: int | None
     number_attribute: str
 
-    def read(self, arguments: Mapping[str, Any], operands: Sequence[Operand]) -> Any:
+    def read(
+        self, arguments: Mapping[str, OpArgument], operands: Sequence[Operand]
+    ) -> tf.Tensor | list[tf.Tensor] | None:
         """The tensor or the tensors; None if there are none."""
-        value: Any = arguments.get(self.name)
+        value: OpArgument = arguments.get(self.name)
         if self.number_attribute:
             is_read = isinstance(value, list | tuple) and all(map(_is_tensor, value)) and value
             return list(value) if is_read else None
@@ -250,24 +255,24 @@ class Operand:
         return None if dtype is None else write_constant(value, dtype)
 
     def _known_dtype(
-        self, arguments: Mapping[str, Any], operands: Sequence[Operand]
+        self, arguments: Mapping[str, OpArgument], operands: Sequence[Operand]
     ) -> tf.DType | None:
         if not self.type_attribute:
             return tf.as_dtype(self.dtype)
         for other in operands:
             if other.type_attribute == self.type_attribute:
-                value: Any = arguments.get(other.name)
+                value: OpArgument = arguments.get(other.name)
                 if _is_tensor(value):
                     return value.dtype
         return tf.int32 if self.default_dtype == tf.int32.as_datatype_enum else None
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: OpArgument) -> bool:
     return isinstance(value, tf.Tensor)
 
 
 def _names_in_python(
-    definitions: Sequence[Any], function: Callable[..., Any]
+    definitions: Sequence[tf.compat.v1.OpDef.ArgDef], function: Callable[..., tf.Tensor]
 ) -> dict[str, str] | None:
     """What a function of tf.raw_ops calls operands and attributes, by their names in the op.
 
@@ -288,7 +293,7 @@ def _attribute(kind: str, value: Hashable) -> bytes | None:
     return None if make is None else make(value).SerializeToString()
 
 
-_ATTRIBUTES: Mapping[str, Callable[[Any], Any]] = {
+_ATTRIBUTES: Mapping[str, Callable[[OpArgument], tf.compat.v1.AttrValue]] = {
     "bool": lambda v: AttrValue(b=bool(v)),
     "float": lambda v: AttrValue(f=float(v)),
     "int": lambda v: AttrValue(i=int(v)),

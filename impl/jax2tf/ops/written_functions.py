@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import tensorflow as tf
 
@@ -27,7 +26,7 @@ class WrittenFunction:
       attributes: those of its calls, serialised.
     """
 
-    function: Any
+    function: Callable[..., Sequence[tf.Tensor]]
     shapes: Sequence[tf.TensorShape]
     attributes: Sequence[tuple[str, bytes]]
 

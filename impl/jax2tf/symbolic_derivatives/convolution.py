@@ -13,7 +13,6 @@ the StableHLO specification.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 from jax import lax
@@ -21,25 +20,26 @@ from jax.extend.core import primitives
 from jax.interpreters import ad
 
 from jax2tf import dims
-from jax2tf.symbolic_derivatives.padding import of_shape, padded
+from jax2tf.symbolic_derivatives.padding import Cotangent, of_shape, padded
+from jax2tf.typing import Dim, Param, PyTree
 
 _CONV = primitives.conv_general_dilated_p
-_of_jax: Any = ad.primitive_transposes[_CONV]
+_of_jax: PyTree = ad.primitive_transposes[_CONV]
 
 
 def _transposed_lhs(
     cotangent: jax.Array,
-    lhs: Any,
+    lhs: ad.UndefinedPrimal,
     rhs: jax.Array,
     *,
     window_strides: Sequence[int],
-    padding: Sequence[tuple[Any, Any]],
+    padding: Sequence[tuple[Dim, Dim]],
     lhs_dilation: Sequence[int],
     rhs_dilation: Sequence[int],
-    dimension_numbers: Any,
+    dimension_numbers: Param,
     feature_group_count: int,
     batch_group_count: int,
-    **params: Any,
+    **params: Param,
 ) -> jax.Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     lhs_shape, kernel = lhs.aval.shape, lax.rev(rhs, rhs_spec[2:])
@@ -73,16 +73,16 @@ def _transposed_lhs(
 def _transposed_rhs(
     cotangent: jax.Array,
     lhs: jax.Array,
-    rhs: Any,
+    rhs: ad.UndefinedPrimal,
     *,
     window_strides: Sequence[int],
-    padding: Sequence[tuple[Any, Any]],
+    padding: Sequence[tuple[Dim, Dim]],
     lhs_dilation: Sequence[int],
     rhs_dilation: Sequence[int],
-    dimension_numbers: Any,
+    dimension_numbers: Param,
     feature_group_count: int,
     batch_group_count: int,
-    **params: Any,
+    **params: Param,
 ) -> jax.Array:
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     rhs_shape = rhs.aval.shape
@@ -120,7 +120,7 @@ def _not_empty(x: jax.Array, axes: Sequence[int]) -> jax.Array:
     return padded(x, config)
 
 
-def _dilated(size: Any, dilation: int) -> Any:
+def _dilated(size: Dim, dilation: int) -> Dim:
     """How many elements there are from the first to the last, in JAX's own expression."""
 
     def dilate(x: jax.Array) -> jax.Array:
@@ -132,10 +132,10 @@ def _dilated(size: Any, dilation: int) -> Any:
 def _convolved(
     lhs: jax.Array,
     rhs: jax.Array,
-    config: Sequence[tuple[Any, Any, int]],
+    config: Sequence[tuple[Dim, Dim, int]],
     *,
-    dimension_numbers: Any,
-    **params: Any,
+    dimension_numbers: Param,
+    **params: Param,
 ) -> jax.Array:
     """A convolution with (low, high, dilation) for each spatial dimension of the operand."""
     conv, pad = list(config), [(0, 0, 0)] * lhs.ndim
@@ -166,11 +166,11 @@ def _move_groups(x: jax.Array, groups: int, source: int, destination: int) -> ja
 
 
 def _transpose(
-    operand: int, of_jax: Callable[..., Any], for_symbols: Callable[..., Any]
-) -> Callable[..., Any]:
+    operand: int, of_jax: Callable[..., jax.Array], for_symbols: Callable[..., jax.Array]
+) -> Callable[..., jax.Array]:
     """The transpose with respect to an operand: JAX's own where every size is a number."""
 
-    def rule(cotangent: Any, *operands: Any, **params: Any) -> Any:
+    def rule(cotangent: Cotangent, *operands: PyTree, **params: Param) -> jax.Array:
         sizes = [
             (x.aval.shape if i == operand else x.shape)[d]
             for i, (x, spec) in enumerate(
@@ -184,5 +184,6 @@ def _transpose(
     return rule
 
 
-_RULES = zip((0, 1), _of_jax.args, (_transposed_lhs, _transposed_rhs), strict=True)
-ad.defbilinear(_CONV, *(_transpose(*rule) for rule in _RULES))
+_FOR_SYMBOLS: Sequence[Callable[..., jax.Array]] = (_transposed_lhs, _transposed_rhs)
+_RULES = zip(_of_jax.args, _FOR_SYMBOLS, strict=True)
+ad.defbilinear(_CONV, *(_transpose(operand, *rule) for operand, rule in enumerate(_RULES)))

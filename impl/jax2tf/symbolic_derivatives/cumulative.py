@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend import core as jex_core
 from jax.extend.core import primitives
 from jax.interpreters import ad
 
 from jax2tf import dims
+from jax2tf.typing import Param
 
 _Combine = Callable[[jax.Array, jax.Array], jax.Array]
 
-_COMBINE: dict[Any, _Combine] = {
+_COMBINE: dict[jex_core.Primitive, _Combine] = {
     primitives.cumprod_p: lax.mul,
     primitives.cummax_p: lax.max,
     primitives.cummin_p: lax.min,
@@ -28,16 +29,22 @@ _COMBINE: dict[Any, _Combine] = {
 }
 
 
-def _register(primitive: Any, combine: _Combine) -> None:
+def _register(primitive: jex_core.Primitive, combine: _Combine) -> None:
     of_numbers = ad.primitive_jvps[primitive]
 
     def rule(
-        primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool, **params: Any
-    ) -> Any:
+        primals: Sequence[jax.Array],
+        tangents: Sequence[jax.Array],
+        *,
+        axis: int,
+        reverse: bool,
+        **params: Param,
+    ) -> tuple[jax.Array, jax.Array]:
         params = {"axis": axis, "reverse": reverse, **params}
         (x,), (tangent,) = primals, tangents
         if dims.is_static(x.shape[axis : axis + 1]):
-            return of_numbers(primals, tangents, **params)
+            results: tuple[jax.Array, jax.Array] = of_numbers(primals, tangents, **params)
+            return results
         sequential = partial(_sequential, combine, axis=axis, reverse=reverse)
         return primitive.bind(x, **params), jax.jvp(sequential, (x,), (tangent,))[1]
 

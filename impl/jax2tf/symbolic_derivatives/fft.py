@@ -7,8 +7,7 @@ are wrong for even lengths then. Seen on JAX 0.10 and 0.12.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -18,30 +17,37 @@ from jax.extend.core import primitives
 from jax.interpreters import ad
 
 from jax2tf import dims
+from jax2tf.symbolic_derivatives.padding import Cotangent
+from jax2tf.typing import Dim, Param
 
 _FFT = primitives.fft_p
-_of_numbers: Any = ad.primitive_transposes[_FFT]
+_of_numbers: Callable[..., Sequence[Cotangent]] = ad.primitive_transposes[_FFT]
 
 
 def _transpose(
-    cotangent: Any, operand: Any, *, fft_type: Any, fft_lengths: Sequence[Any]
-) -> Sequence[Any]:
+    cotangent: Cotangent,
+    operand: ad.UndefinedPrimal,
+    *,
+    fft_type: Param,
+    fft_lengths: Sequence[Dim],
+) -> Sequence[Cotangent]:
     rule = _RULES.get(fft_type)
     if rule is None or dims.is_static(fft_lengths[-1:]):
         return _of_numbers(cotangent, operand, fft_type=fft_type, fft_lengths=fft_lengths)
-    if type(cotangent) is ad.Zero:
+    if isinstance(cotangent, ad.Zero):
         return [ad.Zero(operand.aval)]
     return [rule(cotangent, tuple(fft_lengths))]
 
 
-def _of_real(cotangent: jax.Array, lengths: tuple[Any, ...]) -> jax.Array:
+def _of_real(cotangent: jax.Array, lengths: tuple[Dim, ...]) -> jax.Array:
     """The transpose of the real FFT: the inverse, without its weights and its division."""
     spectrum = lax.conj(cotangent) / _weights(cotangent, lengths)
     inverse = _FFT.bind(spectrum, fft_type=lax.FftType.IRFFT, fft_lengths=lengths)
-    return inverse * _count(lengths, inverse.dtype)
+    result: jax.Array = inverse * _count(lengths, inverse.dtype)
+    return result
 
 
-def _of_inverse(cotangent: jax.Array, lengths: tuple[Any, ...]) -> jax.Array:
+def _of_inverse(cotangent: jax.Array, lengths: tuple[Dim, ...]) -> jax.Array:
     """The transpose of the inverse: the real FFT, with its weights and its division."""
     spectrum = _FFT.bind(cotangent, fft_type=lax.FftType.RFFT, fft_lengths=lengths)
     return lax.conj(spectrum * _weights(spectrum, lengths)) / _count(lengths, spectrum.dtype)
@@ -50,7 +56,7 @@ def _of_inverse(cotangent: jax.Array, lengths: tuple[Any, ...]) -> jax.Array:
 _RULES = {lax.FftType.RFFT: _of_real, lax.FftType.IRFFT: _of_inverse}
 
 
-def _weights(spectrum: jax.Array, lengths: Sequence[Any]) -> jax.Array:
+def _weights(spectrum: jax.Array, lengths: Sequence[Dim]) -> jax.Array:
     """How often the inverse real FFT counts each frequency.
 
     It is twice, once for the negative one, which is left out. The frequency 0 is its own negative,
@@ -61,7 +67,7 @@ def _weights(spectrum: jax.Array, lengths: Sequence[Any]) -> jax.Array:
     return jnp.where(is_own_negative, 1, 2).astype(spectrum.dtype)
 
 
-def _count(lengths: Sequence[Any], dtype: Any) -> jax.Array:
+def _count(lengths: Sequence[Dim], dtype: np.dtype) -> jax.Array:
     """The number of elements, by which the inverse divides."""
     return math.prod((jnp.asarray(n).astype(dtype) for n in lengths), start=jnp.ones((), dtype))
 

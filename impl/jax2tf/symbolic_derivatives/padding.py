@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import jax
 from jax import lax
@@ -11,24 +11,29 @@ from jax.extend.core import primitives
 from jax.interpreters import ad
 
 from jax2tf import dims
+from jax2tf.typing import Dim, Param
+
+Cotangent: TypeAlias = jax.Array | ad.Zero
 
 _PAD = primitives.pad_p
-_of_jax: Any = ad.primitive_transposes[_PAD]
+_of_jax: Callable[..., tuple[Cotangent, Cotangent]] = ad.primitive_transposes[_PAD]
 
 
-def of_shape(x: jax.Array, shape: Sequence[Any]) -> jax.Array:
+def of_shape(x: jax.Array, shape: Sequence[Dim]) -> jax.Array:
     """The same array, whose sizes JAX may have in another expression of the same value."""
     return padded(x, [(0, wanted - given, 0) for given, wanted in zip(x.shape, shape, strict=True)])
 
 
-def padded(x: jax.Array, config: Sequence[tuple[Any, Any, int]]) -> jax.Array:
+def padded(x: jax.Array, config: Sequence[tuple[Dim, Dim, int]]) -> jax.Array:
     """With zeros as lax.pad's config has it; the same array where that adds none."""
     if all(sizes == (0, 0, 0) for sizes in config):
         return x
     return lax.pad(x, x.dtype.type(0), config)
 
 
-def _transpose(cotangent: Any, operand: Any, padding_value: Any, **params: Any) -> Any:
+def _transpose(
+    cotangent: Cotangent, operand: ad.UndefinedPrimal, padding_value: jax.Array, **params: Param
+) -> tuple[Cotangent, Cotangent]:
     of_operand, of_value = _of_jax(cotangent, operand, padding_value, **params)
     # JAX takes a dilation away by a strided slice. The size of its result is that of the operand,
     # but where the operand may be empty the slice has another expression for it.

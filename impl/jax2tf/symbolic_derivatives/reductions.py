@@ -9,8 +9,7 @@ elements. So is one that carries integers along, as an argmax does: JAX has no r
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -20,15 +19,22 @@ from jax.extend.core import primitives
 from jax.interpreters import ad
 
 from jax2tf import dims
+from jax2tf.typing import Param
 
 _PRODUCT, _REDUCE = primitives.reduce_prod_p, primitives.reduce_p
-_product_of_numbers: Any = ad.primitive_jvps[_PRODUCT]
-_reduce_of_numbers: Any = ad.primitive_jvps[_REDUCE]
+_product_of_numbers: Callable[..., tuple[jax.Array, jax.Array]] = ad.primitive_jvps[_PRODUCT]
+_reduce_of_numbers: Callable[..., tuple[list[jax.Array], list[jax.Array]]] = ad.primitive_jvps[
+    _REDUCE
+]
 
 
 def _product_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, axes: Sequence[int], **params: Any
-) -> Any:
+    primals: Sequence[jax.Array],
+    tangents: Sequence[jax.Array],
+    *,
+    axes: Sequence[int],
+    **params: Param,
+) -> tuple[jax.Array, jax.Array]:
     (x,), (tangent,) = primals, tangents
     if dims.is_static(x.shape):
         return _product_of_numbers(primals, tangents, axes=axes, **params)
@@ -45,8 +51,12 @@ def _product_before(factors: jax.Array, *, reverse: bool) -> jax.Array:
 
 
 def _reduce_jvp(
-    primals: Sequence[Any], tangents: Sequence[Any], *, dimensions: Sequence[int], **params: Any
-) -> Any:
+    primals: Sequence[jax.Array],
+    tangents: Sequence[jax.Array],
+    *,
+    dimensions: Sequence[int],
+    **params: Param,
+) -> tuple[list[jax.Array], list[jax.Array]]:
     operands = primals[: len(primals) // 2]
     are_inexact = all(jnp.issubdtype(operand.dtype, jnp.inexact) for operand in operands)
     if are_inexact and dims.is_static(operands[0].shape):
@@ -57,7 +67,7 @@ def _reduce_jvp(
         return results, changes[: len(operands)]
     function = jex_core.jaxpr_as_fun(params["jaxpr"])
 
-    def sequential(*operands_and_inits: Any) -> list[jax.Array]:
+    def sequential(*operands_and_inits: jax.Array) -> list[jax.Array]:
         n = len(operands_and_inits) // 2
         elements = [_reduced_first(x, dimensions) for x in operands_and_inits[:n]]
         kept = elements[0].shape[1:]

@@ -279,7 +279,8 @@ def _batch_norm_by_root(
 
 
 def _resized(images: jax.Array, *, shape: Shape, method: str, antialias: bool) -> jax.Array:
-    return jax.image.resize(images, shape, method, antialias)
+    result: jax.Array = jax.image.resize(images, shape, method, antialias)
+    return result
 
 
 def _shape_of(primitive: jex_core.Primitive) -> Callable[[Match], dict[str, Param]]:
@@ -343,7 +344,8 @@ def _cube(rank: int) -> jax.ShapeDtypeStruct:
 
 def _update_of_slice(operand: jax.Array, update: jax.Array, *starts: jax.Array) -> jax.Array:
     # Not lax.dynamic_update_slice, which takes a negative start for one from the end.
-    return lax.dynamic_update_slice_p.bind(operand, update, *starts)
+    result: jax.Array = lax.dynamic_update_slice_p.bind(operand, update, *starts)
+    return result
 
 
 def _dynamic_update_slice(

@@ -241,7 +241,7 @@ def _power_of_float(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]
 
 
 def _is_uint32(atom: Atom) -> bool:
-    return aval_of(atom).dtype == np.uint32
+    return bool(aval_of(atom).dtype == np.uint32)
 
 
 def jaxpr_of(
@@ -263,7 +263,8 @@ def jaxpr_of(
             for v, x in zip(eqn.outvars, results, strict=True)
         ]
 
-    return jax.jit(traced).trace(*specs).jaxpr
+    jaxpr: jex_core.ClosedJaxpr = jax.jit(traced).trace(*specs).jaxpr
+    return jaxpr
 
 
 def _carrier(aval: Aval, carriers: Mapping[str, str]) -> np.dtype:

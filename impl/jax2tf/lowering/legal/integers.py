@@ -60,7 +60,8 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
 
 def _dtype_of(eqn: jex_core.JaxprEqn) -> np.dtype:
     aval = aval_of(eqn.invars[0])
-    return aval.dtype
+    dtype: np.dtype = aval.dtype
+    return dtype
 
 
 def _clamp(

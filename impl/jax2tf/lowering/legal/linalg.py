@@ -120,7 +120,8 @@ def _forward(a: jax.Array, b: jax.Array, has_unit_diagonal: bool) -> jax.Array:
             found = found / _at(diagonal, k, -1)[..., None]
         return jnp.where(rows[:, None] == k, found[..., None, :], x)
 
-    return lax.fori_loop(0, a.shape[-1], row, jnp.zeros_like(b))
+    result: jax.Array = lax.fori_loop(0, a.shape[-1], row, jnp.zeros_like(b))
+    return result
 
 
 def _lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
@@ -145,7 +146,8 @@ def _lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
     batch = a.shape[:-2]
     start = a, jnp.zeros((*batch, size), np.int32), jnp.broadcast_to(rows, (*batch, m))
-    return lax.fori_loop(0, size, step, start)
+    results: Sequence[jax.Array] = lax.fori_loop(0, size, step, start)
+    return results
 
 
 def _swapped(x: jax.Array, i: ArrayLike, j: ArrayLike) -> jax.Array:
@@ -241,7 +243,10 @@ def _geqrf(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
         a = jnp.where(is_stored, v[..., :, None], a)
         return a, jnp.where(_numbers(size) == k, tau, taus)
 
-    return lax.fori_loop(0, size, step, (a, jnp.zeros((*a.shape[:-2], size), a.dtype)))
+    results: Sequence[jax.Array] = lax.fori_loop(
+        0, size, step, (a, jnp.zeros((*a.shape[:-2], size), a.dtype))
+    )
+    return results
 
 
 def _reflection(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
@@ -279,7 +284,8 @@ def _applied(a: jax.Array, taus: jax.Array, c: jax.Array, from_last: bool) -> ja
         v = jnp.where(rows == k, jnp.ones_like(column), below)
         return c - _reflection(c, v, _at(taus, k, -1)[..., None])
 
-    return lax.fori_loop(0, count, step, c)
+    result: jax.Array = lax.fori_loop(0, count, step, c)
+    return result
 
 
 def _eigh(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
@@ -347,7 +353,8 @@ def _orthogonal_columns(
         return tuple(x @ rotation for x in state)
 
     def products(state: PyTree) -> jax.Array:
-        return jnp.swapaxes(state[0], -1, -2) @ state[0]
+        result: jax.Array = jnp.swapaxes(state[0], -1, -2) @ state[0]
+        return result
 
     columns, *turned_vectors = _rotated((a / scale, *vectors), turned, products)
     lengths = jnp.sqrt(jnp.sum(columns * columns, -2))

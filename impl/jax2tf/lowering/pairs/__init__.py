@@ -85,7 +85,8 @@ def _unchanged(
         eqns=[eqn],
         effects=eqn.effects,
     )
-    return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, ()))(*operands)
+    results: Sequence[Array] = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, ()))(*operands)
+    return results
 
 
 def _results(
@@ -122,7 +123,8 @@ def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:
 
 def _cond(eqn: jex_core.JaxprEqn, index: Array, *operands: Value) -> list[Value]:
     branches = [_function(branch) for branch in eqn.params["branches"]]
-    return lax.switch(index, branches, *operands)
+    results: list[Value] = lax.switch(index, branches, *operands)
+    return results
 
 
 def _scan(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
@@ -168,7 +170,10 @@ def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     # A loop mapped over a batch whose members stop at different times.
     def step_of_some(carry: list[Value]) -> list[Value]:
         goes = going(carry)
-        return jax.tree.map(lambda new, old: _where(goes, new, old), step(carry), carry)
+        results: list[Value] = jax.tree.map(
+            lambda new, old: _where(goes, new, old), step(carry), carry
+        )
+        return results
 
     return lax.while_loop(lambda carry: jnp.any(going(carry)), step_of_some, carry)
 

@@ -45,7 +45,8 @@ def transform(x: Value, kind: lax.FftType, lengths: Sequence[int]) -> Value:
 
 def _along(x: Value, axis: int, function: Callable[..., Pair]) -> Pair:
     moved = jax.tree.map(lambda part: jnp.moveaxis(part, axis, -1), x)
-    return jax.tree.map(lambda part: jnp.moveaxis(part, -1, axis), function(moved))
+    result: Pair = jax.tree.map(lambda part: jnp.moveaxis(part, -1, axis), function(moved))
+    return result
 
 
 def _forward(z: Pair) -> Pair:
