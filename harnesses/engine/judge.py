@@ -80,7 +80,7 @@ class Judge:
         try:
             actual = self._run(cell, args)
         except _PhaseError as failure:
-            return _error(failure.phase, failure.error, self._words(failure.error))
+            return _error(failure.phase, failure.error, self._message_of(failure.error))
         comparison = self._compare(cell, args, expected, actual)
         return {
             "outcome": "pass" if comparison.problem is None else "mismatch",
@@ -115,10 +115,10 @@ class Judge:
         if self._last[0] != key:
             device = jax.default_device(jax.devices(cell.device)[0])
             with jax.enable_x64(cell.harness.x64), device:
-                self._last = (key, self._law(cell.harness))
+                self._last = (key, self._arguments_and_expected(cell.harness))
         return self._last[1]
 
-    def _law(self, harness: Harness) -> tuple[tuple, Any]:
+    def _arguments_and_expected(self, harness: Harness) -> tuple[tuple, Any]:
         """As `_reference`, computed on the device and with the x64 that are set."""
         args = harness.make_args()
         try:
@@ -126,7 +126,7 @@ class Judge:
         except Exception as error:
             return args, error
 
-    def _words(self, error: Exception) -> str:
+    def _message_of(self, error: Exception) -> str:
         """What an exception says, without what changes from run to run."""
         return str(error)
 

@@ -33,7 +33,7 @@ _PLATFORM = "tpu"
 class PartitionedNativeJudge(Judge):
     """Compares what two modules say: that of a converted function, and JAX's own."""
 
-    def _law(self, harness: Harness) -> tuple[tuple, Any]:
+    def _arguments_and_expected(self, harness: Harness) -> tuple[tuple, Any]:
         args = harness.make_args()
         try:
             with _groups_of_numbers():
@@ -75,8 +75,8 @@ class PartitionedNativeJudge(Judge):
 class DTensorJudge(Judge):
     """Compares what DTensor computes on a mesh with what JAX computes on as many devices."""
 
-    def _law(self, harness: Harness) -> tuple[tuple, Any]:
-        args, expected = super()._law(harness)
+    def _arguments_and_expected(self, harness: Harness) -> tuple[tuple, Any]:
+        args, expected = super()._arguments_and_expected(harness)
         if isinstance(expected, Exception):
             return args, expected
         mesh = _Placements(harness, args).mesh

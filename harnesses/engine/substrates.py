@@ -46,7 +46,7 @@ class SubstrateJudge(Judge):
         law = cell.mode if cell.mode in ("grad", "jvp", "vmap") else "op_by_op"
         key = (cell.harness.name, cell.device, law)
         if self._last[0] != key:
-            self._last = (key, _law(cell, law))
+            self._last = (key, _arguments_and_expected(cell, law))
         return self._last[1]
 
     def _run(self, cell: Cell, args: tuple) -> Any:
@@ -107,7 +107,7 @@ def _plain(value: Any) -> Any:
 # --- Results ---------------------------------------------------------------------------------
 
 
-def _law(cell: Cell, law: str) -> tuple[tuple, Any]:
+def _arguments_and_expected(cell: Cell, law: str) -> tuple[tuple, Any]:
     """The arguments, and what TensorFlow makes of them or the exception that it raises."""
     args = cell.harness.make_args()
     if law == "vmap":

@@ -61,7 +61,7 @@ class _Vjp(NamedTuple):
 class GradientJudge(Judge):
     """Compares gradients along cotangents that differ from element to element."""
 
-    def _law(self, harness: Harness) -> tuple[tuple, Any]:
+    def _arguments_and_expected(self, harness: Harness) -> tuple[tuple, Any]:
         args = harness.make_args()
         try:
             vjp = _vjp(harness, args)
@@ -109,7 +109,7 @@ _MODES: Mapping[str, str] = {
 class PolyJudge(Judge):
     """Compares what one graph gives for batches of several sizes, example by example."""
 
-    def _law(self, harness: Harness) -> tuple[tuple, Any]:
+    def _arguments_and_expected(self, harness: Harness) -> tuple[tuple, Any]:
         function = jax.vmap(harness.fun)
         batches = tuple(_batch(harness, size) for size in BATCHES)
         try:

@@ -281,9 +281,9 @@ def _compiled(
 
     @partial(tf.function, autograph=False, jit_compile=True)
     def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        return compiled.leave(lower(compiled.arrive(tensors, given)))
+        return compiled.unpacked(lower(compiled.in_dtypes(tensors, given)))
 
-    return lambda *tensors: compiled.arrive(run(*compiled.leave(tensors)), made)
+    return lambda *tensors: compiled.in_dtypes(run(*compiled.unpacked(tensors)), made)
 
 
 def _native_options(

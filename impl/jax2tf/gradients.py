@@ -317,7 +317,7 @@ class _Function:
         return self.vjp.gradients(whole.recorded(way, list(map(tf.identity, operands))))
 
     def _last_saved(self, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The gradients in a SavedModel that holds none of theirs."""
+        """The gradients, for a SavedModel that holds no derivatives of them."""
         with compat.nothing_recorded():
             gradients = self.lower(self._whole(saved_order=1).trace.inlined(), operands)
         message = (

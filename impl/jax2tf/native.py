@@ -30,7 +30,7 @@ from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
-from jax2tf import compat, dtypes, hoisting, native_extremes
+from jax2tf import compat, dtypes, inlining, native_extremes
 from jax2tf.call_tf import function_list
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.call_tf.variables import value_of
@@ -146,7 +146,7 @@ def call(
     for function in module.functions:
         function.add_to_graph(None if tf.executing_eagerly() else tf.compat.v1.get_default_graph())
     results = compat.xla_ops.xla_call_module(
-        compiled.leave([*(surroundings.constant(c) for c in module.constants), *tensors]),
+        compiled.unpacked([*(surroundings.constant(c) for c in module.constants), *tensors]),
         version=module.version,
         module=module.serialized,
         Sout=[tf.TensorShape(shape) for shape in shapes],
@@ -157,7 +157,7 @@ def call(
         use_shardy_partitioner=module.is_shardy,
     )
     # Without results it is an operation, and not an empty list.
-    return compiled.arrive(results, [dtypes.to_tf(a.dtype) for a in out_avals]) if shapes else []
+    return compiled.in_dtypes(results, [dtypes.to_tf(a.dtype) for a in out_avals]) if shapes else []
 
 
 def is_partitioned(trace: Trace, options: Options) -> bool:
@@ -175,7 +175,7 @@ def _is_partitioned(trace: Trace, options: Options) -> bool:
 
 def _export(trace: Trace, options: Options) -> _Module:
     _refuse_calls_on_the_host(trace)
-    jaxpr = hoisting.hoisted(trace.jaxpr)
+    jaxpr = inlining.with_captures_inlined(trace.jaxpr)
     for value in dataclasses.replace(trace, jaxpr=jaxpr, cache={}).inner_constants():
         # Only those of the function itself become arguments of the op.
         refusals.refuse_tracer(value)
@@ -278,7 +278,7 @@ def _unpacked(dtype: np.dtype) -> np.dtype:
     return made
 
 
-# As `compiled.leave` hands them over.
+# As `compiled.unpacked` has them.
 _PACKED = {dtype.name: np.dtype(carrier.as_numpy_dtype) for dtype, carrier in HOLDS_INT4.items()}
 
 

@@ -207,7 +207,7 @@ def _runs(codes: Sequence[int]) -> list[_Run]:
 
 
 def _periods(codes: Sequence[int]) -> list[int]:
-    """How far apart equal sequences of equations are, the distances seen most often."""
+    """Distances between equal sequences of equations, the most frequent ones."""
     last_seen: dict[tuple[int, ...], int] = {}
     distances: collections.Counter[int] = collections.Counter()
     for i in range(len(codes) - _SAMPLE + 1):

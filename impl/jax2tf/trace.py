@@ -379,7 +379,7 @@ _A_SIZE = 24
 def _with_known_sizes(
     leaves: Sequence[Leaf], avals: Sequence[jax.ShapeDtypeStruct]
 ) -> list[jax.ShapeDtypeStruct]:
-    """The avals with the sizes that came, or with some of their own where none is known."""
+    """The avals with the sizes of the arguments, or with numbers of their own where unknown."""
     if all(leaf.shape.is_fully_defined() for leaf in leaves):
         shapes = [tuple(leaf.shape.as_list()) for leaf in leaves]
     else:

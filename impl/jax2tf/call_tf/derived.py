@@ -92,7 +92,7 @@ class _Derived(Function):
         self.base = base
 
     def run_in_threads(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """As `run`: the first run for such tensors is the only one of its time."""
+        """As `run`. The first run for tensors of these shapes runs alone, without other threads."""
         key = ("has run", *((t.dtype, tuple(t.shape)) for t in tensors))
         if key in self._derived:
             return self.run(tensors)

@@ -1,7 +1,7 @@
 """Arrays: reshape, broadcast, concatenate, pad, slice, select and other movements of elements.
 
 No rule here computes a value, so dtypes matter in one way only: the CPU kernels of a TensorFlow op
-may lack some. Then the elements travel in a dtype that holds them exactly (`conversions.carried`).
+may lack some. Then the elements travel in a dtype that holds them exactly (conversions.in_carrier).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from jax2tf import dtypes, ops
 from jax2tf.carriers import HOLDS_INT4, HOLDS_NARROW, PADDED_WITHOUT_BOOL, TILED
-from jax2tf.lowering.conversions import carried, cast
+from jax2tf.lowering.conversions import cast, in_carrier
 from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
@@ -51,7 +51,7 @@ def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tens
     if list(permutation) == list(range(len(permutation))):
         return x
     perm = ctx.vector(permutation)
-    return carried(HOLDS_INT4, lambda t: ops.raw.Transpose(x=t, perm=perm), x)
+    return in_carrier(HOLDS_INT4, lambda t: ops.raw.Transpose(x=t, perm=perm), x)
 
 
 @register("squeeze", takes_keys=True)
@@ -79,7 +79,7 @@ def _broadcast_in_dim(
 
 def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
     sizes = ctx.vector(shape)
-    return carried(HOLDS_INT4, lambda t: ops.raw.BroadcastTo(input=t, shape=sizes), x)
+    return in_carrier(HOLDS_INT4, lambda t: ops.raw.BroadcastTo(input=t, shape=sizes), x)
 
 
 def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -> tf.Tensor:
@@ -98,7 +98,7 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     if in_floats or ctx.has_quirk("no_reverse"):
         for dim in dimensions:
             last = ctx.dim(ctx.avals_in[0].shape[dim]) - 1
-            x = carried(
+            x = in_carrier(
                 HOLDS_INT4,
                 lambda t, d=dim, n=last: ops.gather(t, n - ops.range(n + 1), axis=d),
                 x,
@@ -117,7 +117,7 @@ def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tenso
         return ops.constant(np.flip(tf.get_static_value(x), tuple(axes)))
     for group in [list(axes)] if at_once else [[axis] for axis in axes]:
         axis = ops.constant(group)
-        x = carried(HOLDS_NARROW, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
+        x = in_carrier(HOLDS_NARROW, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
     return x
 
 
@@ -126,17 +126,17 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
     if len(operands) == 1:
         return operands[0]
     axis = ctx.number(dimension)
-    joined = carried(HOLDS_INT4, lambda *ts: ops.concat(ts, axis), *operands)
+    joined = in_carrier(HOLDS_INT4, lambda *ts: ops.concat(ts, axis), *operands)
     if not ctx.has_quirk("no_concat_of_parts"):
         return joined
     # Nobody asks for what a gather reads in parts.
     size = ctx.dim(ctx.avals_out[0].shape[dimension])
-    return carried(HOLDS_INT4, lambda t: ops.gather(t, ops.range(size), axis=dimension), joined)
+    return in_carrier(HOLDS_INT4, lambda t: ops.gather(t, ops.range(size), axis=dimension), joined)
 
 
 @register("stack")
 def _stack(ctx: Context, *operands: tf.Tensor, axis: int) -> tf.Tensor:
-    return carried(HOLDS_INT4, lambda *ts: stacked(ctx, ts, axis), *operands)
+    return in_carrier(HOLDS_INT4, lambda *ts: stacked(ctx, ts, axis), *operands)
 
 
 def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
@@ -155,10 +155,10 @@ def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
     if ctx.has_quirk("no_unpack_of_parts"):
         starts = [[0] * axis + [i] + [0] * (x.shape.rank - axis - 1) for i in range(n)]
         sizes = [1 if d == axis else -1 for d in range(x.shape.rank)]
-        return carried(
+        return in_carrier(
             HOLDS_INT4, lambda t: [ops.squeeze(ops.slice(t, s, sizes), axis) for s in starts], x
         )
-    return carried(HOLDS_INT4, lambda t: ops.unstack(t, n, axis), x)
+    return in_carrier(HOLDS_INT4, lambda t: ops.unstack(t, n, axis), x)
 
 
 @register("split")
@@ -188,7 +188,7 @@ def _split_by_slices(ctx: Context, x: tf.Tensor, sizes: Shape, axis: int) -> lis
 @register("tile")
 def _tile(ctx: Context, x: tf.Tensor, *, reps: Sequence[int]) -> tf.Tensor:
     multiples = ctx.vector(reps)
-    return carried(TILED, lambda t: ops.raw.Tile(input=t, multiples=multiples), x)
+    return in_carrier(TILED, lambda t: ops.raw.Tile(input=t, multiples=multiples), x)
 
 
 @register("slice")
@@ -228,9 +228,9 @@ def _sliced(
     begin = ctx.vector(start)
     if all(stride == 1 for stride in strides):
         size = ctx.vector(new_shape)
-        return carried(HOLDS_INT4, lambda t: ops.raw.Slice(input=t, begin=begin, size=size), x)
+        return in_carrier(HOLDS_INT4, lambda t: ops.raw.Slice(input=t, begin=begin, size=size), x)
     end, step = ctx.vector(limit), ctx.vector(strides)
-    return carried(
+    return in_carrier(
         HOLDS_INT4,
         lambda t: ops.raw.StridedSlice(input=t, begin=begin, end=end, strides=step),
         x,
@@ -245,7 +245,7 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     if max(which.shape.rank, cases[0].shape.rank) > _MAX_RANK:
         flat = [ops.reshape(t, [-1]) if t.shape.rank else t for t in (which, *cases)]
         which, cases = flat[0], tuple(flat[1:])
-    result = carried(HOLDS_NARROW, lambda *ts: _selected(ctx, which, ts), *cases)
+    result = in_carrier(HOLDS_NARROW, lambda *ts: _selected(ctx, which, ts), *cases)
     shape = ctx.avals_out[0].shape
     return (
         ops.raw.Reshape(tensor=result, shape=ctx.vector(shape))
@@ -325,7 +325,7 @@ def padded(
     ]
     if any(interior):
         if ctx.uses("XlaPad") and _is_static([*shape, *low, *high]):
-            return carried(
+            return in_carrier(
                 HOLDS_INT4,
                 lambda t, v: ops.xla.xla_pad(t, v, low, high, interior),
                 x,
@@ -394,7 +394,7 @@ def _padded(
         zeros_around = _padded(ctx, x - padding_value, ops.zeros([], x.dtype), edges)
         return zeros_around + padding_value
     paddings = ctx.vector(edges)
-    return carried(
+    return in_carrier(
         HOLDS_NARROW if ctx.uses("PadV2", "bool") else PADDED_WITHOUT_BOOL,
         lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
@@ -403,7 +403,7 @@ def _padded(
 
 
 def _is_rounded(x: tf.Tensor) -> bool:
-    """Whether a graph holds an int32 that float32 has not."""
+    """Whether x is an int32 constant of the graph that float32 cannot represent."""
     value = None if x.dtype != tf.int32 else known_value(x)
     return value is not None and int(np.float32(value)) != int(value)
 

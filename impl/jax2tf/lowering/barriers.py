@@ -33,9 +33,9 @@ def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         dtypes = [x.dtype for x in operands]
         # Neither that op nor a select takes the float8 of compiled code; bfloat16 has their values.
         wide = [tf.bfloat16 if d.name in compiled.COMPILED_DTYPES else d for d in dtypes]
-        carried = compiled.leave(compiled.arrive(operands, wide))
-        held = ops.xla.xla_optimization_barrier(input=carried)
-        return compiled.arrive(_selected(held), dtypes)
+        unpacked = compiled.unpacked(compiled.in_dtypes(operands, wide))
+        held = ops.xla.xla_optimization_barrier(input=unpacked)
+        return compiled.in_dtypes(_selected(held), dtypes)
     # What a graph or a loop's body reads from outside is there before it begins: tensors of another
     # graph, and eager ones, which a jacobian's graph has as residuals of an eager call.
     here = tf.compat.v1.get_default_graph()

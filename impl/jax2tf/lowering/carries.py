@@ -91,7 +91,7 @@ def source_of(jaxpr: jex_core.Jaxpr, result: Atom) -> int | None:
 
 
 def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
-    """Of which operand of an equation a result has the numbers."""
+    """The index of the operand that a result of an equation equals; None if there is none."""
     primitive = eqn.primitive
     if primitive in _IDENTITIES:
         return result
@@ -122,7 +122,7 @@ def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
 
 
 def _stays(body: jex_core.Jaxpr, n_consts: int, carry: int) -> bool:
-    """Whether a step gives the carry of a place for that place."""
+    """Whether the step of a loop hands the carry with this index on unchanged."""
     return source_of(body, body.outvars[carry]) == n_consts + carry
 
 
@@ -131,7 +131,7 @@ def _is_number(atom: Atom, number: int) -> bool:
 
 
 def by_an_op(x: tf.Tensor) -> tf.Tensor:
-    """The same numbers, by an op that no converter leaves out."""
+    """The same numbers, through an op that no converter removes."""
     if x.dtype == tf.bool:
         return ops.raw.LogicalOr(x=x, y=x)
     carrier = carrier_of(CARRIED_ROUND_A_LOOP, x.dtype)

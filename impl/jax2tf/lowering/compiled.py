@@ -22,16 +22,16 @@ COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5
 COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {"float8_e4m3fn", "float8_e5m2"}
 
 
-def leave(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+def unpacked(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """The tensors as they can cross the border of compiled code, in either direction.
 
     XLA packs 4-bit integers two in a byte and a tensor does not. TensorFlow hands its bytes to
     compiled code as they are, so what comes out is wrong; eight bits pass.
     """
-    return arrive(tensors, [carrier_of(HOLDS_INT4, x.dtype) for x in tensors])
+    return in_dtypes(tensors, [carrier_of(HOLDS_INT4, x.dtype) for x in tensors])
 
 
-def arrive(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:
+def in_dtypes(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.Tensor]:
     """The tensors behind the border, in the dtypes that they had before it."""
     return [
         x if x.dtype == dtype else ops.cast(x, dtype)
@@ -39,7 +39,7 @@ def arrive(tensors: Sequence[tf.Tensor], dtypes: Sequence[tf.DType]) -> list[tf.
     ]
 
 
-def constant(value: np.ndarray) -> tf.Tensor:
+def constant_of_any_dtype(value: np.ndarray) -> tf.Tensor:
     """A constant in a graph; a GraphDef has no way to write one of `COMPILED_DTYPES`."""
     if value.dtype.name not in COMPILED_DTYPES:
         return ops.constant(value)

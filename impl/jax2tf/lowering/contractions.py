@@ -257,7 +257,7 @@ def _masked(
 
 
 def _shifted(dimensions: Sequence[int]) -> tuple[int, ...]:
-    """The same dimensions after one was put before them."""
+    """The numbers of dimensions after a new first dimension was added."""
     return tuple(d + 1 for d in dimensions)
 
 

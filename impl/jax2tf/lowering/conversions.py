@@ -27,7 +27,9 @@ _UINT4 = tf.as_dtype("uint4")
 T = TypeVar("T")
 
 
-def carried(carriers: Mapping[tf.DType, tf.DType], op: Callable[..., T], *operands: tf.Tensor) -> T:
+def in_carrier(
+    carriers: Mapping[tf.DType, tf.DType], op: Callable[..., T], *operands: tf.Tensor
+) -> T:
     """op(*operands), in the dtype that stands in for that of the operands where there is one.
 
     For ops that move elements and lack kernels: what they give has the dtype of their operands.
@@ -119,7 +121,7 @@ def _cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
 
 @register("bitcast_convert_type")
 def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: np.dtype) -> tf.Tensor:
-    """Little-endian: what a wide element is cut into lies in a new last dimension, lowest first."""
+    """The parts of a wide element go to a new last dimension, the lowest bits first."""
     del new_dtype
     dtype = ctx.out
     if x.dtype == dtype:

@@ -146,7 +146,7 @@ def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Te
 
 
 def _has_open_groups(conv: Conv) -> bool:
-    """Whether the run alone knows the number of groups, of a filter whose size is known."""
+    """Whether the number of groups is known only when the graph runs, and the filter before."""
     filter_size = conv.rhs_shape[: conv.rank]
     return not dims.is_static((conv.feature_groups,)) and dims.is_static(filter_size)
 

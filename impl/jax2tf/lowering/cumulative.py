@@ -197,7 +197,7 @@ def _scan_of_any_length(
 
 
 def _scan_first(combine: Combine, x: jax.Array) -> jax.Array:
-    """The scan over the first axis: of pairs, half as long, and from that of all elements.
+    """The scan over the first axis. It scans the sums of neighbours first, which are half as many.
 
     Not lax.associative_scan, because that puts its halves together by adding zeros: -0 gets lost.
     """

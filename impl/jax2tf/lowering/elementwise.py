@@ -151,7 +151,7 @@ def _sum(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 def _joined_with_inverse(
     ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor, inverse: str
 ) -> tf.Tensor:
-    """A sum or a product, of which a converter makes a difference or a quotient."""
+    """x + y or x * y, which a converter turns into x - y or x / y if an operand is inverted."""
     if not ctx.has_quirk("exchanges_constant_and_transpose"):
         return function(x, y)
     # Arrays of eager mode have no op.
@@ -181,7 +181,7 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
 
 
 def _repeated(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
-    """The array in the whole of a shape, to which JAX's equations repeat it by themselves."""
+    """The array broadcast to a shape."""
     sizes = x.shape.as_list()
     is_whole = len(sizes) == len(shape) and all(
         old != 1 or new == 1 for old, new in zip(sizes, shape, strict=True)

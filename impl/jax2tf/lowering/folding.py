@@ -35,15 +35,15 @@ def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
         xs = [cast(x, d) for x, d in zip((*a, *b), inner, strict=True)]
         shape = a[0].shape
         if shape.is_fully_defined():
-            return [carried(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
+            return [to_carrier(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
         vectors = [ops.reshape(x, [-1]) for x in xs]
         results = ctx.inline_vectors(batched(ctx, jaxpr, _ANY_LENGTH), vectors, str(*_ANY_LENGTH))
-        return [carried(ops.reshape(r, ops.shape(a[0]))) for r in results]
+        return [to_carrier(ops.reshape(r, ops.shape(a[0]))) for r in results]
 
     return combine
 
 
-def carried(x: tf.Tensor) -> tf.Tensor:
+def to_carrier(x: tf.Tensor) -> tf.Tensor:
     """`x` in the carrier of its dtype."""
     return cast(x, carrier_of(HOLDS_NARROW, x.dtype))
 

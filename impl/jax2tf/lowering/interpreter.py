@@ -343,16 +343,16 @@ class Lowering:
         given = [x.dtype for x in operands]
 
         def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
-            operands = compiled.arrive(inner, given)
+            operands = compiled.in_dtypes(inner, given)
             results = step.rule(Context(lowering, step.eqn), *operands, **step.params)
-            return compiled.leave(results if step.multiple_results else [results])
+            return compiled.unpacked(results if step.multiple_results else [results])
 
         name = step.eqn.primitive.name
-        crossing = compiled.leave(operands)
+        crossing = compiled.unpacked(operands)
         key = (Identity(step.eqn), *given)
         results = self.call_function(key, body, crossing, name, jit_compile=True)
         avals = [aval_of(v) for v in step.eqn.outvars]
-        return compiled.arrive(results, [dtypes.to_tf(aval.dtype) for aval in avals])
+        return compiled.in_dtypes(results, [dtypes.to_tf(aval.dtype) for aval in avals])
 
     def _checked(self, result: tf.Tensor, aval: Aval) -> tf.Tensor:
         """The result of a rule, which must have the dtype and shape that JAX inferred."""
@@ -409,7 +409,7 @@ def _function(
 
 
 def _scope_in(graph: tf.Graph, scope: str) -> str:
-    """The name of a scope; in a graph inside another, one that the other has not."""
+    """A scope's name. In an inner graph it contains that graph's name, so that no other has it."""
     outer = getattr(graph, "outer_graph", None)
     if outer is None or not outer.building_function:
         return scope
@@ -427,4 +427,8 @@ def _eager_number(value: int) -> tf.Tensor:
 
 
 def _constant_tensor(value: np.ndarray, variable: tf.Variable | None) -> tf.Tensor:
-    return compiled.constant(value) if variable is None else ops.convert_to_tensor(variable)
+    return (
+        compiled.constant_of_any_dtype(value)
+        if variable is None
+        else ops.convert_to_tensor(variable)
+    )

@@ -268,7 +268,7 @@ ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, *_AXIS_INDEX, *_SHARD_MAP})
 
 
 def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
-    """What a program of each device says of an array over axes that are left to the compiler."""
+    """The array with its sharding constraint over mesh axes that the compiler partitions."""
     params = eqn.params
     sharding = params["dst_sharding" if "dst_sharding" in params else "sharding"]
     if not isinstance(sharding, jax.sharding.NamedSharding):
@@ -287,7 +287,7 @@ _ONE_BY_ONE = frozenset(named("rng_bit_generator", "pure_callback"))
 
 
 def _runs_one_by_one(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether JAX's vmap of an equation is not what each device does by itself.
+    """Whether an equation has to run for one device after the other, because its vmap differs.
 
     Draws by XLA's generator would all be from the key of the first device. A callback takes the
     arrays of one device, whether or not its vmap_method lets it be called with those of all.
@@ -318,7 +318,7 @@ def _one_by_one(function: Callable[..., Sequence[Array]]) -> Callable[..., Seque
 
 
 def _speaks_of_the_mesh(jaxpr: jex_core.Jaxpr) -> bool:
-    """Whether what has to be evaluated anew is in the jaxpr, or varies over a mesh."""
+    """Whether a value of the jaxpr varies over a mesh, or `Body` evaluates one of its equations."""
     values = [*jaxpr.invars, *(v for eqn in jaxpr.eqns for v in (*eqn.invars, *eqn.outvars))]
     return (
         any(compat.varies_over_a_mesh(v.aval) for v in values)
@@ -336,7 +336,7 @@ def _unknown(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
 
 
 def _names(spec: jax.sharding.PartitionSpec) -> tuple[tuple[Hashable, ...], ...]:
-    """The axes by which each dimension is split, for the first dimensions."""
+    """For each dimension that the spec names, the mesh axes that split it."""
     return tuple(
         () if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in spec
     )

@@ -219,7 +219,7 @@ def _name(dtype: Hashable) -> str:
 
 
 def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
-    """Whether a jaxpr is there to be called, and not to say how a scatter combines two elements."""
+    """Whether a jaxpr takes arrays; that by which a scatter combines elements takes scalars."""
     return any(getattr(v.aval, "shape", ()) for v in jaxpr.invars)
 
 

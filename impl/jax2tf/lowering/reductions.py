@@ -18,7 +18,7 @@ from jax2tf import ops
 from jax2tf.carriers import COMPUTED, HOLDS_NARROW, carrier_of
 from jax2tf.lowering import collectives
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.folding import carried, halved, on_arrays, scanned
+from jax2tf.lowering.folding import halved, on_arrays, scanned, to_carrier
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.primitives import named
@@ -47,12 +47,12 @@ def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor
 
 
 def _counts(x: tf.Tensor) -> bool:
-    """Whether a graph makes x of bools: up to 2**24 of them float32 counts exactly."""
+    """Whether x is a cast of bools. Their sum is a count, exact in float32 up to 2**24."""
     return not tf.executing_eagerly() and x.op.type == "Cast" and x.op.inputs[0].dtype == tf.bool
 
 
 def _last_of_sums(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    """The sum, as the last of the cumulative sums along each axis; a zero stands before them."""
+    """The sum: the last cumulative sum along each axis, with a zero in front for empty axes."""
     shape = ctx.avals_in[0].shape
     for axis in axes:
         if not isinstance(shape[axis], int) or shape[axis] == 0:
@@ -298,14 +298,14 @@ def _reduce_by_folding(
     del computation
     n = len(operands) // 2
     shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
-    inits = [ops.broadcast_to(carried(i), ctx.shape(out_shape)) for i in operands[n:]]
+    inits = [ops.broadcast_to(to_carrier(i), ctx.shape(out_shape)) for i in operands[n:]]
     known = [d for d in dimensions if isinstance(shape[d], int)]
     unknown = [d for d in dimensions if d not in known]
     if any(shape[d] == 0 for d in known):
         xs: Sequence[tf.Tensor] = inits
     else:
         combine = on_arrays(ctx, jaxpr)
-        xs = [carried(x) for x in operands[:n]]
+        xs = [to_carrier(x) for x in operands[:n]]
         for axis in sorted(known, reverse=True):
             xs = halved(combine, xs, axis, shape[axis])
         if unknown:

@@ -189,7 +189,7 @@ def _flat(indices: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
 def _rows_and_places(
     x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, in_bounds: bool = False
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """`x` as rows; for each update the number of its row, or of one after the last; updates."""
+    """`x` as rows; the row of each update, one past the last if out of bounds; the updates."""
     row = ops.shape(x)[indices.shape[-1] :]
     rows = ops.reshape(x, ops.concat([[-1], row], 0))
     if in_bounds:

@@ -14,13 +14,13 @@ from jax2tf import dtypes, ops
 from jax2tf.carriers import HOLDS_NARROW, REDUCED_BY_XLA
 from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.folding import Tensors, carried, on_arrays
+from jax2tf.lowering.folding import Tensors, on_arrays, to_carrier
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.lowering.window_folding import (
     Window,
     candidates_of,
-    constant,
+    carrier_constant,
     edges_of,
     folded_in_order,
     highest,
@@ -45,7 +45,10 @@ def _select_and_gather_add(
         (keep,) = choose(a[:1], b[:1])
         return [select(ctx, keep, x, y) for x, y in zip(a, b, strict=True)]
 
-    identities = [constant(_identity(select_prim, aval), aval.dtype), constant(0, out_aval.dtype)]
+    identities = [
+        carrier_constant(_identity(select_prim, aval), aval.dtype),
+        carrier_constant(0, out_aval.dtype),
+    ]
     _, result = folded_in_order(ctx, combine, [operand, tangents], identities, aval.shape, window)
     return result
 
@@ -61,12 +64,12 @@ def _select_and_scatter_add(
     selected = jaxpr_of(select_prim.bind, aval.dtype)
     # As in JAX on a CPU, padding may be picked: what goes there is cut off again.
     low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
-    fill = constant(_identity(select_prim, aval), aval.dtype)
+    fill = carrier_constant(_identity(select_prim, aval), aval.dtype)
     no_gaps = [0] * len(low)
-    operand = padded(ctx, carried(operand), fill, aval.shape, low, high, no_gaps)
+    operand = padded(ctx, to_carrier(operand), fill, aval.shape, low, high, no_gaps)
     shape = [n + a + b for n, a, b in zip(aval.shape, low, high, strict=True)]
     window = dataclasses.replace(window, padding=((0, 0),) * len(low))
-    zero = constant(0, source_aval.dtype)
+    zero = carrier_constant(0, source_aval.dtype)
     run = _SelectAndScatter(selected, scatter, window, shape, source_aval.shape)
     out = run(ctx, operand, source, zero)
     out = padded(ctx, out, zero, shape, [-n for n in low], [-n for n in high], no_gaps)
@@ -163,7 +166,7 @@ class _SelectAndScatter:
         return out
 
     def _put_apart(self, ctx: Context, x: tf.Tensor, position: Sequence[int]) -> tf.Tensor:
-        """What belongs to one position of each window, at its place in the operand."""
+        """One number of each window, written to its position in an array of the operand's shape."""
         window = self.window
         starts = [p - low for p, (low, _) in zip(position, window.padding, strict=True)]
         sizes = zip(starts, self.shape, self.source_shape, window.strides, strict=True)
@@ -173,5 +176,5 @@ class _SelectAndScatter:
 
 
 def _identity(select_prim: Param, aval: Aval) -> ArrayLike:
-    """A value that `select_prim` (ge or le) prefers all others to."""
+    """The value that `select_prim` (ge or le) never selects over another."""
     return (lowest if select_prim is lax.ge_p else highest)(aval.dtype)

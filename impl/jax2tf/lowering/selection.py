@@ -100,7 +100,7 @@ def _as_is_nan(condition: tf.Tensor, *sides: tf.Tensor) -> tf.Tensor:
 
 
 def _is_rounded(*sides: tf.Tensor) -> bool:
-    """Whether float32 may lack one of the integers."""
+    """Whether float32 may be unable to represent one of the integers."""
     if sides[0].dtype != tf.int32:
         return False
     constants = [tf.get_static_value(x) for x in sides if _made_by(x) == "Const"]

@@ -18,7 +18,7 @@ import tensorflow as tf
 
 from jax2tf import compat, ops
 from jax2tf.carriers import BITS, COMPUTED, HOLDS_INT4, SORTED, carrier_of
-from jax2tf.lowering.conversions import carried
+from jax2tf.lowering.conversions import in_carrier
 from jax2tf.lowering.rules import Context, register
 from jax2tf.typing import Dim
 
@@ -54,7 +54,7 @@ def _sort_by_integers(ctx: Context, key: tf.Tensor, *others: tf.Tensor) -> Seque
     def put_in_order(x: tf.Tensor) -> tf.Tensor:
         return ops.raw.GatherV2(params=x, indices=order, axis=axis, batch_dims=last)
 
-    in_order = [carried(HOLDS_INT4, put_in_order, x) for x in others]
+    in_order = [in_carrier(HOLDS_INT4, put_in_order, x) for x in others]
     return [ops.raw.Invert(x=values), *in_order]
 
 
@@ -109,7 +109,7 @@ def _sort_by_keys(
     def put_in_order(x: tf.Tensor) -> tf.Tensor:
         return _from_last(_take(_to_last(x, dimension), order), dimension)
 
-    return [carried(HOLDS_INT4, put_in_order, x) for x in operands]
+    return [in_carrier(HOLDS_INT4, put_in_order, x) for x in operands]
 
 
 _FLOATS = frozenset({tf.bfloat16, tf.float16, tf.float32, tf.float64})
@@ -155,7 +155,7 @@ def _sorts_in_parts(ctx: Context, dtype: tf.DType) -> bool:
 
 
 def _parts(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
-    """The integers that the bits of each number are from some place on, the highest first."""
+    """Each integer cut into groups of bits, each group as an int32; the highest bits come first."""
     bits = _PART[x.dtype]
     numbers = x.dtype.as_numpy_dtype
     parts = []
@@ -194,7 +194,7 @@ def _last_size(x: tf.Tensor) -> Dim:
 
 
 def _reversed(key: tf.Tensor) -> tf.Tensor:
-    """Numbers in the reverse order; of integers all bits flipped, which no least one overflows."""
+    """Numbers whose order is the reverse. Of integers all bits are flipped: -x would overflow."""
     if key.dtype.is_floating:
         return -key
     # A vector: see the quirk "exchanges_constant_and_transpose".

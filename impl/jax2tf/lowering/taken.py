@@ -123,7 +123,7 @@ def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) ->
 
 
 def _lack(op: tf.Operation, target: Target) -> str | None:
-    """The use of an op that the target does not take, although it takes the op."""
+    """Which use of an op the target refuses, although it takes the op otherwise; None if none."""
     quirks = target.quirks
     if op.type == "StridedSlice" and "no_axes_in_slices" in quirks:
         in_parts = op.inputs[0].shape.rank != 1
@@ -137,7 +137,7 @@ def _lack(op: tf.Operation, target: Target) -> str | None:
 
 
 def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
-    """What a target takes instead of an op; None if it takes the op."""
+    """For messages: what a target takes in place of an op; None if it takes the op."""
     if op.type in target.lacks:
         lacking = target.lacks[op.type]
         if _is_run(op, target) and (not lacking or dtype in lacking):

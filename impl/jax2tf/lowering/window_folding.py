@@ -23,7 +23,7 @@ from jax2tf import dims, dtypes, ops
 from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.lowering.arrays import padded
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.folding import Combine, Tensors, carried
+from jax2tf.lowering.folding import Combine, Tensors, to_carrier
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.selection import select
 from jax2tf.typing import Dim, Shape
@@ -171,10 +171,10 @@ def folded_in_order(
     Float8 is rounded at each step; of equal elements, the first is selected.
     """
     out_shape = ctx.avals_out[0].shape
-    total: Tensors = [ops.fill(ctx.shape(out_shape), carried(init)) for init in inits]
+    total: Tensors = [ops.fill(ctx.shape(out_shape), to_carrier(init)) for init in inits]
     present = ops.ones(ctx.shape(shape), tf.bool)
     candidates = [
-        candidates_of(ctx, x, shape, window, out_shape) for x in (present, *map(carried, xs))
+        candidates_of(ctx, x, shape, window, out_shape) for x in (present, *map(to_carrier, xs))
     ]
     for here, *elements in zip(*candidates, strict=True):
         combined = combine(total, elements)
@@ -233,7 +233,7 @@ def edges_of(ctx: Context, window: Window) -> np.ndarray | tf.Tensor:
     return ops.stack([ctx.shape(edges) for edges in window.padding])
 
 
-def constant(value: ArrayLike, dtype: np.dtype) -> tf.Tensor:
+def carrier_constant(value: ArrayLike, dtype: np.dtype) -> tf.Tensor:
     """A constant of a JAX dtype, in the carrier of that dtype."""
     tf_dtype = dtypes.to_tf(dtype)
     carrier = carrier_of(HOLDS_NARROW, tf_dtype).as_numpy_dtype

@@ -130,7 +130,7 @@ def _pool_along(
 
 
 def _pooling_order(rank: int, pooled: Sequence[int]) -> list[int]:
-    """Dimensions with the pooled ones together, and others after them: these are the channels."""
+    """An order of dimensions: batch, the pooled ones side by side, then the channels."""
     others = [d for d in range(rank) if d not in pooled]
     together = pooled[-1] - pooled[0] == len(pooled) - 1
     if together and (pooled[-1] < rank - 1 or len(others) < 2):

@@ -20,11 +20,11 @@ from jax.typing import ArrayLike
 from jax2tf import ops
 from jax2tf.carriers import FLOAT8, REDUCED_BY_XLA, carrier_of
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.folding import carried, on_arrays
+from jax2tf.lowering.folding import on_arrays, to_carrier
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.window_folding import (
     Window,
-    constant,
+    carrier_constant,
     edges_of,
     folded,
     folded_in_order,
@@ -71,7 +71,7 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Ten
     (aval,) = ctx.avals_in
     window = window_of(**params)
     monoid = _MONOIDS[ctx.eqn.primitive.name]
-    identity = constant(monoid.identity(aval.dtype), aval.dtype)
+    identity = carrier_constant(monoid.identity(aval.dtype), aval.dtype)
     combine = on_arrays(ctx, jaxpr_of(monoid.to_jax, aval.dtype))
     if x.dtype in FLOAT8 and monoid.beats is None:
         (out,) = folded_in_order(ctx, combine, [x], [identity], aval.shape, window)
@@ -90,7 +90,7 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Ten
         return ops.cond(beats, lambda: pool(ctx, x, window), exact)
     if pool is not None:
         return pool(ctx, x, window)
-    (out,), _ = folded(ctx, combine, [carried(x)], aval.shape, window, [identity])
+    (out,), _ = folded(ctx, combine, [to_carrier(x)], aval.shape, window, [identity])
     return cast(out, x.dtype)
 
 
@@ -113,10 +113,10 @@ def _reduce_window(
     if ctx.uses("XlaReduceWindow") and n == 1 and window.dimensions:
         computation = ctx.computation(closed, REDUCED_BY_XLA.get(xs[0].dtype))
         return [_xla_reduce_window(ctx, xs[0], inits[0], window, computation)]
-    results, present = folded(ctx, combine, [carried(x) for x in xs], shape, window)
+    results, present = folded(ctx, combine, [to_carrier(x) for x in xs], shape, window)
     # XLA leaves out what is padding, and begins each window with the initial values.
     out_shape = ctx.shape(ctx.avals_out[0].shape)
-    starts = [ops.broadcast_to(carried(init), out_shape) for init in inits]
+    starts = [ops.broadcast_to(to_carrier(init), out_shape) for init in inits]
     results = combine(starts, results)
     if present is not None:
         results = [ops.where(present, r, s) for r, s in zip(results, starts, strict=True)]

@@ -79,7 +79,7 @@ def _traced(
     jaxpr = ctx.traced("legal", lambda: held.jaxpr_of(eqn, function, carriers))
     given = zip(eqn.invars, operands, strict=True)
     variables = [x for v, x in given if isinstance(v, jex_core.Var)]
-    results = ctx.inline(jaxpr, *(_carried(x, carriers) for x in variables))
+    results = ctx.inline(jaxpr, *(_to_carrier(x, carriers) for x in variables))
     results = [
         ops.cast(x, dtypes.to_tf(aval.dtype))
         for aval, x in zip(ctx.avals_out, results, strict=True)
@@ -87,7 +87,7 @@ def _traced(
     return results if eqn.primitive.multiple_results else results[0]
 
 
-def _carried(x: tf.Tensor, carriers: dict[str, str]) -> tf.Tensor:
+def _to_carrier(x: tf.Tensor, carriers: dict[str, str]) -> tf.Tensor:
     """The tensor in the dtype that carries it: what it was cast from, if that is the same bits."""
     carrier = tf.as_dtype(carriers.get(x.dtype.name, x.dtype.name))
     if carrier == x.dtype:

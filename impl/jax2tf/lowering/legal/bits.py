@@ -113,7 +113,7 @@ def _known_distance(distance: tf.Tensor) -> int | None:
 
 
 def _within(distance: tf.Tensor) -> tf.Tensor:
-    """The distance, and the number of bits where it is more, or negative."""
+    """The distance of a shift; 32 where it is larger or negative."""
     within = ops.minimum(distance, _BITS)
     return ops.where(within < 0, _BITS, within)
 
@@ -162,7 +162,7 @@ def _shaped(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """Legendre's formula: a number less its halves, quarters ... rounded down."""
+    """Legendre's formula: x minus the sum of x // 2, x // 4, x // 8, ..."""
     if _has_logic(ctx):
         return _ones(x)
     negative = ops.cast(x < 0, tf.int32)
@@ -172,7 +172,7 @@ def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """Less by one for each power of two that is in the number; no comparison, which may round."""
+    """32 less the number of powers of two up to x. No comparison is used: it may round."""
     if _has_logic(ctx):
         for distance in (1, 2, 4, 8, 16):
             x = raw.BitwiseOr(x=x, y=_shifted(x, distance))

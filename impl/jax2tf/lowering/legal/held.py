@@ -189,7 +189,7 @@ def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The same primitive of what carries the operands."""
+    """The same primitive, of the operands in their carrier dtypes."""
     first = _POSITIONS.get(eqn.primitive, len(operands))
     operands = tuple(
         unsigned.position(x) if i >= first and _is_uint32(eqn.invars[i]) else x
@@ -213,7 +213,7 @@ def _is_update(eqn: jex_core.JaxprEqn) -> bool:
 def _updated(
     eqn: jex_core.JaxprEqn, x: jax.Array, indices: jax.Array, updates: jax.Array
 ) -> Sequence[jax.Array]:
-    """The update by index of what carries the operands."""
+    """The update by index, of the operands in their carrier dtypes."""
     if _is_uint32(eqn.invars[1]):
         indices = unsigned.position(indices)
     params = {name: eqn.params[name] for name in _PARAMS_OF_UPDATES}

@@ -67,7 +67,7 @@ def _dtype_of(eqn: jex_core.JaxprEqn) -> np.dtype:
 def _clamp(
     eqn: jex_core.JaxprEqn, low: jax.Array, x: jax.Array, high: jax.Array
 ) -> Sequence[jax.Array]:
-    """By comparisons: bits in order are large numbers, and constant bounds would be rounded."""
+    """clamp by comparisons: the target would round bounds that are large constants."""
     x = jnp.where(x < low, low, x)
     return [jnp.where(x > high, high, x)]
 
@@ -88,19 +88,19 @@ def _unsigned_division(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Se
 
 
 def _product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
-    """That of the bits without a sign; a sign takes the other number from it."""
+    """mulhi of int32: that of the bits as uint32, less the other factor for each negative one."""
     (high,) = unsigned.product_high(eqn, x, y)
     is_negative = functools.partial(lax.convert_element_type, new_dtype=np.int32)
     return [high - is_negative(x < 0) * y - is_negative(y < 0) * x]
 
 
 def _result(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array, quotient: jax.Array) -> jax.Array:
-    """The quotient; or what it leaves, of a division by zero too: x - (-1) * 0."""
+    """The quotient for div; the remainder for rem, which is x - (-1) * 0 for a division by zero."""
     return quotient if eqn.primitive in named("div") else x - quotient * y
 
 
 def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
-    """By bits where a choice would do: the target chooses among integers in float32, too."""
+    """x // y towards zero. Signs are set by bits: the target selects integers in float32."""
     divisor = _known(y)
     if _is_power_of_two(divisor):
         # A shift rounds down: a negative dividend is made larger first.
@@ -137,7 +137,7 @@ def _quotient_of_magnitudes(
     float_of: Callable[[jax.Array], jax.Array],
     is_at_least: Callable[[jax.Array, jax.Array], jax.Array],
 ) -> jax.Array:
-    """Of numbers whose bits int32 holds: two estimates, and 1 where they are too small.
+    """The quotient of numbers without sign: the sum of two float32 estimates, and 1 if too small.
 
     The first leaves less than two divisors and 2**13, of which the second is at most 1 too small.
     """
@@ -151,7 +151,7 @@ def _quotient_of_magnitudes(
 
 
 def _float_of_magnitude(x: jax.Array) -> jax.Array:
-    """Of a number up to 2**31, whose bits are those of the smallest int32."""
+    """The float32 of a magnitude. 2**31 has the bits of the smallest int32, hence the abs."""
     return jnp.abs(lax.convert_element_type(x, np.float32))
 
 
@@ -181,7 +181,7 @@ def _equality(op: Callable[..., tf.Tensor]) -> Rule:
 
 
 def _order(op: Callable[..., tf.Tensor], of_rest: Callable[..., tf.Tensor], smaller: int) -> Rule:
-    """Whether the larger number leaves nothing, or something, beside the one that is smaller."""
+    """An order as a comparison of max(x, y) - (x or y) with zero."""
 
     def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
         x, y = operands
@@ -194,7 +194,7 @@ def _order(op: Callable[..., tf.Tensor], of_rest: Callable[..., tf.Tensor], smal
 
 
 def _is_exact(x: tf.Tensor) -> bool:
-    """Whether float32 tells each of these numbers, which a graph holds, from all others."""
+    """Whether x is a constant whose numbers float32 distinguishes from all other integers."""
     value = known_value(x)
     return value is not None and bool((np.abs(value.astype(np.int64)) < _EXACT_BELOW).all())
 

@@ -59,7 +59,7 @@ def _numbers(size: int) -> jax.Array:
 
 
 def _at(x: jax.Array, k: ArrayLike, axis: int) -> jax.Array:
-    """The part of `x` at `k` along an axis."""
+    """x[..., k] along an axis, by a mask and a sum."""
     numbers = _numbers(x.shape[axis])
     chosen = numbers[:, None] == k if axis == -2 else numbers == k
     return jnp.sum(jnp.where(chosen, x, jnp.zeros_like(x)), axis)
@@ -108,7 +108,7 @@ def _backward(a: jax.Array, b: jax.Array, params: Mapping[str, Param]) -> jax.Ar
 
 
 def _forward(a: jax.Array, b: jax.Array, has_unit_diagonal: bool) -> jax.Array:
-    """What a lower triangle makes `b` of."""
+    """The solution x of a x = b, where a is lower triangular."""
     rows = _numbers(a.shape[-1])
     below = jnp.where(rows[:, None] > rows, a, jnp.zeros_like(a))
     diagonal = _diagonal(a)
@@ -161,7 +161,7 @@ def _swapped(x: jax.Array, i: ArrayLike, j: ArrayLike) -> jax.Array:
 
 
 def _permutation(eqn: jex_core.JaxprEqn, pivots: jax.Array) -> Sequence[jax.Array]:
-    """What a list of exchanges, one after the other, makes of the numbers in order."""
+    """The permutation that a list of row exchanges (LAPACK's ipiv) stands for."""
     numbers = _numbers(eqn.params["permutation_size"])
     start = jnp.broadcast_to(numbers, (*pivots.shape[:-1], numbers.size))
 
@@ -447,7 +447,7 @@ def _tridiagonal_solve(
     zero = jnp.zeros_like(diagonal[0])
 
     def eliminate(row: _Arrays, following: _Arrays) -> tuple[_Arrays, _Arrays]:
-        """The row with which the next ones are eliminated, and one that is done."""
+        """The next pivot candidate (the row that is left), and the row of U that is finished."""
         d, u, b = row
         below, d_next, u_next, b_next = following
         swap = jnp.abs(below) > jnp.abs(d)

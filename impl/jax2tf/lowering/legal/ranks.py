@@ -48,7 +48,10 @@ def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.
 
 
 def _of_integers(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
-    """The reduction of fewer dimensions; along the middle one of three as along two of four."""
+    """The reduction with neighbouring dimensions merged.
+
+    Of three dimensions whose middle one is reduced, a fourth of size 1 is put in front and reduced.
+    """
     groups = _groups(x.ndim, eqn.params["axes"])
     merged, axes = _merged(x, groups)
     if _is_along_the_middle(groups):

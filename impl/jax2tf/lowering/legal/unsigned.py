@@ -22,12 +22,15 @@ _LEAST, _LARGEST = np.int32(-(2**31)), np.int32(2**31 - 1)
 
 
 def position(x: jax.Array) -> jax.Array:
-    """An index: what is beyond the largest int32 is as far outside as that."""
+    """An index as int32. One beyond the largest int32 becomes that: it is out of bounds too."""
     return jnp.where(x < 0, _LARGEST, x)
 
 
 def _flipped(x: jax.Array) -> jax.Array:
-    """Bits whose order with a sign is that of the numbers; twice is the number again."""
+    """The bits with the highest one flipped: as int32 they have the order of the uint32 numbers.
+
+    Flipping them twice gives the number back.
+    """
     return x + _LEAST
 
 
@@ -36,7 +39,7 @@ def _is_of_uint32(atom: Atom) -> bool:
 
 
 def _by_order(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The same primitive, of bits in order."""
+    """The same primitive of `_flipped` bits, as int32."""
     given = zip(eqn.invars, operands, strict=True)
     flipped = [_flipped(x) if _is_of_uint32(v) else x for v, x in given]
     params = eqn.params
@@ -59,7 +62,9 @@ def _extreme(is_first: Callable[[jax.Array, jax.Array], jax.Array]) -> Function:
 
 
 def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
-    """Of half the dividend first: that has no sign. The rest decides the lowest bit."""
+    """x // y. Half of the dividend is divided first, since int32 holds it; the remainder gives the
+    lowest bit.
+    """
     half = lax.shift_right_logical(x, np.int32(1))
     quotient = lax.div(*_of_one_shape(half, y)) * np.int32(2)
     rest = x - quotient * y
@@ -88,7 +93,7 @@ def _sign(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 
 
 def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
-    """To uint32, from it, or both."""
+    """convert_element_type to uint32 or from it."""
     avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
     old, new = (aval.dtype for aval in avals)
     if old == new:
@@ -115,7 +120,7 @@ def _from_bits(x: jax.Array, dtype: np.dtype) -> jax.Array:
 
 
 def _bits_of_float(x: jax.Array) -> jax.Array:
-    """Cut towards zero; the nearest number for what is outside, and 0 for NaN."""
+    """Floats rounded towards zero as uint32: clipped to its range, 0 for NaN."""
     x = lax.convert_element_type(x, np.float32) if x.dtype.itemsize < 4 else x
     half = np.asarray(2**31, x.dtype)
     low = lax.convert_element_type(jnp.where(x > 0, jnp.where(x < half, x, 0), 0), np.int32)

@@ -16,7 +16,7 @@ from jax2tf.trace import is_call_of_jitted
 from jax2tf.typing import Array, Atom, aval_of
 
 
-def hoisted(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
+def with_captures_inlined(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
     """The jaxpr without inner jitted functions that capture large arrays: their equations instead.
 
     Those inside of loops and branches stay.
