@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from jax2tf.explain.explanation import Explanation, Refusal, Report
 
 _STYLE = """
-:root { color-scheme: light dark; --bar: #4a7fd4; --bad: #c0392b; --rule: #8884; }
+:root { color-scheme: light dark; --bar: #4a7fd4; --bad: #b3261e; --rule: #8884; }
+@media (prefers-color-scheme: dark) { :root { --bad: #ff8a80; } }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.4rem; overflow-wrap: anywhere; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--rule);
-  vertical-align: top; overflow-wrap: anywhere; }
+  vertical-align: top; overflow-wrap: break-word; }
+td.place, td code { overflow-wrap: anywhere; }
 td.number { text-align: right; white-space: nowrap; }
 td.picture { width: 45%; } svg { display: block; width: 100%; height: 1rem; }
 rect { fill: var(--bar); } .refused { color: var(--bad); }
@@ -21,6 +23,8 @@ code { font: 13px/1.4 ui-monospace, monospace; } details { margin: .5rem 0; }
 summary { cursor: pointer; }
 """
 
+# A column of paths, which may break anywhere.
+_PLACE = "Where"
 # So many rows of a table are shown; what is left is summed up in one.
 _ROWS = 40
 
@@ -50,7 +54,7 @@ def _lines(explanation: Explanation, refusals: Mapping[Refusal, Sequence[str]]) 
     if refusals:
         yield "<h2>What cannot be lowered</h2>"
         yield from _table(
-            ("Primitive", "Where", "Why", "What to do", "Targets"),
+            ("Primitive", _PLACE, "Why", "What to do", "Targets"),
             (
                 (
                     refusal.primitive + (f", {refusal.count} times" if refusal.count > 1 else ""),
@@ -85,8 +89,10 @@ def _report(report: Report, *, is_open: bool) -> Iterator[str]:
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield "<table><tr>" + "".join(f"<th>{title}" for title in titles) + "</tr>"
+    classes = [' class="place"' if title == _PLACE else "" for title in titles]
     for row in rows:
-        yield "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+        cells = (f"<td{c}>{html.escape(x)}</td>" for c, x in zip(classes, row, strict=True))
+        yield "<tr>" + "".join(cells) + "</tr>"
     yield "</table>"
 
 
