@@ -14,6 +14,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from tests.running import MODES
 
 Point = collections.namedtuple("Point", ["x", "y"])
 X = np.ones(3, np.float32)
@@ -24,13 +25,6 @@ X = np.ones(3, np.float32)
 class Pair:
     first: object
     second: object
-
-
-MODES = {
-    "eager": lambda fun: fun,
-    "graph": lambda fun: tf.function(fun, autograph=False),
-    "compiled": lambda fun: tf.function(fun, autograph=False, jit_compile=True),
-}
 
 
 def assert_same(actual, expected):

@@ -12,6 +12,7 @@ import tensorflow as tf
 import jax2tf
 from harnesses.engine.graphs import nodes, op_types
 from reports.programs import Program, decoder_layer, decoder_layer_args, programs
+from tests.running import MODES
 
 DECODER_LAYER = Program(
     "decoder layer",
@@ -19,11 +20,6 @@ DECODER_LAYER = Program(
     partial(decoder_layer_args, width=16, batch=2, length=8),
 )
 PROGRAMS = {program.name: program for program in [*programs("small"), DECODER_LAYER]}
-MODES = {
-    "eager": lambda fun: fun,
-    "graph": partial(tf.function, autograph=False),
-    "compiled": partial(tf.function, autograph=False, jit_compile=True),
-}
 
 each_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 each_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
