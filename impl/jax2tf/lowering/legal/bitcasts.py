@@ -7,8 +7,8 @@ dimension, the lower first. conversions.py has the bits of float32, by arithmeti
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -16,6 +16,7 @@ from jax.extend import core as jex_core
 
 from jax2tf.primitives import named
 from jax2tf.targets import Target
+from jax2tf.typing import Aval, aval_of
 
 _BITCAST = named("bitcast_convert_type")
 # Of these conversions.py takes the bits for one another.
@@ -24,7 +25,9 @@ _OF_64_BITS = frozenset({"float64", "int64", "uint64"})
 _WORD = 32
 
 
-def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Callable[..., Sequence[Any]] | None:
+def function_of(
+    eqn: jex_core.JaxprEqn, target: Target
+) -> Callable[..., Sequence[jax.Array]] | None:
     """The function for a bitcast between dtypes, if the target has none of it."""
     if eqn.primitive not in _BITCAST or "no_bitcast" not in target.quirks:
         return None
@@ -36,11 +39,11 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Callable[..., Sequenc
     return _as_other_bits if old in _TO_BITS and new in _FROM_BITS else None
 
 
-def _avals(eqn: jex_core.JaxprEqn) -> tuple[Any, Any]:
-    return eqn.invars[0].aval, eqn.outvars[0].aval
+def _avals(eqn: jex_core.JaxprEqn) -> tuple[Aval, Aval]:
+    return aval_of(eqn.invars[0]), aval_of(eqn.outvars[0])
 
 
-def _as_other_bits(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
+def _as_other_bits(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     """Little-endian: what a wide element is cut into lies in a new last dimension, lowest first."""
     old_aval, aval = _avals(eqn)
     old, new, shape = old_aval.dtype, aval.dtype, aval.shape
@@ -55,13 +58,13 @@ def _as_other_bits(eqn: jex_core.JaxprEqn, x: Any) -> Sequence[Any]:
     return [_FROM_BITS[str(new)](words, new)]
 
 
-def _cut(words: Any, width: int, wanted: int) -> Any:
+def _cut(words: jax.Array, width: int, wanted: int) -> jax.Array:
     """The bits of each word, as many words of fewer bits in a new last dimension."""
     pieces = [_shifted_right(words, start) for start in range(0, width, wanted)]
     return jnp.stack([_lowest(piece, wanted) for piece in pieces], -1)
 
 
-def _joined(words: Any, width: int, wanted: int) -> Any:
+def _joined(words: jax.Array, width: int, wanted: int) -> jax.Array:
     """The bits of words along the last dimension, as words of more bits."""
     count = wanted // width
     words = words.reshape((*words.shape[:-1], -1, count))
@@ -69,26 +72,26 @@ def _joined(words: Any, width: int, wanted: int) -> Any:
     return sum(pieces[1:], pieces[0])
 
 
-def _shifted_right(x: Any, distance: int) -> Any:
+def _shifted_right(x: jax.Array, distance: int) -> jax.Array:
     return lax.shift_right_logical(x, jnp.int32(distance)) if distance else x
 
 
-def _lowest(x: Any, width: int) -> Any:
+def _lowest(x: jax.Array, width: int) -> jax.Array:
     return x & np.int32((1 << width) - 1)
 
 
-def _of_integer(x: Any) -> Any:
+def _of_integer(x: jax.Array) -> jax.Array:
     """The bits of an integer of at most 32 bits."""
     width = 8 * x.dtype.itemsize
     bits = lax.convert_element_type(x, jnp.int32)
     return bits if width == _WORD else _lowest(bits, width)
 
 
-def _of_float32(x: Any) -> Any:
+def _of_float32(x: jax.Array) -> jax.Array:
     return lax.bitcast_convert_type(x, jnp.int32)
 
 
-def _of_float16(x: Any) -> Any:
+def _of_float16(x: jax.Array) -> jax.Array:
     """By those of the same number in float32, whose exponent is larger by 112."""
     bits = _of_float32(lax.convert_element_type(x, jnp.float32))
     size = _lowest(bits, 31)
@@ -101,7 +104,7 @@ def _of_float16(x: Any) -> Any:
     return jnp.where(exponent == 255, of_nan_or_infinity, code) + jnp.where(bits < 0, 0x8000, 0)
 
 
-def _of_wide_integer(x: Any) -> Any:
+def _of_wide_integer(x: jax.Array) -> jax.Array:
     """Two words. A quotient, as engines shift no int64."""
     x = lax.convert_element_type(x, jnp.int64)
     low = lax.convert_element_type(x, jnp.int32)
@@ -109,13 +112,13 @@ def _of_wide_integer(x: Any) -> Any:
     return jnp.stack([low, lax.convert_element_type(high, jnp.int32)], -1)
 
 
-def _unsigned(word: Any) -> Any:
+def _unsigned(word: jax.Array) -> jax.Array:
     """The number of int64 that a word is without a sign."""
     wide = lax.convert_element_type(word, jnp.int64)
     return wide + jnp.where(word < 0, jnp.int64(2**_WORD), jnp.int64(0))
 
 
-def _to_integer(bits: Any, dtype: np.dtype) -> Any:
+def _to_integer(bits: jax.Array, dtype: np.dtype) -> jax.Array:
     """The integer of these bits; in its range, as engines may saturate."""
     width = 8 * dtype.itemsize
     if width < _WORD and jnp.issubdtype(dtype, jnp.signedinteger):
@@ -123,11 +126,11 @@ def _to_integer(bits: Any, dtype: np.dtype) -> Any:
     return lax.convert_element_type(bits, dtype)
 
 
-def _to_float32(bits: Any, dtype: np.dtype) -> Any:
+def _to_float32(bits: jax.Array, dtype: np.dtype) -> jax.Array:
     return lax.bitcast_convert_type(bits, dtype)
 
 
-def _to_float16(bits: Any, dtype: np.dtype) -> Any:
+def _to_float16(bits: jax.Array, dtype: np.dtype) -> jax.Array:
     """By the same number in float32."""
     size = _lowest(bits, 15)
     exponent, fraction = _shifted_right(size, 10), _lowest(size, 10)
@@ -138,17 +141,17 @@ def _to_float16(bits: Any, dtype: np.dtype) -> Any:
     return lax.convert_element_type(number * _sign(bits >= 0x8000, number.dtype), dtype)
 
 
-def _sign(negative: Any, dtype: Any) -> Any:
+def _sign(negative: jax.Array, dtype: np.dtype) -> jax.Array:
     """What to multiply with, so that zeros get a sign too."""
     return 1 - 2 * lax.convert_element_type(negative, dtype)
 
 
-def _to_wide_integer(words: Any, dtype: np.dtype) -> Any:
+def _to_wide_integer(words: jax.Array, dtype: np.dtype) -> jax.Array:
     high = lax.convert_element_type(words[..., 1], jnp.int64)
     return lax.convert_element_type(high * 2**_WORD + _unsigned(words[..., 0]), dtype)
 
 
-def _to_float64(words: Any, dtype: np.dtype) -> Any:
+def _to_float64(words: jax.Array, dtype: np.dtype) -> jax.Array:
     """By arithmetic: the fraction with its leading 1, times a power of two from a table."""
     high = words[..., 1]
     size = _lowest(high, 31)
@@ -163,13 +166,13 @@ def _to_float64(words: Any, dtype: np.dtype) -> Any:
 
 _INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 _WIDE_INTEGERS = ("int64", "uint64")
-_TO_BITS: Mapping[str, Callable[[Any], Any]] = {
+_TO_BITS: Mapping[str, Callable[[jax.Array], jax.Array]] = {
     **dict.fromkeys(_INTEGERS, _of_integer),
     **dict.fromkeys(_WIDE_INTEGERS, _of_wide_integer),
     "float16": _of_float16,
     "float32": _of_float32,
 }
-_FROM_BITS: Mapping[str, Callable[[Any, np.dtype], Any]] = {
+_FROM_BITS: Mapping[str, Callable[[jax.Array, np.dtype], jax.Array]] = {
     **dict.fromkeys(_INTEGERS, _to_integer),
     **dict.fromkeys(_WIDE_INTEGERS, _to_wide_integer),
     "float16": _to_float16,
