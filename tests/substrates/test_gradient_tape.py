@@ -534,3 +534,20 @@ def test_output_gradients_of_the_shape_and_dtype_of_the_target():
 def test_numpy_refuses_a_tape_and_says_where_there_is_one():
     with pytest.raises(NotImplementedError, match=r"NumPy has no derivatives.*tf_substrates.jax"):
         tf_of("numpy").GradientTape()
+
+
+def test_a_value_of_a_registered_type_is_connected():
+    tf = tf_of("jax")
+
+    class Doubled:
+        def __init__(self, variable):
+            self.variable = variable
+
+    tf.register_tensor_conversion_function(
+        Doubled, lambda value, dtype=None, name=None, as_ref=False: value.variable * 2.0
+    )
+    variable = tf.Variable(3.0)
+    with tf.GradientTape() as tape:
+        total = tf.square(Doubled(variable))
+    assert float(total) == 36.0
+    assert float(tape.gradient(total, variable)) == 24.0

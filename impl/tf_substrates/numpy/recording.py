@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import importlib
 import operator
 import threading
 from collections.abc import Callable, Iterator
@@ -121,7 +122,12 @@ def recorded(function: Callable, connects: bool = True) -> Callable:
 
 def _recorded_call(function: Callable, args: tuple, kwargs: dict, connects: bool) -> Any:
     leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
-    leaves = [leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else leaf for leaf in leaves]
+    # What becomes a tensor becomes one while the tapes look on: it may be computed of variables.
+    as_registered = importlib.import_module(f"{__package__}.tensors").as_registered
+    leaves = [
+        leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else as_registered(leaf)
+        for leaf in leaves
+    ]
     logs = [log for log in _STATE.logs if log.tracks(leaves)]
     for log in logs:
         if log.traced_by:

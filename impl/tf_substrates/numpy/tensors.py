@@ -244,16 +244,23 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Any:
         return value if JAX_MODE else value.view(np.ndarray)
     if isinstance(value, (np.ndarray, np.generic)):
         return _from_numpy(value, hint if dtype is None else dtype)
-    for _, kind, function in _CONVERSIONS:
-        if isinstance(value, kind):
-            made = function(value, dtype=None if dtype is None else dtypes.as_dtype(dtype))
-            return convert(made, dtype)
+    made = as_registered(value, None if dtype is None else dtypes.as_dtype(dtype))
+    if made is not value:
+        return convert(made, dtype)
     if dtype is None and hint is not None:
         try:
             return _from_python(value, hint)
         except TypeError:
             return _from_python(value, None)
     return _from_python(value, dtype)
+
+
+def as_registered(value: Any, dtype: Any = None) -> Any:
+    """The tensor of a value of a registered type; everything else is given back."""
+    for _, kind, function in _CONVERSIONS:
+        if isinstance(value, kind):
+            return function(value, dtype=dtype)
+    return value
 
 
 def _from_numpy(value: Any, dtype: Any) -> np.ndarray:
