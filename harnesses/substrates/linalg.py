@@ -254,3 +254,11 @@ for _op, _case, _program in (
     ("linalg.det", "no_square", lambda tf: tf.linalg.det(tf.ones([2, 3]))),
 ):  # fmt: skip
     ask_raises(_op, _case, _program)
+
+for _case, _options in {
+    "": {},
+    "of_rows": {"axis": 1},
+    "of_ones": {"ord": 1, "axis": 0},
+    "of_matrices": {"ord": "fro", "axis": [-2, -1]},
+}.items():
+    ask("linalg.normalize", normal(SHAPE), case=_case, dtypes=FLOAT64, **_options)

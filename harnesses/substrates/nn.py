@@ -1,4 +1,4 @@
-"""tf.nn: activations, losses and normalization."""
+"""tf.nn: activations, losses and normalization; patches of images."""
 
 from harnesses.harness import Integers, Normal, Uniform
 from harnesses.substrates.asking import FLOAT64, FLOATS, SHAPE, ask, ask_raises, normal, values
@@ -47,6 +47,26 @@ ask("nn.sparse_softmax_cross_entropy_with_logits",
     lambda d: [Integers((3,), "int32", 0, 4), Normal(SHAPE, d)], dtypes=FLOAT64)  # fmt: skip
 ask("nn.sigmoid_cross_entropy_with_logits", lambda d: [Uniform(SHAPE, d), Normal(SHAPE, d)],
     dtypes=FLOAT64)  # fmt: skip
+
+IMAGES = normal((2, 5, 6, 3))
+_PATCHES = {"sizes": [1, 2, 3, 1], "strides": [1, 1, 2, 1], "rates": [1, 1, 1, 1]}
+for _padding in ("VALID", "SAME"):
+    ask("image.extract_patches", IMAGES, case=_padding.lower(), padding=_padding, dtypes=_ONES,
+        **_PATCHES)  # fmt: skip
+    ask("image.extract_patches", IMAGES, case=f"{_padding.lower()}_with_holes", padding=_padding,
+        dtypes=FLOAT64, **{**_PATCHES, "rates": [1, 2, 2, 1]})  # fmt: skip
+for _case, _wrong in {
+    "padding": {"padding": "FULL"},
+    "sizes": {"sizes": [2, 3]},
+    "depth": {"sizes": [1, 2, 3, 3]},
+    "too_large": {"sizes": [1, 7, 7, 1]},
+    "no_stride": {"strides": [1, 0, 1, 1]},
+}.items():
+    ask_raises(
+        "image.extract_patches", _case,
+        lambda tf, wrong=_wrong: tf.image.extract_patches(
+            tf.ones([1, 5, 6, 3]), **{**_PATCHES, "padding": "VALID", **wrong}),
+    )  # fmt: skip
 
 for _op in ("elu", "gelu", "softmax", "selu", "log_softmax"):
     ask_raises(f"nn.{_op}", "integers", lambda tf, op=_op: getattr(tf.nn, op)(tf.constant([1])))

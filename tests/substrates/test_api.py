@@ -83,6 +83,8 @@ def test_a_missing_name_says_whose_it_is_and_what_is_near(substrate):
         _ = tf.math.lgama
     with pytest.raises(AttributeError, match=r"has no tf.lgamma. Near it is: tf.math.lgamma"):
         _ = tf.lgamma
+    with pytest.raises(AttributeError, match=r"^tf.lite is TensorFlow's and not yet in"):
+        _ = tf.lite
     assert not hasattr(tf.math, "np")
 
 

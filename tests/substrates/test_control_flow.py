@@ -35,6 +35,10 @@ def written(tf):
 
 CASES = [
     Case(
+        "map_fn to a class of NumPy's",
+        lambda tf: tf.map_fn(lambda i: tf.cast(i, tf.float64) / 2, tf.range(3), dtype=np.float64),
+    ),
+    Case(
         "while_loop",
         lambda tf: tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (0, 1.0)),
     ),

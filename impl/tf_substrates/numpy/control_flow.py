@@ -403,7 +403,11 @@ def map_fn(
         if signature is None
         else signature
     )
-    wanted = [dtypes.numpy_dtype(getattr(d, "dtype", d)) for d in nest.flatten(expected)]
+    # A class of NumPy's (np.float64) has an attribute of that name too.
+    wanted = [
+        dtypes.numpy_dtype(d if isinstance(d, type) else getattr(d, "dtype", d))
+        for d in nest.flatten(expected)
+    ]
 
     def call(row: list) -> list:
         result = fn(_packed(elems, row))

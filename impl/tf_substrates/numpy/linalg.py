@@ -502,6 +502,16 @@ def cholesky_solve(chol: Any, rhs: Any, name: Any = None) -> Any:
 # Norms.
 
 
+@op("linalg.normalize")
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: Any = None
+) -> tuple[Any, Any]:
+    """The tensor divided by its norm, and the norm, with axes of size 1 where it was taken."""
+    x = convert(tensor)
+    length = convert(norm(x, ord, axis, True)).astype(x.dtype)
+    return x / length, length
+
+
 @op("norm", "linalg.norm")
 def norm(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: Any = None, name: Any = None

@@ -233,7 +233,7 @@ def missing(owner: str, name: str, here: list[str]) -> str:
     hint = elsewhere or [f"{owner}.{symbol}" for symbol in near]
     what = (
         f"{wanted} is TensorFlow's and not yet in tf_substrates"
-        if wanted in names.names()
+        if any(known == wanted or known.startswith(f"{wanted}.") for known in names.names())
         else f"TensorFlow {names.VERSION} has no {wanted}"
     )
     return f"{what}." + (f" Near it is: {', '.join(hint)}." if hint else "")

@@ -22,6 +22,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     gamma_samples,
     gradient_tape,
     graph_names,
+    images,
     linalg,
     linear_operators,
     linear_systems,
