@@ -261,6 +261,14 @@ def test_tensorflow_1_is_a_module_of_its_own():
     )
 
 
+def test_modules_import_what_an_omitted_one_would_have():
+    place = Substrate(
+        "jax", modules={"p": "p_jax"}, omitted=frozenset({"p.a"}), imports={"p": ("p.b.c",)}
+    )
+    assert rewritten("x = 1", place, "p") == "import p_jax.b.c; x = 1"
+    assert rewritten("x = 1", place) == "x = 1"
+
+
 def test_modes_stay_where_a_library_wants_tensorflow_s_way():
     place = Substrate("jax", modules={"p": "p_jax"}, as_tensorflow=frozenset({"p.m"}))
     assert rewritten("JAX_MODE = False", place) == "JAX_MODE = False"
@@ -281,6 +289,16 @@ def test_what_a_known_library_needs_is_added(monkeypatch):
     assert rewritten("from p import twin", place) == "from tf_substrates.jax import tf as twin"
     assert rewritten("import tf_keras", place) == "import tf_substrates.jax.keras as tf_keras"
     assert known_libraries.substrate("jax", {"q": "q_jax"}).omitted == frozenset()
+
+
+@pytest.mark.parametrize("substrate", SUBSTRATES)
+def test_attributes_are_assigned_as_they_are(substrate):
+    tf_of(substrate)
+    structures = importlib.import_module(
+        f"tf_substrates.{substrate}.tf.python.trackable.data_structures"
+    )
+    value = [1]
+    assert structures.sticky_attribute_assignment(trackable=None, name="a", value=value) is value
 
 
 def test_a_twin_of_numpy_gives_plain_arrays():

@@ -30,6 +30,12 @@ class OwnedIterator:
         )
 
 
+@export("python.trackable.data_structures.sticky_attribute_assignment")
+def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
+    """The value as it is: a module finds its variables by walking its attributes."""
+    return value
+
+
 _TEST_UTIL = "python.framework.test_util"
 export_lazily(f"{_TEST_UTIL}.TensorFlowTestCase", "test_case", "TestCase")
 

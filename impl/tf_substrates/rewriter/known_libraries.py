@@ -21,14 +21,28 @@ class Library:
       replace: modules of it, or that it imports, and what stands for them; `{}` in a name is the
         substrate.
       as_tensorflow: modules in which `JAX_MODE` stays False, because TensorFlow's way is wanted.
+      imports: modules that import others too, which an omitted one would have imported for them.
     """
 
     omit: tuple[str, ...] = ()
     replace: Mapping[str, str] = dataclasses.field(default_factory=dict)
     as_tensorflow: tuple[str, ...] = ()
+    imports: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
 
 _TFP = "tensorflow_probability"
+# Keras layers. What stands beside them, in `layers.internal`, is of distributions.
+_LAYERS = (
+    "conv_variational",
+    "dense_variational",
+    "dense_variational_v2",
+    "distribution_layer",
+    "initializers",
+    "masked_autoregressive",
+    "util",
+    "variable_input",
+    "weight_norm",
+)
 
 LIBRARIES = {
     # It writes protocol buffers and files of TensorFlow's.
@@ -40,7 +54,7 @@ LIBRARIES = {
         omit=(
             f"{_TFP}.substrates",
             f"{_TFP}.python.internal.backend.jax",
-            f"{_TFP}.python.layers",
+            *(f"{_TFP}.python.layers.{name}" for name in _LAYERS),
             f"{_TFP}.python.experimental.auto_batching",
             f"{_TFP}.python.experimental.mcmc.nuts_autobatching",
             f"{_TFP}.python.experimental.bayesopt",
@@ -58,6 +72,12 @@ LIBRARIES = {
             f"{_TFP}.python.distributions.distribution",  # without one too
             f"{_TFP}.python.experimental.linalg",  # it makes pytrees of operators, which are some
         ),
+        # check_shapes, of GPflow, asks for it as an attribute of `layers`.
+        imports={
+            f"{_TFP}.python.layers": (
+                f"{_TFP}.python.layers.internal.distribution_tensor_coercible",
+            )
+        },
     ),
 }
 
@@ -71,4 +91,5 @@ def substrate(name: str, modules: Mapping[str, str], omit: Iterable[str] = ()) -
         modules={**modules, **replaced},
         omitted=frozenset(omit).union(*(library.omit for library in known)),
         as_tensorflow=frozenset().union(*(library.as_tensorflow for library in known)),
+        imports={module: names for library in known for module, names in library.imports.items()},
     )

@@ -30,6 +30,7 @@ class Substrate:
         {("numpy", "xp"): "jax.numpy"} replaces `import numpy as xp` alone.
       omitted: modules that the substrate leaves out, as the package names them.
       as_tensorflow: modules in which `JAX_MODE = False` and `NUMPY_MODE = False` stay.
+      imports: modules that import others too, which an omitted one would have imported for them.
       members: whether attributes that TensorFlow's shapes, dtypes and tensors have are read of
         what has them.
     """
@@ -39,6 +40,7 @@ class Substrate:
     exact: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
     omitted: frozenset[str] = frozenset()
     as_tensorflow: frozenset[str] = frozenset()
+    imports: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     members: bool = True
 
     def __post_init__(self) -> None:
@@ -53,6 +55,7 @@ class Substrate:
             sorted(self.exact.items()),
             sorted(self.omitted),
             sorted(self.as_tensorflow),
+            sorted(self.imports.items()),
             self.members,
         )
 
@@ -96,6 +99,7 @@ def edits_of(
         names = ", ".join(f"{name[1:]} as {name}" for name in sorted(used))
         where = f"tf_substrates.{substrate.name}.members"
         found += [*wraps, Import(f"from {where} import {names}")]
+    found += [Import(f"import {substrate.of(name)}") for name in substrate.imports.get(module, ())]
     return found
 
 

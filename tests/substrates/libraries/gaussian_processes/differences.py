@@ -1,0 +1,32 @@
+"""What of GPflow's programs is not equal to TensorFlow's, and why."""
+
+from __future__ import annotations
+
+from tests.substrates.libraries.differences import NO_DERIVATIVES, Difference
+from tests.substrates.libraries.programs import GRAD, JAX, JIT, NUMPY, VMAP
+
+DIFFERENCES = [
+    NO_DERIVATIVES,
+    Difference(
+        "TensorFlow's own erf of an infinite float64 is NaN; SciPy's and JAX's are 1 and -1",
+        (NUMPY, JAX, JIT, GRAD, VMAP),
+        "^differs by nan",
+        ("likelihoods.Ordinal",),
+    ),
+    Difference(
+        "reads the number of a parameter that it makes, which JAX traces",
+        (JIT, GRAD, VMAP),
+        "^TracerArrayConversionError",
+        (
+            "kernels.AnisotropicStationary",
+            "kernels.AnisotropicStationary, of points with themselves",
+        ),
+    ),
+    Difference(
+        "np.atleast_1d of a tensor is a tensor on NumPy, of its dtype; TensorFlow's is a plain"
+        " array, which is cast",
+        (NUMPY,),
+        "^ValueError: Tensor conversion requested dtype float64 for Tensor with dtype float32",
+        ("models.BayesianGPLVM",),
+    ),
+]
