@@ -1,4 +1,4 @@
-"""`python -m harnesses list | show | gaps | run`: look at the database, run its cells."""
+"""`python -m harnesses list | show | gaps | run | probe`: look at the database, run its cells."""
 
 import argparse
 import collections
@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import jax
 from rich.console import Console
@@ -107,6 +108,19 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
     return int(status)
 
 
+def probe(options: argparse.Namespace, argv: list[str]) -> int:
+    """Tries TensorFlow's ops in an engine, and writes the table of those that it takes."""
+    from harnesses.engine.consumers import EngineError
+    from harnesses.engine.progress import print_red
+    from harnesses.probes import command
+
+    try:
+        return command.run(options, Console())
+    except EngineError as error:
+        print_red(Console(), str(error))
+        return 2
+
+
 def _run_on_ray(options: argparse.Namespace) -> int:
     from harnesses.engine import fleet
     from harnesses.engine.plugin import REFUSALS
@@ -141,7 +155,16 @@ def _parser() -> argparse.ArgumentParser:
         if function is run:
             command.add_argument("-n", help=_WORKERS)
             command.add_argument("--ray", metavar="ADDRESS", help=_RAY)
+    _add_probe(commands)
     return parser
+
+
+def _add_probe(commands: Any) -> None:
+    from harnesses.probes import command
+
+    parser = commands.add_parser("probe", help=probe.__doc__)
+    command.add_options(parser.add_argument)
+    parser.set_defaults(command=probe)
 
 
 def _show(harness: Harness, console: Console) -> None:

@@ -7,6 +7,7 @@
 - shape_polymorphism.md: the same for batches of unknown size.
 - meshes.md: the same for programs of meshes, on the devices of one and as modules for one.
 - consumers.md: what the engines that read TensorFlow graphs make of it.
+- ops.md: which of TensorFlow's ops these engines take.
 
 The limitations are written as data into the implementation, too, for who asks it to explain.
 
@@ -49,6 +50,7 @@ from reports.benchmarks import benchmark_files, engine_files, memory_files
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
 from reports.explained import explained_files
+from reports.op_tables import op_table_files
 from reports.results import Row
 
 COVERAGE = "jax_primitives_coverage.md"
@@ -97,6 +99,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         proved = proofs.with_proofs(proved, files, harnesses, ledger, console)
     texts = table_files(harnesses, ledger, load_uncovered(), proved)
     texts |= consumer_files(harnesses, ledger, rendering.read_data(engine_rows.NAME, options.into))
+    texts |= op_table_files(dtypes_text)
     benchmarks = rendering.read_data("benchmarks", options.into)
     if benchmarks:
         texts |= benchmark_files(benchmarks)

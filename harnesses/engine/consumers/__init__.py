@@ -75,7 +75,7 @@ def check(selection: Selection) -> None:
 
 
 def _check(mode: str, selection: Selection) -> None:
-    problem = _lack(mode)
+    problem = lack(mode)
     if problem is not None:
         installs = _INSTALLS.get(mode, _EXTRA)
         raise EngineError(f"--mode {mode}: {problem}; {installs}")
@@ -85,7 +85,8 @@ def _check(mode: str, selection: Selection) -> None:
         raise EngineError(f"--mode {mode} reads standard ops alone: add --lowering no_xla")
 
 
-def _lack(mode: str) -> str | None:
+def lack(mode: str) -> str | None:
+    """What is missing for an engine; None if nothing is."""
     missing = [module for module in NEEDS[mode] if importlib.util.find_spec(module) is None]
     if missing:
         return f"{' and '.join(missing)} cannot be imported"

@@ -1,0 +1,82 @@
+"""What uses are tried in: the engines of the matrix, TensorFlow itself, XLA, and a converter."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import types
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from harnesses.engine import consumers
+from harnesses.engine.consumers import EngineError, Model
+from harnesses.engine.consumers.graph import Graph
+
+# The modules whose versions say what was tried, by target.
+ENGINES: Mapping[str, Sequence[str]] = {
+    "xla": ("tensorflow",),
+    "tensorflow": ("tensorflow",),
+    "litert": ("tensorflow", "ai_edge_litert"),
+    "onnx": ("tensorflow", "tf2onnx", "onnxruntime"),
+    "openvino": ("tensorflow", "openvino"),
+    "tfjs": ("tensorflow", "tensorflowjs"),
+    "coreml": ("tensorflow", "coremltools"),
+}
+
+
+# The dtypes that uses are tried with, where these are not all: those of Core ML's arrays.
+DTYPES: Mapping[str, Sequence[str]] = {"coreml": ("bool", "int32", "float16", "float32")}
+
+
+def engine_of(target: str) -> Any:
+    """What converts and runs a graph for a target, with `convert` and `NOISE`.
+
+    Raises:
+      EngineError: what it needs is not installed.
+    """
+    own = {"xla": _compiled, "tensorflow": _run, "coreml": _converted}
+    if target in own:
+        if target == "coreml" and importlib.util.find_spec("coremltools") is None:
+            raise EngineError(
+                "coremltools cannot be imported; python -m pip install coremltools installs it"
+            )
+        return types.SimpleNamespace(convert=own[target], NOISE=())
+    if (problem := consumers.lack(target)) is not None:
+        raise EngineError(f"{target}: {problem}")
+    return consumers.engine(target)
+
+
+def _run(graph: Graph) -> Model:
+    """TensorFlow's own kernels, in a graph."""
+    return _called(graph, graph.function)
+
+
+def _compiled(graph: Graph) -> Model:
+    """The graph compiled by TensorFlow's XLA."""
+    return _called(graph, tf.function(graph.function, jit_compile=True, autograph=False))
+
+
+def _called(graph: Graph, function: Any) -> Model:
+    def run(arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        with tf.device("CPU:0"):
+            results = function(*(tf.constant(array) for array in arrays))
+        return [results[name].numpy() for name in graph.outputs]
+
+    return run
+
+
+def _converted(graph: Graph) -> None:
+    """coremltools makes a model of the graph, which runs on Apple's systems alone."""
+    import coremltools
+
+    with contextlib.redirect_stderr(io.StringIO()):
+        coremltools.convert(
+            [graph.function.get_concrete_function()],
+            source="tensorflow",
+            convert_to="mlprogram",
+            skip_model_load=True,
+        )
