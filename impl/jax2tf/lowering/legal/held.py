@@ -152,6 +152,8 @@ _UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
     lax.scatter_sub_p: lax.scatter_sub,
 }
 _UPDATES_IN_ORDER = (lax.scatter_max_p, lax.scatter_min_p)
+# They add products up in float32 and round the sum once.
+_PRODUCTS = frozenset((lax.conv_general_dilated_p, lax.dot_general_p))
 _NOT_OF_FLOATS = frozenset(named("cumprod", "cumsum", "integer_pow", "reduce_prod"))
 
 
@@ -171,11 +173,15 @@ def function_of(eqn: jex_core.JaxprEqn, carriers: Mapping[str, str]) -> Function
     if all(carriers[name].startswith("float") for name in held):
         if primitive is lax.integer_pow_p:
             return _power_of_float
+        if primitive in _PRODUCTS:
+            return _product
         of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS) - _NOT_OF_FLOATS
         return _same if primitive in of_floats else None
     if all(carriers[name] == "int32" for name in held):
         if _is_update(eqn):
             return _updated
+        if primitive in _OF_BITS:
+            return _of_bits_in_int32
         return _same if _is_exact_in_int32(eqn) else None
     return None
 
@@ -186,6 +192,23 @@ def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
         aval = aval_of(eqn.invars[0])
         return all(isinstance(d, int) and d > 0 for d in aval.shape)
     return eqn.primitive in _MOVES | _MODULAR | _OF_NUMBERS
+
+
+def _of_bits_in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """Of fewer bits, of which those of int32 above them are no part.
+
+    A shift that keeps the sign gets numbers with a sign, every other function ones without.
+    """
+    x, *others = operands
+    dtype = aval_of(eqn.invars[0]).dtype
+    bits = 8 * dtype.itemsize
+    keeps_sign = eqn.primitive is lax.shift_right_arithmetic_p
+    if keeps_sign and dtype.kind == "u":
+        x = lax.select(x >= 2 ** (bits - 1), x - 2**bits, x)
+    elif not keeps_sign and dtype.kind == "i":
+        x = lax.bitwise_and(x, np.int32(2**bits - 1))
+    result = eqn.primitive.bind(x, *others, **eqn.params)
+    return [result - (32 - bits) if eqn.primitive is lax.clz_p else result]
 
 
 def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
@@ -221,6 +244,12 @@ def _updated(
 
 
 _PARAMS_OF_UPDATES = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
+
+
+def _product(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """The product or convolution of what carries the operands, in the dtype of that."""
+    params = {**eqn.params, "preferred_element_type": operands[0].dtype}
+    return [eqn.primitive.bind(*operands, **params)]
 
 
 def _power_of_float(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
