@@ -9,6 +9,8 @@ from typing import Literal, Protocol, TypeAlias
 import jax
 import tensorflow as tf
 
+from jax2tf import op_tables
+
 # The two sets of rules: with TensorFlow's XLA ops, and with its standard ops alone.
 OpSet: TypeAlias = Literal["xla", "no_xla"]
 XLA: OpSet = "xla"
@@ -18,6 +20,17 @@ OP_SETS: tuple[OpSet, ...] = (XLA, NO_XLA)
 
 # The remedy for what XLA alone runs.
 FOR_XLA = "convert with enable_xla=True"
+
+# The input whose dtype says which kernel an op is, where that is not the first.
+KEY_INPUTS: Mapping[str, int] = {
+    "Conv2DBackpropInput": 1,
+    "Conv3DBackpropInputV2": 1,
+    "Fill": 1,
+    "OneHot": 2,
+    "ScatterNd": 1,
+    "SelectV2": 1,
+    "Split": 1,
+}
 
 # Ops that others stand in for in graphs without XLA ops, which are for engines: there is an engine
 # that lacks them. By type, with the dtypes; all dtypes where none is named. So are all XLA ops.
@@ -274,9 +287,10 @@ class Target:
       integer_idioms: those that keep numbers in a range that integers of 8 bits can tell apart:
         `for_integers` gives a target that has them.
       ops: the ops of TensorFlow that it takes, by type, each with the dtypes of its first input
-        (of its first output, for an op without inputs). None where every op is taken.
-      lacks: the ops that it does not take, by type, each with the dtypes of its first input for
-        which it does not; all of them where none is named. An op of constants alone is taken where
+        (of that which KEY_INPUTS says, and of the first output, for an op without inputs). None
+        where every op is taken.
+      lacks: the ops that it does not take, by type, each with those of these dtypes for which it
+        does not; all of them where none is named. An op of constants alone is taken where
         the engine's converter computes it (quirk "no_folding").
       lacks_dtypes: those of which it has no arrays.
       computes_in: the dtypes that it does not compute with, each with the one that stands in: int32
@@ -342,9 +356,10 @@ class Target:
         return _is_listed(self.lacks, op, dtype)
 
     def uses(self, op: str, dtype: str | None = None) -> bool:
-        """Whether graphs for it are to hold an op of a dtype; of every dtype where none is named.
+        """Whether graphs for it are to hold an op of a dtype.
 
-        Not where it lacks the op, nor, in the set of standard ops, where an engine does.
+        Not where it lacks the op, nor, in the set of standard ops, where an engine does. Where no
+        dtype is named: whether it takes the op with any, and every engine with all.
         """
         if self.op_set == NO_XLA and (
             op.startswith("Xla") or _is_listed(NOT_IN_EVERY_ENGINE, op, dtype)
@@ -352,6 +367,8 @@ class Target:
             return False
         if self.ops is not None:
             return op in self.ops if dtype is None else dtype in self.ops.get(op, ())
+        if dtype is None:
+            return op not in self.lacks or bool(self.lacks[op])
         return not _is_listed(self.lacks, op, dtype)
 
     def without_idioms(self, *names: str) -> Target:
@@ -403,6 +420,8 @@ def _is_listed(table: Mapping[str, Sequence[str]], op: str, dtype: str | None) -
     return op in table and (not table[op] or dtype is None or dtype in table[op])
 
 
+# The uses that rules make of ops, where these are not the plain ones.
+_NEEDS = ("FloorDiv: of numbers of one sign", "FloorMod: of numbers of one sign")
 _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
 _EXCHANGES = frozenset({"exchanges_constant_and_transpose"})
 _LITERT = _EXCHANGES | {
@@ -413,21 +432,6 @@ _LITERT = _EXCHANGES | {
 }
 _REAL = frozenset({"no_complex_numbers"})
 _BITS = frozenset({"no_bitcast"})
-_BITWISE = frozenset({"BitwiseAnd", "BitwiseOr", "BitwiseXor", "Invert", "RightShift"})
-_SEGMENTS = ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentSum")
-_SCATTERED_EXTREMES = ("TensorScatterMax", "TensorScatterMin")
-# No engine has an op of these.
-_SPECIAL = (
-    *("BesselI0e", "BesselI1e", "Betainc", "Digamma", "Igamma", "IgammaGradA", "Igammac"),
-    *("Lgamma", "Zeta"),
-)
-# Nor of this, which is made of bits.
-_BY_BITS = ("NextAfter",)
-_PRODUCTS = ("MatMul", "BatchMatMulV2", "Conv2D")
-_LINALG = (
-    *("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd"),
-    "TridiagonalSolve",
-)
 # Of these no engine has arrays that its converter knows.
 _NARROW = frozenset(
     {
@@ -459,22 +463,21 @@ TARGETS: Mapping[str, Target] = {
             integer_idioms=frozenset({"masked_softmax"}),
             quirks=_LITERT | _REAL,
             lacks_dtypes=_NARROW,
-            lacks={
-                "Complex": (),
-                **dict.fromkeys(("LeftShift", "BitwiseAnd", "BitwiseOr", "Invert"), ()),
-                "FloorDiv": ("int64",),
-                "PopulationCount": (),
-                "RightShift": ("int64", "uint32"),
-                **dict.fromkeys(("Split", "SplitV"), ("bool",)),
-                # Its converter makes sums of them: where indices repeat, the updates are added.
-                "TensorScatterUpdate": (),
-                # Likewise, and sums of floats lose what was there where that is a negative zero.
-                "TensorScatterAdd": ("float32",),
-                **dict.fromkeys(("TensorScatterSub", *_SCATTERED_EXTREMES, "LowerBound"), ()),
-                **dict.fromkeys(("Acosh", "Asinh", *_LINALG, *_SPECIAL, *_BY_BITS), ()),
-                **dict.fromkeys(_PRODUCTS, ("int32",)),
-            },
-            computes_in=_IN_INT32 | {"uint32": "int32", "float16": "float32"},
+            # Its converter makes sums of writes: where indices repeat, the updates are added. And
+            # sums of floats lose what was there where that is a negative zero. What it makes of
+            # Lgamma is further from JAX than what is made of it here.
+            lacks=op_tables.lacks(
+                "litert",
+                needs=(
+                    *_NEEDS,
+                    "RightShift: by a distance that is checked",
+                    "TensorScatterUpdate: where indices repeat",
+                ),
+                edges={"TensorScatterAdd": "zeros"},
+            )
+            | {"Lgamma": ()},
+            computes_in=_IN_INT32
+            | {"uint32": "int32", "float16": "float32", "bfloat16": "float32"},
         ),
         # ONNX counts negative classes from the end.
         Target(
@@ -491,18 +494,11 @@ TARGETS: Mapping[str, Target] = {
                 "sorts_integers_as_floats",
             },
             lacks_dtypes=_NARROW | _BFLOAT16,
-            lacks={
-                "Complex": (),
-                **dict.fromkeys(
-                    ("PopulationCount", "LowerBound", *_LINALG, *_SPECIAL, *_BY_BITS), ()
-                ),
-                "Conv2D": ("int32",),
-                # ONNX shifts integers without a sign, and the converter those of 32 bits.
-                "RightShift": ("int64",),
-                # They lose NaN.
-                **dict.fromkeys(_SCATTERED_EXTREMES, ("float32",)),
-                **dict.fromkeys(_SEGMENTS[:2], ("int32",)),
-            },
+            lacks=op_tables.lacks(
+                "onnx",
+                needs=_NEEDS,
+                edges={"TensorScatterMax": "nan", "TensorScatterMin": "nan"},
+            ),
         ),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
         Target(
@@ -527,19 +523,13 @@ TARGETS: Mapping[str, Target] = {
                 "pads_with_constants_alone",
             },
             lacks_dtypes=_NARROW | _BFLOAT16,
-            lacks={
-                "Complex": (),
-                # It computes bits of uint32 as if they had a sign: int32 holds them. There are no
-                # more than those in int64.
-                "RightShift": ("int64", "uint32"),
-                "PopulationCount": (),
-                **dict.fromkeys(("Bitcast", "LowerBound", "TensorScatterSub", *_LINALG), ()),
-                **dict.fromkeys(
-                    (*_SCATTERED_EXTREMES, "UnsortedSegmentMin", *_SPECIAL, *_BY_BITS), ()
-                ),
-                # It writes where indices repeat, and does not add.
-                "ScatterNd": (),
-            },
+            # It computes bits of uint32 as if they had a sign, and has no more than those in int64;
+            # and where indices repeat it writes, and does not add.
+            lacks=op_tables.lacks(
+                "openvino",
+                needs=(*_NEEDS, "ScatterNd: where indices repeat"),
+                edges={"RightShift": "large"},
+            ),
             computes_in=_IN_INT32 | {"uint32": "int32"},
         ),
         Target(
@@ -549,17 +539,11 @@ TARGETS: Mapping[str, Target] = {
             quirks=_REAL
             | _BITS
             | {"computes_64_bits_in_32", "no_convolution_in_groups", "no_folding"},
-            # It has a BitwiseAnd, which does not find its operands.
             lacks_dtypes=_NARROW,
-            lacks={
-                **dict.fromkeys((*_BITWISE, "LeftShift", "Bitcast", "PopulationCount"), ()),
-                "Conv2D": ("int32",),
-                **dict.fromkeys(("TensorScatterAdd", "TensorScatterSub"), ()),
-                **dict.fromkeys(
-                    (*_SCATTERED_EXTREMES, *_SEGMENTS, *_LINALG, *_SPECIAL, *_BY_BITS), ()
-                ),
-            },
+            lacks=op_tables.lacks("tfjs", needs=_NEEDS),
         ),
+        # What its converter lacks is known (op_tables), and not asked for: rules make ops of it, as
+        # IsNan, and nobody here can see what its models give.
         Target("coreml"),
     )
 }

@@ -60,11 +60,14 @@ class TestRegistry:
         for target, sign in (
             (STANDARD, 1),
             (targets.Target("mine", lacks={"Sin": ()}), -1),
-            (targets.Target("mine", lacks={"Sin": ("float64",)}), -1),
+            (targets.Target("mine", lacks={"Sin": ("float64",)}), 1),
             (targets.Target("mine", ops={"Neg": ("float32",)}), -1),
             (targets.Target("mine", ops={"Sin": ("float32",)}), 1),
         ):
             assert rules.find(lax.sin_p, target).function("ctx", 1) == sign
+        lacks_double = targets.Target("mine", lacks={"Sin": ("float64",)})
+        for dtype, sign in (("float32", 1), ("float64", -1)):
+            assert rules.find(lax.sin_p, lacks_double, dtype).function("ctx", 1) == sign
 
     def test_a_name_stands_for_the_primitive_of_jax_alone(self):
         rules.register("sin")(lambda ctx, x: x)

@@ -189,7 +189,8 @@ def _rule_and_params(
     instead = legal.rule_of(eqn, target)
     if instead is not None:
         return instead, {}
-    rule = rules.find(eqn.primitive, target) or foreign.rule(eqn)
+    dtype = str(getattr(eqn.invars[0].aval, "dtype", "")) if eqn.invars else None
+    rule = rules.find(eqn.primitive, target, dtype) or foreign.rule(eqn)
     if rule is None:
         return None
     if not rule.takes_keys and keys.has_keys(eqn):

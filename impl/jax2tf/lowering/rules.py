@@ -353,11 +353,11 @@ def add(primitive: jex_core.Primitive, op: str, rule: Rule) -> None:
     rules[op] = rule
 
 
-def find(primitive: jex_core.Primitive, target: Target) -> Rule | None:
-    """The rule for a primitive in graphs for a target, or None."""
+def find(primitive: jex_core.Primitive, target: Target, dtype: str | None = None) -> Rule | None:
+    """The rule for a primitive of a dtype in graphs for a target, or None."""
     rules = _RULES.get(primitive, {})
     for op in rules:
-        if op and target.uses(op):
+        if op and target.uses(op) and not (dtype and target.lacks_op(op, dtype)):
             return rules[op]
     return rules.get("")
 

@@ -11,7 +11,7 @@ from jax.extend import core as jex_core
 
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.lowering import refusals
-from jax2tf.targets import Target
+from jax2tf.targets import KEY_INPUTS, Target
 
 # What holds a graph together and computes nothing.
 STRUCTURAL = frozenset(
@@ -75,7 +75,7 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
         _require_dtypes(eqn, op, target)
         if op.type in STRUCTURAL:
             continue
-        dtype = (*op.inputs, *op.outputs)[0].dtype.name
+        dtype = (*op.inputs, *op.outputs)[KEY_INPUTS.get(op.type, 0)].dtype.name
         takes = _what_is_taken(op, dtype, target)
         lack = _lack(op, target) if takes is None else None
         if lack is not None:
@@ -89,18 +89,17 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
         raise refusals.unsupported(
             eqn,
             f"it is lowered to the op {op.type} of {dtype}, and the target {target.name!r} {takes}",
-            _REMEDIES.get(op.type, _OTHER_FUNCTIONS),
+            _remedy(op.type, dtype, target),
         )
 
 
 _OTHER_FUNCTIONS = "write that part with other functions, or convert for another target"
+_IN_PARTS = (
+    "give the real and the imaginary part, jnp.real(x) and jnp.imag(x), each as a result of its "
+    "own, or convert for another target"
+)
 # By the op that is not taken.
-_REMEDIES = {
-    "Complex": (
-        "give the real and the imaginary part, jnp.real(x) and jnp.imag(x), each as a result of "
-        "its own, or convert for another target"
-    )
-}
+_REMEDIES = {"Complex": _IN_PARTS, "Imag": _IN_PARTS, "Real": _IN_PARTS}
 
 
 _OTHER_DTYPE = "cast to a dtype of the engine's, or convert for another target"
@@ -108,8 +107,18 @@ _DTYPE_REMEDIES = {
     "bfloat16": (
         "jax2tf.export(..., widen_bfloat16=True) computes it in float32; or cast to a dtype of "
         "the engine's, or convert for another target"
-    )
+    ),
+    "complex64": _IN_PARTS,
+    "complex128": _IN_PARTS,
+    "float64": "compute it in float32, x.astype(jnp.float32), or convert for another target",
 }
+
+
+def _remedy(op: str, dtype: str, target: Target) -> str:
+    if op in _REMEDIES:
+        return _REMEDIES[op]
+    is_of_dtype = bool(target.lacks.get(op)) or (target.ops is not None and op in target.ops)
+    return _DTYPE_REMEDIES.get(dtype, _OTHER_DTYPE) if is_of_dtype else _OTHER_FUNCTIONS
 
 
 def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
@@ -140,8 +149,10 @@ def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
     """For messages: what a target takes in place of an op; None if it takes the op."""
     if op.type in target.lacks:
         lacking = target.lacks[op.type]
-        if _is_run(op, target) and (not lacking or dtype in lacking):
-            return f"takes no {op.type}{' of ' + ', '.join(lacking) if lacking else ''}"
+        # A converter that lacks an op of some dtypes computes it of constants of all.
+        is_run = depends_on_an_argument(op) if lacking else _is_run(op, target)
+        if is_run and (not lacking or dtype in lacking):
+            return f"takes no {op.type}{f' of {dtype}' if lacking else ''}"
     if target.ops is None:
         return None
     taken = target.ops.get(op.type, ())
