@@ -121,8 +121,8 @@ BITS = {
 }
 REFUSED = {
     ("openvino", "of a float"): "no bits of a float32 array with an open dimension",
-    ("tfjs", "unsigned"): "BitwiseXor of uint32",
-    ("tfjs", "of a known key"): "BitwiseXor of uint32",
+    ("tfjs", "unsigned"): "takes no BitwiseXor",
+    ("tfjs", "of a known key"): "takes no ExpandDims of uint32",
 }
 
 

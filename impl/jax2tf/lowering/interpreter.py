@@ -314,18 +314,23 @@ class Lowering:
         if self._observer is None:
             results = self._results(step, operands)
             if not self.target.takes_all:
-                require_taken(step.eqn, self._new_ops.behind(operands, results), self.target)
+                self._require_taken(step, self._new_ops.behind(operands, results))
             return results
         with self._observer.within(step.eqn):
             try:
                 results = self._results(step, operands)
                 made = self._new_ops.behind(operands, results)
-                require_taken(step.eqn, made, self.target)
+                self._require_taken(step, made)
             except UnsupportedPrimitiveError as error:
                 self._observer.refused(step.eqn, error)
                 return [self.zeros(aval_of(v)) for v in step.eqn.outvars]
             self._observer.made(step.eqn, made)
         return results
+
+    def _require_taken(self, step: Step, made: Sequence[tf.Operation]) -> None:
+        # An engine that has an op for an idiom need not take the ops which that is written as.
+        if not step.is_idiom or self.target.ops is not None:
+            require_taken(step.eqn, made, self.target)
 
     def zeros(self, aval: Aval) -> tf.Tensor:
         # Keys have the dimensions of their data behind their own.

@@ -58,6 +58,7 @@ class Step:
       last_uses: slots that hold a value which no later step reads.
       scope: the name scope of its ops.
       compiled: whether only XLA can run it, so that eager mode and graphs have it compile the step.
+      is_idiom: whether it stands for an idiom, which the target has an op for.
     """
 
     eqn: jex_core.JaxprEqn
@@ -69,6 +70,7 @@ class Step:
     scope: str
     multiple_results: bool
     compiled: bool
+    is_idiom: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,6 +151,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
                 ],
                 scope=_scope(eqn),
                 multiple_results=eqn.primitive.multiple_results and eqn not in places,
+                is_idiom=eqn in places,
                 compiled=_needs_compiler(eqn),
             )
         )
