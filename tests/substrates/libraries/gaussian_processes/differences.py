@@ -29,4 +29,40 @@ DIFFERENCES = [
         "^ValueError: Tensor conversion requested dtype float64 for Tensor with dtype float32",
         ("models.BayesianGPLVM",),
     ),
+    Difference(
+        "tf.Module finds its parameters in another order than TensorFlow's does",
+        (JAX,),
+        r"^float64\(2,\), TensorFlow has float64\(6, 1\)",
+        ("models.VGP, gradients of its loss",),
+    ),
+    Difference(
+        "takes the number of points from a variable, which JAX traces",
+        (JIT,),
+        "^UnknownValueError: A shape must be known",
+        ("models.VGP, gradients of its loss",),
+    ),
+    Difference(
+        "asks in Python whether a traced number is small, where TensorFlow's autograph makes a loop",
+        (JIT,),
+        "^TracerBoolConversionError",
+        ("models.CGLB, gradients of its loss",),
+    ),
+    Difference(
+        "assigns variables within a function that JAX traces",
+        (JAX,),
+        "^StatefulError: tf.Variable.assign",
+        ("optimizers.Scipy",),
+    ),
+    Difference(
+        "is an optimizer of Keras, which the substrates do not have",
+        (JAX,),
+        "^NotImplementedError: .* needs Keras",
+        ("optimizers.NaturalGradient",),
+    ),
+    Difference(
+        "how many points are in a part depends on the values",
+        (JIT, GRAD, VMAP),
+        "^UnknownValueError: The partitions of tf.dynamic_partition",
+        ("functions.SwitchedFunction",),
+    ),
 ]
