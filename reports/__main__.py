@@ -26,6 +26,7 @@ COMMANDS = {
     "bench": "the converter beside jax.jit, in time and in graph nodes",
     "engines": "models in engines beside the same models of Keras: ops and time",
     "overhead": "a call of TensorFlow from JAX beside another call_tf",
+    "twins": "libraries on the JAX substrate beside JAX by hand, and their imports",
     "mutation": "whether the tests notice faults that are planted in the code",
     "planted": "whether the matrix notices faults of one dtype, value, axis or edge",
     "memory": "what saving, restoring and differentiating a large model take",

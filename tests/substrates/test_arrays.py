@@ -557,3 +557,23 @@ def test_a_tensor_converted_to_what_it_is_stays_itself(module):
     assert module.constant(x) is x
     assert module.cast(x, module.float32) is x
     assert module.identity(x) is not x
+
+
+@pytest.mark.parametrize("substrate", SUBSTRATES)
+def test_a_shape_without_dimensions_takes_the_dtype_of_others(substrate):
+    tf = tf_of(substrate)
+    empty = tf.TensorShape([])
+    assert tf.convert_to_tensor(empty).dtype == tf.int32
+    for values in ([empty, [5]], [[5], empty], [empty, tf.constant([5])]):
+        joined = tf.concat(values, 0)
+        assert joined.dtype == tf.int32
+        assert np.asarray(joined).tolist() == [5]
+    assert tf.concat([empty, empty], 0).dtype == tf.int32
+    # A list says its dtype, as in TensorFlow.
+    assert tf.concat([[], [5]], 0).dtype == tf.float32
+
+
+@pytest.mark.parametrize("substrate", SUBSTRATES)
+def test_the_shape_of_an_array_of_jax_is_one(substrate):
+    tf = tf_of(substrate)
+    assert tf.concat([jax.numpy.zeros(()).shape, [5]], 0).dtype == tf.int32

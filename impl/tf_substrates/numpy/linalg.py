@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 from typing import Any
 
 import numpy as np
@@ -479,6 +480,12 @@ def triangular_solve(
 
 
 def _triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
+    if len(a.shape) == 2 and len(b.shape) > 2 and a.shape[-1:] == b.shape[-2:-1]:
+        # One matrix for a batch: its columns are all solved for at once, and the matrix is not
+        # written once for each.
+        rows = xp.moveaxis(b, -2, 0)
+        columns = rows.reshape(rows.shape[0], math.prod(rows.shape[1:]))
+        return xp.moveaxis(_triangular(a, columns, lower, adjoint).reshape(rows.shape), 0, -2)
     batch = broadcast_shapes(a.shape[:-2], b.shape[:-2], "MatrixTriangularSolve")
     a = xp.broadcast_to(a, (*batch, *a.shape[-2:]))
     b = xp.broadcast_to(b, (*batch, *b.shape[-2:]))

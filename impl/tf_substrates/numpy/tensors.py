@@ -312,7 +312,8 @@ def _from_python(value: Any, dtype: Any) -> Any:
                 f"Attempt to convert a value ({leaf!r}) with an unsupported type ({type(leaf)})"
                 " to a Tensor."
             )
-    natural = _natural_dtype(leaves)
+    is_empty_shape = isinstance(value, TensorShape) and not leaves
+    natural = np.dtype(np.int32) if is_empty_shape else _natural_dtype(leaves)
     wanted = natural if dtype is None else dtypes.numpy_dtype(dtype)
     if not _takes(wanted, natural, leaves):
         raise TypeError(

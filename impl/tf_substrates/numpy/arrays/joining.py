@@ -10,6 +10,7 @@ import numpy as xp
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.reductions import one_axis
+from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import convert, has_dtype, listed, static_shape, static_value
 
 
@@ -22,7 +23,7 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
     """
     if not isinstance(values, (list, tuple)):
         values = [values]
-    arrays = listed("ConcatV2", values)
+    arrays = listed("ConcatV2", _without_empty_shapes(values))
     first = arrays[0]
     if not first.shape:
         if len(arrays) == 1:
@@ -37,6 +38,24 @@ def concat(values: Any, axis: Any, name: Any = "concat") -> Any:
                 f" {list(first.shape)} vs. shape[{i}] = {list(array.shape)} [Op:ConcatV2]"
             )
     return xp.concatenate(arrays, along)
+
+
+def _without_empty_shapes(values: Any) -> Any:
+    """The values but for shapes without dimensions, which say no dtype, unless all are such.
+
+    An empty tuple is one, as it is the shape of an array of JAX or NumPy; TensorFlow takes it for
+    a tensor of float32.
+    """
+    kept = [value for value in values if not _is_empty_shape(value)]
+    if kept:
+        return kept if len(np.shape(kept[0])) == 1 else values
+    return [np.zeros(0, np.int32)] if len(values) else values
+
+
+def _is_empty_shape(value: Any) -> bool:
+    if isinstance(value, TensorShape):
+        return value.rank == 0
+    return type(value) is tuple and not value
 
 
 @op("stack", static=True)

@@ -42,7 +42,7 @@ DIFFERENCES = [
         ("models.VGP, gradients of its loss",),
     ),
     Difference(
-        "asks in Python whether a traced number is small, where TensorFlow's autograph makes a loop",
+        "asks in Python for a traced number, where TensorFlow's autograph makes a loop",
         (JIT,),
         "^TracerBoolConversionError",
         ("models.CGLB, gradients of its loss",),
