@@ -315,7 +315,7 @@ def test_a_stale_table_is_named_with_the_command_that_writes_it(reports, made_up
 def test_missing_tables_are_stale(reports, made_up):
     status, printed = reports("tables", "--check", "--into", made_up)
     assert status == 1
-    assert printed.count("is stale") == 5 + len(PROVED)
+    assert printed.count("is stale") == 6 + len(PROVED)
 
 
 def test_stale_benchmarks_are_named_too(reports, made_up):
