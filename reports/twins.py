@@ -109,7 +109,7 @@ def _black_scholes() -> Twins:
     finance = _on_jax("tf_quant_finance")
     draw = np.random.default_rng(0)
     ranges = ((0.1, 0.4), (80, 120), (0.5, 2), (90, 110))
-    args = tuple(jnp.asarray(draw.uniform(*r, 100_000), jnp.float32) for r in ranges)
+    args = tuple(jnp.asarray(draw.uniform(a, b, 100_000), jnp.float32) for a, b in ranges)
 
     def twin(volatility: Any, strike: Any, expiry: Any, forward: Any) -> Any:
         deviation = volatility * jnp.sqrt(expiry)
