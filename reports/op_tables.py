@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from harnesses.probes import table as tables
-from harnesses.probes.engines import ENGINES
+from harnesses.probes.names import ENGINES
 from harnesses.probes.table import Table, Uses
 from harnesses.probes.trial import TAKES
 from reports import rendering

@@ -37,7 +37,8 @@ _INSIDE = f"{Path(__file__).parents[1]}{os.sep}"
 # What else lies there; the harnesses of other directions, which need TensorFlow, are imported on
 # demand.
 _NO_FAMILIES = frozenset(
-    f"harnesses.{name}" for name in ("__main__", "call_tf", "engine", "harness", "substrates")
+    f"harnesses.{name}"
+    for name in ("__main__", "call_tf", "engine", "harness", "probes", "substrates")
 )
 
 CONVERT = "convert"

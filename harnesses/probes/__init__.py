@@ -1,5 +1,6 @@
 """Which of TensorFlow's ops an engine takes, found by trying: `python -m harnesses probe TARGET`.
 
+    names.py        what ops are tried in
     probe.py        one use of an op: its arguments, and the values they are tried with
     catalogue/      the uses of every op that graphs are made of
     trial.py        one use in one engine: does it take it, and does it give TensorFlow's numbers

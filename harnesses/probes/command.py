@@ -7,14 +7,15 @@ import collections
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import Progress
 
-from harnesses.probes import table as tables
-from harnesses.probes.catalogue import catalogue
-from harnesses.probes.engines import ENGINES
-from harnesses.probes.probing import Ask, chosen, probed
+from harnesses.probes.names import ENGINES
+
+if TYPE_CHECKING:
+    from harnesses.probes.table import Table
 
 
 def add_options(add_argument: Callable[..., object]) -> None:
@@ -45,6 +46,10 @@ def run(options: argparse.Namespace, console: Console) -> int:
     Raises:
       EngineError: the engine is not installed, or an option is of no use.
     """
+    from harnesses.probes import table as tables
+    from harnesses.probes.catalogue import catalogue
+    from harnesses.probes.probing import chosen
+
     path = options.table or tables.FOLDER / f"{options.target}.json"
     asked = chosen(options.target, options.op, options.dtype)
     seen = _probed(options, asked, console)
@@ -66,7 +71,9 @@ def run(options: argparse.Namespace, console: Console) -> int:
     return 0 if counts else 1
 
 
-def _probed(options: argparse.Namespace, asked: list[Ask], console: Console) -> tables.Table:
+def _probed(options: argparse.Namespace, asked: list[tuple[str, str]], console: Console) -> Table:
+    from harnesses.probes.probing import probed
+
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task(f"ops in {options.target}", total=len(asked))
         return probed(options.target, asked, options.n, lambda: progress.advance(task))

@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 import io
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,21 +15,6 @@ import tensorflow as tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers import EngineError, Model
 from harnesses.engine.consumers.graph import Graph
-
-# The modules whose versions say what was tried, by target.
-ENGINES: Mapping[str, Sequence[str]] = {
-    "xla": ("tensorflow",),
-    "tensorflow": ("tensorflow",),
-    "litert": ("tensorflow", "ai_edge_litert"),
-    "onnx": ("tensorflow", "tf2onnx", "onnxruntime"),
-    "openvino": ("tensorflow", "openvino"),
-    "tfjs": ("tensorflow", "tensorflowjs"),
-    "coreml": ("tensorflow", "coremltools"),
-}
-
-
-# The dtypes that uses are tried with, where these are not all: those of Core ML's arrays.
-DTYPES: Mapping[str, Sequence[str]] = {"coreml": ("bool", "int32", "float16", "float32")}
 
 
 def engine_of(target: str) -> Any:

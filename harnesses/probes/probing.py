@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from harnesses.engine.consumers import EngineError
 from harnesses.engine.consumers.service import Service, ServiceError
 from harnesses.probes.catalogue import catalogue
-from harnesses.probes.engines import DTYPES, ENGINES, engine_of
+from harnesses.probes.engines import engine_of
+from harnesses.probes.names import DTYPES, ENGINES
 from harnesses.probes.table import Table
 from harnesses.probes.trial import ENDS
 

@@ -12,7 +12,7 @@ import pytest
 from harnesses.engine import consumers
 from harnesses.probes import table as tables
 from harnesses.probes.catalogue import catalogue
-from harnesses.probes.engines import DTYPES, ENGINES
+from harnesses.probes.names import DTYPES, ENGINES
 from harnesses.probes.probing import Ask, chosen, probed
 
 HERE = [name for name in ENGINES if name != "coreml"]

@@ -200,10 +200,14 @@ class TestBfloat16InFloat32:
             export(noisy, None, "3:bfloat16", tmp_path / "m.tflite", widen_bfloat16=True)
         assert left(tmp_path) == []
 
-    def test_who_does_not_ask_for_it_is_told(self, tmp_path):
-        fun = lambda p, x: x.astype(jnp.bfloat16) @ p  # noqa: E731
-        with pytest.raises(jax2tf.ExportError, match=r"What to do: pass widen_bfloat16=True"):
-            export(fun, self.PARAMS["w"], "b, 16", tmp_path / "m.tflite")
+    def test_products_inside_are_computed_in_float32(self, tmp_path):
+        """No one has to ask for it where the file holds no array of bfloat16."""
+        fun = lambda p, x: (x.astype(jnp.bfloat16) @ p.astype(jnp.bfloat16)).astype(x.dtype)  # noqa: E731
+        weights = np.asarray(self.PARAMS["w"], np.float32)
+        export(fun, weights, "b, 16", tmp_path / "m.tflite")
+        assert (tmp_path / "m.tflite").exists()
+
+    def test_who_does_not_ask_for_it_is_told(self):
         with pytest.raises(jax2tf.ConversionError, match=r"export\(\.\.\., widen_bfloat16=True"):
             tf.function(
                 jax2tf.convert(lambda x: x + jnp.bfloat16(1), target="onnx"), autograph=False

@@ -56,7 +56,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
         return None
     carriers = {name: target.computes_in.get(name, name) for name in _dtype_names(eqn)}
     if any(name != carrier for name, carrier in carriers.items()):
-        function = held.function_of(eqn, carriers)
+        function = held.function_of(eqn, carriers, target)
         if function is not None:
             return functools.partial(_traced, function, carriers)
     for module in (contractions, special, linalg, neighbours):

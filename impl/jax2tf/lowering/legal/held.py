@@ -16,6 +16,7 @@ from jax.extend import core as jex_core
 
 from jax2tf.lowering.legal import unsigned
 from jax2tf.primitives import named
+from jax2tf.targets import Target
 from jax2tf.typing import Atom, Aval, aval_of
 
 # Gets the equation and, for each operand, what carries it; gives what carries the results.
@@ -45,7 +46,8 @@ _MOVES = frozenset(
         "unstack",
     )
 )
-# Every target moves these.
+# Every target moves these, by the ops that a target may lack for them aside.
+_OPS_OF_MOVES = {lax.rev_p: "ReverseV2"}
 _BYTES = frozenset({"int8", "uint8", "bool"})
 # From which operand on they say where elements are.
 _POSITIONS: dict[jex_core.Primitive, int] = {
@@ -157,7 +159,9 @@ _PRODUCTS = frozenset((lax.conv_general_dilated_p, lax.dot_general_p))
 _NOT_OF_FLOATS = frozenset(named("cumprod", "cumsum", "integer_pow", "reduce_prod"))
 
 
-def function_of(eqn: jex_core.JaxprEqn, carriers: Mapping[str, str]) -> Function | None:
+def function_of(
+    eqn: jex_core.JaxprEqn, carriers: Mapping[str, str], target: Target
+) -> Function | None:
     """The function for an equation of dtypes, each with the one that carries it."""
     held = {name for name, carrier in carriers.items() if name != carrier}
     primitive = eqn.primitive
@@ -168,7 +172,11 @@ def function_of(eqn: jex_core.JaxprEqn, carriers: Mapping[str, str]) -> Function
         if _is_update(eqn):
             return None if primitive in _UPDATES_IN_ORDER else _updated
         return _same if primitive in _MOVES | _MODULAR | _OF_BITS else None
-    if "uint32" in held or (primitive in _MOVES and held <= _BYTES):
+    moves = primitive in _MOVES and held <= _BYTES
+    op = _OPS_OF_MOVES.get(primitive)
+    if moves and op is not None:
+        moves = not any(target.lacks_op(op, name) for name in held)
+    if "uint32" in held or moves:
         return None
     if all(carriers[name].startswith("float") for name in held):
         if primitive is lax.integer_pow_p:
