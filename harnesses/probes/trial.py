@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from harnesses.engine.compare import ulp_errors
 from harnesses.engine.consumers import Model
-from harnesses.engine.consumers.graph import Graph, graph_of
+from harnesses.engine.consumers.graph import graph_of
 from harnesses.probes.probe import Probe, np_dtype
 
 TAKES = "takes"
@@ -26,13 +26,6 @@ ENDS = "ends the process"
 _ULPS = 256.0
 
 _WORDS = 160
-
-
-class EngineLike:
-    """What a trial needs of an engine's module: `convert` and `NOISE` (see engine.consumers)."""
-
-    NOISE: Sequence[tuple[str, str]] = ()
-    convert: Callable[[Graph], Model | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +58,7 @@ def kernel_of(probe: Probe, dtype: str) -> bool:
 
 
 def tried(probe: Probe, dtype: str, engine: Any) -> Outcome:
-    """The use of a dtype, in an engine."""
+    """The use of a dtype, in an engine: what has `convert` and `NOISE` (see engine.consumers)."""
     arrays = probe.arrays(dtype)
     specs = [tf.TensorSpec(a.shape, _tf_dtype(a)) for a in arrays]
     try:
