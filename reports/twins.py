@@ -34,7 +34,7 @@ from reports.timing import Call, machine, paired, repeated
 
 LIBRARIES = ("tensorflow_probability", "tf_quant_finance")
 _ROUNDS = 15
-_IMPORTS = 5
+_IMPORTS = 3
 # Means of random paths agree to this, all else to 1e-4.
 _OF_MEANS = 0.03
 
