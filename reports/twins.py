@@ -12,7 +12,6 @@ import argparse
 import importlib
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -264,7 +263,7 @@ def imports(console: Console) -> list[dict[str, Any]]:
 def _importing(code: str, folder: str) -> Callable[[], float]:
     def measurement() -> float:
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-c", code], check=True, cwd=folder, env={**os.environ})
+        subprocess.run([sys.executable, "-c", code], check=True, cwd=folder)
         return time.perf_counter() - start
 
     return measurement

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from harnesses.engine.compare import ulp_errors
-from harnesses.engine.consumers import Model
+from harnesses.engine.consumers import Model, words_of
 from harnesses.engine.consumers.graph import graph_of
 from harnesses.probes.probe import Probe, np_dtype
 
@@ -130,11 +130,8 @@ def _is_equal(expected: np.ndarray, result: np.ndarray, up_to_sign: bool, signs:
 
 
 def _words(error: Exception, engine: Any) -> str:
-    words = str(error)
-    for pattern, replacement in engine.NOISE:
-        words = re.sub(pattern, replacement, words)
     # Names and addresses differ from run to run.
-    words = re.sub(r"0x[0-9a-f]+|/\S+/|__\d+", "", words)
+    words = re.sub(r"0x[0-9a-f]+|/\S+/|__\d+", "", words_of(error, engine))
     line = next((line.strip() for line in words.splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {line}"[:_WORDS]
 

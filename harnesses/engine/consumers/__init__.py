@@ -15,6 +15,7 @@ no_xla, converted for the target that has the engine's name.
 
 import importlib
 import importlib.util
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -96,3 +97,11 @@ def lack(mode: str) -> str | None:
 def engine(mode: str) -> Any:
     """The engine's module, which imports the engine."""
     return importlib.import_module(f"{__name__}.{mode}")
+
+
+def words_of(error: Exception, engine: Any) -> str:
+    """The message of an error of an engine, without what changes from cell to cell."""
+    words = str(error)
+    for pattern, replacement in engine.NOISE:
+        words = re.sub(pattern, replacement, words)
+    return words

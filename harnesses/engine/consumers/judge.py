@@ -1,7 +1,6 @@
 """The judge of the engines: a harness is converted, handed to the engine and run there."""
 
 import gc
-import re
 from typing import Any
 
 import jax
@@ -43,10 +42,7 @@ class ConsumerJudge(Judge):
         return self._adapter.convert_for(cell.harness.fun, self._mode)
 
     def _message_of(self, error: Exception) -> str:
-        words = str(error)
-        for pattern, replacement in self._engine.NOISE:
-            words = re.sub(pattern, replacement, words)
-        return words
+        return consumers.words_of(error, self._engine)
 
 
 def _spec(leaf: Any) -> tf.TensorSpec:

@@ -192,7 +192,9 @@ def _rule_and_params(
     instead = legal.rule_of(eqn, target)
     if instead is not None:
         return instead, {}
-    dtype = str(getattr(eqn.invars[0].aval, "dtype", "")) if eqn.invars else None
+    # A dtype decides between rules alone; its name takes longer than to find the one that there is.
+    has_choice = eqn.invars and rules.ops_of(eqn.primitive)
+    dtype = str(getattr(eqn.invars[0].aval, "dtype", "")) if has_choice else None
     rule = rules.find(eqn.primitive, target, dtype) or foreign.rule(eqn)
     if rule is None:
         return None

@@ -46,9 +46,9 @@ _MOVES = frozenset(
         "unstack",
     )
 )
-# Every target moves these, by the ops that a target may lack for them aside.
-_OPS_OF_MOVES = {lax.rev_p: "ReverseV2"}
+# Every target moves these, but for the moves whose op it may lack.
 _BYTES = frozenset({"int8", "uint8", "bool"})
+_OPS_OF_MOVES = {lax.rev_p: "ReverseV2"}
 # From which operand on they say where elements are.
 _POSITIONS: dict[jex_core.Primitive, int] = {
     **dict.fromkeys(named("dynamic_slice", "gather"), 1),
@@ -172,11 +172,7 @@ def function_of(
         if _is_update(eqn):
             return None if primitive in _UPDATES_IN_ORDER else _updated
         return _same if primitive in _MOVES | _MODULAR | _OF_BITS else None
-    moves = primitive in _MOVES and held <= _BYTES
-    op = _OPS_OF_MOVES.get(primitive)
-    if moves and op is not None:
-        moves = not any(target.lacks_op(op, name) for name in held)
-    if "uint32" in held or moves:
+    if "uint32" in held or _is_moved_as_it_is(primitive, held, target):
         return None
     if all(carriers[name].startswith("float") for name in held):
         if primitive is lax.integer_pow_p:
@@ -192,6 +188,12 @@ def function_of(
             return _of_bits_in_int32
         return _same if _is_exact_in_int32(eqn) else None
     return None
+
+
+def _is_moved_as_it_is(primitive: jex_core.Primitive, held: set[str], target: Target) -> bool:
+    op = _OPS_OF_MOVES.get(primitive)
+    is_lacking = op is not None and any(target.lacks_op(op, name) for name in held)
+    return primitive in _MOVES and held <= _BYTES and not is_lacking
 
 
 def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
