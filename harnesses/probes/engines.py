@@ -29,10 +29,14 @@ def engine_of(target: str) -> Any:
             raise EngineError(
                 "coremltools cannot be imported; python -m pip install coremltools installs it"
             )
-        return types.SimpleNamespace(convert=own[target], NOISE=())
+        return types.SimpleNamespace(convert=own[target], NOISE=_NOISE.get(target, ()))
     if (problem := consumers.lack(target)) is not None:
         raise EngineError(f"{target}: {problem}")
     return consumers.engine(target)
+
+
+# coremltools numbers the ops of a process, and names them after the call of the graph.
+_NOISE = {"coreml": ((r"PartitionedCall/", ""), (r"(?<=[a-z])_\d+(?=[\"',])", ""))}
 
 
 def _run(graph: Graph) -> Model:
@@ -58,9 +62,23 @@ def _converted(graph: Graph) -> None:
     """coremltools makes a model of the graph, which runs on Apple's systems alone."""
     import coremltools
 
+    shapes = [spec.shape for spec in graph.function.input_signature]
+
+    # A model has no scalars among its arguments: each is an array of one number.
+    @tf.function(
+        autograph=False,
+        input_signature=[
+            tf.TensorSpec(spec.shape if spec.shape.rank else [1], spec.dtype, spec.name)
+            for spec in graph.function.input_signature
+        ],
+    )
+    def function(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
+        given = zip(tensors, shapes, strict=True)
+        return graph.function(*(x if shape.rank else tf.reshape(x, []) for x, shape in given))
+
     with contextlib.redirect_stderr(io.StringIO()):
         coremltools.convert(
-            [graph.function.get_concrete_function()],
+            [function.get_concrete_function()],
             source="tensorflow",
             convert_to="mlprogram",
             skip_model_load=True,

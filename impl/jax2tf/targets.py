@@ -152,6 +152,9 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO computes integers among ops of floats in float32 where a dimension is open: the "
         "bits of floats lose the lowest ones"
     ),
+    "no_most_steps": (
+        "coremltools fails on a loop of TensorFlow's that has a largest number of steps"
+    ),
     "no_open_number_of_groups": (
         "engines take a depthwise convolution of a known number of channels alone"
     ),
@@ -292,7 +295,10 @@ class Target:
       lacks: the ops that it does not take, by type, each with those of these dtypes for which it
         does not; all of them where none is named. An op of constants alone is taken where
         the engine's converter computes it (quirk "no_folding").
+      own_ops: ops of NOT_IN_EVERY_ENGINE that it takes, and graphs for it hold: by type, each with
+        the dtypes.
       lacks_dtypes: those of which it has no arrays.
+      most_dimensions: how many its arrays have at most. None where there is no limit.
       computes_in: the dtypes that it does not compute with, each with the one that stands in: int32
         holds the bits of uint32, and the numbers of narrower integers.
       quirks: the ids, among QUIRKS, of what the engine gets wrong. Those of OF_ENGINES are added
@@ -311,7 +317,9 @@ class Target:
     integer_idioms: frozenset[str] = frozenset()
     ops: Mapping[str, Sequence[str]] | None = dataclasses.field(default=None, hash=False)
     lacks: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict, hash=False)
+    own_ops: Mapping[str, Sequence[str]] = dataclasses.field(default_factory=dict, hash=False)
     lacks_dtypes: frozenset[str] = frozenset()
+    most_dimensions: int | None = None
     computes_in: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     quirks: frozenset[str] = frozenset()
     optimizations: frozenset[str] = frozenset()
@@ -347,7 +355,8 @@ class Target:
     @property
     def takes_all(self) -> bool:
         """Whether every op is taken."""
-        return self.ops is None and not self.lacks and not self.lacks_dtypes
+        has_limits = self.lacks or self.lacks_dtypes or self.most_dimensions is not None
+        return self.ops is None and not has_limits
 
     def lacks_op(self, op: str, dtype: str) -> bool:
         """Whether it does not take an op of a dtype."""
@@ -361,9 +370,8 @@ class Target:
         Not where it lacks the op, nor, in the set of standard ops, where an engine does. Where no
         dtype is named: whether it takes the op with any, and every engine with all.
         """
-        if self.op_set == NO_XLA and (
-            op.startswith("Xla") or _is_listed(NOT_IN_EVERY_ENGINE, op, dtype)
-        ):
+        is_spared = op.startswith("Xla") or _is_listed(NOT_IN_EVERY_ENGINE, op, dtype)
+        if self.op_set == NO_XLA and is_spared and not _is_listed(self.own_ops, op, dtype):
             return False
         if self.ops is not None:
             return op in self.ops if dtype is None else dtype in self.ops.get(op, ())
@@ -542,9 +550,23 @@ TARGETS: Mapping[str, Target] = {
             lacks_dtypes=_NARROW,
             lacks=op_tables.lacks("tfjs", needs=_NEEDS),
         ),
-        # What its converter lacks is known (op_tables), and not asked for: rules make ops of it, as
-        # IsNan, and nobody here can see what its models give.
-        Target("coreml"),
+        # Its models run on Apple's systems alone: what is known is what its converter takes.
+        Target(
+            "coreml",
+            quirks=_REAL | _BITS | {"no_most_steps"},
+            lacks_dtypes=_NARROW | _BFLOAT16,
+            lacks=op_tables.lacks(
+                "coreml",
+                needs=(
+                    *_NEEDS,
+                    "Conv2DBackpropInput: by a constant kernel",
+                    "Conv3DBackpropInputV2: by a constant kernel",
+                    "Fill: with a constant number",
+                ),
+            ),
+            own_ops=op_tables.taken("coreml", NOT_IN_EVERY_ENGINE),
+            most_dimensions=5,
+        ),
     )
 }
 

@@ -31,6 +31,12 @@ SHOWN: dict[str, tuple[str, str, str, str]] = {
     "no_adjoint_of_integers": ("onnx", "BatchMatMulV2: with an adjoint", "int32", "^refuses"),
     "no_atan2_of_scalar": ("litert", "Atan2: of an array and a scalar", "float32", "^refuses"),
     "no_bitcast": ("onnx", "Bitcast", "float32", "^refuses"),
+    "no_most_steps": (
+        "coreml",
+        "StatelessWhile: with a largest number of steps",
+        "int32",
+        "^refuses",
+    ),
     "no_convolution_in_groups": ("tfjs", "Conv2D: in groups", "float32", "^(refuses|fails)"),
     "one_reverse_at_a_time": ("openvino", "ReverseV2: of two axes", "int32", "^refuses"),
     "orders_integers_as_floats": ("openvino", "ReverseV2", "int32", "large"),
@@ -63,7 +69,7 @@ def test_what_every_engine_is_spared_one_engine_lacks(op: str) -> None:
 
 
 def test_targets_lack_what_their_tables_say() -> None:
-    for target in ENGINES:
+    for target in (*ENGINES, "coreml"):
         lacks = TARGETS[target].lacks
         assert lacks
         for op, dtypes in lacks.items():
@@ -78,3 +84,17 @@ def test_targets_lack_what_their_tables_say() -> None:
                     op,
                     dtype,
                 )
+
+
+def test_ops_of_its_own_are_in_the_table() -> None:
+    for op, dtypes in TARGETS["coreml"].own_ops.items():
+        assert op in NOT_IN_EVERY_ENGINE
+        assert all(op_tables.uses("coreml")[op][dtype].startswith("takes") for dtype in dtypes)
+
+
+def test_dimensions_that_core_ml_lacks() -> None:
+    """Six are refused, one more than the most."""
+    assert TARGETS["coreml"].most_dimensions == 5
+    for op in ("AddV2", "BroadcastTo", "Transpose"):
+        outcomes = op_tables.uses("coreml")[f"{op}: of six dimensions"].values()
+        assert all("rank <= 5" in outcome for outcome in outcomes)

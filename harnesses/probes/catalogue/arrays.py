@@ -129,9 +129,15 @@ def _padded(x: tf.Tensor, number: tf.Tensor) -> tf.Tensor:
     return _RAW.PadV2(input=x, paddings=[[1, 0], [0, 2]], constant_values=number)
 
 
+def _filled(x: tf.Tensor) -> tf.Tensor:
+    """An array of the shape of `x`, which is computed in the graph."""
+    return _RAW.Fill(dims=tf.shape(x), value=tf.ones([], x.dtype))
+
+
 def _made() -> list[Probe]:
     return [
         Probe("Fill", lambda x: _RAW.Fill(dims=[2, 3], value=x), (Of(()),), ALL),
+        Probe("Fill", _filled, (Of(),), ALL, "with a constant number"),
         Probe(
             "Range",
             lambda n: _RAW.Range(start=tf.zeros_like(n), limit=n, delta=tf.ones_like(n)),

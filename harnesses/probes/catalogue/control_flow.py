@@ -22,6 +22,9 @@ def probes() -> list[Probe]:
         Probe("StatelessCase", _branches, (_SECOND, *pair), ALL),
         Probe("StatelessWhile", _loop, (_STEPS, *pair), NUMBERS),
         Probe("StatelessWhile", _swap, (_STEPS, *pair), NUMBERS, "that moves its arguments"),
+        Probe(
+            "StatelessWhile", _bounded, (_STEPS, *pair), NUMBERS, "with a largest number of steps"
+        ),
         Probe("TensorListReserve", _list, (Of((3, 4), edges=False),), ALL),
         Probe(
             "TensorListReserve",
@@ -47,6 +50,12 @@ def _loop(steps: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> Any:
 
 def _swap(steps: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> Any:
     return tf.while_loop(lambda i, *_: i < steps, lambda i, a, b: (i + 1, a + b, a), (0, x, y))[1:]
+
+
+def _bounded(steps: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> Any:
+    return tf.while_loop(
+        lambda i, _: i < steps, lambda i, c: (i + 1, c + y), (0, x), maximum_iterations=2
+    )[1]
 
 
 def _list(rows: tf.Tensor) -> tf.Tensor:

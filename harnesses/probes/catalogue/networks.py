@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -66,30 +67,33 @@ def _convolutions() -> list[Probe]:
             (_IMAGES, Of((3, 3, 2, 2), edges=False)),
             FLOATS,
         ),
+        *_transposed("Conv2DBackpropInput", (3, 3, 2, 4), (1, 5, 5, 4), _CONVOLVED),
+        *_transposed("Conv3DBackpropInputV2", (3, 3, 3, 2, 4), (1, 4, 4, 4, 4), FLOATS),
+    ]
+
+
+def _transposed(
+    op: str, kernel: tuple[int, ...], gradient: tuple[int, ...], dtypes: tuple[str, ...]
+) -> list[Probe]:
+    """A transposed convolution to images of twice the size, by a kernel and by a constant one."""
+    of_kernel, of_gradient = Of(kernel, edges=False), Of(gradient, edges=False)
+    batch, *sizes, _ = gradient
+    convolve = functools.partial(
+        getattr(_RAW, op),
+        input_sizes=[batch, *(2 * size for size in sizes), kernel[-2]],
+        strides=[1, *(2 for _ in sizes), 1],
+        padding="SAME",
+    )
+
+    def by_constant(x: tf.Tensor) -> tf.Tensor:
+        constant = of_kernel.array(x.dtype.name, 0)
+        return convolve(filter=tf.constant(constant, x.dtype), out_backprop=x)
+
+    return [
         Probe(
-            "Conv2DBackpropInput",
-            lambda k, x: _RAW.Conv2DBackpropInput(
-                input_sizes=[1, 10, 10, 2],
-                filter=k,
-                out_backprop=x,
-                strides=[1, 2, 2, 1],
-                padding="SAME",
-            ),
-            (Of((3, 3, 2, 4), edges=False), Of((1, 5, 5, 4), edges=False)),
-            _CONVOLVED,
+            op, lambda k, x: convolve(filter=k, out_backprop=x), (of_kernel, of_gradient), dtypes
         ),
-        Probe(
-            "Conv3DBackpropInputV2",
-            lambda k, x: _RAW.Conv3DBackpropInputV2(
-                input_sizes=[1, 8, 8, 8, 2],
-                filter=k,
-                out_backprop=x,
-                strides=[1, 2, 2, 2, 1],
-                padding="SAME",
-            ),
-            (Of((3, 3, 3, 2, 4), edges=False), Of((1, 4, 4, 4, 4), edges=False)),
-            FLOATS,
-        ),
+        Probe(op, by_constant, (of_gradient,), dtypes, "by a constant kernel"),
     ]
 
 

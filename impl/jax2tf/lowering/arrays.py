@@ -394,12 +394,23 @@ def _padded(
         zeros_around = _padded(ctx, x - padding_value, ops.zeros([], x.dtype), edges)
         return zeros_around + padding_value
     paddings = ctx.vector(edges)
+    if ctx.lacks_op("PadV2", x.dtype.name):
+        if _is_zero(padding_value):
+            return ops.raw.Pad(input=x, paddings=paddings)
+        if x.dtype.is_integer:
+            return ops.raw.Pad(input=x - padding_value, paddings=paddings) + padding_value
     return in_carrier(
         HOLDS_NARROW if ctx.uses("PadV2", "bool") else PADDED_WITHOUT_BOOL,
         lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
         padding_value,
     )
+
+
+def _is_zero(x: tf.Tensor) -> bool:
+    """Whether x is a constant of the graph that is 0, or False, and not -0."""
+    value = known_value(x)
+    return value is not None and not any(value.tobytes())
 
 
 def _is_rounded(x: tf.Tensor) -> bool:

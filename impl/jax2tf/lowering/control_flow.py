@@ -232,7 +232,10 @@ def _scan_loop(
 
     start = [output.start for output in outputs]
     _, carry, ys = ops.while_loop(
-        lambda i, *_: i < size, body, (ops.constant(0), list(carry), start), maximum_iterations=size
+        lambda i, *_: i < size,
+        body,
+        (ops.constant(0), list(carry), start),
+        maximum_iterations=None if ctx.has_quirk("no_most_steps") else size,
     )
     stacked = [output.stacked(y) for output, y in zip(outputs, ys, strict=True)]
     if turned:

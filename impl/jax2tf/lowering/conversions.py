@@ -223,7 +223,7 @@ def _digits_and_exponent(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
     """
     least, largest = _EXPONENTS
     size = ops.minimum(ops.abs(x), np.finfo(np.float32).max)
-    size = select(ctx, ops.is_nan(x), ops.constant(1.0), size)
+    size = select(ctx, ctx.is_nan(x), ops.constant(1.0), size)
     # One too many or too few, as engines round logarithms; the inverse of the largest power is
     # subnormal.
     about = ops.floor(ops.log(ops.maximum(size, 2.0**least)) * np.float32(1 / np.log(2)))
@@ -312,7 +312,7 @@ def with_fewer_bits(
         bits = _bitcast(x, BITS[x.dtype])
         rounded = _bitcast(_rounded_bits(ctx, bits, info, exponent_bits, mantissa_bits), x.dtype)
     # Rounding can carry a NaN's bits away.
-    return select(ctx, ops.is_nan(x), x, rounded)
+    return select(ctx, ctx.is_nan(x), x, rounded)
 
 
 def _rounded_bits(

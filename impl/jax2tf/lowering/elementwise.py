@@ -405,7 +405,7 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
     if _free_of_nan(x):
         return op(x=y, y=x)
     beats = raw.GreaterEqual if op is raw.Maximum else raw.LessEqual
-    return select(ctx, ops.is_nan(x) | beats(x=x, y=y), x, y)
+    return select(ctx, ctx.is_nan(x) | beats(x=x, y=y), x, y)
 
 
 def _is_all(x: tf.Tensor, number: float) -> bool:

@@ -7,6 +7,8 @@ remainder by zero is the dividend, and shifts out of range leave zeros, or signs
 
 from __future__ import annotations
 
+import functools
+
 import tensorflow as tf
 
 from jax2tf import ops
@@ -34,7 +36,7 @@ def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return ops.where(by_zero, all_bits, quotient)
 
 
-def _quotient_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _quotient_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Of int32, for readers of graphs that have no TruncateDiv.
 
     Of two numbers that are not positive the quotient is not negative, and rounds down to where it
@@ -47,8 +49,15 @@ def _quotient_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         magnitude = raw.FloorDiv(x=ops.minimum(x, -x), y=ops.constant(-divisor))
         return ops.where(x < 0, -magnitude, magnitude)
     magnitude = raw.FloorDiv(x=ops.minimum(x, -x), y=ops.minimum(ops.minimum(y, -y), -1))
-    quotient = ops.where(ops.equal(x < 0, y < 0), magnitude, -magnitude)
+    quotient = ops.where(_have_one_sign(ctx, x, y), magnitude, -magnitude)
     return quotient if _is_never_zero(y) else ops.where(ops.equal(y, 0), -1, quotient)
+
+
+def _have_one_sign(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    signs = [x < 0, y < 0]
+    if ctx.lacks_op("Equal", "bool"):
+        signs = [ops.cast(sign, tf.int32) for sign in signs]
+    return ops.equal(*signs)
 
 
 def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -61,7 +70,7 @@ def _remainder(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return ops.where(by_zero, x, raw.TruncateMod(x=x, y=ops.where(by_zero, ops.ones_like(y), y)))
 
 
-def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _remainder_by_others(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """Of int32, int64 and float32, for readers of graphs that have no TruncateMod.
 
     Of integers what the quotient leaves. Of floats that are not negative FloorMod is the same; the
@@ -76,7 +85,7 @@ def _remainder_by_others(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if x.dtype != tf.int32:
         return _remainder(x, y)
     # By zero too: x - (-1) * 0.
-    return x - _quotient_by_floor(x, y) * y
+    return x - _quotient_by_floor(ctx, x, y) * y
 
 
 def _remainder_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
@@ -94,13 +103,19 @@ def _remainder_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 register_table({"div": in_kernel_dtype(_quotient)}, op="TruncateDiv")
 register_table({"rem": in_kernel_dtype(_remainder, REMAINDER)}, op="TruncateMod")
-register_table({"rem": in_kernel_dtype(_remainder_by_others, REMAINDER)})
+
+
+@register("rem")
+def _rem(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    remainder = in_kernel_dtype(functools.partial(_remainder_by_others, ctx), REMAINDER)
+    return remainder(*in_ranks_for_choices(ctx, x, y))
 
 
 @register("div")
 def _div(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     x, y = in_ranks_for_choices(ctx, x, y)
-    return beside_a_constant(ctx, in_kernel_dtype(_quotient_by_floor), x, y)
+    quotient = in_kernel_dtype(functools.partial(_quotient_by_floor, ctx))
+    return beside_a_constant(ctx, quotient, x, y)
 
 
 @register("mulhi")

@@ -147,7 +147,7 @@ def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) 
     if tf.executing_eagerly() and _is_cpu(result.device):
         return result
     nan = ctx.constant(np.array(math.nan, x.dtype.as_numpy_dtype))
-    return select(ctx, ops.reduce_any(ops.is_nan(x), along), nan, result)
+    return select(ctx, ops.reduce_any(ctx.is_nan(x), along), nan, result)
 
 
 def _largest_by_halves(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
@@ -194,7 +194,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     index = arg(x, axis, output_type=dtype)
     if x.dtype.is_floating and not ctx.assume_finite:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
-        nan = ops.is_nan(x)
+        nan = ctx.is_nan(x)
         of_bools = ctx.uses("ArgMax", "bool")
         first_nan = ops.argmax(nan if of_bools else ops.cast(nan, tf.int32), axis, dtype)
         index = ops.where(ops.reduce_any(nan, axis), first_nan, index)
@@ -204,7 +204,7 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
 def _parity(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     # int32 may wrap; its lowest bit stays right.
     ones = ops.reduce_sum(ops.cast(x, tf.int32), axes)
-    return ops.cast(ops.raw.FloorMod(x=ones, y=ops.constant(2)), tf.bool)
+    return ops.raw.Equal(x=ops.raw.FloorMod(x=ones, y=ops.constant(2)), y=ops.constant(1))
 
 
 def _reduce_logically(

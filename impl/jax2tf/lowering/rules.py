@@ -128,6 +128,10 @@ class Context:
         """Whether what the graph is for does not take an op of a dtype."""
         return self._lowering.target.lacks_op(op, dtype)
 
+    def is_nan(self, x: tf.Tensor) -> tf.Tensor:
+        """Where `x` is NaN; for a target that has no IsNan: where it is not equal to itself."""
+        return ops.not_equal(x, x) if self.lacks_op("IsNan", x.dtype.name) else ops.is_nan(x)
+
     def has_idiom(self, name: str) -> bool:
         """Whether what the graph is for has an op for that idiom."""
         return self._lowering.target.has_idiom(name)

@@ -71,7 +71,7 @@ def at_once(
 
 def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
     if ctx.lacks_op(_UPDATE, dtype.name):
-        return functools.partial(_by_last_writers, in_bounds=in_bounds)
+        return functools.partial(_by_last_writers, ctx, in_bounds=in_bounds)
     return _dropping(ctx, _op(_UPDATE), in_bounds=in_bounds)
 
 
@@ -98,7 +98,7 @@ def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wr
     if not ctx.lacks_op(_OPS[name], dtype.name):
         return _dropping(ctx, _op(_OPS[name]), _current, in_bounds=in_bounds)
     if dtype == tf.int32 and not ctx.lacks_op(_OF_SEGMENTS[name][0], dtype.name):
-        return functools.partial(_extreme_of_segments, name)
+        return functools.partial(_extreme_of_segments, ctx, name)
     return None
 
 
@@ -203,7 +203,7 @@ def _rows_and_places(
 
 
 def _by_last_writers(
-    x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, *, in_bounds: bool
+    ctx: Context, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, *, in_bounds: bool
 ) -> tf.Tensor:
     """Each row as the last of its updates has it: what TensorScatterUpdate does."""
     rows, places, updates = _rows_and_places(x, indices, updates, in_bounds)
@@ -213,7 +213,8 @@ def _by_last_writers(
         return _like(
             x, ops.where(ops.reshape(ops.equal(ops.range(count), places), mask), updates, rows)
         )
-    last = _of_segments("scatter-max", ops.range(ops.shape(updates)[0]), places, count, in_bounds)
+    turns = ops.range(ops.shape(updates)[0])
+    last = _of_segments(ctx, "scatter-max", turns, places, count, in_bounds)
     chosen = ops.gather(updates, ops.maximum(last, 0))
     return _like(x, ops.where(ops.reshape(ops.greater_equal(last, 0), mask), chosen, rows))
 
@@ -223,20 +224,37 @@ def _like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
 
 
 def _of_segments(
-    name: str, data: tf.Tensor, places: tf.Tensor, count: tf.Tensor, in_bounds: bool = False
+    ctx: Context,
+    name: str,
+    data: tf.Tensor,
+    places: tf.Tensor,
+    count: tf.Tensor,
+    in_bounds: bool = False,
 ) -> tf.Tensor:
-    """The extreme of the data of each row; of none, the other end of the dtype's range."""
-    op = _op(_OF_SEGMENTS[name][0])
+    """The extreme of the int32 data of each row; of none, the other end of the dtype's range."""
+    op_name = _OF_SEGMENTS[name][0]
+    if data.shape.rank == 1 and ctx.lacks_op(op_name, "int32"):
+        return _of_masks(name, data, places, count)
+    op = _op(op_name)
     if in_bounds:
         return op(data=data, segment_ids=places, num_segments=count)
     return op(data=data, segment_ids=places, num_segments=count + 1)[:-1]
 
 
+def _of_masks(name: str, data: tf.Tensor, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    """As `_of_segments`, of numbers below 2**30: those of other rows are put beyond."""
+    is_other = ops.not_equal(ops.expand_dims(ops.range(count), 1), places)
+    beyond = ops.cast(is_other, tf.int32) * 2**30
+    if name == "scatter-max":
+        return ops.reduce_max(data - beyond, 1)
+    return ops.reduce_min(data + beyond, 1)
+
+
 def _extreme_of_segments(
-    name: str, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor
+    ctx: Context, name: str, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor
 ) -> tf.Tensor:
     rows, places, updates = _rows_and_places(x, indices, updates)
-    found = _of_segments(name, updates, places, ops.shape(rows)[0])
+    found = _of_segments(ctx, name, updates, places, ops.shape(rows)[0])
     return _like(x, _OF_SEGMENTS[name][1](rows, found))
 
 
@@ -320,7 +338,7 @@ def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
     if ctx.lacks_op(_UPDATE, "int32"):
         places = ops.cast(places, tf.int32)
         first = _of_segments(
-            "scatter-min", turns, places, ops.cast(count, tf.int32), in_bounds=True
+            ctx, "scatter-min", turns, places, ops.cast(count, tf.int32), in_bounds=True
         )
     else:
         # The last one to be written is the first.

@@ -101,7 +101,7 @@ def _sort_by_keys(
         return operands
     if len(operands) == 1 and operands[0].dtype in _FLOATS:
         (x,) = operands
-        numbers = _sorted_floats(_to_last(_stored(ctx, x), dimension))
+        numbers = _sorted_floats(ctx, _to_last(_stored(ctx, x), dimension))
         return [_from_last(ops.cast(numbers, x.dtype), dimension)]
     keys = [key for x in operands[:num_keys] for key in _sort_keys(ctx, _to_last(x, dimension))]
     order = _stable_order(keys)
@@ -115,9 +115,9 @@ def _sort_by_keys(
 _FLOATS = frozenset({tf.bfloat16, tf.float16, tf.float32, tf.float64})
 
 
-def _sorted_floats(x: tf.Tensor) -> tf.Tensor:
+def _sorted_floats(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """`x` sorted along its last axis, in one pass: NaNs are counted, and written at the end."""
-    is_nan, key = _nan_and_key(x)
+    is_nan, key = _nan_and_key(ctx, x)
     numbers = _take(ops.where(is_nan, ops.constant(math.inf, x.dtype), x), _stable_order([key]))
     size = _last_size(x)
     count = ops.reduce_sum(ops.cast(is_nan, tf.int32), -1, keepdims=True)
@@ -135,7 +135,7 @@ def _sort_keys(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
     x = _stored(ctx, x)
     if not x.dtype.is_floating:
         return [x]
-    is_nan, key = _nan_and_key(x)
+    is_nan, key = _nan_and_key(ctx, x)
     return [ops.cast(is_nan, tf.int32), key]
 
 
@@ -167,9 +167,9 @@ def _parts(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
     return [ops.cast(part, tf.int32) for part in (*parts, x)]
 
 
-def _nan_and_key(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+def _nan_and_key(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """Where floats are NaN, and floats in the same order that have neither NaNs nor a -0."""
-    is_nan = ops.is_nan(x)
+    is_nan = ctx.is_nan(x)
     key = ops.where(ops.equal(x, 0), ops.zeros([], x.dtype), x)
     return is_nan, ops.where(is_nan, ops.constant(math.inf, x.dtype), key)
 
@@ -243,7 +243,7 @@ def _extremes(
         values, indices = ops.top_k(stored, k)
         return [_from_last(ops.cast(values, x.dtype), axis), _from_last(indices, axis)]
     if stored.dtype == tf.float32 and not ctx.uses("Bitcast", "float32"):
-        order = _order_without_bits(stored, k, largest)
+        order = _order_without_bits(ctx, stored, k, largest)
         values = _from_last(_take(stored, order), axis)
         return [ops.cast(values, x.dtype), _from_last(order, axis)]
     flip: Callable[[tf.Tensor], tf.Tensor] = (lambda key: key) if largest else _reversed
@@ -252,14 +252,14 @@ def _extremes(
     return [ops.cast(values, x.dtype), _from_last(indices, axis)]
 
 
-def _order_without_bits(x: tf.Tensor, k: Dim, largest: bool) -> tf.Tensor:
+def _order_without_bits(ctx: Context, x: tf.Tensor, k: Dim, largest: bool) -> tf.Tensor:
     """Indices of the `k` largest or smallest floats along the last axis.
 
     Numbers are the major key. The minor key tells a NaN from an infinity and -0 from 0, which are
     equal by the major one. So the candidates are what is beyond the k-th number, and of what equals
     it those that the minor key prefers; they are put in order by one key after the other.
     """
-    is_nan, major = _nan_and_key(x)
+    is_nan, major = _nan_and_key(ctx, x)
     is_upper = is_nan | (ops.equal(x, 0) & (ops.reciprocal(x) > 0))
     minor = ops.cast(is_upper if largest else ~is_upper, tf.float32)
     major = major if largest else -major

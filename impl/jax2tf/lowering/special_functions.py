@@ -193,6 +193,23 @@ def zeta(s: jax.Array, q: jax.Array, flushed: bool = False) -> jax.Array:
     return jnp.where(s == 1, math.inf, result)
 
 
+def atan2(y: jax.Array, x: jax.Array) -> jax.Array:
+    """By the arctangent of the smaller magnitude by the larger one, which is at most 1."""
+    width, height = jnp.abs(x), jnp.abs(y)
+    is_steep = height > width
+    small, large = jnp.where(is_steep, width, height), jnp.where(is_steep, height, width)
+    # Of two zeros the angle is 0, of two infinities that of equal numbers.
+    ratio = jnp.where(small == large, jnp.where(large == 0, 0.0, 1.0), small / large)
+    angle = lax.atan(ratio)
+    angle = jnp.where(is_steep, math.pi / 2 - angle, angle)
+    angle = jnp.where(_has_sign(x), math.pi - angle, angle)
+    return jnp.where(_has_sign(y), -angle, angle)
+
+
+def _has_sign(x: jax.Array) -> jax.Array:
+    return (x < 0) | ((x == 0) & (1 / x < 0))
+
+
 # B_2k / (2k)! for k = 1 ... 12, with the Bernoulli numbers B_2k.
 _EULER_MACLAURIN = (
     1 / 12,

@@ -73,6 +73,7 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
     """
     for op in ops:
         _require_dtypes(eqn, op, target)
+        _require_dimensions(eqn, op, target)
         if op.type in STRUCTURAL:
             continue
         dtype = (*op.inputs, *op.outputs)[KEY_INPUTS.get(op.type, 0)].dtype.name
@@ -128,6 +129,18 @@ def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) ->
             eqn,
             f"it gives an array of {lacking[0]}, and the target {target.name!r} has none of it",
             _DTYPE_REMEDIES.get(lacking[0], _OTHER_DTYPE),
+        )
+
+
+def _require_dimensions(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
+    most = target.most_dimensions
+    rank = max((x.shape.rank or 0 for x in op.outputs), default=0)
+    if most is not None and rank > most and _is_run(op, target):
+        raise refusals.unsupported(
+            eqn,
+            f"it gives an array of {rank} dimensions, and the target {target.name!r} has none of "
+            f"more than {most}",
+            "merge dimensions with jnp.reshape, or convert for another target",
         )
 
 

@@ -5,6 +5,8 @@ By bits; for engines that know none, float32 by what tells zeros and NaNs apart 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from jax2tf import ops
@@ -14,7 +16,7 @@ from jax2tf.lowering.elementwise import (
     binary,
     in_kernel_dtype,
 )
-from jax2tf.lowering.rules import register_table
+from jax2tf.lowering.rules import Context, in_ranks_for_choices, register, register_table
 from jax2tf.ops import raw
 
 
@@ -34,21 +36,21 @@ _TOTAL_ORDER = {
 }
 
 
-def _equal_without_bits(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    both_nan = ops.is_nan(x) & ops.is_nan(y)
+def _equal_without_bits(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    both_nan = ctx.is_nan(x) & ctx.is_nan(y)
     return (ops.equal(x, y) & ops.equal(1 / x, 1 / y)) | both_nan
 
 
-def _less_without_bits(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _less_without_bits(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     # Zeros are told apart by their reciprocals.
     of_zeros = ops.equal(x, y) & (1 / x < 1 / y)
-    return (x < y) | of_zeros | (ops.is_nan(y) & ~ops.is_nan(x))
+    return (x < y) | of_zeros | (ctx.is_nan(y) & ~ctx.is_nan(x))
 
 
 # For engines that know no bits; no other op tells the sign of a NaN, so all NaNs are equal here.
-_WITHOUT_BITS: dict[str, Function] = {
+_WITHOUT_BITS: dict[str, Callable[..., tf.Tensor]] = {
     "eq_to": _equal_without_bits,
-    "le_to": lambda x, y: ~_less_without_bits(y, x),
+    "le_to": lambda ctx, x, y: ~_less_without_bits(ctx, y, x),
     "lt_to": _less_without_bits,
 }
 
@@ -59,15 +61,18 @@ _FOR_ENGINES = _TOTAL_ORDER | {
 }
 
 
-def _by_bits_unless_float32(name: str) -> Function:
-    def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        return (_WITHOUT_BITS if x.dtype == tf.float32 else _FOR_ENGINES)[name](x, y)
+def _by_bits_unless_float32(name: str) -> Callable[..., tf.Tensor]:
+    def compare(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        if x.dtype == tf.float32:
+            return _WITHOUT_BITS[name](ctx, x, y)
+        return _FOR_ENGINES[name](*in_ranks_for_choices(ctx, x, y))
 
     return compare
 
 
 register_table(_TOTAL_ORDER, op="Bitcast")
-register_table({name: _by_bits_unless_float32(name) for name in _TOTAL_ORDER})
+for _name in _TOTAL_ORDER:
+    register(_name)(_by_bits_unless_float32(_name))
 
 
 def _rank(x: tf.Tensor) -> tf.Tensor:

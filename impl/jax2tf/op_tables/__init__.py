@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib.resources
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 # Ops whose inputs are of several dtypes, none of which says whether the op is taken.
 OF_SEVERAL_DTYPES = ("StatelessCase", "StatelessIf", "StatelessWhile", "TensorListReserve")
@@ -33,6 +33,16 @@ def uses(target: str) -> Mapping[str, Mapping[str, str]]:
         use: {dtype: outcome for outcome, dtypes in row.items() for dtype in dtypes}
         for use, row in rows.items()
     }
+
+
+def taken(target: str, ops: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Those of the ops that the engine of a target takes, with the dtypes for which it does."""
+    known = {op: row for op, row in uses(target).items() if op in set(ops)}
+    found = {
+        op: tuple(dtype for dtype, outcome in row.items() if outcome.startswith(_TAKES))
+        for op, row in known.items()
+    }
+    return {op: dtypes for op, dtypes in found.items() if dtypes}
 
 
 def lacks(

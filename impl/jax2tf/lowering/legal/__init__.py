@@ -7,9 +7,9 @@ ops that it does not take, `quirks` what it gets wrong. Two ways lead around a l
   (held.py, unsigned.py), an integer contraction one of products and sums (contractions.py), a
   special function one of elementary functions (special.py), a factorisation one of loops over
   columns or rotations (linalg.py), the next float one of bits (neighbours.py), the bits of one
-  dtype those of another (bitcasts.py), what has operands of some ranks one of others (ranks.py),
-  a quotient of integers one of estimates (integers.py). It is traced, and lowered in place as any
-  other, so that one lack may lead to another.
+  dtype those of another (bitcasts.py), bools numbers (bools.py), what has operands of some ranks
+  one of others (ranks.py), a quotient of integers one of estimates (integers.py). It is traced,
+  and lowered in place as any other, so that one lack may lead to another.
 - Logic of bits and shifts of int32 become arithmetic (bits.py), comparisons of large ones become
   those of differences with zero (integers.py).
 """
@@ -27,6 +27,7 @@ from jax2tf.lowering import keys
 from jax2tf.lowering.legal import (
     bitcasts,
     bits,
+    bools,
     contractions,
     held,
     integers,
@@ -59,7 +60,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
         function = held.function_of(eqn, carriers, target)
         if function is not None:
             return functools.partial(_traced, function, carriers)
-    for module in (contractions, special, linalg, neighbours):
+    for module in (bools, contractions, special, linalg, neighbours):
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})
