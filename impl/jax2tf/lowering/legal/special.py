@@ -28,7 +28,9 @@ Function = Callable[..., jax.Array]
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> held.Function | None:
     """The function for a special function whose op the target lacks; None for any other."""
-    op, function = _FUNCTIONS.get(eqn.primitive, ("", None))
+    if eqn.primitive not in _FUNCTIONS:
+        return None
+    op, function = _FUNCTIONS[eqn.primitive]
     aval = aval_of(eqn.outvars[0])
     # Narrower floats are computed in float32.
     dtype = "float64" if getattr(aval, "dtype", None) == np.float64 else "float32"
@@ -50,6 +52,7 @@ def _as_jax_does(primitive: jex_core.Primitive) -> Function:
 _FUNCTIONS: dict[jex_core.Primitive, tuple[str, Function | None]] = {
     primitive: entry
     for name, entry in {
+        "atan2": ("Atan2", special_functions.atan2),
         "bessel_i0e": ("BesselI0e", None),
         "bessel_i1e": ("BesselI1e", special_functions.bessel_i1e),
         "digamma": ("Digamma", special_functions.digamma),
