@@ -6,8 +6,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from harnesses.engine import journal
-from harnesses.engine.journal import ResultsError
+from harnesses.cell import journal
+from harnesses.cell.journal import ResultsError
 from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses, harnesses_elsewhere
 from limitations import tolerances
 from limitations.check import check

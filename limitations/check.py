@@ -15,19 +15,11 @@ from dataclasses import dataclass
 import jax
 from jax.extend.core import primitives as jax_primitives
 
-from harnesses.engine import opinion
-from harnesses.engine.cells import (
-    CONSUMER_MODES,
-    GRADIENT_MODES,
-    JAX_SIDE,
-    POLY,
-    Cell,
-    direction_of,
-    mesh_modes_of,
-    modes_of,
-)
-from harnesses.engine.judge import INAPPLICABLE
-from harnesses.engine.results import VERSIONS, Row, row_of
+from harnesses.cell import outcomes
+from harnesses.cell.cells import Cell, direction_of, mesh_modes_of, modes_of
+from harnesses.cell.names import CONSUMER_MODES, GRADIENT_MODES, JAX_SIDE, POLY
+from harnesses.cell.outcomes import INAPPLICABLE
+from harnesses.cell.rows import VERSIONS, Row, row_of
 from harnesses.harness import CONVERT, Harness, public_names
 from limitations.ledger import Limitation, load_uncovered
 from limitations.tolerances import Tolerances
@@ -152,7 +144,7 @@ def seen(row: Row) -> str:
     """How a cell failed, in words."""
     if row["outcome"] == "error":
         return f"error in phase {row['phase']}: {row['exception']}: {row['message']}"
-    words = opinion.in_words(row)
+    words = outcomes.in_words(row)
     return f"{row['outcome']}: {row['message']}{'; ' if words else ''}{words}"
 
 

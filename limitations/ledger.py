@@ -12,23 +12,24 @@ from typing import Any
 import jax.numpy as jnp
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
-from harnesses.engine.cells import (
+from harnesses.cell.names import (
     ASKED_MODES,
     CALL_TF_MODES,
     CONSUMER_MODES,
+    DEFAULT_IMPLEMENTATION,
     DEVICES,
     DIRECT,
     GRADIENT,
     GRADIENT_MODES,
     JAX_SIDE,
+    LOWERINGS,
     MODE_NAMES,
     SAVED_GRADIENT,
     SUBSTRATE_LOWERINGS,
     SUBSTRATE_MODES,
     TRANSFORMED_MODES,
 )
-from harnesses.engine.results import PARAMS_SEPARATOR, PROCESSOR_FEATURES, Row
+from harnesses.cell.rows import PARAMS_SEPARATOR, PROCESSOR_FEATURES, Row
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES
 
 FOLDER = Path(__file__).parent

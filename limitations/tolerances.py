@@ -16,9 +16,9 @@ from pathlib import Path
 
 import tomlkit
 
-from harnesses.engine.adapter import DEFAULT_LOWERINGS
-from harnesses.engine.cells import MODE_NAMES, modes_of
-from harnesses.engine.results import Row
+from harnesses.cell.cells import modes_of
+from harnesses.cell.names import DEFAULT_LOWERINGS, MODE_NAMES
+from harnesses.cell.rows import Row
 from harnesses.harness import DEFAULT_ULPS, Harness
 from limitations import ledger
 from limitations.ledger import TOLERANCES, LedgerError, has_features

@@ -19,9 +19,9 @@ from typing import Any
 import tomlkit
 from packaging.version import Version
 
-from harnesses.engine.cells import JAX_SIDE
-from harnesses.engine.judge import INAPPLICABLE
-from harnesses.engine.results import PARAMS_SEPARATOR, Row
+from harnesses.cell.names import JAX_SIDE
+from harnesses.cell.outcomes import INAPPLICABLE
+from harnesses.cell.rows import PARAMS_SEPARATOR, Row
 from harnesses.harness import CONVERT, Harness
 from limitations import ledger
 from limitations.check import LedgerIndex, check

@@ -30,9 +30,10 @@ from jax.extend import core as jex_core
 from rich.console import Console
 from rich.progress import Progress
 
-from harnesses.engine import results as engine_results
-from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS, Adapter
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
+from harnesses.engine.adapter import Adapter
 from harnesses.engine.graphs import op_types
+from harnesses.engine.versions import versions as engine_versions
 from reports import rendering, timing
 from reports.benchmarks import benchmark_files
 from reports.programs import Program, programs
@@ -331,7 +332,7 @@ def count_nodes(graph: tf.Graph) -> int:
 
 def _circumstances(options: argparse.Namespace) -> dict[str, Any]:
     return (
-        engine_results.versions(options.impl)
+        engine_versions(options.impl)
         | timing.machine()
         | {
             "lowering": options.lowering,

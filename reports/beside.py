@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine import journal
+from harnesses.cell import journal
 from reports import rendering, results
 from reports.causes import cause_of
 from reports.results import ResultsError, Row

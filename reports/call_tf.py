@@ -14,8 +14,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harnesses.engine.cells import CALL_TF_MODES, JAX_SIDE, Cell, modes_of
-from harnesses.engine.results import VERSIONS, Row, row_of
+from harnesses.cell.cells import Cell, modes_of
+from harnesses.cell.names import CALL_TF_MODES, JAX_SIDE
+from harnesses.cell.rows import VERSIONS, Row, row_of
 from harnesses.harness import CALL_TF, Harness, all_harnesses
 from limitations.ledger import Limitation, load
 from reports import rendering

@@ -17,11 +17,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harnesses.engine.adapter import LOWERINGS
-from harnesses.engine.cells import (
+from harnesses.cell.names import (
     GRADIENT,
     GRADIENT_MODES,
     JAX_SIDE,
+    LOWERINGS,
     MESH_FAMILY,
     MESH_MODES,
     MODE_NAMES,

@@ -17,9 +17,10 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from harnesses.engine.cells import CONSUMER_MODES, Cell
+from harnesses.cell.cells import Cell
+from harnesses.cell.names import CONSUMER_MODES
+from harnesses.cell.rows import VERSIONS, row_of
 from harnesses.engine.consumers import NO_ARRAYS_OF
-from harnesses.engine.results import VERSIONS, row_of
 from harnesses.harness import Harness, all_harnesses
 from limitations.check import LedgerIndex
 from limitations.ledger import Limitation, load

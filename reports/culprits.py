@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine.opinion import BOTH, JAX, JUDGED, NEITHER
+from harnesses.cell.outcomes import BOTH, JAX, JUDGED, NEITHER
 from reports import rendering, results
 from reports.results import ResultsError, Row
 from reports.summary import version_line

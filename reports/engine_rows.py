@@ -13,7 +13,7 @@ from typing import Any
 
 import jax
 
-from harnesses.engine.cells import CONSUMER_MODES
+from harnesses.cell.names import CONSUMER_MODES
 from harnesses.engine.consumers import NO_ARRAYS_OF
 from harnesses.harness import Harness
 from reports.results import OUTCOMES, Row

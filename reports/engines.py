@@ -20,10 +20,11 @@ import numpy as np
 import tensorflow as tf
 from rich.console import Console
 
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.engine import consumers
-from harnesses.engine import results as engine_results
-from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, Adapter
+from harnesses.engine.adapter import Adapter
 from harnesses.engine.consumers.graph import Graph, graph_of
+from harnesses.engine.versions import versions as engine_versions
 from reports import rendering, timing
 from reports.architectures import PAIRS, Pair
 from reports.benchmarks import engine_files
@@ -56,7 +57,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
                 {"model": name, "engine": ENGINES[engine]}
                 | measured(PAIRS[name], engine, adapter, rounds)
             )
-    circumstances = engine_results.versions(options.impl) | timing.machine()
+    circumstances = engine_versions(options.impl) | timing.machine()
     data = circumstances | {"rounds": rounds, "quick": options.quick, "rows": rows}
     for path in rendering.write(engine_files(data), options.into):
         console.print(f"wrote {path}", soft_wrap=True)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harnesses.engine.cells import CONSUMER_MODES, JAX_SIDE
+from harnesses.cell.names import CONSUMER_MODES, JAX_SIDE
 from harnesses.harness import Harness
 from limitations.ledger import Limitation
 

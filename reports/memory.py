@@ -28,8 +28,9 @@ import jax
 import tensorflow as tf
 from rich.console import Console
 
-from harnesses.engine import results as engine_results
-from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS, Adapter
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
+from harnesses.engine.adapter import Adapter
+from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.benchmarks import MEMORY_LIMIT, memory_files
 from reports.programs import decoder_args, transformer
@@ -63,7 +64,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
     with tempfile.TemporaryDirectory(prefix="memory-") as folder:
         measured = [_in_a_process(options, step, folder) for step in STEPS]
     ratios = [m["extra"] / m["parameters"] for m in measured]
-    data = engine_results.versions(options.impl) | {
+    data = engine_versions(options.impl) | {
         "lowering": options.lowering,
         "quick": options.quick,
         "megabytes": measured[0]["parameters"] / 1e6,

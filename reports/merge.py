@@ -18,8 +18,9 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine import journal
-from harnesses.engine.journal import Journal, Request, Row
+from harnesses.cell import journal
+from harnesses.cell.journal import Journal, Request
+from harnesses.cell.rows import Row
 from reports.results import ResultsError
 from reports.summary import Tally
 

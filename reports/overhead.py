@@ -22,13 +22,9 @@ import numpy as np
 import tensorflow as tf
 from rich.console import Console
 
-from harnesses.engine import results as engine_results
-from harnesses.engine.adapter import (
-    DEFAULT_IMPLEMENTATION,
-    Adapter,
-    ImplementationError,
-    check_exists,
-)
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION
+from harnesses.engine.adapter import Adapter, ImplementationError, check_exists
+from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.timing import Call, machine, paired, repeated
 
@@ -60,7 +56,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
             calls = contenders(make, way, adapters)
             times = paired(rounds, {who: repeated(call) for who, call in calls.items()})
             rows.append({"function": name, "way": way, **asdict(times)})
-    data = engine_results.versions(options.impl) | machine()
+    data = engine_versions(options.impl) | machine()
     data |= {
         "beside": options.beside,
         "rounds": rounds,

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine.cells import JAX_SIDE, MODE_NAMES
+from harnesses.cell.names import JAX_SIDE, MODE_NAMES
 from harnesses.harness import Harness
 from limitations.ledger import Limitation
 from reports import results

@@ -12,9 +12,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from harnesses.engine import journal
-from harnesses.engine.journal import FOLDER as RESULTS
-from harnesses.engine.journal import ResultsError, Row
+from harnesses.cell import journal
+from harnesses.cell.journal import FOLDER as RESULTS
+from harnesses.cell.journal import ResultsError
+from harnesses.cell.rows import Row
 
 __all__ = [
     "RESULTS",

@@ -16,9 +16,10 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine.adapter import ON_JAX, ON_NUMPY, Adapter
-from harnesses.engine.cells import EAGER, JAX_SIDE, SUBSTRATE_MODES, Cell, modes_of
-from harnesses.engine.results import VERSIONS, Row, row_of
+from harnesses.cell.cells import Cell, modes_of
+from harnesses.cell.names import EAGER, JAX_SIDE, ON_JAX, ON_NUMPY, SUBSTRATE_MODES
+from harnesses.cell.rows import VERSIONS, Row, row_of
+from harnesses.engine.adapter import Adapter
 from harnesses.harness import SUBSTRATES, Harness, all_harnesses
 from limitations.check import LedgerIndex
 from limitations.ledger import Limitation, SymbolReason, load, load_symbol_reasons

@@ -17,7 +17,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from harnesses.engine import journal
+from harnesses.cell import journal
 from reports import results
 from reports.results import OUTCOMES, Row
 

@@ -29,8 +29,9 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine.cells import JAX_SIDE, Cell
-from harnesses.engine.results import row_of
+from harnesses.cell.cells import Cell
+from harnesses.cell.names import JAX_SIDE
+from harnesses.cell.rows import row_of
 from harnesses.harness import (
     ALL,
     COMPLEX,

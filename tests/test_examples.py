@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 FOLDER = pathlib.Path(__file__).parents[1] / "docs/examples"
 
 
@@ -18,6 +20,32 @@ def program(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_tour(tmp_path, monkeypatch):
+    """The README shows its table. The file for ONNX Runtime is tested beside others of its kind."""
+    tour = program("tour")
+    monkeypatch.delitem(tour.FILES, "classifier.onnx")
+    check_tour(tour, tmp_path)
+
+
+def check_tour(tour, folder):
+    """Runs the tour and holds what came of each file against the README."""
+    readme = (FOLDER.parents[1] / "README.md").read_text()
+    row = r"^ +(classifier\S*) +(\w.*?)  +(\d+) +(\d+) +(\S+)$"
+    shown = {name: row for name, *row in re.findall(row, readme, flags=re.MULTILINE)}
+    results = tour.main(folder)
+    assert [result.path.name for result in results] == list(tour.FILES)
+    for result in results:
+        engine, ops, kilobytes, _ = shown[result.path.name]
+        assert tour.FILES[result.path.name] == engine
+        assert result.ops == int(ops)
+        assert result.size == pytest.approx(1000 * int(kilobytes), rel=0.1)
+        assert len(result.verified) == 2
+        assert all(d < 1e-6 for outputs in result.differences.values() for d in outputs.values())
+    page = (folder / "model.html").read_text()
+    assert "litert" in page
+    assert "tour.py" in page
 
 
 def test_image_classifier(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harnesses.engine.cells import Cell
+from harnesses.cell.cells import Cell
 from harnesses.engine.plugin import MATRIX, run_cell
 
 

@@ -6,24 +6,12 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS, ON_JAX, ON_NUMPY
 from harnesses.engine.converters import converter, is_converter
 
-DEFAULT_IMPLEMENTATION = "jax2tf"
-
-# A lowering is a way through `convert`.
-LOWERINGS: Mapping[str, Mapping[str, bool]] = {
-    "xla": {"enable_xla": True, "native_serialization": False},
-    "no_xla": {"enable_xla": False, "native_serialization": False},
-    "native": {"enable_xla": True, "native_serialization": True},
-}
-
 # The folders of the package of substrates, by the lowering of their cells.
-ON_NUMPY, ON_JAX = "on_numpy", "on_jax"
 _SUBSTRATES: Mapping[str, str] = {ON_NUMPY: "numpy", ON_JAX: "jax"}
 _SUBSTRATES_PACKAGE = "tf_substrates"
-
-# What a run takes without `--lowering`.
-DEFAULT_LOWERINGS = ("xla",)
 
 
 class ImplementationError(ValueError):

@@ -18,8 +18,8 @@ import jax
 import numpy as np
 import tensorflow as tf
 
+from harnesses.cell.cells import Cell
 from harnesses.engine import derivatives
-from harnesses.engine.cells import Cell
 from harnesses.engine.derivatives import Function, direction, is_differentiable, is_inexact
 from harnesses.engine.judge import Judge, phase
 

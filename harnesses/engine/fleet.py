@@ -21,9 +21,10 @@ from typing import Any
 
 from rich.console import Console
 
+from harnesses.cell.journal import Request, ResultsError
+from harnesses.cell.names import DTENSOR
+from harnesses.cell.rows import Row
 from harnesses.engine import devices, request
-from harnesses.engine.cells import DTENSOR
-from harnesses.engine.journal import Request, ResultsError, Row
 from harnesses.engine.matrix import Matrix
 from harnesses.engine.options import environment, selection
 from harnesses.engine.plugin import describe

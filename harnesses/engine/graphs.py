@@ -5,7 +5,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from harnesses.engine.cells import Cell
+from harnesses.cell.cells import Cell
 
 # What tf.function puts around any function, and what names a value without computing it.
 _AROUND = ("Placeholder", "Identity", "IdentityN", "NoOp")

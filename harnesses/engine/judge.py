@@ -21,14 +21,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from harnesses.cell.cells import Cell
+from harnesses.cell.names import JAX_SIDE
+from harnesses.cell.outcomes import INAPPLICABLE
+from harnesses.cell.rows import Row
 from harnesses.engine import opinion
 from harnesses.engine.adapter import Adapter
-from harnesses.engine.cells import JAX_SIDE, Cell
 from harnesses.engine.compare import Comparison, compare
-from harnesses.engine.results import Row
 from harnesses.harness import CONVERT, Harness
 
-INAPPLICABLE = "inapplicable"
 _MESSAGE_LENGTH = 1000
 
 # What TensorFlow wraps around the message of an op: where it was built, and names with counters.
@@ -57,7 +58,7 @@ class Judge:
         self._nodes: int | None = None
 
     def run(self, cell: Cell) -> Row:
-        """What was observed: the columns of `results.COLUMNS` from outcome to seconds."""
+        """What was observed: the columns of `rows.COLUMNS` from outcome to seconds."""
         start = time.perf_counter()
         self._nodes = None
         observed = self._observe(cell)

@@ -14,20 +14,26 @@ import time
 from pathlib import Path
 from typing import Any
 
-from harnesses.engine import consumers, journal, request, results, retirement
-from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, DEFAULT_LOWERINGS, check_exists
-from harnesses.engine.cells import (
+from harnesses.cell import journal
+from harnesses.cell.cells import Cell
+from harnesses.cell.journal import Journal
+from harnesses.cell.names import (
     CONSUMER_MODES,
+    DEFAULT_IMPLEMENTATION,
+    DEFAULT_LOWERINGS,
     DIRECT,
     JAX_SIDE,
     MESH_MODES,
     TRANSFORMED_MODES,
-    Cell,
 )
-from harnesses.engine.journal import Journal, Row
-from harnesses.engine.judge import INAPPLICABLE, Judge
+from harnesses.cell.outcomes import INAPPLICABLE
+from harnesses.cell.rows import Row, row_of
+from harnesses.engine import consumers, request, retirement
+from harnesses.engine.adapter import check_exists
+from harnesses.engine.judge import Judge
 from harnesses.engine.options import cell_command, run_command, selection
 from harnesses.engine.retirement import Retirement
+from harnesses.engine.versions import versions
 from harnesses.engine.watchdog import Watchdog
 from harnesses.harness import (
     CALL_TF,
@@ -254,7 +260,7 @@ class Matrix:
 
     @functools.cached_property
     def _versions(self) -> Row:
-        return results.versions(self.impl)
+        return versions(self.impl)
 
     @functools.cached_property
     def _retirement(self) -> Retirement:
@@ -268,7 +274,7 @@ class Matrix:
         return watchdog
 
     def _judged(self, cell: Cell, observed: Row) -> tuple[Row, str | None]:
-        row = results.row_of(cell, self._versions, **observed)
+        row = row_of(cell, self._versions, **observed)
         matching = self._index.matching(row)
         problem = check_cell(row, matching, self._tolerances)
         row["verdict"] = "ok" if problem is None else "red"

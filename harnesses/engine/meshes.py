@@ -19,8 +19,9 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 from jax.sharding import PartitionSpec
 
+from harnesses.cell.cells import Cell
+from harnesses.cell.names import DTENSOR, PARTITIONED_NATIVE
 from harnesses.engine import graphs, modes
-from harnesses.engine.cells import DTENSOR, PARTITIONED_NATIVE, Cell
 from harnesses.engine.compare import Comparison
 from harnesses.engine.judge import Inapplicable, Judge, phase
 from harnesses.engine.partitioned_text import PartitionedText, read

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from harnesses.cell.outcomes import BOTH, JAX, JUDGED, NEITHER
 from harnesses.engine.compare import ulp_errors
 from harnesses.harness import is_complex, is_float
 
@@ -24,8 +25,6 @@ from harnesses.harness import is_complex, is_float
 DISPUTED = 1.0
 # Who is off by this many times the other's error is the one who is wrong.
 _WORSE = 2.0
-
-JAX, JUDGED, BOTH, NEITHER = "jax", "judged", "both", "neither"
 
 
 class Opinion(NamedTuple):
@@ -69,24 +68,6 @@ def third_opinion(
     example = worst.in_words(operands, who)
     return Opinion(_culprit(jax_ulps, judged_ulps), jax_ulps, judged_ulps, who, example)
 
-
-def in_words(row: Mapping[str, Any]) -> str:
-    """What the third opinion of a row is; empty if there is none."""
-    if not row.get("culprit"):
-        return ""
-    judged = row["impl"] or JUDGED
-    return (
-        f"{_WORDS[row['culprit']].format(judged=judged)}: by {row['opinion']}, JAX is off by "
-        f"{row['jax_ulps']:.4g} ULPs and {judged} by {row['judged_ulps']:.4g}"
-    )
-
-
-_WORDS = {
-    JAX: "JAX is wrong",
-    JUDGED: "{judged} is wrong",
-    BOTH: "both are wrong",
-    NEITHER: "neither is wrong",
-}
 
 # They give other values, and right ones, in a wider dtype.
 _OF_DIGITS = frozenset(

@@ -5,24 +5,24 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION, LOWERINGS
-from harnesses.engine.cells import (
+from harnesses.cell.cells import Cell, direction_of
+from harnesses.cell.names import (
     ASKED_MODES,
     CALL_TF_MODES,
     CONSUMER_MODES,
+    DEFAULT_IMPLEMENTATION,
     DEVICES,
     DIRECT,
     GRADIENT,
     JAX_SIDE,
+    LOWERINGS,
     MODE_NAMES,
     SAVEDMODEL,
     SUBSTRATE_LOWERINGS,
     SUBSTRATE_MODES,
-    Cell,
-    Selection,
-    direction_of,
 )
 from harnesses.engine.converters import SHIPPED, is_converter
+from harnesses.engine.selection import Selection
 from harnesses.harness import CONVERT, DIRECTIONS, SUBSTRATES
 
 _FILTERS = ("family", "primitive", "dtype", "name", "device", "lowering", "mode")

@@ -14,12 +14,14 @@ from typing import Any
 
 import pytest
 
+from harnesses.cell.cells import Cell
+from harnesses.cell.journal import ResultsError
+from harnesses.cell.names import DTENSOR
+from harnesses.cell.rows import Row
 from harnesses.engine import devices
 from harnesses.engine.adapter import ImplementationError
-from harnesses.engine.cells import DTENSOR, Cell
 from harnesses.engine.consumers import EngineError
 from harnesses.engine.converters import ConverterError
-from harnesses.engine.journal import ResultsError, Row
 from harnesses.engine.matrix import Matrix
 from harnesses.engine.options import TargetError, add_options, selection
 from limitations.ledger import LedgerError

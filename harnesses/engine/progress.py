@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from harnesses.engine.journal import Row
+from harnesses.cell.rows import Row
 from harnesses.engine.matrix import Matrix
 from harnesses.engine.plugin import MATRIX, rows_of
 

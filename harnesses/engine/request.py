@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harnesses.engine import results
-from harnesses.engine.cells import JAX_SIDE
+from harnesses.cell.journal import Request, ResultsError, request_of, stopped
+from harnesses.cell.names import JAX_SIDE
 from harnesses.engine.converters import module_of
-from harnesses.engine.journal import Request, ResultsError, request_of, stopped
 from harnesses.engine.options import environment, run_command, selection
+from harnesses.engine.versions import versions
 from limitations.ledger import folder_of
 
 _ROOT = Path(__file__).parents[2]
@@ -32,7 +32,7 @@ def request(options: Any, cells: int) -> Request:
         "cells": cells,
         "cells_of_all_shards": _cells_of_all_shards(options) if options.shard else cells,
         "asked": _asked(options),
-        "versions": results.versions(impl),
+        "versions": versions(impl),
         "code": {
             "the judge": _digest(
                 [*(_ROOT / "harnesses").rglob("*.py"), *(_ROOT / "limitations").glob("*.py")]

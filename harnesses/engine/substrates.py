@@ -22,12 +22,12 @@ import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 
+from harnesses.cell.cells import Cell
+from harnesses.cell.names import EAGER, ON_NUMPY, RAISES, ROUND_TRIP
+from harnesses.cell.rows import Row
 from harnesses.engine import call_tf
-from harnesses.engine.adapter import ON_NUMPY
-from harnesses.engine.cells import EAGER, RAISES, ROUND_TRIP, Cell
 from harnesses.engine.derivatives import Function, is_inexact
 from harnesses.engine.judge import Judge, phase
-from harnesses.engine.results import Row
 
 # The modes in which JAX compiles the program, or what it makes of it.
 _COMPILED = ("jit", "grad", "jvp", "vmap")

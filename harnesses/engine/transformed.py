@@ -19,8 +19,9 @@ import jax
 import numpy as np
 import tensorflow as tf
 
+from harnesses.cell.cells import Cell
+from harnesses.cell.names import GRADIENT, GRADIENT_MODES, POLY, SAVED_GRADIENT
 from harnesses.engine import derivatives, modes
-from harnesses.engine.cells import GRADIENT, GRADIENT_MODES, POLY, SAVED_GRADIENT, Cell
 from harnesses.engine.compare import Comparison, compare
 from harnesses.engine.derivatives import direction, is_differentiable
 from harnesses.engine.judge import Inapplicable, Judge, phase

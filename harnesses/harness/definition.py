@@ -38,7 +38,7 @@ _INSIDE = f"{Path(__file__).parents[1]}{os.sep}"
 # demand.
 _NO_FAMILIES = frozenset(
     f"harnesses.{name}"
-    for name in ("__main__", "call_tf", "engine", "harness", "probes", "substrates")
+    for name in ("__main__", "call_tf", "cell", "engine", "harness", "probes", "substrates")
 )
 
 CONVERT = "convert"

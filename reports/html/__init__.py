@@ -50,7 +50,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         return _serve(files, options, console)
     text = page(_data(files, options))
     rendering.write({options.into.name: text}, options.into.parent)
-    console.print(f"wrote {options.into} ({len(text) / 1e6:.1f} MB)", soft_wrap=True)
+    console.print(f"wrote {options.into} ({len(text) / 1000:,.0f} kB)", soft_wrap=True)
     return 0
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from harnesses.engine import journal, opinion
-from harnesses.engine.cells import Cell
+from harnesses.cell import journal, outcomes
+from harnesses.cell.cells import Cell
 from harnesses.engine.options import cell_command, defaults
 from limitations.ledger import Limitation
 from reports import results
@@ -148,7 +148,7 @@ def _message(row: Row) -> str:
     """What is told of a cell that did not pass, in one text."""
     where = " ".join(filter(None, (row["phase"], row["exception"])))
     said = f"{where}: {row['message'] or ''}"[:_LONGEST] if where else (row["message"] or "")
-    return "\n".join(filter(None, (said, opinion.in_words(row))))
+    return "\n".join(filter(None, (said, outcomes.in_words(row))))
 
 
 def _finite(number: float | None) -> float | str | None:

@@ -25,7 +25,7 @@ from typing import Any
 
 import jax
 
-from harnesses.engine.cells import Cell, modes_of
+from harnesses.cell.cells import Cell, modes_of
 from harnesses.engine.matrix import Matrix
 from harnesses.engine.options import add_options
 from harnesses.harness import CALL_TF, CONVERT, Harness, all_harnesses

@@ -11,8 +11,8 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.engine import results as engine_results
-from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION
+from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.mutation import items, mutants, rows, table, trial
 from reports.mutation.items import Reach
@@ -56,7 +56,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         if not red:
             break
         known = {name: row for name, row in known.items() if row.get("by") not in red}
-    versions = engine_results.versions(DEFAULT_IMPLEMENTATION)
+    versions = engine_versions(DEFAULT_IMPLEMENTATION)
     data = table.data_of(
         [known[mutant.name] for mutant in chosen], options.seed, options.sample, versions
     )

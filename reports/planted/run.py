@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from rich.console import Console
 
-from harnesses.engine import results as engine_results
+from harnesses.engine.versions import versions as engine_versions
 from harnesses.harness import all_harnesses
 from reports import rendering
 from reports.planted import faults, table
@@ -37,7 +37,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         console.print(f"{number}/{len(chosen)} {fault}: {_outcome(row, known)}", **_PLAIN)
         if number % _FORGOTTEN_AFTER == 0:
             jax.clear_caches()
-    data = table.data_of(rows, options.seed, len(every), engine_results.versions(None))
+    data = table.data_of(rows, options.seed, len(every), engine_versions(None))
     left = [row for row in data["survivors"] if table.reason_of(row, known) is None]
     if not (options.primitive or options.fault):
         for path in rendering.write(table.files(data), options.into):

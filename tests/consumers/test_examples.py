@@ -16,6 +16,8 @@ import jax
 import numpy as np
 import pytest
 
+from tests.test_examples import check_tour
+
 ROOT = pathlib.Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/guides/engines.md").read_text()
 
@@ -68,6 +70,11 @@ def test_speech_front_end(tmp_path):
     difference, bands = program("speech_front_end").main(str(tmp_path))
     assert difference < 5e-3
     assert bands == sorted(set(bands))
+
+
+def test_tour(tmp_path):
+    """Each file, in its engine, as the README shows."""
+    check_tour(program("tour"), tmp_path)
 
 
 @pytest.mark.parametrize("engine", ["tfjs"])

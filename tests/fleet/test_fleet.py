@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harnesses.engine import journal
+from harnesses.cell import journal
 
 _ROOT = Path(__file__).parents[2]
 _DTYPES = ("bfloat16", "float16", "float32", "float64")

@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 from numpy.testing import assert_allclose
 
-from harnesses.engine.cells import Selection
 from harnesses.engine.compare import compare
+from harnesses.engine.selection import Selection
 from harnesses.harness import CALL_TF
 from jax2tf import CallTfError, ConversionError, call_tf, convert
 from limitations.ledger import load

@@ -14,9 +14,9 @@ from jax import lax
 from jax.extend import core as jex_core
 
 import jax2tf
-from harnesses.engine.cells import Selection
 from harnesses.engine.graphs import XlaOpError
 from harnesses.engine.judge import Judge
+from harnesses.engine.selection import Selection
 from jax2tf import compat, targets
 from jax2tf.lowering import rules
 

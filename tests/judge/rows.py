@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from harnesses.engine.cells import MODE_NAMES, Cell
-from harnesses.engine.results import Row, row_of
+from harnesses.cell.cells import Cell
+from harnesses.cell.names import MODE_NAMES
+from harnesses.cell.rows import Row, row_of
 from harnesses.harness import Harness
 
 VERSIONS = {"jax": "0.12.0", "tensorflow": "2.21.0", "python": "3.12.1", "impl": "jax2tf"}

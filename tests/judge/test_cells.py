@@ -1,15 +1,16 @@
 """Which cells a selection takes."""
 
+import ast
 import os
 from pathlib import Path
 
 import pytest
 
 import harnesses
+from harnesses.cell.rows import row_of
 from harnesses.engine import devices
-from harnesses.engine.cells import Selection
 from harnesses.engine.judge import Judge
-from harnesses.engine.results import row_of
+from harnesses.engine.selection import Selection
 from harnesses.harness import all_harnesses
 
 ALL_NAMES = [harness.name for harness in all_harnesses()]
@@ -110,3 +111,25 @@ def test_a_gpu_is_not_asked_in_which_order_it_writes():
     assert "ordered" not in Selection(name=("scatter-max_rows_fill_int32",)).harnesses()[0].tags
     assert "ordered" not in Selection(name=("scatter-add_rows_fill_int32",)).harnesses()[0].tags
     assert "ordered" in Selection(name=("scatter-add_rows_fill_float32",)).harnesses()[0].tags
+
+
+@pytest.mark.parametrize(
+    ("folder", "above"),
+    [
+        ("harnesses/harness", ("harnesses.engine", "harnesses.cell", "limitations", "reports")),
+        ("harnesses/cell", ("harnesses.engine", "limitations", "reports")),
+        ("limitations", ("harnesses.engine", "reports")),
+    ],
+)
+def test_layers_import_none_above_them(folder, above):
+    root = Path(harnesses.__file__).parents[1]
+    modules = sorted((root / folder).glob("*.py"))
+    assert modules
+    for module in modules:
+        for node in ast.walk(ast.parse(module.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert not f"{node.module}.".startswith(tuple(f"{a}." for a in above)), module
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                assert not set(names) & set(above), module
+            if isinstance(node, ast.Import):
+                assert not any(a.name.startswith(above) for a in node.names), module

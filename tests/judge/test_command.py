@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harnesses import __main__ as command_line
-from harnesses.engine.journal import read
+from harnesses.cell.journal import read
 
 _ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
-from harnesses.engine.cells import CONSUMER_MODES, Selection
+from harnesses.cell.names import CONSUMER_MODES
 from harnesses.engine.consumers import NEEDS, EngineError, check
+from harnesses.engine.selection import Selection
 from limitations.ledger import Limitation, file_of
 from limitations.update import explain
 from tests.judge.rows import error, harness, passing

@@ -82,7 +82,7 @@ def command(tmp_path, monkeypatch, capsys):
     """Runs `gaps` over a database of one harness, with the ledger that is given as text."""
     database = [_cumsum("")]
     monkeypatch.setattr("harnesses.__main__.all_harnesses", lambda: database)
-    monkeypatch.setattr("harnesses.engine.cells.all_harnesses", lambda direction: database)
+    monkeypatch.setattr("harnesses.engine.selection.all_harnesses", lambda direction: database)
 
     def run(ledger):
         (tmp_path / "gaps.toml").write_text(ledger)

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from harnesses.engine import journal, request
-from harnesses.engine.adapter import DEFAULT_IMPLEMENTATION
-from harnesses.engine.cells import Selection
-from harnesses.engine.journal import Journal, ResultsError
+from harnesses.cell import journal
+from harnesses.cell.journal import Journal, ResultsError
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION
+from harnesses.engine import request
 from harnesses.engine.options import cell_command
+from harnesses.engine.selection import Selection
 from reports.merge import Shard, merge
 from tests.judge.rows import harness, passing
 

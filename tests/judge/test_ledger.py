@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harnesses.engine.results import PROCESSOR_FEATURES, processor
+from harnesses.cell.rows import PROCESSOR_FEATURES
+from harnesses.engine.versions import processor
 from limitations.ledger import LedgerError, Limitation, load, load_uncovered
 from tests.judge.rows import error, harness, mismatch, passing
 

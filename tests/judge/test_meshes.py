@@ -13,8 +13,8 @@ from jax import lax
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from harnesses.engine.cells import Selection
 from harnesses.engine.partitioned_text import read
+from harnesses.engine.selection import Selection
 
 PARTITIONED = "partitioned_native"
 X = np.arange(32, dtype=np.float32).reshape(8, 4)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harnesses.engine import journal
+from harnesses.cell import journal
 
 
 def _run_one(matrix, *, mode="eager"):

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harnesses.engine.opinion import in_words, third_opinion
+from harnesses.cell.outcomes import in_words
+from harnesses.engine.opinion import third_opinion
 
 X = np.linspace(0.1, 3, 7, dtype=np.float32)
 

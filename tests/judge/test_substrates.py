@@ -7,16 +7,9 @@ import numpy as np
 import pytest
 import tensorflow
 
+from harnesses.cell.cells import Cell, direction_of, modes_of
+from harnesses.cell.names import EAGER, ROUND_TRIP, SUBSTRATE_LOWERINGS, SUBSTRATE_MODES
 from harnesses.engine.adapter import Adapter
-from harnesses.engine.cells import (
-    EAGER,
-    ROUND_TRIP,
-    SUBSTRATE_LOWERINGS,
-    SUBSTRATE_MODES,
-    Cell,
-    direction_of,
-    modes_of,
-)
 from harnesses.engine.options import TargetError, add_options, selection
 from harnesses.engine.substrates import SubstrateJudge
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Normal

@@ -1,8 +1,9 @@
 """A part of the matrix of the third direction, and its ledger."""
 
-from harnesses.engine.cells import Selection
-from harnesses.engine.results import row_of, versions
+from harnesses.cell.rows import row_of
+from harnesses.engine.selection import Selection
 from harnesses.engine.substrates import SubstrateJudge
+from harnesses.engine.versions import versions
 from harnesses.harness import SUBSTRATES, all_harnesses
 from limitations.check import LedgerIndex, check_cell
 from limitations.ledger import load

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harnesses.engine.cells import MODE_NAMES
+from harnesses.cell.names import MODE_NAMES
 from limitations.__main__ import with_reason
 from limitations.check import check
 from limitations.ledger import LedgerError, Limitation, load

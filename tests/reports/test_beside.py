@@ -7,7 +7,7 @@ import json
 import pytest
 from rich.console import Console
 
-from harnesses.engine.journal import Journal
+from harnesses.cell.journal import Journal
 from reports.__main__ import main
 from tests.judge.rows import error, harness, passing
 

@@ -5,9 +5,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from harnesses.cell.cells import Cell, modes_of
+from harnesses.cell.names import CALL_TF_MODES
+from harnesses.cell.rows import row_of
 from harnesses.engine.call_tf import CallTfJudge
-from harnesses.engine.cells import CALL_TF_MODES, Cell, Selection, modes_of
-from harnesses.engine.results import row_of, versions
+from harnesses.engine.selection import Selection
+from harnesses.engine.versions import versions
 from harnesses.harness import CALL_TF, Normal, all_harnesses
 from harnesses.harness.definition import Harness
 from limitations.check import LedgerIndex, check_cell

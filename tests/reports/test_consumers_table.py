@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from harnesses.engine.cells import CONSUMER_MODES
+from harnesses.cell.names import CONSUMER_MODES
 from limitations.ledger import Limitation
 from reports import engine_rows
 from reports.consumers import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harnesses.engine import journal
+from harnesses.cell import journal
 from tests.reports.rows import failure, row
 
 NAMES = ("sin_float32", "cos_float32", "tan_float32", "exp_float32")

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from harnesses.engine.cells import Selection
 from harnesses.engine.consumers import node
+from harnesses.engine.selection import Selection
 
 Model = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 

@@ -7,8 +7,9 @@ import jax
 import numpy as np
 import tensorflow as tf
 
+from harnesses.cell.cells import Cell
+from harnesses.cell.names import SAVEDMODEL
 from harnesses.engine import consumers
-from harnesses.engine.cells import SAVEDMODEL, Cell
 from harnesses.engine.consumers.graph import graph_of
 from harnesses.engine.judge import Judge, phase
 

@@ -6,10 +6,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from harnesses.engine.cells import Cell
+from harnesses.cell.cells import Cell
+from harnesses.cell.outcomes import INAPPLICABLE
+from harnesses.cell.rows import Row
 from harnesses.engine.converters import converter
-from harnesses.engine.judge import INAPPLICABLE, Judge, phase
-from harnesses.engine.results import Row
+from harnesses.engine.judge import Judge, phase
 
 
 class ConverterJudge(Judge):

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import io
 import json
+import logging
 import re
 import warnings
 import zipfile
@@ -68,9 +69,10 @@ def check_options(options: Mapping[str, Option]) -> None:
 def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
     names = [signature.name for signature in job.signatures]
-    converter = tf.lite.TFLiteConverter.from_saved_model(
-        str(job.saved_model()), signature_keys=names
-    )
+    with _without_advice():
+        converter = tf.lite.TFLiteConverter.from_saved_model(
+            str(job.saved_model()), signature_keys=names
+        )
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
     # It would write the largest finite number for an infinite constant.
     converter.canonicalizing_inf_as_min_max_float = False
@@ -143,10 +145,23 @@ def _interpreter(path: str) -> PyTree:
 
 @contextlib.contextmanager
 def _without_advice() -> Iterator[None]:
-    """Hides that ai-edge-litert takes the place of tf.lite.Interpreter, which calibrates, too."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"\s*Warning: tf\.lite\.Interpreter", UserWarning)
-        yield
+    """Hides two warnings of TensorFlow's that do not concern a file of LiteRT.
+
+    One says that ai-edge-litert takes the place of tf.lite.Interpreter, which calibrates, too. The
+    other says that the graph has no gradients, which no file of LiteRT has.
+    """
+    logger = logging.getLogger("absl")
+    logger.addFilter(_is_not_of_gradients)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"\s*Warning: tf\.lite\.Interpreter", UserWarning)
+            yield
+    finally:
+        logger.removeFilter(_is_not_of_gradients)
+
+
+def _is_not_of_gradients(record: logging.LogRecord) -> bool:
+    return "unsaved custom gradients" not in record.getMessage()
 
 
 def _quantized(array: np.ndarray, detail: Mapping[str, PyTree]) -> np.ndarray:

@@ -15,15 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-# One a cell, with the keys of `results.COLUMNS`.
-Row = dict[str, Any]
+from harnesses.cell.rows import CELL_FIELDS, Row
+
 # What a run was asked for; see `harnesses.engine.request`.
 Request = dict[str, Any]
 
 FOLDER = Path(__file__).parents[2] / "reports" / "results"
 RUNS = "runs"
-# What a row says of its cell.
-CELL_FIELDS = ("harness", "device", "lowering", "mode")
 
 
 class ResultsError(Exception):

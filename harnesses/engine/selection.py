@@ -1,85 +1,23 @@
-"""Cells: which harness runs where and how, and the options that choose among them."""
+"""The options that choose cells for a run."""
 
 import fnmatch
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harnesses.engine.adapter import DEFAULT_LOWERINGS, ON_JAX, ON_NUMPY
+from harnesses.cell.cells import Cell, mesh_modes_of, modes_of
+from harnesses.cell.names import (
+    ASKED_MODES,
+    DEFAULT_LOWERINGS,
+    DIRECT,
+    GRADIENT,
+    GRADIENT_MODES,
+    JAX_SIDE,
+    MESH_LOWERINGS,
+    MESH_MODES,
+    SUBSTRATE_LOWERINGS,
+)
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Harness, all_harnesses
-
-DEVICES = ("cpu", "gpu", "tpu")
-MODE_NAMES = ("eager", "graph", "compiled")
-# Modes that a run has only when it asks for them; see `harnesses.engine.transformed`. Runs and
-# limitations say "gradient" for those of derivatives; the round trip through a SavedModel, which
-# is slow, a run has to name.
-GRADIENT, SAVED_GRADIENT = "gradient", "gradient_saved"
-GRADIENT_MODES = ("gradient_eager", "gradient_graph", "gradient_compiled")
-POLY = "poly"
-TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY)
-# So are engines that read TensorFlow graphs; see `harnesses.engine.consumers`.
-SAVEDMODEL = "savedmodel"
-CONSUMER_MODES = (SAVEDMODEL, "litert", "onnx", "openvino", "tfjs")
-# And programs of meshes; see `harnesses.engine.meshes`. Each has a lowering of its own.
-DTENSOR, PARTITIONED_NATIVE = "dtensor", "partitioned_native"
-MESH_LOWERINGS = {DTENSOR: "no_xla", PARTITIONED_NATIVE: "native"}
-MESH_MODES = tuple(MESH_LOWERINGS)
-MESH_FAMILY = "sharding"
-ASKED_MODES = TRANSFORMED_MODES + CONSUMER_MODES + MESH_MODES
-# How JAX runs a TensorFlow function; all but the first inside jax.jit. Such a cell has the lowering
-# "call_tf".
-CALL_TF_MODES = ("op_by_op", "jit", "grad", "jvp", "vmap")
-DERIVATIVES = frozenset({"grad", "jvp"})
-# How a program written against TensorFlow runs on a substrate, which is the lowering of such a
-# cell; on NumPy in the first of them alone.
-EAGER, ROUND_TRIP = "eager", "round_trip"
-SUBSTRATE_MODES = (EAGER, "jit", "grad", "jvp", "vmap", ROUND_TRIP)
-SUBSTRATE_LOWERINGS = (ON_NUMPY, ON_JAX)
-# The tag of a harness that is about the exception that TensorFlow raises, in eager mode.
-RAISES = "raises"
-# What a cell of JAX's own side has for a lowering and a mode.
-JAX_SIDE = "jax"
-# And one of a converter that does not end in TensorFlow; see `harnesses.engine.converters`.
-DIRECT = "direct"
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A harness on a device through a lowering in a mode: the unit that is run and judged."""
-
-    harness: Harness
-    device: str
-    lowering: str
-    mode: str
-
-    def __str__(self) -> str:
-        return f"{self.harness.name}-{self.device}-{self.lowering}-{self.mode}"
-
-
-def modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
-    """The modes of a harness: those of derivatives only where it has some (tags "not_grad" ...)."""
-    if lowering in (JAX_SIDE, DIRECT):
-        return (lowering,)
-    if harness.direction == CONVERT:
-        return MODE_NAMES
-    if lowering == ON_NUMPY or RAISES in harness.tags:
-        return (EAGER,)
-    modes = CALL_TF_MODES if harness.direction == CALL_TF else SUBSTRATE_MODES
-    return tuple(mode for mode in modes if f"not_{mode}" not in harness.tags)
-
-
-def direction_of(lowering: str) -> str:
-    """The direction that cells of a lowering belong to."""
-    if lowering in SUBSTRATE_LOWERINGS:
-        return SUBSTRATES
-    return CALL_TF if lowering == CALL_TF else CONVERT
-
-
-def mesh_modes_of(harness: Harness, lowering: str) -> tuple[str, ...]:
-    """The modes of meshes that a harness has through a lowering; none outside of their family."""
-    if harness.family != MESH_FAMILY:
-        return ()
-    return tuple(mode for mode, own in MESH_LOWERINGS.items() if own == lowering)
 
 
 def sampled(harnesses: Sequence[Harness], count: int) -> list[Harness]:

@@ -1,23 +1,21 @@
-"""Results: one row a cell, as JSON lines that pandas reads (`pandas.read_json(..., lines=True)`).
+"""Rows of results, one a cell: JSON lines, as `pandas.read_json(..., lines=True)` reads them.
 
 A row is a dict with the keys of `COLUMNS`. An infinite error is written `Infinity`.
-`harnesses.engine.journal` writes and reads them.
+`harnesses.cell.journal` writes and reads the files.
 """
 
-import functools
-import platform
-from importlib import metadata
-from pathlib import Path
 from typing import Any
 
-import jax
+from harnesses.cell.cells import Cell
 
-from harnesses.engine.cells import Cell
-from harnesses.engine.converters import converter, is_converter
-from harnesses.engine.journal import Row
+# One a cell, with the keys of `COLUMNS`.
+Row = dict[str, Any]
 
 # Between the `key=value`s of the column params; values hold commas.
 PARAMS_SEPARATOR = "; "
+
+# What a row says of its cell.
+CELL_FIELDS = ("harness", "device", "lowering", "mode")
 
 COLUMNS = (
     "harness",
@@ -54,40 +52,12 @@ COLUMNS = (
 
 # What decides which kernels TensorFlow's oneDNN runs, as Linux names it; results depend on that.
 PROCESSOR_FEATURES = ("avx512f", "avx512_bf16", "amx_bf16")
-_CPUINFO = Path("/proc/cpuinfo")
 
 # Those that are the same for every cell of a run.
 VERSIONS = ("jax", "tensorflow", "python", "processor", "impl")
 
 # What a row says where a cell did not get that far.
 _UNKNOWN: Row = dict.fromkeys(COLUMNS)
-
-
-def versions(impl: str | None) -> Row:
-    """The columns that are the same for every cell of a run; no `impl` on JAX's own side."""
-    direct = is_converter(impl)
-    run = {
-        "jax": jax.__version__,
-        "tensorflow": tensorflow_version() if impl and not direct else None,
-        "python": platform.python_version(),
-        "processor": processor(),
-        "impl": impl,
-    }
-    return run | {"impl_versions": converter(impl).versions()} if impl and direct else run
-
-
-def processor() -> str:
-    """Those of PROCESSOR_FEATURES that this machine has; none where only Linux could tell."""
-    text = _CPUINFO.read_text(encoding="utf-8") if _CPUINFO.exists() else ""
-    flags = next((line.split() for line in text.splitlines() if line.startswith("flags")), [])
-    return " ".join(feature for feature in PROCESSOR_FEATURES if feature in flags)
-
-
-@functools.cache  # asking costs a second
-def tensorflow_version() -> str:
-    """TensorFlow's version, without importing it, whichever distribution brought it."""
-    providers = metadata.packages_distributions().get("tensorflow", ["tensorflow"])
-    return metadata.version(sorted(providers)[0])
 
 
 def row_of(cell: Cell, run: Row, **observed: Any) -> Row:

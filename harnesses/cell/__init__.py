@@ -1,0 +1,10 @@
+"""Cells and their rows: what the judge, the ledger and the reports share.
+
+    names      devices, lowerings and modes
+    cells      a cell: harness, device, lowering, mode
+    outcomes   what may come of a cell
+    rows       the row of results that says so
+    journal    the file of a run, which holds its rows
+
+Nothing here runs a cell (`harnesses.engine` does) or knows what is declared (`limitations` does).
+"""
