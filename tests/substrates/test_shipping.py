@@ -179,6 +179,14 @@ def test_a_rewritten_library_runs_without_tensorflow(library, tmp_path, monkeypa
     assert done.stdout.splitlines() == expected + ([DELTA, DELTA] if substrate == "jax" else [])
 
 
+def test_the_tests_of_the_shipped_library_pass_on_tensorflow():
+    """Those that `tox -e shipped` runs of its wheels, where there is no TensorFlow."""
+    source = pathlib.Path(__file__).parents[1] / "shipped/library/src"
+    options = ["-p", "no:cacheprovider", "-q", "--import-mode=importlib", "--confcutdir=."]
+    done = run(["-m", "pytest", *options, "vanilla_pricing"], cwd=source)
+    assert done.stdout.splitlines()[-1].startswith("11 passed"), done.stdout
+
+
 def test_the_numbers_are_tensorflows(library, monkeypatch):
     (library / "src/tiny_prices/plots.py").write_text("plot = None\n")
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")
