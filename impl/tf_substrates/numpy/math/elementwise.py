@@ -32,9 +32,19 @@ def softplus(x: Any) -> Any:
     return xp.maximum(x, x.dtype.type(0)) + xp.log1p(xp.exp(-xp.abs(x)))
 
 
-def sign(x: Any) -> Any:
-    # TensorFlow's sign of a complex number is x / |x|, as that of NumPy 2 and JAX is.
-    return xp.sign(x)
+def _sign_tangent(x: Any, dx: Any) -> Any:
+    """Along the circle of numbers of size 1; JAX 0.10 has 0 of complex numbers too."""
+    if x.dtype.kind != "c":
+        return xp.zeros_like(dx)
+    is_zero = x == 0
+    found = xp.sign(x)
+    along = dx - found * xp.real(xp.conj(found) * dx)
+    size = xp.abs(xp.where(is_zero, xp.ones_like(x), x))
+    return xp.where(is_zero, xp.zeros_like(dx), along / size)
+
+
+# TensorFlow's sign of a complex number is x / |x|, as that of NumPy 2 and JAX is.
+sign = derivatives.with_tangent(xp.sign, _sign_tangent)
 
 
 def tf_round(x: Any) -> Any:
