@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 
 import jax
@@ -551,3 +552,35 @@ def test_a_value_of_a_registered_type_is_connected():
         total = tf.square(Doubled(variable))
     assert float(total) == 36.0
     assert float(tape.gradient(total, variable)) == 24.0
+
+
+JACOBIANS = [
+    case("two arguments", lambda tf: tf.test.compute_gradient(lambda x, y: x * y[:1], [X, X + 1])),
+    case("a matrix", lambda tf: tf.test.compute_gradient(tf.linalg.inv, [MATRIX])),
+    case("a distance", lambda tf: tf.test.compute_gradient(tf.sin, [X], delta=0.1)),
+    case("a constant", lambda tf: tf.test.compute_gradient(lambda x: tf.ones([2]), [X])),
+    case("no elements", lambda tf: tf.test.compute_gradient(tf.sin, [X[:0]])),
+    case("not a list", lambda tf: tf.test.compute_gradient(tf.sin, X)),
+    case("integers", lambda tf: tf.test.compute_gradient(tf.square, [np.array([1, 2])])),
+    case(
+        "a result of integers",
+        lambda tf: tf.test.compute_gradient(lambda x: tf.cast(x, tf.int32), [X]),
+    ),
+]
+
+
+@over(
+    [
+        dataclasses.replace(c, rtol=1e-3, atol=1e-3)  # differences of float32
+        for c in JACOBIANS
+    ]
+)
+def test_jacobians_and_differences(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
+def test_jacobians_of_complex_numbers_and_on_numpy_are_refused():
+    with pytest.raises(NotImplementedError, match=r"argument 0 is complex64. What to do: "):
+        tf.test.compute_gradient(tf.square, [Z])
+    with pytest.raises(NotImplementedError, match="NumPy has no derivatives"):
+        tf_of("numpy").test.compute_gradient(lambda x: x, [X])

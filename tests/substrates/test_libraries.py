@@ -126,6 +126,45 @@ def test_gradients_of_broadcasting(case, substrate):
     assert_as_tensorflow(case, substrate)
 
 
+def _of_version_1(tf):
+    tf.compat.v1.set_random_seed(301)
+    first = tf.random.normal([2])
+    tf.compat.v1.random.set_random_seed(301)
+    value = tf.compat.v1.placeholder_with_default([1.0, 2.0], [None])
+    return value, first, tf.random.normal([2])
+
+
+@over([Case("TensorFlow 1", _of_version_1)])
+def test_names_of_tensorflow_1(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
+def _dimensions(tf):
+    dims = tf.TensorShape([2, None, 3]).dims
+    again = tf.TensorShape(dims)
+    return [
+        str(dims),
+        [str(d) for d in dims],
+        [d.value or "None" for d in dims],
+        dims[0] == 2,
+        int(dims[0] * dims[2] + 1),
+        again[0],
+        str(again.as_list()),
+        tf.compat.dimension_value(dims[1]) or "None",
+    ]
+
+
+@over([Case("dimensions", _dimensions)])
+def test_dimensions_have_values(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
+@pytest.mark.parametrize("substrate", SUBSTRATES)
+def test_a_missing_name_of_tensorflow_1_is_not_said_to_be_unknown(substrate):
+    with pytest.raises(AttributeError, match=r"tf\.compat\.v1\.layers is not in tf_substrates"):
+        tf_of(substrate).compat.v1.layers  # noqa: B018  # what is read is missing
+
+
 @pytest.mark.parametrize("substrate", SUBSTRATES)
 def test_structures_up_to_a_shallow_one(substrate):
     nest = tf_of(substrate).python.util.nest

@@ -94,6 +94,8 @@ MEMBERS = [
     ),
     ("y = batch + (1,)", "y = batch + (1,)"),
     ("y = x.shape[0] + 1", "y = x.shape[0] + 1"),
+    ("y = shape_x.ndims", "{i}; y = {t}(shape_x).ndims"),
+    ("y = shaped.rank", "y = shaped.rank"),
     ("y = tree.rank", "y = tree.rank"),
     ("x.shape.rank = 1", "x.shape.rank = 1"),
     ("import jax.numpy\ny = jax.numpy.ref", "{i}; import jax.numpy\ny = {t}(jax.numpy).ref"),

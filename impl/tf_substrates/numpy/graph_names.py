@@ -86,6 +86,12 @@ def get_default_graph() -> Any:
     return _GRAPH
 
 
+@export("compat.v1.placeholder_with_default")
+def placeholder_with_default(input: Any, shape: Any, name: Any = None) -> Any:
+    """The default: nothing is fed, as in TensorFlow's eager mode."""
+    return convert(input)
+
+
 @export("compat.v1.GraphDef")
 class GraphDef:
     """A class to name in annotations: there are no graphs."""
@@ -169,14 +175,6 @@ def _case_helper(
     for predicate, action in reversed(pairs):
         chosen = functools.partial(cond_fn, predicate, action, chosen)
     return chosen()
-
-
-@export("compat.v1.Dimension", "python.framework.tensor_shape.Dimension")
-class Dimension:
-    """A dimension as in TensorFlow 1; here those of shapes are integers or None."""
-
-    def __init__(self, value: Any):
-        self.value = None if value is None else int(value)
 
 
 @export("python.framework.tensor_shape.as_shape")

@@ -231,9 +231,10 @@ def missing(owner: str, name: str, here: list[str]) -> str:
     near = difflib.get_close_matches(name, candidates, n=3)
     elsewhere = sorted(f"tf.{known}" for known in EXPORTS if known.rpartition(".")[2] == name)
     hint = elsewhere or [f"{owner}.{symbol}" for symbol in near]
-    what = (
-        f"{wanted} is TensorFlow's and not yet in tf_substrates"
-        if any(known == wanted or known.startswith(f"{wanted}.") for known in names.names())
-        else f"TensorFlow {names.VERSION} has no {wanted}"
-    )
+    if wanted.startswith("tf.compat.v1."):  # the list of names has those of TensorFlow 2 alone
+        what = f"{wanted} is not in tf_substrates, which has a few names of TensorFlow 1"
+    elif any(known == wanted or known.startswith(f"{wanted}.") for known in names.names()):
+        what = f"{wanted} is TensorFlow's and not yet in tf_substrates"
+    else:
+        what = f"TensorFlow {names.VERSION} has no {wanted}"
     return f"{what}." + (f" Near it is: {', '.join(hint)}." if hint else "")

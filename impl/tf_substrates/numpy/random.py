@@ -432,7 +432,7 @@ def _pair(seed: int) -> tuple:
     return _u32(seed & 0xFFFFFFFF), _u32(seed >> 32 & 0xFFFFFFFF)
 
 
-@export("random.set_seed")
+@export("random.set_seed", "compat.v1.set_random_seed", "compat.v1.random.set_random_seed")
 def set_seed(seed: int) -> None:
     """Sets the seed of what draws samples with a state, and begins anew."""
     _GENERATORS.reset(seed)

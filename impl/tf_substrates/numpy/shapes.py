@@ -45,7 +45,8 @@ class TensorShape:
 
     @property
     def dims(self) -> list | None:
-        return None if self._dims is None else list(self._dims)
+        """The dimensions as objects, each with its `value`."""
+        return None if self._dims is None else list(map(Dimension, self._dims))
 
     def as_list(self) -> list:
         if self._dims is None:
@@ -172,13 +173,13 @@ class TensorShape:
         return hash(self._dims)
 
     def __reduce__(self) -> tuple:
-        return TensorShape, (self.dims,)
+        return TensorShape, (self._dims,)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
         return np.array(self.as_list(), dtype=dtype or np.int32)
 
     def __repr__(self) -> str:
-        return f"TensorShape({self.dims})"
+        return f"TensorShape({None if self._dims is None else list(self._dims)})"
 
     def __str__(self) -> str:
         if self._dims is None:
@@ -187,7 +188,7 @@ class TensorShape:
 
 
 def _dimension(value: Any) -> int | None:
-    if value is None:
+    if value is None or value is _UNKNOWN_DIMENSION:
         return None
     size = value.__index__() if hasattr(value, "__index__") else None
     if size is None:
@@ -203,13 +204,47 @@ def as_shape(value: Any) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
+@export("compat.v1.Dimension", "python.framework.tensor_shape.Dimension")
+class Dimension(int):
+    """A dimension of `TensorShape.dims`: an integer with a `value`, as TensorFlow 1 has them.
+
+    `Dimension(None)` is one whose `value` is None.
+    """
+
+    def __new__(cls, value: Any) -> Any:
+        return _UNKNOWN_DIMENSION if value is None else super().__new__(cls, value)
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+    def __repr__(self) -> str:
+        return f"Dimension({int(self)})"
+
+    def __str__(self) -> str:
+        return str(int(self))
+
+
+class _UnknownDimension:
+    value = None
+
+    def __repr__(self) -> str:
+        return "Dimension(None)"
+
+    def __str__(self) -> str:
+        return "?"
+
+
+_UNKNOWN_DIMENSION = _UnknownDimension()
+
+
 def unknown_shape(rank: int | None = None) -> TensorShape:
     return TensorShape(None if rank is None else [None] * rank)
 
 
 @export("compat.dimension_value", "compat.v1.dimension_value")
 def dimension_value(dimension: Any) -> int | None:
-    return dimension
+    return dimension.value if isinstance(dimension, (Dimension, _UnknownDimension)) else dimension
 
 
 @export("compat.dimension_at_index")

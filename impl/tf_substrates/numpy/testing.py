@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import tempfile
 import unittest
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from tf_substrates.numpy.arrays.shaping import identity
+from tf_substrates.numpy.gradient_tape import GradientTape
 from tf_substrates.numpy.namespaces import export, export_lazily
 
 JAX_MODE = False
@@ -61,3 +66,70 @@ def is_built_with_rocm() -> bool:
 def is_built_with_xla() -> bool:
     """True on JAX, which compiles with XLA."""
     return JAX_MODE
+
+
+@export("test.compute_gradient")
+def compute_gradient(f: Callable, x: Any, delta: float | None = None) -> tuple[tuple, tuple]:
+    """The Jacobians of `f` for each of its arguments: by a tape, and by differences of its values.
+
+    Each is an array of [elements of the result, elements of the argument].
+
+    Args:
+      f: of tensors, its result is a tensor.
+      x: a list of the arguments.
+      delta: half the distance of the differences; 1/1024 if not given.
+
+    Raises:
+      ValueError: `x` is neither a list nor a tuple.
+      AssertionError: an argument or the result is not of floats.
+      NotImplementedError: they are complex; or on NumPy.
+    """
+    if not isinstance(x, (list, tuple)):
+        raise ValueError(
+            "`x` must be a list or tuple of values convertible to a Tensor (arguments to `f`), not"
+            f" a {type(x)}"
+        )
+    arguments = [identity(value) for value in x]
+    with GradientTape(persistent=True) as tape:
+        for argument in arguments:
+            tape.watch(argument)
+        y = identity(f(*arguments))
+    names = [f"argument {i}" for i in range(len(arguments))]
+    for tensor, name in zip([*arguments, y], [*names, "y"], strict=True):
+        _refuse_unless_real(np.asarray(tensor).dtype, name)
+    size = np.size(y)
+    of_tape = tape.jacobian(y, arguments, unconnected_gradients="zero")
+    theoretical = tuple(
+        np.reshape(np.asarray(found), (size, np.size(argument)))
+        for found, argument in zip(of_tape, arguments, strict=True)
+    )
+    plain = [np.asarray(argument) for argument in arguments]
+    step = 1.0 / 1024 if delta is None else delta
+    return theoretical, tuple(_differences(f, plain, i, step) for i in range(len(plain)))
+
+
+def _refuse_unless_real(dtype: np.dtype, name: str) -> None:
+    if dtype.kind == "c":
+        raise NotImplementedError(
+            f"tf.test.compute_gradient: {name} is {dtype}. What to do: pass the real and the"
+            " imaginary part as two arguments."
+        )
+    if dtype.kind not in "fV":  # V: bfloat16
+        raise AssertionError(f"Cannot compute gradient for unsupported type {dtype} of {name}")
+
+
+def _differences(f: Callable, arguments: Sequence[np.ndarray], at: int, step: float) -> np.ndarray:
+    """The Jacobian of one argument by central differences, in its dtype."""
+    argument = arguments[at]
+    columns = []
+    for i in range(argument.size):
+        ends = []
+        for moved in (-step, step):
+            changed = argument.copy()
+            changed.flat[i] += argument.dtype.type(moved)
+            given = [*arguments[:at], changed, *arguments[at + 1 :]]
+            ends.append(np.asarray(f(*map(identity, given))).ravel())
+        columns.append((ends[1] - ends[0]) / ends[0].dtype.type(2 * step))
+    if not columns:
+        return np.zeros((0, 0), argument.dtype)
+    return np.stack(columns, axis=1)

@@ -342,7 +342,7 @@ def _is_member(node: ast.AST, modules: set[str]) -> bool:
         return False
     name = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
     if node.attr in _OF_SHAPES:
-        return name.endswith("shape") or _is_shape(of)
+        return name.endswith("shape") or name.startswith("shape_") or _is_shape(of)
     if node.attr in _OF_DTYPES:
         return name.endswith("dtype")
     return node.attr in _MEMBERS
