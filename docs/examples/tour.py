@@ -7,6 +7,7 @@ It needs the extra `consumers`. `tox run -e tour` installs that, and shows a sam
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import sys
 import tempfile
@@ -98,7 +99,8 @@ def main(folder=None):
     console.print(shown(results))
 
     images = jax.ShapeDtypeStruct((8, 32, 32, 3), jnp.float32)
-    found = jax2tf.explain(lambda x: classify(params, x), images, polymorphic_shapes="b, ...")
+    model = functools.partial(classify, params)
+    found = jax2tf.explain(model, images, polymorphic_shapes="b, ...")
     page = folder / "model.html"
     page.write_text(found.html(), encoding="utf-8")
     console.print(f"Every target, and the lines that the ops come from: {page}", soft_wrap=True)

@@ -16,7 +16,7 @@ table { border-collapse: collapse; width: 100%; }
 td, th { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid var(--rule);
   vertical-align: top; overflow-wrap: break-word; }
 td.place, td code { overflow-wrap: anywhere; }
-td.number { text-align: right; white-space: nowrap; }
+.number { text-align: right; white-space: nowrap; }
 td.picture { width: 45%; } svg { display: block; width: 100%; height: 1rem; }
 rect { fill: var(--bar); } .refused { color: var(--bad); }
 code { font: 13px/1.4 ui-monospace, monospace; } details { margin: .5rem 0; }
@@ -48,8 +48,10 @@ def _lines(explanation: Explanation, refusals: Mapping[Refusal, Sequence[str]]) 
     yield "<h2>Targets</h2>"
     yield from _bars(
         {report.target: report.size for report in explanation.reports},
-        "Ops",
-        {report.target: "does not convert" for report in explanation.reports if report.refusals},
+        "Target",
+        notes={
+            report.target: "does not convert" for report in explanation.reports if report.refusals
+        },
     )
     if refusals:
         yield "<h2>What cannot be lowered</h2>"
@@ -77,7 +79,7 @@ def _report(report: Report, *, is_open: bool) -> Iterator[str]:
     yield from _bars(report.lines, "Line")
     if set(report.scopes) - {""}:
         yield from _bars(report.scopes, "Scope")
-    yield from _bars(report.ops, "Op")
+    yield from _bars(report.ops, "Op", "Count")
     if report.limitations:
         yield f"<h3>Known limitations that may touch it: {len(report.limitations)}</h3>"
         yield from _table(
@@ -97,7 +99,10 @@ def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str
 
 
 def _bars(
-    counts: Mapping[str, int], title: str, notes: Mapping[str, str] | None = None
+    counts: Mapping[str, int],
+    title: str,
+    counted: str = "Ops",
+    notes: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """A table with a bar for each count."""
     shown = dict(list(counts.items())[:_ROWS])
@@ -105,7 +110,7 @@ def _bars(
     if left:
         shown[f"{len(counts) - _ROWS} more"] = left
     largest = max(shown.values(), default=0) or 1
-    yield f"<table><tr><th>{title}<th>Count<th></tr>"
+    yield f'<table><tr><th>{title}<th class="number">{counted}<th></tr>'
     for name, count in shown.items():
         note = (notes or {}).get(name)
         label = html.escape(name or "no line or scope of yours")
