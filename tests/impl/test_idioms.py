@@ -466,6 +466,36 @@ class TestImagesThatGrow:
         assert not any("Resize" in op for op in op_types(graph.graph))
         assert_near(graph(tf.constant(self.images)), jax.jit(fun)(self.images), least=1)
 
+    @pytest.mark.parametrize("method", ["bilinear", "cubic", "lanczos3", "lanczos5"])
+    @pytest.mark.parametrize("sizes", [(8, 12), (5, 7), (2, 3), (3, 9)])
+    @pytest.mark.parametrize("options", [{}, {"antialias": False}], ids=["", "aliased"])
+    def test_two_products(self, method, sizes, options):
+        fun = self._resized(*sizes, method=method, **options)
+        graph = _graph(fun, self.images, target="onnx")
+        assert op_types(graph.graph)["BatchMatMulV2"] == 2
+        assert op_types(graph.graph)["Reshape"] == 0
+        assert_near(graph(tf.constant(self.images)), jax.jit(fun)(self.images), least=1)
+
+    @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+    def test_products_spread_what_is_not_finite(self, number):
+        images = self.images.copy()
+        images[0, 1, 2, 0] = number
+        fun = self._resized(8, 12)
+        graph = _graph(fun, images, target="onnx")
+        assert op_types(graph.graph)["BatchMatMulV2"] == 2
+        assert_near(graph(tf.constant(images)), jax.jit(fun)(images), least=1)
+
+    @pytest.mark.parametrize(
+        ("fun", "shape"),
+        [(_resized(8, 6), (2, 4, 6, 3)), (_resized(8, 12), (2, 4, 6, 1))],
+        ids=["one size alone", "one channel"],
+    )
+    def test_what_products_leave_alone(self, fun, shape):
+        images = np.resize(self.images, shape)
+        graph = _graph(fun, images, target="onnx")
+        assert op_types(graph.graph)["BatchMatMulV2"] < 2
+        assert_near(graph(tf.constant(images)), jax.jit(fun)(images), least=1)
+
     def test_engines_spread_no_nan(self):
         """A product with a NaN is one, so that the op stands in where numbers are finite alone."""
         fun = self._resized(8, 12)
@@ -501,6 +531,7 @@ def test_every_idiom_has_a_target_and_a_test():
         "bias",
         "batch_norm",
         "resize",
+        "resize_by_products",
         "resize_nearest",
         "masked_softmax",
     }

@@ -311,6 +311,37 @@ def _resize(op: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
     return rule
 
 
+def _change_in_size(images: Aval, *, shape: Shape) -> bool:
+    """Whether these are images of known height, width and channels, and both sizes change."""
+    old, new = images.shape[1:3], shape[1:3]
+    return (
+        len(images.shape) == len(shape) == 4
+        and dims.is_static((*images.shape[1:], *new))
+        and all(0 < o != n > 0 for o, n in zip(old, new, strict=True))
+        # See contractions.overwrites_memory.
+        and images.shape[3] > 1
+    )
+
+
+def _resize_by_products(method: str, antialias: bool) -> Callable[..., tf.Tensor]:
+    def weights(old: int, new: int) -> np.ndarray:
+        """Those of the old places in each new one: what becomes of a matrix of ones and zeros."""
+        with jax.ensure_compile_time_eval():
+            return np.asarray(jax.image.resize(np.eye(old), (new, old), method, antialias))
+
+    def rule(ctx: Context, images: tf.Tensor, shape: Shape) -> tf.Tensor:
+        height, width = (
+            weights(old, new).astype(images.dtype.as_numpy_dtype)
+            for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
+        )
+        # Beside convolutions, which some engines compute with channels first, no transpose is left.
+        channels_first = ops.transpose(images, [0, 3, 1, 2])
+        rows = ops.matmul(ctx.constant(height), channels_first)
+        return ops.transpose(ops.matmul(rows, ctx.constant(width.T)), [0, 2, 3, 1])
+
+    return rule
+
+
 def _classes(found: Match) -> dict[str, Param]:
     shape = found.params(lax.iota_p)["shape"]
     return {
@@ -422,6 +453,19 @@ IDIOMS: tuple[Idiom, ...] = (
             examples=(_IMAGES,),
             example_options={"shape": (2, 4, 6, 3)},
         )
+        for antialias in (True, False)
+    ),
+    *(
+        Idiom(
+            "resize_by_products",
+            partial(_resized, method=method, antialias=antialias),
+            _resize_by_products(method, antialias),
+            options=_shape_of(lax.transpose_p),
+            accepts=_change_in_size,
+            examples=(_IMAGES,),
+            example_options={"shape": (2, 4, 6, 3)},
+        )
+        for method in ("bilinear", "cubic", "lanczos3", "lanczos5")
         for antialias in (True, False)
     ),
     Idiom(
