@@ -56,8 +56,13 @@ FORMS: Mapping[str, str] = {
         "hard_swish and gelu, ONNX Runtime's and OpenVINO's for layer normalisation"
     ),
     "atan2_of_arrays": "LiteRT's converter fails on an Atan2 of an array and a scalar",
+    "bools_by_comparison": "OpenVINO makes no bools of the int32 of a TopK by a Cast",
     "constants_reversed": (
         "OpenVINO would reverse the constant kernels of transposed convolutions in each call"
+    ),
+    "indices_as_the_result": (
+        "OpenVINO's converter moves the transpose of what is gathered from a vector into the "
+        "gather, and gives it an axis that the vector has not"
     ),
     "last_axis_by_number": (
         "TensorFlow.js counts no axes of a Cumsum from the end, and tf2onnx 1.16 miscounts -1 in a "
@@ -68,6 +73,10 @@ FORMS: Mapping[str, str] = {
     ),
     "minimum_of_maximum": (
         "LiteRT makes Relu6, which it has for floats alone, of a maximum of 0 and what is at most 6"
+    ),
+    "smaller_for_larger": (
+        "OpenVINO takes a NaN for larger than every number in a Greater or a GreaterEqual; a Less "
+        "and a LessEqual are right"
     ),
     "strides_by_gather": "OpenVINO takes other elements in a strided slice of integers",
 }
@@ -117,9 +126,13 @@ QUIRKS: Mapping[str, str] = {
         "LiteRT's converter moves a transpose behind a difference or a quotient, and exchanges the "
         "operands where the first is a constant of one number, or of as many as the result"
     ),
+    "extreme_keeps_a_nan_of_the_second": (
+        "OpenVINO's Maximum and Minimum of a NaN and a number are the second operand"
+    ),
     "few_dimensions_in_reductions": (
         "LiteRT's delegate reduces no arrays of more than six dimensions"
     ),
+    "infinite_exp_of_nan": "OpenVINO's Exp of NaN is infinite",
     "integer_reductions_saturate": (
         "ONNX Runtime ends sums and products of int32 at the largest and the smallest number, "
         "where they wrap around"
@@ -454,7 +467,8 @@ _IN_INT32 = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
 _NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
-_IDIOMS = _ACTIVATIONS | _SOFTMAX | {"mean", "variance", "one_hot", "resize_nearest"}
+_SIZES = frozenset({"resize_by_products", "resize_nearest"})
+_IDIOMS = _ACTIVATIONS | _SOFTMAX | _SIZES | {"mean", "variance", "one_hot"}
 # JAX resizes by products, in which a NaN reaches all pixels, and an op those beside it.
 _RESIZE = frozenset({"resize"})
 
@@ -522,6 +536,8 @@ TARGETS: Mapping[str, Target] = {
                 "divides_integers_as_floats",
                 "drops_constant_results",
                 "equates_large_integers",
+                "extreme_keeps_a_nan_of_the_second",
+                "infinite_exp_of_nan",
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",

@@ -71,6 +71,9 @@ def _pooled(x: jax.Array) -> jax.Array:
     return jnp.sum(largest**2)
 
 
+# A NaN beside numbers.
+NAN = np.array([[0.5, np.nan, 3.0, -2.0], [np.nan, 0.25, -2.0, 4.0]], np.float32)
+
 MOVED_CARRY = Program(lambda x: lax.fori_loop(0, 4, lambda i, c: (c[0] + c[1], c[0]), (x, x * 2)))
 COMPLEX = Program(lambda x: jnp.real(jnp.exp(1j * x) * (x + 2j)))
 OPEN_GROUPS = Program(
@@ -120,6 +123,10 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ),
     ("openvino", "divides_integers_as_floats"): Program(lambda x: lax.div(x, np.int32(3)), (WIDE,)),
     ("openvino", "equates_large_integers"): Program(lambda x: x[:, 1:] == x[:, :-1], (WIDE,)),
+    ("openvino", "extreme_keeps_a_nan_of_the_second"): Program(
+        lambda x: (jnp.maximum(x, 1.0), jnp.minimum(2.0, x)), (NAN,)
+    ),
+    ("openvino", "infinite_exp_of_nan"): Program(lambda x: jnp.exp(x), (NAN,)),
     ("openvino", "no_bitcast"): BITS,
     ("openvino", "no_complex_numbers"): COMPLEX,
     ("openvino", "no_gather_in_batches"): Program(

@@ -34,7 +34,6 @@ ONE_OP = {
     "Square": lax.square, "Tan": lax.tan, "Tanh": lax.tanh, "Maximum": jax.nn.relu,
     "Minimum": lambda x: lax.min(2.0, x), "AddV2": lambda x: lax.add(x, x),
     "Atan2": lambda x: lax.atan2(x, x), "Equal": lambda x: lax.eq(x, x), "Mul": lambda x: x * x,
-    "Greater": lambda x: lax.gt(x, x), "GreaterEqual": lambda x: lax.ge(x, x),
     "Less": lambda x: lax.lt(x, x), "LessEqual": lambda x: lax.le(x, x), "Pow": lambda x: x**x,
     "NextAfter": lambda x: lax.nextafter(x, x), "NotEqual": lambda x: lax.ne(x, x),
     "RealDiv": lambda x: lax.div(x, x), "Sub": lambda x: lax.sub(x, x),
@@ -56,6 +55,15 @@ def test_float32_is_one_op(op, enable_xla):
         assert not WITH_XLA_ALONE.intersection(ops)
     else:
         assert ops == [op]
+
+
+@pytest.mark.parametrize(("fun", "op"), [(lax.gt, "Less"), (lax.ge, "LessEqual")])
+@pytest.mark.parametrize("enable_xla", [True, False])
+def test_what_is_larger_is_asked_as_what_is_smaller(fun, op, enable_xla):
+    """See the form "smaller_for_larger"."""
+    x, y = (np.array(v, np.float32) for v in ([1, 2, np.nan, 4], [2, 1, 3, 4]))
+    assert _ops(fun, tf.constant(x), tf.constant(y), enable_xla=enable_xla) == [op]
+    np.testing.assert_array_equal(jax2tf.convert(fun)(x, y), fun(x, y))
 
 
 @pytest.mark.parametrize("fun", [lambda x: lax.top_k(x, 2), lambda x: jnp.searchsorted(x, x)])
@@ -91,7 +99,7 @@ def test_bool_is_one_op(op):
 
 def test_max_keeps_a_nan_of_either_operand():
     ops = _ops(lax.max, tf.ones([3]), tf.ones([3]))
-    assert sorted(ops) == ["GreaterEqual", "IsNan", "LogicalOr", "SelectV2"]
+    assert sorted(ops) == ["IsNan", "LessEqual", "LogicalOr", "SelectV2"]
 
 
 def test_a_divisor_that_is_known_is_not_compared_with_zero():

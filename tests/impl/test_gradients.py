@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
 import weakref
 from functools import partial
 
@@ -365,9 +364,8 @@ class TestABackwardRuleThatHasNoDerivative:
             x = tf.Variable(X)
             result = converted(x)
         assert_close(result, jax.jit(fun)(X))
-        with pytest.raises(jax2tf.errors.NotDifferentiableError, match=words) as error:
+        with pytest.raises(jax2tf.errors.NotDifferentiableError, match=words):
             tape.gradient(result, x)
-        assert re.search(r"[^.]\. To run or save it", str(error.value))
         with pytest.raises(jax2tf.errors.NotDifferentiableError, match=words):
             tf_gradient(tf.function(converted, autograph=False), X)
 

@@ -24,7 +24,9 @@ SHOWN: dict[str, tuple[str, str, str, str]] = {
     "compares_integers_as_floats": ("onnx", "Greater", "int32", "large"),
     "divides_integers_as_floats": ("openvino", "TruncateDiv", "int32", "large"),
     "equates_large_integers": ("openvino", "Equal", "int32", "large"),
+    "extreme_keeps_a_nan_of_the_second": ("openvino", "Maximum", "float32", "nan"),
     "few_dimensions_in_reductions": ("litert", "Sum: of seven dimensions", "float32", "^fails"),
+    "infinite_exp_of_nan": ("openvino", "Exp", "float32", "nan"),
     "integer_reductions_saturate": ("onnx", "Sum", "int32", "large"),
     "last_axis_by_number": ("onnx", "GatherV2: in batches along axis -1", "int32", "^refuses"),
     "logarithm_of_half": ("litert", "Log", "float32", "large"),
@@ -46,6 +48,7 @@ SHOWN: dict[str, tuple[str, str, str, str]] = {
         "float32",
         "^differs",
     ),
+    "smaller_for_larger": ("openvino", "Greater", "float32", "nan"),
     "sorts_integers_as_floats": ("onnx", "TopKV2", "int32", "large"),
 }
 

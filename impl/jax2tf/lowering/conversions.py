@@ -108,7 +108,7 @@ def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
     chosen = tf.int32 if dtype in (tf.uint8, tf.uint16) else dtype
     result = _cast(clipped, chosen)
     if highest != high:
-        result = ops.where(x > highest, scalar(high, chosen), result)
+        result = ops.where(scalar(highest, wide) < x, scalar(high, chosen), result)
     # Among integers, as there are engines that choose among floats by products.
     is_number = ops.raw.Equal(x=x, y=x)
     return _cast(ops.raw.SelectV2(condition=is_number, t=result, e=scalar(0, chosen)), dtype)

@@ -43,7 +43,7 @@ def _log1p(x: tf.Tensor) -> tf.Tensor:
     for coefficient in _LOG1P[1:]:
         polynomial = polynomial * near + coefficient
     near += ops.square(near) * (near * polynomial - 0.5)
-    is_near = ops.logical_and(x > least, x < largest)
+    is_near = ops.logical_and(ops.less(least, x), x < largest)
     return ops.where(is_near, near, ops.log(1 + x))
 
 

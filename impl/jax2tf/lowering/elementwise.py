@@ -92,14 +92,27 @@ _BINARY = {
     "eq": binary(raw.Equal),
     "ne": binary(raw.NotEqual),
 }
+
+
+def _larger(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    # Form: smaller_for_larger.
+    return raw.Less(x=y, y=x) if x.dtype.is_floating else raw.Greater(x=x, y=y)
+
+
+def _at_least(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    # Form: smaller_for_larger.
+    return raw.LessEqual(x=y, y=x) if x.dtype.is_floating else raw.GreaterEqual(x=x, y=y)
+
+
+_at_most = binary(raw.LessEqual)
 _COMPARISONS = {
-    "ge": binary(raw.GreaterEqual),
-    "le": binary(raw.LessEqual),
+    "ge": _at_least,
+    "le": _at_most,
 }
 # What is strictly larger or smaller, and what it is not.
 _STRICT = {
-    "gt": (raw.Greater, raw.LessEqual),
-    "lt": (raw.Less, raw.GreaterEqual),
+    "gt": (_larger, raw.LessEqual),
+    "lt": (binary(raw.Less), raw.GreaterEqual),
 }
 
 _FUNCTIONS = {name: in_kernel_dtype(f) for name, f in {**_UNARY, **_BINARY}.items()}
@@ -108,14 +121,17 @@ _DECOMPOSED = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan"),
 )
 IN_ONE_OP = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
-register_table({name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP})
+_IN_CONTEXT = frozenset({"exp"})
+register_table(
+    {name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP.keys() | _IN_CONTEXT}
+)
 for _name, _function in IN_ONE_OP.items():
     register_table({_name: _function}, op=_name.capitalize())
 register_table({name: in_kernel_dtype(f, COMPARED) for name, f in _COMPARISONS.items()})
 
 
 def _strictly(op: Function, opposite: Function) -> Callable[..., tf.Tensor]:
-    plain = in_kernel_dtype(binary(op), COMPARED)
+    plain = in_kernel_dtype(op, COMPARED)
 
     def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         if x.dtype.is_integer and ctx.has_quirk("compares_integers_as_floats"):
@@ -314,8 +330,18 @@ def _cube_root(x: tf.Tensor) -> tf.Tensor:
     return ops.where(ops.is_finite(x) & ops.not_equal(x, 0), root, x)
 
 
-def _exp2(x: tf.Tensor) -> tf.Tensor:
-    return _exp(_product(x, _scalar(math.log(2), x.dtype)))
+@register("exp")
+def _exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    power = _exp(x)
+    if not x.dtype.is_floating or ctx.assume_finite or not ctx.has_quirk("infinite_exp_of_nan"):
+        return power
+    # It is larger than the exponent, which is chosen where it is NaN.
+    return raw.Maximum(x=power, y=x)
+
+
+@register("exp2")
+def _exp2(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    return _exponential(ctx, _product(x, _scalar(math.log(2), x.dtype)))
 
 
 def _log2(x: tf.Tensor) -> tf.Tensor:
@@ -346,7 +372,6 @@ def quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 register_table(
     {
         "cbrt": in_kernel_dtype(_cube_root, IN_FLOAT32),
-        "exp2": _exp2,
         "log2": _or_complex(_log2, complex_math.log2),
         "logistic": _or_complex(_logistic, complex_math.logistic),
         "one_minus_square": _one_minus_square,
@@ -400,12 +425,18 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
     for one, other in ((x, y), (y, x)):
         if not one.shape.rank and _is_all(one, neutral):
             return other
-    if ctx.assume_finite or _free_of_nan(y):
+    if ctx.assume_finite:
         return op(x=x, y=y)
-    if _free_of_nan(x):
-        return op(x=y, y=x)
-    beats = raw.GreaterEqual if op is raw.Maximum else raw.LessEqual
-    return select(ctx, ctx.is_nan(x) | beats(x=x, y=y), x, y)
+    for one, other in ((x, y), (y, x)):
+        if _free_of_nan(other):
+            if not ctx.has_quirk("extreme_keeps_a_nan_of_the_second"):
+                return op(x=one, y=other)
+            result = op(x=other, y=one)
+            # A maximum of 0 becomes its Relu, which passes over a NaN.
+            is_relu = op is raw.Maximum and _is_all(other, 0)
+            return select(ctx, ctx.is_nan(one), one, result) if is_relu else result
+    beats = _at_least if op is raw.Maximum else _at_most
+    return select(ctx, ctx.is_nan(x) | beats(x, y), x, y)
 
 
 def _is_all(x: tf.Tensor, number: float) -> bool:

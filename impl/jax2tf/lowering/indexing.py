@@ -207,8 +207,15 @@ def _read_along(
     read = [("batch", i) for i in batch]
     if windows.sizes[dim] != 1:
         steps = ops.range(ops.cast(ctx.dim(windows.sizes[dim]), indices.dtype))
-        indices = ops.expand_dims(indices, -1) + steps
-        read.append(("window", dim))
+        window: iw.Label = ("window", dim)
+        if not aligned and windows.layout[0] == window:
+            # Form: indices_as_the_result.
+            steps = ops.reshape(steps, [-1, *[1] * len(batch)])
+            indices = ops.expand_dims(indices, 0) + steps
+            read.insert(0, window)
+        else:
+            indices = ops.expand_dims(indices, -1) + steps
+            read.append(window)
     at = rest.index(dim)
     labels = [
         *_aligned(windows),

@@ -11,9 +11,10 @@ import operator
 from collections.abc import Callable, Sequence
 
 import jax
+import numpy as np
 import tensorflow as tf
 
-from jax2tf import ops
+from jax2tf import dims, ops
 from jax2tf.lowering import linalg_algorithms as algorithms
 from jax2tf.lowering import linalg_schur as schur
 from jax2tf.lowering.linalg_algorithms import nan_like
@@ -92,7 +93,13 @@ def _qr(
     if 0 in a.shape[-2:]:
         # Of nothing, the first factor is the identity, and the permutation is never written.
         q, r, *columns = (ctx.shape(aval.shape) for aval in ctx.avals_out)
-        identity = ops.broadcast_to(ops.eye(q[-2], q[-1], dtype=a.dtype), q)
+        shape = ctx.avals_out[0].shape
+        if dims.is_static(shape):
+            # Not by tf.eye, whose op not every engine has.
+            one_matrix = np.eye(*shape[-2:], dtype=a.dtype.as_numpy_dtype)
+            identity = ctx.constant(np.broadcast_to(one_matrix, shape))
+        else:
+            identity = ops.broadcast_to(ops.eye(q[-2], q[-1], dtype=a.dtype), q)
         return [identity, ops.zeros(r, a.dtype), *(ops.zeros(c, tf.int32) for c in columns)]
     if not pivoting:
         return list(ops.qr(a, full_matrices=full_matrices))
@@ -136,13 +143,21 @@ def _hessenberg(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
 def _tridiagonal(ctx: Context, a: tf.Tensor, *, lower: bool) -> list[tf.Tensor]:
     # From the upper triangle, LAPACK does the same with rows and columns in reverse.
     def reverse(x: tf.Tensor, *axes: int) -> tf.Tensor:
-        return x if lower else ops.reverse(x, axes)
+        if lower:
+            return x
+        # See the quirk "one_reverse_at_a_time".
+        return functools.reduce(lambda x, axis: ops.reverse(x, [axis]), axes, x)
 
     triangle = reverse(a, -2, -1)
     reduced, taus = _batched(ctx, algorithms.tridiagonal, triangle)
     reflectors = ops.where(_lower_triangle(a), reduced, triangle)
-    diagonal = ops.real(ops.diag_part(reduced))
-    off_diagonal = ops.real(ops.diag_part(reduced, k=-1))
+    # By sums, as not every engine has an op of diagonals.
+    places = ops.range(ops.shape(a)[-1])
+    zero = ops.zeros([], a.dtype)
+    diagonal = ops.where(ops.equal(places[:, None], places), reduced, zero)
+    diagonal = ops.real(ops.reduce_sum(diagonal, -1))
+    off_diagonal = ops.where(ops.equal(places[:, None], places + 1), reduced, zero)
+    off_diagonal = ops.real(ops.reduce_sum(off_diagonal, -2))[..., :-1]
     return [
         reverse(reflectors, -2, -1),
         reverse(diagonal, -1),

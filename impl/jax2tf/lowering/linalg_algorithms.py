@@ -139,9 +139,11 @@ def tridiagonal(a: tf.Tensor) -> Tensors:
     As LAPACK's hetd2. The diagonal and the subdiagonal of the first result are T's.
     """
     strictly_lower = ops.band_part(a, -1, 0) - ops.band_part(a, 0, 0)
-    diagonal = ops.cast(ops.real(ops.diag_part(a)), a.dtype)
-    hermitian = strictly_lower + adjoint(strictly_lower) + ops.diag(diagonal)
     columns = ops.range(ops.shape(a)[2])
+    # No op of diagonals, which not every engine has.
+    is_diagonal = ops.equal(columns[:, None], columns)
+    diagonal = ops.where(is_diagonal, ops.cast(ops.real(a), a.dtype), ops.zeros([], a.dtype))
+    hermitian = strictly_lower + adjoint(strictly_lower) + diagonal
     count = ops.shape(a)[1] - 1
 
     def step(k: tf.Tensor, a: tf.Tensor, taus: tf.Tensor) -> Tensors:

@@ -249,7 +249,9 @@ def _extremes(
     flip: Callable[[tf.Tensor], tf.Tensor] = (lambda key: key) if largest else _reversed
     values, indices = ops.top_k(flip(_total_order(stored)), k)
     values = _from_last(_from_total_order(flip(values), stored.dtype), axis)
-    return [ops.cast(values, x.dtype), _from_last(indices, axis)]
+    # Form: bools_by_comparison.
+    values = ops.not_equal(values, 0) if x.dtype == tf.bool else ops.cast(values, x.dtype)
+    return [values, _from_last(indices, axis)]
 
 
 def _order_without_bits(ctx: Context, x: tf.Tensor, k: Dim, largest: bool) -> tf.Tensor:
@@ -260,13 +262,13 @@ def _order_without_bits(ctx: Context, x: tf.Tensor, k: Dim, largest: bool) -> tf
     it those that the minor key prefers; they are put in order by one key after the other.
     """
     is_nan, major = _nan_and_key(ctx, x)
-    is_upper = is_nan | (ops.equal(x, 0) & (ops.reciprocal(x) > 0))
+    is_upper = is_nan | (ops.equal(x, 0) & ops.less(0.0, ops.reciprocal(x)))
     minor = ops.cast(is_upper if largest else ~is_upper, tf.float32)
     major = major if largest else -major
     if isinstance(k, int) and k == 0:
         return ops.top_k(major, 0).indices
     least = ops.reduce_min(ops.top_k(major, k).values, -1, keepdims=True)
-    rank = ops.where(major > least, 2.0, ops.where(major < least, -1.0, minor))
+    rank = ops.where(least < major, 2.0, ops.where(major < least, -1.0, minor))
     candidates = ops.top_k(rank, k).indices
     order = ops.top_k(_take(minor, candidates), k).indices
     candidates = _take(candidates, order)

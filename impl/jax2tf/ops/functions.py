@@ -83,10 +83,9 @@ bitwise_and = _binary(tf.bitwise.bitwise_and, "BitwiseAnd")
 bitwise_or = _binary(tf.bitwise.bitwise_or, "BitwiseOr")
 bitwise_xor = _binary(tf.bitwise.bitwise_xor, "BitwiseXor")
 equal = _binary(tf.equal, "Equal")
-greater = _binary(tf.greater, "Greater")
-greater_equal = _binary(tf.greater_equal, "GreaterEqual")
 left_shift = _binary(tf.bitwise.left_shift, "LeftShift")
 less = _binary(tf.less, "Less")
+less_equal = _binary(tf.less_equal, "LessEqual")
 logical_and = _binary(tf.logical_and, "LogicalAnd")
 logical_or = _binary(tf.logical_or, "LogicalOr")
 maximum = _binary(tf.maximum, "Maximum")
@@ -100,6 +99,19 @@ reduce_max = _reduction(tf.reduce_max, "Max")
 reduce_min = _reduction(tf.reduce_min, "Min")
 reduce_prod = _reduction(tf.reduce_prod, "Prod")
 reduce_sum = _reduction(tf.reduce_sum, "Sum")
+
+
+# Form: smaller_for_larger.
+
+
+def greater(x: OpArgument, y: OpArgument) -> tf.Tensor:
+    """tf.greater, as the second being less."""
+    return less(y, x)
+
+
+def greater_equal(x: OpArgument, y: OpArgument) -> tf.Tensor:
+    """tf.greater_equal, as the second being less or equal."""
+    return less_equal(y, x)
 
 
 @_in_graphs(tf.atan2)
