@@ -347,9 +347,9 @@ def _refusal(name: str) -> Iterator[None]:
         yield
     except _REFUSALS as error:
         raise NotDifferentiableError(
-            f"jax2tf.convert({name}): JAX cannot differentiate it: {error} To run or save it "
-            "without a gradient, convert it with with_gradient=False, or save it with "
-            "tf.saved_model.SaveOptions(experimental_custom_gradients=False)"
+            f"jax2tf.convert({name}): JAX cannot differentiate it: {str(error).rstrip('.')}. To "
+            "run or save it without a gradient, convert it with with_gradient=False, or save it "
+            "with tf.saved_model.SaveOptions(experimental_custom_gradients=False)"
         ) from error
 
 

@@ -154,7 +154,26 @@ def _dimensions(tf):
     ]
 
 
-@over([Case("dimensions", _dimensions)])
+def _merged(tf):
+    two, unknown = tf.TensorShape([2, None]).dims
+    merged = [str(a.merge_with(b)) for a in (two, unknown) for b in (two, unknown, 2, None)]
+    return [merged, [a.is_compatible_with(3) for a in (two, unknown)], two.merge_with(3)]
+
+
+@over(
+    [
+        Case("dimensions", _dimensions),
+        Case("merged with another", _merged),
+        Case(
+            "merged",
+            lambda tf: [
+                str(a.merge_with(b))
+                for a in tf.TensorShape([2, None]).dims
+                for b in [*tf.TensorShape([2, None]).dims, 2, None]
+            ],
+        ),
+    ]
+)
 def test_dimensions_have_values(case, substrate):
     assert_as_tensorflow(case, substrate)
 

@@ -81,24 +81,27 @@ def _remainder_by_others(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         # The reciprocal tells -0; that of a large number may be flushed to zero.
         return ops.where((x < 0) | (1 / x < 0), -size, size)
     if x.dtype == tf.int64:
-        return _remainder_by_floor(x, y)
+        return _remainder_by_floor(ctx, x, y)
     if x.dtype != tf.int32:
         return _remainder(x, y)
     # By zero too: x - (-1) * 0.
     return x - _quotient_by_floor(ctx, x, y) * y
 
 
-def _remainder_by_floor(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def _remainder_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """By FloorMod, whose sign is the divisor's, or, as an engine has it, the dividend's.
 
     A remainder by 0, and of the least number by -1, may end an engine's process.
     """
-    divisor = y if _is_never_zero(y) else ops.where(ops.equal(y, 0), ops.ones_like(y), y)
-    divisor = ops.where(ops.equal(divisor, -1), ops.ones_like(y), divisor)
+    minus_one, zero, one = (ctx.constant(x.dtype.as_numpy_dtype(n)) for n in (-1, 0, 1))
+    by_zero = None if _is_never_zero(y) else ops.equal(y, zero)
+    divisor = y if by_zero is None else ops.where(by_zero, one, y)
+    divisor = ops.where(ops.equal(divisor, minus_one), one, divisor)
     rest = raw.FloorMod(x=x, y=divisor)
-    is_other = ops.not_equal(rest, 0) & ops.not_equal(x < 0, rest < 0)
+    has_other_sign = ops.not_equal(ops.less(x, zero), ops.less(rest, zero))
+    is_other = ops.logical_and(ops.not_equal(rest, zero), has_other_sign)
     rest = ops.where(is_other, rest - divisor, rest)
-    return rest if _is_never_zero(y) else ops.where(ops.equal(y, 0), x, rest)
+    return rest if by_zero is None else ops.where(by_zero, x, rest)
 
 
 register_table({"div": in_kernel_dtype(_quotient)}, op="TruncateDiv")

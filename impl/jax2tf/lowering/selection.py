@@ -61,7 +61,7 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
         wide = (ops.cast(side, tf.float32) for side in (x, y))
         return ops.cast(select(ctx, condition, *wide), tf.float16)
     if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
-        condition = _as_is_nan(condition, x, y)
+        condition = _as_is_nan(ctx, condition, x, y)
     if ctx.has_quirk("chooses_integers_as_floats") and _is_rounded(x, y):
         return y + (x - y) * ops.cast(condition, tf.int32)
     if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
@@ -88,14 +88,15 @@ def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
     return are_finite and any(map(_depends_on_an_argument, sides))
 
 
-def _as_is_nan(condition: tf.Tensor, *sides: tf.Tensor) -> tf.Tensor:
+def _as_is_nan(ctx: Context, condition: tf.Tensor, *sides: tf.Tensor) -> tf.Tensor:
     """The same condition, as an IsNan of NaN where it holds, and of a number elsewhere."""
-    number = ops.constant(0, sides[0].dtype)
+    dtype = sides[0].dtype.as_numpy_dtype
+    number = ctx.constant(dtype(0))
     if not _depends_on_an_argument(condition):
         # The converter would fold the IsNan of a constant: the number is one that it cannot know.
         (side, *_) = filter(_depends_on_an_argument, sides)
         number = ops.cast(raw.IsNan(x=side), side.dtype)
-    nan = ops.constant(math.nan, number.dtype)
+    nan = ctx.constant(dtype(math.nan))
     return raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=number))
 
 

@@ -218,6 +218,17 @@ class Dimension(int):
     def value(self) -> int:
         return int(self)
 
+    def is_compatible_with(self, other: Any) -> bool:
+        return _dimension(other) in (None, int(self))
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Dimensions {self} and {other} are not compatible")
+
+    def merge_with(self, other: Any) -> Dimension:
+        self.assert_is_compatible_with(other)
+        return self
+
     def __repr__(self) -> str:
         return f"Dimension({int(self)})"
 
@@ -227,6 +238,15 @@ class Dimension(int):
 
 class _UnknownDimension:
     value = None
+
+    def is_compatible_with(self, other: Any) -> bool:
+        return True
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Nothing: every dimension may be this one."""
+
+    def merge_with(self, other: Any) -> Any:
+        return Dimension(_dimension(other))
 
     def __repr__(self) -> str:
         return "Dimension(None)"

@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.substrates.libraries import programs
 
-SUITES = ("quant_finance", "probability", "gaussian_processes")
+SUITES = ("quant_finance", "probability", "gaussian_processes", "graphics")
 
 
 def main(arguments: list[str] | None = None) -> int:
