@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
@@ -70,7 +71,8 @@ class Trace:
       retrace: traces the function with the variables that its calls of TensorFlow capture as
         arguments behind its own; None where that is done, and for a vjp.
       shares: whether an inner jaxpr that several equations call becomes one TensorFlow function.
-      cache: things built from this trace (compiled functions, shared functions, its vjp), by key.
+      cache: what was built from this trace, by key: compiled and shared functions, its vjp. What
+        is known of the jaxpr alone is a property each.
     """
 
     jaxpr: jex_core.ClosedJaxpr
@@ -106,13 +108,10 @@ class Trace:
         has_static = self.cached("has_static_results", lambda: callables.has_static(tree))
         return callables.values(tree) if has_static else tree
 
-    @property
+    @functools.cached_property
     def is_polymorphic(self) -> bool:
         """Whether the shape of an argument is symbolic."""
-        return self.cached(
-            "is_polymorphic",
-            lambda: not all(dims.is_static(aval.shape) for aval in self.jaxpr.in_avals),
-        )
+        return not all(dims.is_static(aval.shape) for aval in self.jaxpr.in_avals)
 
     def path(self, i: int) -> str:
         """Where the i-th argument stands, for messages; those of a vjp are followed by others."""
@@ -141,10 +140,10 @@ class Trace:
             return self
         return dataclasses.replace(self, shares=False, cache={}, lock=threading.RLock())
 
-    @property
+    @functools.cached_property
     def calls_tensorflow(self) -> bool:
         """Whether there is a call_tf in the jaxpr."""
-        return call_tf_p in self.primitives()
+        return call_tf_p in self.primitives
 
     def with_variables(self) -> tuple[Sequence[tf.Variable], Trace]:
         """The variables that calls of TensorFlow capture, and the trace in which their values are
@@ -154,16 +153,15 @@ class Trace:
             return (), self
         return self.cached("with_variables", self.retrace)
 
+    @functools.cached_property
+    def counts(self) -> collections.Counter[jex_core.Primitive]:
+        """How many equations are of each primitive, those of an inner jaxpr once."""
+        return collections.Counter(e.primitive for e in self.equations())
+
+    @functools.cached_property
     def primitives(self) -> frozenset[jex_core.Primitive]:
         """All primitives in the jaxpr, inner ones too."""
-        return self.cached("primitives", lambda: frozenset(e.primitive for e in self.equations()))
-
-    def count_of(self, primitive: jex_core.Primitive) -> int:
-        """How many equations are of a primitive, those of an inner jaxpr once."""
-        counts = self.cached(
-            "counts", lambda: collections.Counter(e.primitive for e in self.equations())
-        )
-        return counts[primitive]
+        return frozenset(self.counts)
 
     def inner_constants(self) -> list[Array]:
         """The arrays that jitted functions inside of the function capture."""

@@ -40,7 +40,7 @@ def _is_pure(trace: Trace) -> bool:
         trace.is_polymorphic
         or trace.jaxpr.effects
         or trace.calls_tensorflow
-        or CALLBACKS & trace.primitives()
+        or CALLBACKS & trace.primitives
         or sum(getattr(c, "nbytes", 0) for c in trace.inner_constants()) > LIMIT
         or not _NOT_IN_GRAPHS.isdisjoint(_dtypes(trace))
     )

@@ -138,7 +138,7 @@ def _traced(name: str) -> Function:
         jaxpr = ctx.traced("special", lambda: jaxpr_of(ctx.eqn, of_floats, {}))
         given = zip(ctx.eqn.invars, operands, strict=True)
         variables = [x for v, x in given if isinstance(v, jex_core.Var)]
-        if ctx.trace.count_of(ctx.eqn.primitive) < 2:
+        if ctx.trace.counts[ctx.eqn.primitive] < 2:
             (result,) = ctx.inline(jaxpr, *variables)
             return result
         dtypes = tuple(aval.dtype for aval in ctx.avals_in)
