@@ -89,7 +89,12 @@ def blocks_of_seed(seed: Any, blocks: Any) -> Any:
         words = philox(_words(seed), _SCRAMBLE)
     zero = xp.zeros_like(blocks)
     counter = (blocks, zero, zero + words[2], zero + words[3])
-    return xp.stack(philox(counter, (words[0], words[1])), -1).reshape(-1)
+    return xp.stack(_once(philox(counter, (words[0], words[1]))), -1).reshape(-1)
+
+
+def _once(arrays: tuple) -> tuple:
+    """The arrays, which XLA would otherwise compute anew for each of what is made of them."""
+    return tuple(jax.lax.optimization_barrier(arrays)) if JAX_MODE else arrays
 
 
 def _algorithm(alg: Any) -> None:
@@ -130,7 +135,8 @@ def _box_muller(words: Any, wide: np.dtype) -> Any:
     unit = _unit(words, wide)
     radius = xp.sqrt(np.asarray(-2, wide) * xp.log(xp.maximum(unit[0::2], np.asarray(1e-7, wide))))
     angle = np.asarray(2 * np.pi, wide) * unit[1::2]
-    return xp.stack([xp.sin(angle) * radius, xp.cos(angle) * radius], -1).reshape(-1)
+    pairs = _once((xp.sin(angle) * radius, xp.cos(angle) * radius))
+    return xp.stack(pairs, -1).reshape(-1)
 
 
 # TensorFlow reserves this many draws for each sample that takes an open number of them. Of a
