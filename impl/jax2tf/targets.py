@@ -165,9 +165,6 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO computes integers among ops of floats in float32 where a dimension is open: the "
         "bits of floats lose the lowest ones"
     ),
-    "no_most_steps": (
-        "coremltools fails on a loop of TensorFlow's that has a largest number of steps"
-    ),
     "no_open_number_of_groups": (
         "engines take a depthwise convolution of a known number of channels alone"
     ),
@@ -569,7 +566,7 @@ TARGETS: Mapping[str, Target] = {
         # Its models run on Apple's systems alone: what is known is what its converter takes.
         Target(
             "coreml",
-            quirks=_REAL | _BITS | {"no_most_steps"},
+            quirks=_REAL | _BITS,
             lacks_dtypes=_NARROW | _BFLOAT16,
             lacks=op_tables.lacks(
                 "coreml",

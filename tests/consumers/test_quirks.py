@@ -161,7 +161,6 @@ NOT_SHOWN = {
     "no_bad_indices": "no op that is made today has such a policy",
     "no_bits_of_open_shape": "such bits are refused",
     "no_folding": "what converters have folded so far needs an op that no engine lacks",
-    "no_most_steps": "Core ML's models run on Apple's systems alone: see the table of its ops",
     "no_integer_square": "it needs a model of integers",
     "no_product_of_vectors": "without it the process ends",
     "one_reverse_at_a_time": "no engine that is here refuses two",

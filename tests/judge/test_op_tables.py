@@ -33,12 +33,6 @@ SHOWN: dict[str, tuple[str, str, str, str]] = {
     "no_adjoint_of_integers": ("onnx", "BatchMatMulV2: with an adjoint", "int32", "^refuses"),
     "no_atan2_of_scalar": ("litert", "Atan2: of an array and a scalar", "float32", "^refuses"),
     "no_bitcast": ("onnx", "Bitcast", "float32", "^refuses"),
-    "no_most_steps": (
-        "coreml",
-        "StatelessWhile: with a largest number of steps",
-        "int32",
-        "^refuses",
-    ),
     "no_convolution_in_groups": ("tfjs", "Conv2D: in groups", "float32", "^(refuses|fails)"),
     "one_reverse_at_a_time": ("openvino", "ReverseV2: of two axes", "int32", "^refuses"),
     "orders_integers_as_floats": ("openvino", "ReverseV2", "int32", "large"),

@@ -231,11 +231,9 @@ def _scan_loop(
         return i + 1, results[:n_carry], written
 
     start = [output.start for output in outputs]
+    # No maximum_iterations: TensorFlow would count the steps a second time.
     _, carry, ys = ops.while_loop(
-        lambda i, *_: i < size,
-        body,
-        (ops.constant(0), list(carry), start),
-        maximum_iterations=None if ctx.has_quirk("no_most_steps") else size,
+        lambda i, *_: i < size, body, (ops.constant(0), list(carry), start)
     )
     stacked = [output.stacked(y) for output, y in zip(outputs, ys, strict=True)]
     if turned:
