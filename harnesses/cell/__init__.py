@@ -2,7 +2,7 @@
 
     names      devices, lowerings and modes
     cells      a cell: harness, device, lowering, mode
-    outcomes   what may come of a cell
+    outcomes   what does not apply, and who is wrong where two results differ
     rows       the row of results that says so
     journal    the file of a run, which holds its rows
 

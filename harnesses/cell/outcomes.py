@@ -1,11 +1,11 @@
-"""What may come of a cell, and who is wrong where JAX and the judged differ."""
+"""A cell that does not apply, and who is wrong where JAX and the judged differ.
+
+The outcomes themselves stand at the column `outcome` of `harnesses.cell.rows`.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
-# The judged did what JAX does; another result; an exception; the process ended; it took too long.
-PASS, MISMATCH, ERROR, CRASH, TIMEOUT = "pass", "mismatch", "error", "crash", "timeout"
-OUTCOMES = (PASS, MISMATCH, ERROR, CRASH, TIMEOUT)
 # The harness has no such cell: JAX itself cannot, or the mode asks for what the harness has not.
 INAPPLICABLE = "inapplicable"
 
