@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,8 @@ MODES = {
     "compiled": partial(tf.function, autograph=False, jit_compile=True),
 }
 LOWERINGS = {"xla": True, "no_xla": False}
+# Ops that compute nothing: what tf.function and convert put around any function, and constants.
+AROUND = frozenset({"Placeholder", "Identity", "PreventGradient", "NoOp", "Const"})
 
 each_mode = pytest.mark.parametrize("mode", MODES)
 each_lowering = pytest.mark.parametrize("lowering", LOWERINGS)
@@ -43,8 +45,21 @@ def graph_of(
 
 
 def ops_of(concrete: tf.types.experimental.ConcreteFunction) -> set[str]:
-    """The types of a graph's ops."""
+    """The types of a graph's ops, not of those inside the functions that it calls.
+
+    (`op_types` of `harnesses.engine.graphs` counts those too.)
+    """
     return {op.type for op in concrete.graph.get_operations()}
+
+
+def ops_in_order(
+    concrete: tf.types.experimental.ConcreteFunction, around: Set[str] = AROUND
+) -> list[str]:
+    """The types of a graph's ops in its order, without those of `around`.
+
+    Ops inside the functions that the graph calls are left out, as in `ops_of`.
+    """
+    return [op.type for op in concrete.graph.get_operations() if op.type not in around]
 
 
 def assert_near(actual: Any, expected: Any, ulps: float = 16, least: float = 0) -> None:

@@ -9,93 +9,35 @@ from jax import lax
 
 import jax2tf
 from jax2tf.lowering import compiled
-from tests.running import MODES
-
-
-def _ops(fun, *args, enable_xla=True, constants=False):
-    """The types of the ops that a graph of the converted function holds."""
-    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
-    graph = tf.function(converted, autograph=False).get_concrete_function(*args).graph
-    plumbing = {"Placeholder", "Identity", "IdentityN", "PreventGradient", "NoOp"}
-    plumbing |= set() if constants else {"Const"}
-    return [op.type for op in graph.get_operations() if op.type not in plumbing]
-
-
-ONE_OP = {
-    "Reshape": lambda x: lax.reshape(x, (12,)),
-    "Transpose": lambda x: x.T,
-    "BroadcastTo": lambda x: jnp.broadcast_to(x, (2, 3, 4)),
-    "ExpandDims": lambda x: x[:, None],
-    "Squeeze": lambda x: lax.squeeze(x, (0,)),
-    "ReverseV2": lambda x: lax.rev(x, (1,)),
-    "ConcatV2": lambda x: jnp.concatenate([x, x, x]),
-    "Unpack": lambda x: jnp.unstack(x),  # alone, it is jitted, and jitted functions are compiled
-    "Split": lambda x: lax.split(x, (2, 2), 1),
-    "SplitV": lambda x: lax.split(x, (1, 3), 1),
-    "Tile": lambda x: jnp.tile(x, (2, 2)),
-    "Slice": lambda x: lax.slice(x, (0, 1), (1, 3)),
-    "StridedSlice": lambda x: lax.slice(x, (0, 1), (3, 4), (2, 2)),
-    "PadV2": lambda x: lax.pad(x, 0.0, [(1, 2, 0), (0, 1, 0)]),
-}
-
-
-@pytest.mark.parametrize("enable_xla", [True, False])
-@pytest.mark.parametrize("op", ONE_OP)
-def test_one_primitive_is_one_op(op, enable_xla):
-    shape = [1, 4] if op == "Squeeze" else [3, 4]
-    assert _ops(ONE_OP[op], tf.ones(shape), enable_xla=enable_xla) == [op]
+from tests.running import AROUND, MODES, graph_of, ops_in_order, ops_of
 
 
 @pytest.mark.parametrize(
-    ("other", "enable_xla", "ops"),
+    ("other", "target", "ops"),
     [
-        (None, True, ["SelectV2"]),
+        (None, "xla", ["SelectV2"]),
         # tf2onnx takes it for a choice, and not for a sum of products, if an IsNan decides.
-        (None, False, ["SelectV2", "IsNan", "SelectV2"]),
-        (0.0, False, ["SelectV2", "IsNan", "SelectV2"]),
+        (None, "tensorflow", ["SelectV2", "IsNan", "SelectV2"]),
+        (0.0, "tensorflow", ["SelectV2", "IsNan", "SelectV2"]),
         # What it masks may be infinite, as scores that were masked before.
-        (-1e9, False, ["SelectV2", "IsNan", "SelectV2"]),
-        (-np.inf, False, ["SelectV2"]),
+        (-1e9, "tensorflow", ["SelectV2", "IsNan", "SelectV2"]),
+        (-np.inf, "tensorflow", ["SelectV2"]),
     ],
 )
-def test_a_choice(other, enable_xla, ops):
+def test_a_choice(other, target, ops):
     def choose(x, which):
         return lax.select_n(which, x, x if other is None else lax.full_like(x, other))
 
-    which = tf.constant([[True, False, True, False]] * 3)
-    seen = _ops(choose, tf.ones([3, 4]), which, enable_xla=enable_xla)
-    assert [op for op in seen if op != "BroadcastTo"] == ops
+    which = np.array([[True, False, True, False]] * 3)
+    concrete = graph_of(choose, target, np.ones((3, 4), np.float32), which)
+    assert ops_in_order(concrete, AROUND | {"BroadcastTo"}) == ops
 
 
 def test_a_choice_of_two_constants():
     # As a product it is as right: neither side is anything but finite.
-    which = tf.constant([True, False, True])
-    ops = _ops(lambda which: jnp.where(which, 1.0, 2.0), which, enable_xla=False)
-    assert [op for op in ops if op != "BroadcastTo"] == ["SelectV2"]
-
-
-def test_several_axes_are_reversed_at_once_where_xla_ops_may_be_used():
-    # LiteRT and OpenVINO reverse one axis at a time.
-    for enable_xla, ops in ((True, ["ReverseV2"]), (False, ["ReverseV2"] * 2)):
-        reverse = _ops(lambda x: lax.rev(x, (0, 1)), tf.ones([3, 4]), enable_xla=enable_xla)
-        assert reverse == ops
-
-
-NO_OP = {
-    "reshape to itself is JAX's": lambda x: lax.reshape(x, x.shape),
-    "identity permutation": lambda x: lax.transpose(x, (0, 1)),
-    "broadcast to itself": lambda x: lax.broadcast_in_dim(x, x.shape, (0, 1)),
-    "concatenate of one": lambda x: lax.concatenate([x], 0),
-    "split in one": lambda x: lax.split(x, (3,), 0),
-    "pad of nothing": lambda x: lax.pad(x, 0.0, [(0, 0, 0), (0, 0, 0)]),
-    "select of one": lambda x: lax.select_n(np.array(False), x),
-    "convert to itself": lambda x: lax.convert_element_type(x, np.float32),
-}
-
-
-@pytest.mark.parametrize("case", NO_OP)
-def test_what_changes_nothing_is_no_op(case):
-    assert _ops(NO_OP[case], tf.ones([3, 4])) == []
+    which = np.array([True, False, True])
+    concrete = graph_of(lambda which: jnp.where(which, 1.0, 2.0), "tensorflow", which)
+    assert ops_in_order(concrete, AROUND | {"BroadcastTo"}) == ["SelectV2"]
 
 
 STACKED_TWICE = {
@@ -116,33 +58,19 @@ def test_what_is_stacked_twice_is_the_right_result_of_its_op(name, enable_xla, m
     np.testing.assert_array_equal(converted(tf.constant(x)), jax.jit(fun)(x), strict=True)
 
 
-def test_only_what_is_cut_is_cut():
-    def cut(x):
-        return lax.pad(x, 0.0, [(-1, 0, 0), (0, -2, 0)])
-
-    assert _ops(cut, tf.ones([3, 4])) == ["Slice"]
-
-
-def test_dilation_is_one_xla_op_or_standard_ops():
-    def dilated(x):
-        return lax.pad(x, 0.0, [(0, 0, 1), (0, 0, 0)])
-
-    assert _ops(dilated, tf.ones([3, 4])) == ["XlaPad"]
-    without = _ops(dilated, tf.ones([3, 4]), enable_xla=False)
-    assert without == ["ExpandDims", "PadV2", "Reshape", "Slice"]
-
-
 def test_a_graph_holds_each_shape_once():
     def reshaped_twice(x, y):
         return lax.reshape(x, (12,)), lax.reshape(y, (12,))
 
-    ops = _ops(reshaped_twice, tf.ones([3, 4]), tf.ones([4, 3]), constants=True)
-    assert sorted(ops) == ["Const", "Reshape", "Reshape"]
+    x = np.ones((3, 4), np.float32)
+    concrete = graph_of(reshaped_twice, "xla", x, x.T)
+    assert sorted(ops_in_order(concrete, AROUND - {"Const"})) == ["Const", "Reshape", "Reshape"]
 
 
 def test_a_short_iota_is_a_constant_and_a_long_one_is_not():
-    assert _ops(lambda: lax.broadcasted_iota(np.int32, (4, 4), 1), constants=True) == ["Const"]
-    assert "Range" in _ops(lambda: lax.iota(np.int32, 5000))
+    short = graph_of(lambda: lax.broadcasted_iota(np.int32, (4, 4), 1), "xla")
+    assert ops_in_order(short, AROUND - {"Const"}) == ["Const"]
+    assert "Range" in ops_of(graph_of(lambda: lax.iota(np.int32, 5000), "xla"))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -231,19 +159,15 @@ def test_padded_by_what_is_no_constant(config, dtype):
         return lax.pad(x, value, config)
 
     x, value = np.arange(6, dtype=dtype).reshape(2, 3), dtype(-7)
-    converted = jax2tf.convert(padded, with_gradient=False, target=target)
-    specs = [tf.TensorSpec(np.shape(a), a.dtype) for a in (x, value)]
-    graph = tf.function(converted, autograph=False).get_concrete_function(*specs)
-    np.testing.assert_array_equal(graph(x, value), padded(x, value), strict=True)
+    graph = graph_of(padded, target, x, value)
+    actual = graph(tf.constant(x), tf.constant(value))
+    np.testing.assert_array_equal(actual, padded(x, value), strict=True)
     values = [op.inputs[2].op.type for op in graph.graph.get_operations() if op.type == "PadV2"]
     assert values
     assert set(values) == {"Const"}
     # A constant needs no choice.
-    converted = jax2tf.convert(
-        lambda x: lax.pad(x, dtype(3), config), with_gradient=False, target=target
-    )
-    graph = tf.function(converted, autograph=False).get_concrete_function(specs[0]).graph
-    assert "SelectV2" not in {op.type for op in graph.get_operations()}
+    graph = graph_of(lambda x: lax.pad(x, dtype(3), config), target, x)
+    assert "SelectV2" not in ops_of(graph)
 
 
 @pytest.mark.parametrize("dtype", [tf.as_dtype("int4"), tf.as_dtype("uint4")])

@@ -8,39 +8,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-
-
-def _ops(fun, *args, enable_xla=True):
-    """The types of the ops that a graph of the converted function holds, without its functions."""
-    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
-    graph = tf.function(converted, autograph=False).get_concrete_function(*args).graph
-    plumbing = {"Placeholder", "Identity", "IdentityN", "PreventGradient", "NoOp", "Const"}
-    return [op.type for op in graph.get_operations() if op.type not in plumbing]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (np.float32, np.float16),
-        (np.float32, jnp.bfloat16),
-        (np.float32, jnp.float8_e4m3fn),
-        (np.float32, np.complex64),
-        (np.int32, np.float32),
-        (np.int32, np.int8),
-        (np.uint8, np.int32),
-        (np.bool_, np.float32),
-    ],
-)
-@pytest.mark.parametrize("enable_xla", [True, False])
-def test_what_tensorflow_converts_as_xla_does_is_one_cast(old, new, enable_xla):
-    def converted(x):
-        return lax.convert_element_type(x, new)
-
-    assert _ops(converted, tf.constant(np.ones(3, old)), enable_xla=enable_xla) == ["Cast"]
-
-
-def test_to_bool_is_a_comparison():
-    assert _ops(lambda x: lax.convert_element_type(x, bool), tf.ones([3])) == ["NotEqual"]
+from tests.running import graph_of, ops_in_order, ops_of
 
 
 @pytest.mark.parametrize("new", [np.int8, np.uint8, np.int16, np.int32, np.uint32])
@@ -52,18 +20,18 @@ def test_a_float_saturates_at_the_ends_of_an_integer(new):
     np.testing.assert_array_equal(result, np.array(expected, new))
 
 
-@pytest.mark.parametrize("enable_xla", [True, False])
+@pytest.mark.parametrize("target", ["xla", "tensorflow"])
 @pytest.mark.parametrize("name", ["float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"])
-def test_a_dtype_without_kernels_is_compiled_step_by_step(name, enable_xla):
+def test_a_dtype_without_kernels_is_compiled_step_by_step(name, target):
     dtype = getattr(jnp, name)
 
     def rounded(x):
         return x.astype(dtype).astype(np.float32)
 
     x = np.linspace(-3, 3, 7, dtype=np.float32)
-    ops = _ops(rounded, tf.constant(x), enable_xla=enable_xla)
+    ops = ops_in_order(graph_of(rounded, target, x))
     assert set(ops) <= {"PartitionedCall", "StatefulPartitionedCall"}
-    converted = jax2tf.convert(rounded, enable_xla=enable_xla)
+    converted = jax2tf.convert(rounded, target=target)
     np.testing.assert_array_equal(converted(x), jax.jit(rounded)(x))
 
 
@@ -99,16 +67,6 @@ def test_a_dtype_that_tensorflow_lacks_is_refused_by_name(name, lack):
     converted = jax2tf.convert(lambda x: x.astype(getattr(jnp, name)).astype(np.float32))
     with pytest.raises(TypeError, match=f"TensorFlow has {lack}; cast to one that it has"):
         converted(np.ones(2, np.float32))
-
-
-def test_reduce_precision_needs_no_xla_op():
-    def reduced(x):
-        return lax.reduce_precision(x, 5, 10)
-
-    assert _ops(reduced, tf.ones([3])) == ["XlaReducePrecision"]
-    without = _ops(reduced, tf.ones([3]), enable_xla=False)
-    assert without
-    assert not [op for op in without if op.startswith("Xla")]
 
 
 @pytest.mark.parametrize(
@@ -154,9 +112,7 @@ def test_floats_made_of_their_bits_by_arithmetic(dtype, mode):
         lambda x: lax.bitcast_convert_type(x, jnp.float32), with_gradient=False, target=target
     )
     graph = tf.function(converted, autograph=False)
-    assert "Bitcast" not in {
-        op.type for op in graph.get_concrete_function(bits).graph.get_operations()
-    }
+    assert "Bitcast" not in ops_of(graph.get_concrete_function(bits))
     actual = np.asarray((converted if mode == "eager" else graph)(bits))
     expected = bits.view(np.float32)
     # TensorFlow's own product flushes subnormal numbers to zeros of their signs.

@@ -12,131 +12,55 @@ from jax import lax
 import jax2tf
 from harnesses.engine.graphs import op_types
 from harnesses.harness import Harness, all_harnesses
-
-
-def _ops(fun, *args, enable_xla=True):
-    """The types of the ops that a graph of the converted function holds."""
-    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
-    function = tf.function(converted, autograph=False)
-    graph = function.get_concrete_function(*args).graph
-    plumbing = ("Placeholder", "Identity", "IdentityN", "PreventGradient", "Const", "NoOp")
-    return [op.type for op in graph.get_operations() if op.type not in plumbing]
-
-
-ONE_OP = {
-    "Abs": lax.abs, "Acos": lax.acos, "Acosh": lax.acosh, "Asin": lax.asin, "Asinh": lax.asinh,
-    "Atan": lax.atan, "Atanh": lax.atanh, "Ceil": lax.ceil, "Cos": lax.cos, "Cosh": lax.cosh,
-    "Exp": lax.exp, "Expm1": lax.expm1, "Floor": lax.floor, "IsFinite": lax.is_finite,
-    "Log": lax.log, "Log1p": lax.log1p, "Neg": lax.neg,
-    "Reciprocal": lambda x: lax.integer_pow(x, -1),
-    "Round": lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), "Rsqrt": lax.rsqrt,
-    "Sigmoid": lax.logistic, "Sin": lax.sin, "Sinh": lax.sinh, "Sqrt": lax.sqrt,
-    "Square": lax.square, "Tan": lax.tan, "Tanh": lax.tanh, "Maximum": jax.nn.relu,
-    "Minimum": lambda x: lax.min(2.0, x), "AddV2": lambda x: lax.add(x, x),
-    "Atan2": lambda x: lax.atan2(x, x), "Equal": lambda x: lax.eq(x, x), "Mul": lambda x: x * x,
-    "Less": lambda x: lax.lt(x, x), "LessEqual": lambda x: lax.le(x, x), "Pow": lambda x: x**x,
-    "NextAfter": lambda x: lax.nextafter(x, x), "NotEqual": lambda x: lax.ne(x, x),
-    "RealDiv": lambda x: lax.div(x, x), "Sub": lambda x: lax.sub(x, x),
-    "TruncateMod": lambda x: lax.rem(x, x), "Complex": lambda x: lax.complex(x, x),
-}  # fmt: skip
-
-
-# What engines that read graphs do not have.
-WITH_XLA_ALONE = {
-    "Acos", "Asin", "Atan", "Atanh", "Cosh", "Expm1", "Log1p", "Sinh", "Tan", "TruncateMod",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("op", ONE_OP)
-@pytest.mark.parametrize("enable_xla", [True, False])
-def test_float32_is_one_op(op, enable_xla):
-    ops = _ops(ONE_OP[op], tf.ones([3]), enable_xla=enable_xla)
-    if op in WITH_XLA_ALONE and not enable_xla:
-        assert not WITH_XLA_ALONE.intersection(ops)
-    else:
-        assert ops == [op]
+from tests.running import graph_of, ops_in_order, ops_of
 
 
 @pytest.mark.parametrize(("fun", "op"), [(lax.gt, "Less"), (lax.ge, "LessEqual")])
-@pytest.mark.parametrize("enable_xla", [True, False])
-def test_what_is_larger_is_asked_as_what_is_smaller(fun, op, enable_xla):
+@pytest.mark.parametrize("target", ["xla", "tensorflow"])
+def test_what_is_larger_is_asked_as_what_is_smaller(fun, op, target):
     """See the form "smaller_for_larger"."""
     x, y = (np.array(v, np.float32) for v in ([1, 2, np.nan, 4], [2, 1, 3, 4]))
-    assert _ops(fun, tf.constant(x), tf.constant(y), enable_xla=enable_xla) == [op]
+    assert ops_in_order(graph_of(fun, target, x, y)) == [op]
     np.testing.assert_array_equal(jax2tf.convert(fun)(x, y), fun(x, y))
 
 
 @pytest.mark.parametrize("fun", [lambda x: lax.top_k(x, 2), lambda x: jnp.searchsorted(x, x)])
 def test_no_bits_of_float32_without_xla_ops(fun):
-    ops = _ops(fun, tf.ones([3]), enable_xla=False)
+    ops = ops_in_order(graph_of(fun, "tensorflow", np.ones(3, np.float32)))
     assert not [op for op in ops if op == "Bitcast" or "Bitwise" in op or "Shift" in op]
-
-
-ONE_OP_OF_INTEGERS = {
-    "BitwiseAnd": lambda x: x & x, "BitwiseOr": lambda x: x | x, "BitwiseXor": lambda x: x ^ x,
-    "Invert": lambda x: ~x, "TruncateDiv": lambda x: lax.div(x, 3), "Sign": lax.sign,
-    "TruncateMod": lambda x: lax.rem(x, np.array([3, -3, 1], np.int32)),
-    "LeftShift": lambda x: lax.shift_left(x, 31),
-    "RightShift": lambda x: lax.shift_right_arithmetic(x, 31),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("op", ONE_OP_OF_INTEGERS)
-def test_int32_is_one_op_where_a_constant_rules_out_what_differs(op):
-    assert _ops(ONE_OP_OF_INTEGERS[op], tf.ones([3], tf.int32)) == [op]
-
-
-ONE_OP_OF_BOOLS = {
-    "LogicalAnd": lambda x: x & x, "LogicalOr": lambda x: x | x, "NotEqual": lambda x: x ^ x,
-    "LogicalNot": lambda x: ~x,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("op", ONE_OP_OF_BOOLS)
-def test_bool_is_one_op(op):
-    assert _ops(ONE_OP_OF_BOOLS[op], tf.ones([3], tf.bool)) == [op]
-
-
-def test_max_keeps_a_nan_of_either_operand():
-    ops = _ops(lax.max, tf.ones([3]), tf.ones([3]))
-    assert sorted(ops) == ["IsNan", "LessEqual", "LogicalOr", "SelectV2"]
 
 
 def test_a_divisor_that_is_known_is_not_compared_with_zero():
     # jnp.remainder puts a 1 in the place of a divisor that is 0, whatever it is.
-    ops = _ops(lambda x: x % 3, tf.constant([-7, 7]))
+    ops = ops_in_order(graph_of(lambda x: x % 3, "xla", np.array([-7, 7], np.int32)))
     assert ops.count("Equal") == 1
 
 
 @pytest.mark.parametrize("fun", [lambda x: x // 3, lambda x: x % 3, lambda x: lax.rem(x, 2)])
 def test_division_by_a_constant_without_xla_ops_takes_what_all_engines_have(fun):
     x = np.array([-(2**31), -(2**31) + 1, -7, -6, -1, 0, 1, 6, 7, 2**31 - 1], np.int32)
-    ops = _ops(fun, tf.constant(x), enable_xla=False)
-    assert "FloorDiv" in ops
-    assert not {"TruncateDiv", "TruncateMod"} & set(ops)
+    concrete = graph_of(fun, "tensorflow", x)
+    assert "FloorDiv" in ops_of(concrete)
+    assert not {"TruncateDiv", "TruncateMod"} & ops_of(concrete)
     converted = tf.function(jax2tf.convert(fun, enable_xla=False), autograph=False)
     np.testing.assert_array_equal(converted(x), jax.jit(fun)(x))
 
 
 @pytest.mark.parametrize("constant", [0, -1, 32])
 def test_a_constant_that_does_not_rule_it_out_is_taken_care_of(constant):
-    shift = _ops(lambda x: lax.shift_left(x, constant), tf.ones([3], tf.int32))
+    x = np.ones(3, np.int32)
+    shift = ops_of(graph_of(lambda x: lax.shift_left(x, constant), "xla", x))
     assert ("SelectV2" in shift) == (constant != 0)
-    quotient = _ops(lambda x: lax.div(x, constant), tf.ones([3], tf.int32))
+    quotient = ops_of(graph_of(lambda x: lax.div(x, constant), "xla", x))
     assert ("SelectV2" in quotient) == (constant == 0)
 
 
 @pytest.mark.parametrize(("exponent", "products"), [(2, 1), (3, 2), (4, 2), (7, 4), (100, 8)])
 def test_integer_pow_squares_and_multiplies(exponent, products):
-    ops = _ops(functools.partial(lax.integer_pow, y=exponent), tf.ones([3]))
+    function = functools.partial(lax.integer_pow, y=exponent)
+    ops = ops_in_order(graph_of(function, "xla", np.ones(3, np.float32)))
     assert set(ops) <= {"Mul", "Square"}
     assert len(ops) == products
-
-
-@pytest.mark.parametrize("enable_xla", [True, False])
-def test_complex_scalars_are_broadcast_before_the_optimiser_moves_them(enable_xla):
-    ops = _ops(lambda x: 2 * x, tf.ones([3], tf.complex64), enable_xla=enable_xla)
-    assert ops == (["BroadcastTo", "Mul"] if enable_xla else ["Mul"])
 
 
 @pytest.mark.parametrize(
@@ -151,10 +75,10 @@ def test_complex_scalars_are_broadcast_before_the_optimiser_moves_them(enable_xl
     ],
 )
 def test_products_with_a_mask_of_their_shape_and_dtype_are_selects(fun, selects):
-    ops = _ops(fun, tf.ones([3]))
+    x = np.array([np.inf, -np.inf, np.nan], np.float32)
+    ops = ops_of(graph_of(fun, "xla", x))
     assert ("SelectV2" in ops) == selects
     assert ("Mul" in ops) != selects
-    x = np.array([np.inf, -np.inf, np.nan], np.float32)
     np.testing.assert_array_equal(jax2tf.convert(fun)(x), jax.jit(fun)(x))
 
 
@@ -163,15 +87,9 @@ def test_a_mask_is_converted_only_if_it_is_also_a_number():
         mask = (x > 0).astype(x.dtype)
         return x * mask, mask
 
-    assert _ops(with_mask, tf.ones([3])).count("Cast") == 1
-    assert "Cast" not in _ops(lambda x: with_mask(x)[0], tf.ones([3]))
-
-
-@pytest.mark.parametrize(
-    "fun", [jnp.copy, lax.stop_gradient, lax.optimization_barrier, jax.jit(jax.device_put)]
-)
-def test_identities_leave_no_op(fun):
-    assert _ops(lambda x: fun(x), tf.ones([3])) == []
+    x = np.ones(3, np.float32)
+    assert ops_in_order(graph_of(with_mask, "xla", x)).count("Cast") == 1
+    assert "Cast" not in ops_of(graph_of(lambda x: with_mask(x)[0], "xla", x))
 
 
 def _elementwise() -> dict[str, Harness]:
@@ -183,8 +101,9 @@ def _elementwise() -> dict[str, Harness]:
 @pytest.mark.parametrize("name", _elementwise())
 def test_no_xla_op_without_enable_xla(name):
     harness = _elementwise()[name]
-    specs = [tf.constant(x) for x in harness.make_args()]
-    assert [op for op in _ops(harness.fun, *specs, enable_xla=False) if "Xla" in op] == []
+    args = [np.asarray(x) for x in harness.make_args()]
+    ops = ops_of(graph_of(harness.fun, "tensorflow", *args))
+    assert [op for op in ops if "Xla" in op] == []
 
 
 @pytest.mark.parametrize("infinity", [np.inf, -np.inf])
@@ -204,8 +123,7 @@ def test_an_infinity_that_is_written_in_the_program(extremum, infinity):
 def test_products_in_place_of_what_an_engine_does_not_quantise(name):
     fun = {"square": jnp.square, "neg": jnp.negative, "power": lambda x: x**4}[name]
     x = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 3e38], np.float32)
-    converted = jax2tf.convert(fun, target="litert", with_gradient=False)
-    graph = tf.function(converted, autograph=False).get_concrete_function(tf.TensorSpec(x.shape))
+    graph = graph_of(fun, "litert", x)
     assert op_types(graph.graph).keys().isdisjoint({"Square", "Neg"})
     actual, expected = graph(tf.constant(x)).numpy(), np.asarray(jax.jit(fun)(x))
     np.testing.assert_array_equal(actual, expected)
@@ -229,8 +147,7 @@ def test_products_in_place_of_what_an_engine_does_not_quantise(name):
 def test_a_constant_before_a_transpose_has_another_shape_than_the_result(function):
     """LiteRT's converter exchanges the two otherwise; tests/consumers runs it."""
     x = np.float32([[1, 2, 4], [8, 3, 5]])
-    converted = jax2tf.convert(function, target="litert", with_gradient=False)
-    graph = tf.function(converted, autograph=False).get_concrete_function(tf.constant(x))
+    graph = graph_of(function, "litert", x)
     np.testing.assert_array_equal(graph(tf.constant(x)).numpy(), np.asarray(function(x)))
     moved = [op for op in graph.graph.get_operations() if op.type in ("Sub", "RealDiv")]
     for op in moved:
@@ -250,8 +167,7 @@ def test_a_constant_beside_an_array_that_is_repeated(target, shape):
         return constant - x
 
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    converted = jax2tf.convert(fun, target=target, with_gradient=False)
-    graph = tf.function(converted, autograph=False).get_concrete_function(tf.TensorSpec(shape))
+    graph = graph_of(fun, target, x)
     np.testing.assert_array_equal(graph(tf.constant(x)), jax.jit(fun)(x))
 
 

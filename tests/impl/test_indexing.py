@@ -1,6 +1,7 @@
 """Which TensorFlow ops indexing becomes, and that none of them is XLA's without XLA."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -11,23 +12,13 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from tests.running import MODES, of_every_size
+from harnesses.engine.graphs import op_types
+from tests.running import MODES, graph_of, of_every_size
 
 OPERAND = np.arange(20, dtype=np.float32).reshape(5, 4)
 INDICES = np.array([1, 3, 7], np.int32)
 START = np.array(1, np.int32)
 UPDATES = np.ones((3, 4), np.float32)
-
-
-def _ops(function: Callable[..., Any], *args: np.ndarray, enable_xla: bool = True) -> list[str]:
-    """The types of the ops of the graph, those of its functions too."""
-    converted = jax2tf.convert(function, enable_xla=enable_xla, with_gradient=False)
-    specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
-    graph = tf.function(converted, autograph=False).get_concrete_function(*specs).graph
-    nodes = list(graph.as_graph_def().node)
-    for inner in graph.as_graph_def().library.function:
-        nodes += inner.node_def
-    return [node.op for node in nodes]
 
 
 # function, arguments, the op that does it with XLA ops and without
@@ -98,24 +89,30 @@ _CHOICES: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...], str, str]]
 
 
 @pytest.mark.parametrize("name", _CHOICES)
-@pytest.mark.parametrize("enable_xla", [True, False])
-def test_one_op_reads_or_writes(name, enable_xla):
+@pytest.mark.parametrize("target", ["xla", "tensorflow"])
+def test_one_op_reads_or_writes(name, target):
     function, args, with_xla, without_xla = _CHOICES[name]
-    ops = _ops(function, *args, enable_xla=enable_xla)
-    wanted = with_xla if enable_xla else without_xla
+    ops = op_types(graph_of(function, target, *args).graph)
+    wanted = with_xla if target == "xla" else without_xla
     movers = {"GatherV2", "GatherNd", "Slice", "XlaGather", "XlaScatter", "XlaDynamicUpdateSlice"}
     movers |= {op for op in ops if op.startswith("TensorScatter")}
     assert wanted in ops
-    if enable_xla:
-        assert sum(op in movers for op in ops) == 1
+    if target == "xla":
+        assert sum(ops[op] for op in movers) == 1
     else:
         assert not [op for op in ops if op.startswith("Xla")]
 
 
+def _rows(x: jax.Array, i: jax.Array, mode: str) -> jax.Array:
+    return x.at[i].get(mode=mode)
+
+
 def test_a_promise_costs_no_mask():
-    fill = _ops(lambda x, i: x.at[i].get(mode="fill"), OPERAND, INDICES)
-    promised = _ops(lambda x, i: x.at[i].get(mode="promise_in_bounds"), OPERAND, INDICES)
-    assert fill.count("SelectV2") == promised.count("SelectV2") + 1
+    fill, promised = (
+        op_types(graph_of(partial(_rows, mode=mode), "xla", OPERAND, INDICES).graph)
+        for mode in ("fill", "promise_in_bounds")
+    )
+    assert fill["SelectV2"] == promised["SelectV2"] + 1
 
 
 def test_combiners_of_one_function_are_made_once():
@@ -124,8 +121,7 @@ def test_combiners_of_one_function_are_made_once():
             x = x.at[i].multiply(2.0)
         return x
 
-    converted = jax2tf.convert(twice, with_gradient=False)
-    graph = tf.function(converted, autograph=False).get_concrete_function(OPERAND, INDICES).graph
+    graph = graph_of(twice, "xla", OPERAND, INDICES).graph
     functions = {
         node.attr["update_computation"].func.name
         for node in graph.as_graph_def().node

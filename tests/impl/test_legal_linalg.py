@@ -10,7 +10,8 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from tests.running import assert_near
+from harnesses.engine.graphs import op_types
+from tests.running import assert_near, graph_of, ops_of
 
 LACKING = {
     *("Cholesky", "Lu", "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd"),
@@ -31,12 +32,8 @@ def _positive(shape: tuple[int, ...]) -> np.ndarray:
 
 def _run(function: Any, *args: np.ndarray) -> Any:
     """The function's results from a graph for an engine, which has none of the ops."""
-    converted = jax2tf.convert(function, target="onnx", with_gradient=False)
-    specs = [tf.TensorSpec(a.shape, a.dtype) for a in args]
-    graph = tf.function(converted, autograph=False).get_concrete_function(*specs)
-    definition = graph.graph.as_graph_def()
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-    assert not {node.op for node in nodes} & LACKING
+    graph = graph_of(function, "onnx", *args)
+    assert not op_types(graph.graph).keys() & LACKING
     return graph(*map(tf.constant, args))
 
 
@@ -126,10 +123,7 @@ def test_tridiagonal_solve_of_a_singular_matrix_is_nan():
 def test_an_empty_batch_has_no_loop(function):
     a = np.zeros((0, 3, 3), np.float32)
     _assert_same(function, a)
-    converted = jax2tf.convert(function, target="openvino", with_gradient=False)
-    spec = tf.TensorSpec(a.shape, a.dtype)
-    graph = tf.function(converted, autograph=False).get_concrete_function(spec).graph
-    assert not {op.type for op in graph.get_operations()} & {"While", "StatelessWhile"}
+    assert not ops_of(graph_of(function, "openvino", a)) & {"While", "StatelessWhile"}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

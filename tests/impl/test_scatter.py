@@ -11,6 +11,8 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
+from harnesses.engine.graphs import op_types
+from tests.running import graph_of
 
 METHODS = ("set", "add", "subtract", "multiply", "min", "max")
 ENGINES = ("litert", "onnx", "openvino", "tfjs")
@@ -30,22 +32,9 @@ def _rows(count: int, dtype: Any, seed: int = 0) -> np.ndarray:
     return numbers.astype(dtype)
 
 
-def _graph(function: Callable[..., Any], target: str, *args: np.ndarray) -> Any:
-    converted = jax2tf.convert(function, target=target, with_gradient=False)
-    specs = [tf.TensorSpec(x.shape, x.dtype) for x in args]
-    return tf.function(converted, autograph=False).get_concrete_function(*specs)
-
-
-def _ops(graph: Any) -> set[str]:
-    """The types of the ops of a graph, those of its functions too."""
-    definition = graph.graph.as_graph_def()
-    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
-    return {node.op for node in nodes}
-
-
 def _assert_same(function: Callable[..., Any], target: str, *args: np.ndarray) -> Any:
     """The graph of the function, which gives what JAX does, to the sign of each zero."""
-    graph = _graph(function, target, *args)
+    graph = graph_of(function, target, *args)
     expected = np.asarray(jax.jit(function)(*args))
     actual = graph(*map(tf.constant, args)).numpy()
     np.testing.assert_array_equal(actual, expected, strict=True)
@@ -160,12 +149,13 @@ def test_no_op_that_the_engine_lacks(engine, method):
         lacks = jax2tf.TARGETS[engine].lacks
         name = np.dtype(dtype).name
         lacking = {op for op, dtypes in lacks.items() if not dtypes or name in dtypes}
-        assert not _ops(_graph(_written(method), engine, *args)) & lacking
+        graph = graph_of(_written(method), engine, *args).graph
+        assert not op_types(graph).keys() & lacking
 
 
 def test_updates_of_a_single_row_need_no_scatter_in_litert():
     args = _rows(5, np.float32), INDICES["one"], _rows(1, np.float32, 1)
-    ops = _ops(_graph(_written("set"), "litert", *args))
+    ops = op_types(graph_of(_written("set"), "litert", *args).graph)
     assert not {op for op in ops if "Scatter" in op or "Segment" in op or "Gather" in op}
 
 

@@ -1,4 +1,4 @@
-"""Special functions: which ops they become, and values that the matrix does not compare."""
+"""Special functions: values that the matrix does not compare."""
 
 from __future__ import annotations
 
@@ -12,51 +12,6 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-
-
-def ops_of(fun, *args, enable_xla=True):
-    """The ops of the converted function, without inputs, constants and identities."""
-    converted = jax2tf.convert(fun, enable_xla=enable_xla, with_gradient=False)
-    graph = tf.function(converted, autograph=False).get_concrete_function(*args).graph
-    around = {"Placeholder", "Const", "Identity", "NoOp", "PreventGradient"}
-    return [op.type for op in graph.get_operations() if op.type not in around]
-
-
-@pytest.mark.parametrize(
-    ("fun", "op"),
-    [
-        (lax.bessel_i0e, "BesselI0e"),
-        (lax.bessel_i1e, "BesselI1e"),
-        (lax.erf, "Erf"),
-        (lax.erfc, "Erfc"),
-        (lax.lgamma, "Lgamma"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_one_op(fun, op):
-    assert ops_of(fun, np.ones(3, np.float32)) == [op]
-
-
-def test_narrow_floats_are_computed_in_float32():
-    assert ops_of(lax.lgamma, np.ones(3, np.float16)) == ["Cast", "Lgamma", "Cast"]
-
-
-@pytest.mark.parametrize(
-    ("fun", "arguments"),
-    [
-        (lax.betainc, 3),
-        (lax.digamma, 1),
-        (lax.erf_inv, 1),
-        (lax.igamma, 2),
-        (lax.igamma_grad_a, 2),
-        (lax.igammac, 2),
-        (lax.polygamma, 2),
-        (lax.zeta, 2),
-    ],
-)
-def test_standard_ops_serve_without_xla(fun, arguments):
-    ops = ops_of(fun, *[np.ones(3, np.float32)] * arguments, enable_xla=False)
-    assert not [op for op in ops if op.startswith("Xla")]
 
 
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "compiled"])
