@@ -23,6 +23,8 @@ LOWERINGS = {"xla": True, "no_xla": False}
 AROUND = frozenset({"Placeholder", "Identity", "PreventGradient", "NoOp", "Const"})
 
 each_mode = pytest.mark.parametrize("mode", MODES)
+# Those in which one graph may serve every size.
+each_graph_mode = pytest.mark.parametrize("mode", ["graph", "compiled"])
 each_lowering = pytest.mark.parametrize("lowering", LOWERINGS)
 
 

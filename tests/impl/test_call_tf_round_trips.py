@@ -69,8 +69,7 @@ class TestNative:
 
     X = tf.constant([[0.5, 1.5], [2.0, -1.0]])
 
-    @pytest.mark.parametrize("jit_compile", [None, False, True], ids=["eager", "graph", "compiled"])
-    def test_captured_variables_and_their_gradients(self, jit_compile):
+    def test_captured_variables_and_their_gradients(self, mode):
         v, w = tf.Variable([2.0, 3.0]), tf.Variable(4.0, trainable=False)
         large = tf.reshape(tf.range(1000.0), [500, 2])
 
@@ -78,7 +77,7 @@ class TestNative:
             return tf.sin(x * v) * w + tf.reduce_sum(large, 0)
 
         f = convert(lambda x: jnp.cos(call_tf(layer)(x)), native_serialization=True)
-        run = f if jit_compile is None else tf.function(f, autograph=False, jit_compile=jit_compile)
+        run = mode(f)
 
         def gradients(f):
             with tf.GradientTape() as tape:

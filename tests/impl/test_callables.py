@@ -259,8 +259,7 @@ class TestALibrarysJit:
         assert isinstance(mode, str)
         return Tree(network.weights * rate, network.activation), network(x), mode
 
-    @pytest.mark.parametrize("kind", ["eager", "graph", "compiled"])
-    def test_whatever_is_no_array_is_left_to_it(self, kind):
+    def test_whatever_is_no_array_is_left_to_it(self, mode):
         network = Tree(W, jnp.cos)
         converted = jax2tf.convert(LibrarysJit(self.step))
         results = []
@@ -269,9 +268,7 @@ class TestALibrarysJit:
             results.append(converted(network, x, mode="down"))
             return results[-1][0].weights, results[-1][1]
 
-        if kind != "eager":
-            run = tf.function(run, autograph=False, jit_compile=kind == "compiled")
-        weights, y = run(tf.constant(X))
+        weights, y = mode(run)(tf.constant(X))
         np.testing.assert_array_equal(weights, W / 2)
         np.testing.assert_allclose(y, np.cos(X * W), rtol=1e-5)
         assert results[-1][0].activation is jnp.cos

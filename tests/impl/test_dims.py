@@ -10,15 +10,14 @@ import tensorflow as tf
 
 import jax2tf
 from jax2tf import dims
-
-MODES = {"graph": {}, "compiled": {"jit_compile": True}}
+from tests.running import MODES, each_graph_mode
 
 
 def unknown(*shape):
     return tf.TensorSpec(shape, tf.float32)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each_graph_mode
 @pytest.mark.parametrize(
     ("spec", "signature", "fun", "sizes"),
     [
@@ -35,7 +34,7 @@ def unknown(*shape):
 def test_one_graph_serves_every_size(mode, spec, signature, fun, sizes):
     converted = jax2tf.convert(fun, polymorphic_shapes=spec)
     specs = [unknown(*s) for s in signature]
-    graph = tf.function(converted, autograph=False, input_signature=specs, **MODES[mode])
+    graph = MODES[mode](converted, input_signature=specs)
     for shape in sizes:
         x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
         expected = np.asarray(jax.jit(fun)(x))
@@ -237,7 +236,7 @@ def test_random_numbers_of_polymorphic_shapes(draw, impl, enable_xla):
 
 
 @pytest.mark.parametrize("enable_xla", [True, False])
-@pytest.mark.parametrize("mode", MODES)
+@each_graph_mode
 @pytest.mark.parametrize(
     ("strides", "padding", "dilations"),
     [(1, "VALID", (1, 1)), (2, "VALID", (1, 2)), (2, [(1, -1)], (2, 1)), (1, "SAME", (1, 1))],
@@ -260,7 +259,7 @@ def test_a_convolution_of_what_no_window_fits_is_empty(
 
 
 @pytest.mark.parametrize("enable_xla", [True, False])
-@pytest.mark.parametrize("mode", MODES)
+@each_graph_mode
 @pytest.mark.parametrize(("start", "reduce"), [(0.0, jax.lax.add), (-np.inf, jax.lax.max)])
 @pytest.mark.parametrize("strides", [1, 2])
 def test_a_pooling_of_what_no_window_fits_is_empty(strides, start, reduce, mode, enable_xla):
@@ -271,7 +270,7 @@ def test_a_pooling_of_what_no_window_fits_is_empty(strides, start, reduce, mode,
 
 
 @pytest.mark.parametrize("enable_xla", [True, False])
-@pytest.mark.parametrize("mode", MODES)
+@each_graph_mode
 @pytest.mark.parametrize("window", [(1, 1, 1, 2), (1, 3, 1, 1), (1, 1, 2, 2), (1, 2, 3, 1)])
 def test_a_pooling_of_four_dimensions_may_be_empty(window, mode, enable_xla):
     def fun(x):
@@ -279,9 +278,7 @@ def test_a_pooling_of_four_dimensions_may_be_empty(window, mode, enable_xla):
         return jax.lax.reduce_window(x, -np.inf, jax.lax.max, window, (1, 1, 1, 1), "VALID")
 
     converted = jax2tf.convert(fun, polymorphic_shapes="b, w", enable_xla=enable_xla)
-    converted = tf.function(
-        converted, autograph=False, input_signature=[unknown(None, None)], **MODES[mode]
-    )
+    converted = MODES[mode](converted, input_signature=[unknown(None, None)])
     for shape in ((2, 1), (1, 2), (2, 2), (3, 4)):
         x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         np.testing.assert_array_equal(converted(x), jax.jit(fun)(x), strict=True)
@@ -303,7 +300,7 @@ SCANS = {
 
 
 @pytest.mark.parametrize("enable_xla", [True, False])
-@pytest.mark.parametrize("mode", MODES)
+@each_graph_mode
 @pytest.mark.parametrize("name", SCANS)
 def test_a_scan_may_turn_out_to_have_no_steps(name, mode, enable_xla):
     def fun(x):
@@ -311,9 +308,7 @@ def test_a_scan_may_turn_out_to_have_no_steps(name, mode, enable_xla):
         return jax.random.key_data(result) if name == "keys" else result
 
     converted = jax2tf.convert(fun, polymorphic_shapes="m, n", enable_xla=enable_xla)
-    converted = tf.function(
-        converted, autograph=False, input_signature=[unknown(None, None)], **MODES[mode]
-    )
+    converted = MODES[mode](converted, input_signature=[unknown(None, None)])
     for shape in ((1, 2), (2, 1), (1, 1), (3, 2)):
         x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
         expected = jax.tree.leaves(jax.jit(fun)(x))
@@ -324,7 +319,7 @@ def test_a_scan_may_turn_out_to_have_no_steps(name, mode, enable_xla):
 def assert_right_for_narrow_inputs(fun, mode, enable_xla):
     converted = jax2tf.convert(fun, polymorphic_shapes="b, w, _", enable_xla=enable_xla)
     signature = [unknown(None, None, 1)]
-    graph = tf.function(converted, autograph=False, input_signature=signature, **MODES[mode])
+    graph = MODES[mode](converted, input_signature=signature)
     for width in (1, 2, 3, 6):
         x = np.arange(2 * width, dtype=np.float32).reshape(2, width, 1)
         for function in (graph, converted):

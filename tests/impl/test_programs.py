@@ -12,7 +12,7 @@ import tensorflow as tf
 import jax2tf
 from harnesses.engine.graphs import nodes, op_types
 from reports.programs import Program, decoder_layer, decoder_layer_args, programs
-from tests.running import MODES
+from tests.running import MODES, each_mode
 
 DECODER_LAYER = Program(
     "decoder layer",
@@ -22,7 +22,6 @@ DECODER_LAYER = Program(
 PROGRAMS = {program.name: program for program in [*programs("small"), DECODER_LAYER]}
 
 each_program = pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
-each_mode = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 
 def assert_near(actual, expected):
@@ -40,7 +39,7 @@ def assert_near(actual, expected):
 @each_program
 def test_a_program_gives_what_jax_gives(program, mode):
     args = program.make_args()
-    converted = mode(jax2tf.convert(program.fun))
+    converted = MODES[mode](jax2tf.convert(program.fun))
     assert_near(converted(*jax.tree.map(tf.constant, args)), jax.jit(program.fun)(*args))
 
 

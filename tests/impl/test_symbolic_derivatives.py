@@ -14,7 +14,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from tests.running import LOWERINGS, MODES, assert_near, each_lowering
+from tests.running import LOWERINGS, MODES, assert_near, each_graph_mode, each_lowering
 
 
 def gradient_graph(
@@ -61,7 +61,6 @@ CUMULATIVE = {
     "cummin": lax.cummin,
     "cumlogsumexp": lax.cumlogsumexp,
 }
-graph_modes = pytest.mark.parametrize("mode", ["graph", "compiled"])
 
 
 class TestCumulative:
@@ -103,7 +102,7 @@ class TestCumulative:
 
 class TestReductions:
     @each_lowering
-    @graph_modes
+    @each_graph_mode
     @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)], ids=str)
     def test_products(self, axis, mode, lowering):
         assert_gradient(partial(jnp.prod, axis=axis), ARRAYS, mode=mode, lowering=lowering)
@@ -168,7 +167,7 @@ class TestFourier:
     """JAX's own rule for the real FFT is wrong for even lengths where the length is symbolic."""
 
     @each_lowering
-    @graph_modes
+    @each_graph_mode
     def test_real(self, mode, lowering):
         def fun(x):
             y = jnp.fft.rfft(x)

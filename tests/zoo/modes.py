@@ -77,7 +77,7 @@ def _polymorphic(program: Program) -> None:
         assert_near(_arrays(actual), expected, program.ulps)
 
 
-MODES: dict[str, Callable[[Program], None]] = {
+PROGRAM_MODES: dict[str, Callable[[Program], None]] = {
     "eager": _eager,
     "graph": _traced,
     "compiled": partial(_traced, jit_compile=True),

@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.zoo import programs
-from tests.zoo.modes import LAWS, MODES
+from tests.zoo.modes import LAWS, PROGRAM_MODES
 from tests.zoo.program import PROGRAMS, Program
 
 FIELDS = [found.name for found in pkgutil.iter_modules(programs.__path__)]
@@ -35,7 +35,7 @@ def _here() -> list[Program]:
 
 def _cells() -> Iterator[object]:
     for program in _here():
-        for mode in MODES:
+        for mode in PROGRAM_MODES:
             if mode != "polymorphic" or program.batch is not None:
                 # A worker runs all modes of a program, which share JAX's results.
                 group = pytest.mark.xdist_group(str(program))
@@ -46,7 +46,7 @@ def _cells() -> Iterator[object]:
 def test_a_program_gives_what_jax_gives(program, mode):
     with jax.enable_x64(program.x64):
         if mode not in program.fails:
-            MODES[mode](program)
+            PROGRAM_MODES[mode](program)
             return
         claim = program.fails[mode]
         if claim.whose == "jax":
@@ -54,7 +54,7 @@ def test_a_program_gives_what_jax_gives(program, mode):
                 LAWS[mode](program)
             assert claim.error in _classes(raised.value)
         with pytest.raises(Exception, match=claim.message) as raised:
-            MODES[mode](program)
+            PROGRAM_MODES[mode](program)
         assert claim.whose == "jax" or claim.error in _classes(raised.value)
 
 
