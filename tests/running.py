@@ -64,22 +64,34 @@ def ops_in_order(
     return [op.type for op in concrete.graph.get_operations() if op.type not in around]
 
 
-def assert_near(actual: Any, expected: Any, ulps: float = 16, least: float = 0) -> None:
+def assert_near(
+    actual: Any, expected: Any, ulps: float = 16, least: float = 0, each: bool = False
+) -> None:
     """Equal to rounding in the dtype, relative to the largest element of each leaf.
 
-    A leaf whose elements are all smaller than `least` is compared as if one were `least`.
+    Args:
+      actual: a tree of tensors or arrays.
+      expected: a tree of the same structure, whose leaves have the same dtypes and shapes.
+      ulps: the largest difference, in units in the last place of a number of that size.
+      least: a leaf whose elements are all smaller is compared as if one were this large.
+      each: whether each element has a tolerance of its own: that of its own size plus `least`.
     """
+    __tracebackhide__ = True
     assert jax.tree.structure(actual) == jax.tree.structure(expected)
     for (path, e), a in zip(
         jax.tree_util.tree_leaves_with_path(expected), jax.tree.leaves(actual), strict=True
     ):
         e, a, where = np.asarray(e), np.asarray(a), jax.tree_util.keystr(path)
         assert (a.dtype, a.shape) == (e.dtype, e.shape), where
-        exact = not jax.numpy.issubdtype(e.dtype, np.inexact)
-        size = np.abs(e[np.isfinite(e)], dtype=np.float64).max(initial=least) if not exact else 0
-        atol = 0 if exact else ulps * float(jax.numpy.finfo(e.dtype).eps) * size
+        rtol, atol = 0.0, 0.0
+        if jax.numpy.issubdtype(e.dtype, np.inexact):
+            size = np.abs(e[np.isfinite(e)], dtype=np.float64).max(initial=least)
+            rounding = ulps * float(jax.numpy.finfo(e.dtype).eps)
+            rtol, atol = (rounding, rounding * least) if each else (0.0, rounding * size)
         wide = e.dtype if e.dtype.kind in "iubc" else np.float64
-        np.testing.assert_allclose(a.astype(wide), e.astype(wide), rtol=0, atol=atol, err_msg=where)
+        np.testing.assert_allclose(
+            a.astype(wide), e.astype(wide), rtol=rtol, atol=atol, err_msg=where
+        )
 
 
 def check(fun: Callable[..., Any], args: tuple, mode: str, lowering: str, ulps: float = 16) -> None:
