@@ -1,0 +1,47 @@
+"""Cumulative sums and the like along open axes, and as associative scans."""
+
+import jax
+import numpy as np
+import pytest
+import tensorflow as tf
+from jax import lax
+
+import jax2tf
+from tests.running import graph_of, ops_of
+
+X = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
+
+
+@pytest.fixture
+def associative_scans():
+    jax.config.update("jax2tf_associative_scan_reductions", True)
+    yield
+    jax.config.update("jax2tf_associative_scan_reductions", False)
+
+
+@pytest.mark.usefixtures("associative_scans")
+def test_the_switch_for_associative_scans():
+    assert not {"Cumsum", "XlaReduceWindow"} & ops_of(
+        graph_of(lambda x: lax.cumsum(x, 1), "xla", X)
+    )
+    for fun in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp):
+        result = jax2tf.convert(lambda x, fun=fun: fun(x, 1))(X)
+        np.testing.assert_allclose(result, fun(X, 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("scan", [lax.cummax, lax.cummin, lax.cumlogsumexp, lax.cumprod])
+def test_a_scan_along_an_open_axis(scan, reverse, axis):
+    def fun(x):
+        return scan(x, axis, reverse=reverse)
+
+    spec = ", ".join("n" if i == axis else "_" for i in range(3))
+    converted = tf.function(
+        jax2tf.convert(fun, polymorphic_shapes=spec, enable_xla=False), autograph=False
+    )
+    for size in (1, 2, 7, 12):
+        shape = [2, 3, 2]
+        shape[axis] = size
+        x = np.random.default_rng(size).normal(size=shape).astype(np.float32)
+        np.testing.assert_allclose(converted(x), fun(x), rtol=2e-6, atol=2e-6)
