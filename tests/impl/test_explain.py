@@ -106,9 +106,9 @@ def test_what_a_function_of_jax_binds_comes_from_the_line_that_calls_it():
 
 def test_shapes_that_only_the_run_knows():
     explanation = jax2tf.explain(
-        lambda x, w: x @ w,
+        lambda x, w: x @ w["k"][0],
         tf.TensorSpec([None, 4], tf.float32),
-        w=jax.ShapeDtypeStruct((4, 3), jnp.float32),
+        w={"k": [jax.ShapeDtypeStruct((4, 3), jnp.float32)]},
         polymorphic_shapes={"x": "b, _"},
         target="xla",
     )
@@ -135,6 +135,7 @@ class TestLimitations:
         assert not explanation["xla"].limitations
         assert explanation["litert"].limitations
         assert "1 known limitation may touch it" in str(explanation)
+        assert "The limitations: found[target].limitations" in str(explanation)
 
     def test_every_entry_has_a_place_a_dtype_and_a_reason(self):
         places = {"xla", "no_xla", *jax2tf.TARGETS}

@@ -105,9 +105,8 @@ class Explanation:
     @property
     def dynamic(self) -> tuple[str, ...]:
         """The arguments and results whose shapes only the run can tell, as text."""
-        named = [f"{path}: {spec}" for path, spec in self.arguments.items()]
-        named += [f"result {i}: {spec}" for i, spec in enumerate(self.results)]
-        return tuple(text for text in named if _is_dynamic(text))
+        named = [*self.arguments.items(), *((f"result {i}", s) for i, s in enumerate(self.results))]
+        return tuple(f"{path}: {spec}" for path, spec in named if _is_dynamic(spec))
 
     def __str__(self) -> str:
         return "\n".join(self._text())
@@ -126,6 +125,9 @@ class Explanation:
             )
             yield f"  why:    {refusal.reason}"
             yield f"  remedy: {refusal.remedy}"
+        if any(report.limitations for report in self.reports):
+            yield ""
+            yield "The limitations: found[target].limitations, and the page (html(), --html)."
 
     def _by_refusal(self) -> dict[Refusal, list[str]]:
         targets: dict[Refusal, list[str]] = {}
@@ -155,6 +157,6 @@ def _touching(report: Report) -> str:
     return f"; {count} known limitation{'s' if count > 1 else ''} may touch it" if count else ""
 
 
-def _is_dynamic(text: str) -> bool:
-    shape = text[text.index("[") + 1 : text.rindex("]")]
+def _is_dynamic(spec: str) -> bool:
+    shape = spec[spec.index("[") + 1 : spec.rindex("]")]
     return any(not size.strip().isdigit() for size in shape.split(",") if size.strip())

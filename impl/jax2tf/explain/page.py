@@ -44,7 +44,7 @@ def _lines(explanation: Explanation, refusals: Mapping[Refusal, Sequence[str]]) 
     yield f"{html.escape(', '.join(explanation.results))}</code></p>"
     if explanation.dynamic:
         open_ones = html.escape("; ".join(explanation.dynamic))
-        yield f"<p>Known when it runs: <code>{open_ones}</code></p>"
+        yield f"<p>Shapes that only the run can tell: <code>{open_ones}</code></p>"
     yield "<h2>Targets</h2>"
     yield from _bars(
         {report.target: report.size for report in explanation.reports},
