@@ -97,7 +97,82 @@ class TestSpecs:
             tmp_path / "other",
             polymorphic_constraints=constraints,
         )
-        assert result.verified[0].endswith("b=8, s=12")
+        assert result.verified[0].endswith("b=8, s=3")
+        assert result.verified[1].endswith("b=12, s=4")
+
+    def test_a_constraint_of_one_of_two_signatures(self, tmp_path):
+        result = export(
+            {
+                "prefill": (lambda params, x: x[:, -4:].sum() + params, "b, s"),
+                "decode": (lambda params, x: x * params, "b, 1"),
+                "known": (lambda params, x: x - params, "3"),
+            },
+            np.float32(2),
+            None,
+            tmp_path / "model",
+            polymorphic_constraints=["s >= 4", "s <= 512", "b <= 8"],
+        )
+        assert result.verified == (
+            "prefill: random inputs, b=2, s=5",
+            "prefill: random inputs, b=3, s=6",
+            "decode: random inputs, b=2",
+            "decode: random inputs, b=3",
+            "known: random inputs",
+        )
+        restored = tf.saved_model.load(str(tmp_path / "model"))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="constraint s >= 4 does not hold"):
+            restored.prefill(tf.ones([2, 3]))
+        assert restored.decode(tf.ones([2, 1]))["output"].shape == (2, 1)
+
+    def test_a_constraint_of_the_scope_of_one_of_two_signatures(self, tmp_path):
+        b, s = jax.export.symbolic_shape("b, s", constraints=["s >= 4"])
+        result = export(
+            {
+                "prefill": (
+                    lambda _, x: x[:, :4],
+                    jax.ShapeDtypeStruct((b, s), np.float32),
+                ),
+                "decode": (lambda _, x: x, jax.ShapeDtypeStruct((b, 1), np.float32)),
+            },
+            np.float32(0),
+            None,
+            tmp_path / "model",
+            polymorphic_constraints=["b >= 5"],
+        )
+        assert result.verified[0].endswith("b=5, s=6")
+        assert result.verified[2].endswith("b=5")
+
+    def test_a_dimension_that_stands_for_another(self, tmp_path):
+        result = export(
+            lambda x, y: x.reshape(2, -1) + y,
+            None,
+            ("a", "b"),
+            tmp_path / "model",
+            polymorphic_constraints=["a == 2*b", "mod(b, 3) == 0"],
+        )
+        assert result.verified[0].endswith("a=6, b=3")
+        result = export(
+            lambda x: x.reshape(2, -1),
+            None,
+            "a",
+            tmp_path / "other",
+            polymorphic_constraints=["a == 2*b"],
+        )
+        assert result.verified[1].endswith("a=6, b=3")
+
+    @pytest.mark.parametrize("verify", [True, [np.ones(3)], False])
+    def test_a_constraint_of_no_signature(self, verify, tmp_path):
+        words = "has 's <= 4', and the specs of no signature .* dimensions s: 'serving_default' has"
+        with pytest.raises(ValueError, match=words):
+            export(
+                lambda x: x,
+                None,
+                "b",
+                tmp_path / "model",
+                polymorphic_constraints=["s <= 4"],
+                verify=verify,
+            )
+        assert not list(tmp_path.iterdir())
 
     def test_the_caller_s_scope(self, tmp_path):
         (b,) = jax.export.symbolic_shape("b", constraints=["b >= 20"])
@@ -127,14 +202,41 @@ class TestSpecs:
         )
         assert [text.rpartition(" ")[2] for text in result.verified] == ["b=2", "b=3"]
 
+    @pytest.mark.parametrize(
+        ("constraints", "sizes"),
+        [
+            (["n >= 1600"], ["b=2, n=1601", "b=3, n=1602"]),
+            (["n >= 1600", "mod(n, 256) == 0"], ["b=2, n=2048", "b=3, n=2304"]),
+            (["b + n >= 5000"], ["b=1024, n=4999", "b=4999, n=5000"]),
+            (["n == 3*b", "b >= 2000"], ["b=2000, n=6000", "b=2001, n=6003"]),
+            (["n == 1600"], ["b=2, n=1600", "b=3, n=1600"]),
+        ],
+    )
+    def test_sizes_beside_the_numbers_of_constraints(self, constraints, sizes, tmp_path):
+        result = export(
+            lambda x: x,
+            None,
+            "b, n",
+            tmp_path / "model",
+            polymorphic_constraints=constraints,
+        )
+        assert [text.partition("inputs, ")[2] for text in result.verified] == sizes
+
     def test_no_two_sizes(self, tmp_path):
-        with pytest.raises(jax2tf.ExportError, match=r"no two sizes .* b >= 5000 .*verify="):
+        with pytest.raises(
+            jax2tf.ExportError, match=r"no two sizes .* a \+ b <= 77777.* allow.*verify="
+        ):
             export(
-                lambda x: x,
+                lambda x, y: (x, y),
                 None,
-                "b",
+                ("a", "b"),
                 tmp_path / "model",
-                polymorphic_constraints=["b >= 5000"],
+                polymorphic_constraints=[
+                    "a + b <= 77777",
+                    "a + b >= 77777",
+                    "a >= 9000",
+                    "a <= 60000",
+                ],
             )
 
     @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from jax import export as jax_export
 from jax2tf import versions
 from jax2tf.callables import Function
 from jax2tf.export import checkpoints, formats, onnx, placing, progress, widening
+from jax2tf.export.constraints import with_constraints
 from jax2tf.export.formats import Format
 from jax2tf.export.job import Job
 from jax2tf.export.result import ExportResult
@@ -67,7 +68,8 @@ def export(
       path: what to write. Its suffix says the format: none for a SavedModel (a folder), .tflite,
         .onnx, .xml (OpenVINO; a .bin comes with it), .tfjs (a folder).
       format: "savedmodel", "litert", "onnx", "openvino" or "tfjs", whatever the suffix.
-      polymorphic_constraints: what may be assumed of open dimensions, as `convert` takes it.
+      polymorphic_constraints: what may be assumed of open dimensions, as `convert` takes it. Each
+        holds for the signatures that have its dimensions.
       verify: whether to run what was written, with random inputs (normal numbers, integers from 0
         to 3) for two sizes of the open dimensions; or a list of inputs to run instead, each given
         as the specs are; for several signatures a dict of lists. With quantize="int8" the first two
@@ -97,7 +99,7 @@ def export(
       TypeError: the format has no such option, something is no function or no spec, or there are
         more or fewer specs than inputs.
       ValueError: a spec, an option or the suffix cannot be read, or a spec is of an argument that
-        jax.jit has static.
+        jax.jit has static, or no signature has the dimensions of a constraint.
       FileExistsError: the path exists, and `overwrite` is False.
       jax2tf.MissingPackageError: the engine, or the library of the checkpoint, is not installed.
       jax2tf.ConversionError: something of the function has no lowering.
@@ -116,14 +118,16 @@ def export(
             params = checkpoints.load(params)
     signatures = tuple(
         dataclasses.replace(signature, one_namespace=chosen.one_namespace)
-        for signature in signatures_of(fun, params, specs)
+        for signature in with_constraints(
+            signatures_of(fun, params, specs), polymorphic_constraints
+        )
     )
     _refuse_what_does_not_fit(chosen, signatures, params)
     if "representative_data" in options:
         data = given(signatures, options["representative_data"], "representative_data")
         options = {**options, "representative_data": data}
     with step("running JAX"):
-        trials = _trials(signatures, params, polymorphic_constraints, verify, options)
+        trials = _trials(signatures, params, verify, options)
     of_params = dtypes_of(params)
     if widen_bfloat16:
         of_params.add(jnp.dtype(jnp.bfloat16))
@@ -133,7 +137,6 @@ def export(
         job = Job(
             signatures=signatures,
             params=params,
-            constraints=polymorphic_constraints,
             convert=_convert_options(chosen, options),
             options=options,
             metadata=_metadata(signatures),
@@ -215,7 +218,6 @@ def _refuse_what_does_not_fit(
 def _trials(
     signatures: Sequence[Signature],
     params: PyTree,
-    constraints: PyTree,
     verify: PyTree,
     options: Mapping[str, Option],
 ) -> list[Trial]:
@@ -230,7 +232,7 @@ def _trials(
         samples = options["representative_data"]
         inputs = {n: _titled("representative input", s[:2]) for n, s in samples.items()}
     else:
-        inputs = {s.name: random_inputs(s, constraints) for s in signatures}
+        inputs = {s.name: random_inputs(s) for s in signatures}
     return [trial for s in signatures for trial in trials_of(s, params, inputs[s.name])]
 
 

@@ -21,7 +21,6 @@ class Job:
     Attributes:
       signatures: the functions.
       params: the parameters, as arrays.
-      constraints: polymorphic constraints of the caller's.
       convert: options of `convert`, for the format.
       options: options of the format.
       metadata: what the file says of where it comes from.
@@ -33,7 +32,6 @@ class Job:
 
     signatures: Sequence[Signature]
     params: PyTree
-    constraints: PyTree
     convert: Mapping[str, Option]
     options: Mapping[str, Option]
     metadata: Mapping[str, str]
@@ -44,9 +42,7 @@ class Job:
 
     def program(self, **options: Option) -> Program:
         """The functions converted, over variables that have the parameters' memory."""
-        program = program_of(
-            self.signatures, self.params, self.constraints, {**self.convert, **options}
-        )
+        program = program_of(self.signatures, self.params, {**self.convert, **options})
         for signature in self.signatures:
             outputs = program.functions[signature.name].get_concrete_function().structured_outputs
             self.outputs[signature.name] = list(outputs)

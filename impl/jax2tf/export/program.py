@@ -38,7 +38,6 @@ class Program:
 def program_of(
     signatures: Sequence[Signature],
     params: PyTree,
-    constraints: PyTree,
     options: Mapping[str, Option],
 ) -> Program:
     """Converts the functions.
@@ -46,7 +45,6 @@ def program_of(
     Args:
       signatures: the functions, which share the parameters.
       params: the parameters; arrays of JAX and NumPy share their memory with the variables.
-      constraints: polymorphic constraints of the caller's.
       options: of `jax2tf.Module`.
     """
     first, *others = signatures
@@ -54,7 +52,7 @@ def program_of(
         first.function,
         jax.tree.map(_shared, () if params is None else params),
         polymorphic_shapes=first.polymorphic_shapes,
-        polymorphic_constraints=first.scope or constraints,
+        polymorphic_constraints=first.constraints,
         **options,
     )
     convert_options = {key: value for key, value in options.items() if key != "trainable"}
@@ -63,7 +61,7 @@ def program_of(
         converted = module.function(
             signature.function,
             polymorphic_shapes=signature.polymorphic_shapes,
-            polymorphic_constraints=signature.scope or constraints,
+            polymorphic_constraints=signature.constraints,
             **convert_options,
         )
         functions[signature.name] = _flat(signature, converted)

@@ -19,7 +19,7 @@ import numpy as np
 import tensorflow as tf
 from jax import export as jax_export
 
-from jax2tf import dtypes
+from jax2tf import compat, dtypes
 from jax2tf.callables import Function, require_function
 from jax2tf.dims import expressions
 from jax2tf.errors import ExportError
@@ -71,7 +71,7 @@ class Signature:
       function: `function(params, *inputs, **kwargs)`.
       inputs: its inputs, in order.
       tree: the structure of `(args, kwargs)` whose leaves the inputs are.
-      scope: the scope of the caller's own symbolic dimensions, or None.
+      constraints: what may be assumed of the dimensions, as "b >= 8".
       one_namespace: whether an output may not have the name of an input.
     """
 
@@ -79,7 +79,7 @@ class Signature:
     function: Callable[..., PyTree]
     inputs: tuple[Input, ...]
     tree: PyTree
-    scope: PyTree
+    constraints: tuple[str, ...] = ()
     one_namespace: bool = False
 
     def arguments(self, leaves: Sequence[PyTree]) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
@@ -201,7 +201,8 @@ def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signatu
         shape, dtype = reader.read(leaf, where)
         given = getattr(leaf, "name", None) if isinstance(leaf, tf.TensorSpec) else None
         inputs.append(Input(names.new(given or where), where, shape, dtype))
-    return Signature(name, function, tuple(inputs), tree, reader.scope)
+    constraints = compat.explicit_constraints(reader.scope) if reader.scope else ()
+    return Signature(name, function, tuple(inputs), tree, constraints)
 
 
 def _refuse_arguments(

@@ -1,0 +1,65 @@
+"""Which signature a constraint of open dimensions holds for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from jax import export as jax_export
+
+from jax2tf import compat
+from jax2tf.dims import expressions, specs
+from jax2tf.export.signatures import Signature, variables_of
+
+
+def with_constraints(
+    signatures: Sequence[Signature], constraints: Sequence[str] | jax_export.SymbolicScope
+) -> tuple[Signature, ...]:
+    """The signatures, each with the constraints that speak of its own dimensions alone.
+
+    Args:
+      signatures: each with the constraints of the symbolic dimensions that its specs were made of.
+      constraints: what the caller says of all signatures.
+
+    Raises:
+      ValueError: the constraints cannot be read, or no signature has the dimensions of one.
+    """
+    # This refuses what is no sequence of comparisons.
+    specs.new_scope(constraints)
+    if isinstance(constraints, jax_export.SymbolicScope):
+        constraints = compat.explicit_constraints(constraints)
+    every = dict.fromkeys([*constraints, *(text for s in signatures for text in s.constraints)])
+    kept = tuple(_with_its_own(signature, constraints) for signature in signatures)
+    for text in every:
+        if not any(text in signature.constraints for signature in kept):
+            raise _without_a_signature(text, signatures)
+    return kept
+
+
+def _with_its_own(signature: Signature, constraints: Sequence[str]) -> Signature:
+    texts = tuple(dict.fromkeys([*signature.constraints, *constraints]))
+    scope = specs.new_scope(texts)
+    present = _solved(variables_of(signature), scope)
+    own = tuple(text for text in texts if _solved(_variables(text), scope) <= present)
+    return dataclasses.replace(signature, constraints=own)
+
+
+def _variables(constraint: str) -> set[str]:
+    sides = specs.split_constraint(constraint)[::2]
+    return set().union(*(expressions.variables(expressions.parse(side)) for side in sides))
+
+
+def _solved(names: Iterable[str], scope: jax_export.SymbolicScope) -> set[str]:
+    """The variables that JAX writes these with: 2*b for `a` where "a == 2*b"."""
+    dims = [jax_export.symbolic_shape(name, scope=scope)[0] for name in names]
+    return set(specs.variables_of(dims))
+
+
+def _without_a_signature(constraint: str, signatures: Sequence[Signature]) -> ValueError:
+    names = ", ".join(sorted(_variables(constraint)))
+    have = "; ".join(f"{s.name!r} has {', '.join(variables_of(s)) or 'none'}" for s in signatures)
+    return ValueError(
+        f"jax2tf.export: polymorphic_constraints has {constraint!r}, and the specs of no signature "
+        f"have the open dimensions {names}: {have}. What to do: name the dimensions so in the "
+        "specs, or leave the constraint out"
+    )
