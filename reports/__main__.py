@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from typing import Any
 
 from rich.console import Console
 
@@ -23,12 +24,15 @@ COMMANDS = {
     "versions": "the same cells on several versions of JAX, TensorFlow and Python",
     "culprits": "who is off where JAX and the judged differ, by a third opinion",
     "beside": "converters beside each other on the same harnesses, by family",
+    "mutation": "whether the tests notice faults that are planted in the code",
+    "planted": "whether the matrix notices faults of one dtype, value, axis or edge",
+}
+# Modules of reports.benchmarks.
+BENCHMARKS = {
     "bench": "the converter beside jax.jit, in time and in graph nodes",
     "engines": "models in engines beside the same models of Keras: ops and time",
     "overhead": "a call of TensorFlow from JAX beside another call_tf",
     "twins": "libraries on the JAX substrate beside JAX by hand, and their imports",
-    "mutation": "whether the tests notice faults that are planted in the code",
-    "planted": "whether the matrix notices faults of one dtype, value, axis or edge",
     "memory": "what saving, restoring and differentiating a large model take",
 }
 
@@ -39,18 +43,23 @@ def main(arguments: list[str] | None = None, console: Console | None = None) -> 
     parser = argparse.ArgumentParser(prog="python -m reports", description=__doc__)
     subparsers = parser.add_subparsers(dest="command", required=True)
     # A command's module is imported when it is asked for: some of them need TensorFlow.
-    for name, purpose in COMMANDS.items():
+    for name, purpose in (COMMANDS | BENCHMARKS).items():
         subparser = subparsers.add_parser(name, help=purpose, description=purpose)
         if name in arguments[:1]:
-            importlib.import_module(f"reports.{name}").add_arguments(subparser)
+            _module(name).add_arguments(subparser)
     options = parser.parse_args(arguments)
     console = console or Console()
     try:
-        return importlib.import_module(f"reports.{options.command}").main(options, console)
+        return _module(options.command).main(options, console)
     except ResultsError as problem:
         line = f"python -m reports {options.command}: {problem}"
         console.print(line, style="red", markup=False, highlight=False, soft_wrap=True)
         return 2
+
+
+def _module(command: str) -> Any:
+    package = "reports.benchmarks" if command in BENCHMARKS else "reports"
+    return importlib.import_module(f"{package}.{command}")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ from harnesses.harness import (
 )
 from limitations.ledger import Limitation, load, load_uncovered
 from reports import engine_rows, explained, proofs, rendering, results
-from reports.benchmarks import benchmark_files, engine_files, memory_files
+from reports.benchmarks.files import benchmark_files, engine_files, memory_files
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
 from reports.explained import explained_files

@@ -34,16 +34,17 @@ from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.graphs import op_types
 from harnesses.engine.versions import versions as engine_versions
-from reports import rendering, timing
-from reports.benchmarks import benchmark_files
-from reports.programs import Program, programs
-from reports.timing import Call, Paired, cold, paired, repeated
+from reports import rendering
+from reports.benchmarks import timing
+from reports.benchmarks.files import benchmark_files
+from reports.benchmarks.programs import Program, programs
+from reports.benchmarks.timing import Call, Paired, cold, paired, repeated
 
 MODES = ("eager", "graph", "compiled")
 # Two float32 programs that agree to this compute the same; the tests look closer than that.
 AGREEMENT = 1e-3
 # Where a table is read, nobody knows the folders of the machine that made it.
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

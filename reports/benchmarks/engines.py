@@ -1,6 +1,7 @@
 """`python -m reports engines`: models in engines beside Keras's, into reports/tables/engines.md.
 
-Each architecture of reports/architectures.py is written in JAX and in Keras, with the same weights.
+Each architecture of reports/benchmarks/architectures.py is written in JAX and in Keras, with the
+same weights.
 Both become graphs of any batch, go through the engine's converter and run on the same inputs; both
 have to give what jax.jit gives. Their calls take turns in one process, as in `python -m reports
 bench`.
@@ -25,9 +26,10 @@ from harnesses.engine import consumers
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.consumers.graph import Graph, graph_of
 from harnesses.engine.versions import versions as engine_versions
-from reports import rendering, timing
-from reports.architectures import PAIRS, Pair
-from reports.benchmarks import engine_files
+from reports import rendering
+from reports.benchmarks import timing
+from reports.benchmarks.architectures import PAIRS, Pair
+from reports.benchmarks.files import engine_files
 from reports.results import ResultsError
 
 ENGINES = {"litert": "LiteRT", "onnx": "ONNX Runtime", "openvino": "OpenVINO"}

@@ -1,6 +1,6 @@
 """The files of the benchmark, made of its figures: a table, and a picture a device.
 
-The figures come from `reports.bench`; nothing here needs TensorFlow.
+The figures come from `reports.benchmarks.bench`; nothing here needs TensorFlow.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ from harnesses.cell.names import DEFAULT_IMPLEMENTATION, LOWERINGS
 from harnesses.engine.adapter import Adapter
 from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
-from reports.benchmarks import MEMORY_LIMIT, memory_files
-from reports.programs import decoder_args, transformer
+from reports.benchmarks.files import MEMORY_LIMIT, memory_files
+from reports.benchmarks.programs import decoder_args, transformer
 
 _FULL = {"layers": 12, "width": 512, "vocabulary": 24_000, "batch": 1, "length": 64}
 _QUICK = _FULL | {"layers": 1, "width": 64, "vocabulary": 500}

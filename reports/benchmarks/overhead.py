@@ -1,7 +1,7 @@
 """`python -m reports overhead`: what a call of a TensorFlow function from JAX costs.
 
 Beside another implementation of `call_tf` and beside the bare call of the TensorFlow function, in
-one process, round after round in rotating order (as in `reports.bench`): op by op, under jax.jit,
+one process, round after round in rotating order (as in `bench`): op by op, under jax.jit,
 and the gradient under jax.jit; of a scalar, of an array of four megabytes, and of a small network
 with captured variables. The table holds ratios to the other implementation.
 """
@@ -26,7 +26,7 @@ from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.engine.adapter import Adapter, ImplementationError, check_exists
 from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
-from reports.timing import Call, machine, paired, repeated
+from reports.benchmarks.timing import Call, machine, paired, repeated
 
 UPSTREAM = "jax.experimental.jax2tf"
 _ROUNDS = 15

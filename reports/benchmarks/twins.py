@@ -2,7 +2,7 @@
 
 Each program is a call of a library for TensorFlow, rewritten by `tf_substrates`, and its twin the
 same computation in JAX; both under jax.jit in one process, round after round in rotating order (as
-in `reports.bench`). Then what it takes to import each library: as it is, with TensorFlow, and
+in `bench`). Then what it takes to import each library: as it is, with TensorFlow, and
 rewritten, without. It needs the environment of `tox -e libraries`.
 """
 
@@ -28,8 +28,8 @@ from jax.scipy.linalg import solve_triangular
 from rich.console import Console
 
 from reports import rendering
+from reports.benchmarks.timing import Call, machine, paired, repeated
 from reports.results import ResultsError
-from reports.timing import Call, machine, paired, repeated
 
 LIBRARIES = ("tensorflow_probability", "tf_quant_finance")
 _ROUNDS = 15

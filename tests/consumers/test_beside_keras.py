@@ -11,8 +11,8 @@ from rich.console import Console
 
 from harnesses.engine import consumers
 from reports.__main__ import main
-from reports.architectures import PAIRS
-from reports.engines import CONTENDERS, ENGINES, graphs_of
+from reports.benchmarks.architectures import PAIRS
+from reports.benchmarks.engines import CONTENDERS, ENGINES, graphs_of
 
 # What is allowed, relative to Keras's ops.
 LIMIT = 1.1

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import nodes, op_types
-from reports.programs import Program, decoder_layer, decoder_layer_args, programs
+from reports.benchmarks.programs import Program, decoder_layer, decoder_layer_args, programs
 from tests.running import MODES, assert_near, each_mode
 
 DECODER_LAYER = Program(

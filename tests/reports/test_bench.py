@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import pytest
 import tensorflow as tf
 
-from reports import bench, benchmarks, rendering
-from reports.bench import count_equations, count_nodes
-from reports.timing import Quartiles, paired
+from reports import rendering
+from reports.benchmarks import bench, files
+from reports.benchmarks.bench import count_equations, count_nodes
+from reports.benchmarks.timing import Quartiles, paired
 
 HANDWRITTEN = "tests.reports.handwritten"
 
@@ -167,7 +168,7 @@ def test_a_wrong_result_is_not_timed():
 
 def test_another_device_keeps_its_section(quick_run):
     data = json.loads((quick_run[0] / "benchmarks.json").read_text())
-    text = benchmarks.benchmark_files({"gpu": data["cpu"], "cpu": data["cpu"]})["benchmarks.md"]
+    text = files.benchmark_files({"gpu": data["cpu"], "cpu": data["cpu"]})["benchmarks.md"]
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## cpu", "## gpu"]
 
 
@@ -187,7 +188,7 @@ def test_the_picture_places_ratios_on_a_logarithmic_axis():
         {"program": "mlp", "refused": None, "steady": {"ratios": modes}},
         {"program": "resnet18", "refused": "no rule", "steady": None},
     ]
-    svg = ElementTree.fromstring(benchmarks.steady_picture("cpu", {"programs": programs}))
+    svg = ElementTree.fromstring(files.steady_picture("cpu", {"programs": programs}))
     namespace = {"svg": "http://www.w3.org/2000/svg"}
     words = [text.text for text in svg.findall("svg:text", namespace)]
     assert {"mlp", "eager", "1", "10", "100", "A call of a converted function, cpu"} <= set(words)

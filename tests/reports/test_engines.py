@@ -1,7 +1,7 @@
 """The committed figures of models in engines beside Keras's; tests/consumers measures them."""
 
 from reports import rendering
-from reports.benchmarks import engine_files
+from reports.benchmarks.files import engine_files
 
 # tf2onnx makes ONNX's LSTM of the loop that Keras writes; of others it makes a Loop.
 FATTER = [("LSTM", "ONNX Runtime")]

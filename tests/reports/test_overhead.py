@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from harnesses.engine.adapter import Adapter
-from reports import overhead
+from reports.benchmarks import overhead
 
 
 @pytest.fixture

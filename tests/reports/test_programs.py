@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from reports.programs import Program, programs
+from reports.benchmarks.programs import Program, programs
 
 SMALL = {program.name: program for program in programs("small")}
 SHAPES = {

@@ -7,7 +7,7 @@ import json
 import jax.numpy as jnp
 import pytest
 
-from reports import twins
+from reports.benchmarks import twins
 from tf_substrates.jax import tf
 
 
