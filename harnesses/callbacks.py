@@ -7,7 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import checkify, io_callback
 
-from harnesses.harness import ALL, Normal, define
+from harnesses.harness import ALL, Family, Normal, define
+
+family = Family("callbacks")
 
 
 def _double_on_host(x: Any) -> Any:
@@ -18,15 +20,18 @@ def _called(x: Any) -> Any:
     return jax.pure_callback(_double_on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
 
 
-for dtype in ALL:
-    define("pure_callback", "", _called, [Normal((2, 3), dtype)], dtype=dtype)
-    define(
-        "io_callback",
-        "",
-        lambda x: io_callback(_double_on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x),
-        [Normal((2, 3), dtype)],
-        dtype=dtype,
-    )
+@family.builder
+def callbacks_on_every_dtype() -> None:
+    """A pure and an impure callback that get and give each dtype."""
+    for dtype in ALL:
+        define("pure_callback", "", _called, [Normal((2, 3), dtype)], dtype=dtype)
+        define(
+            "io_callback",
+            "",
+            lambda x: io_callback(_double_on_host, jax.ShapeDtypeStruct(x.shape, x.dtype), x),
+            [Normal((2, 3), dtype)],
+            dtype=dtype,
+        )
 
 
 def _checked(x: Any) -> Any:
@@ -82,5 +87,10 @@ _CASES = {
     ("debug_print", ""): lambda x: (jax.debug.print("", ordered=False), x * 2)[1],
     ("checkify", "functionalised"): _functionalised,
 }
-for (primitive, case), fun in _CASES.items():
-    define(primitive, case, fun, [Normal((2, 3), np.float32)], dtype=np.float32)
+
+
+@family.builder
+def callbacks_in_programs() -> None:
+    """Callbacks inside of transformations and control flow, error checks and prints."""
+    for (primitive, case), fun in _CASES.items():
+        define(primitive, case, fun, [Normal((2, 3), np.float32)], dtype=np.float32)

@@ -17,6 +17,7 @@ from harnesses.harness import (
     INTEGERS,
     Arg,
     Bools,
+    Family,
     Integers,
     Normal,
     Uniform,
@@ -24,6 +25,8 @@ from harnesses.harness import (
     define,
 )
 from harnesses.reductions import narrowed
+
+family = Family("contractions")
 
 # ULPs of the largest element: sums are taken in another order, and rounded once where dtypes are
 # narrow.
@@ -49,22 +52,33 @@ def _dot(dimension_numbers: Any = (((1,), (0,)), ((), ())), **params: Any) -> Ca
     return lambda lhs, rhs: lax.dot_general(lhs, rhs, dimension_numbers, **params)
 
 
-for dtype in ALL:
-    _define("dot_general", "", _dot(), [_arg((5, 20), dtype), _arg((20, 6), dtype)], dtype)
-for dtype in INT4:
-    # No sum overflows: XLA's CPU backend casts such a one to int8 without wrapping it first.
-    fun, _ = narrowed(_dot(), [], dtype)
-    small = [Integers((5, 4), np.int8, 0, 2), Integers((4, 6), np.int8, 0, 2)]
-    _define("dot_general", "", fun, small, dtype)
+@family.builder
+def dot_general_on_every_dtype() -> None:
+    """`dot_general` of two matrices of every dtype."""
+    for dtype in ALL:
+        _define("dot_general", "", _dot(), [_arg((5, 20), dtype), _arg((20, 6), dtype)], dtype)
+    for dtype in INT4:
+        # No sum overflows: XLA's CPU backend casts such a one to int8 without wrapping it first.
+        fun, _ = narrowed(_dot(), [], dtype)
+        small = [Integers((5, 4), np.int8, 0, 2), Integers((4, 6), np.int8, 0, 2)]
+        _define("dot_general", "", fun, small, dtype)
 
-# Sums of so many terms of one sign lose digits unless they are kept in a wider dtype.
-for dtype in HALVES:
-    terms = [Uniform((64, 800), dtype), Uniform((800, 64), dtype)]
-    _define("dot_general", "many_terms", _dot(), terms, dtype)
 
-for dtype in INTEGERS:
-    whole = [Integers((3, 9), dtype), Integers((9, 2), dtype)]
-    _define("dot_general", "overflow", _dot(), whole, dtype)
+@family.builder
+def sums_of_many_terms() -> None:
+    """Sums of many terms of one sign, which lose digits unless they are kept in a wider dtype."""
+    for dtype in HALVES:
+        terms = [Uniform((64, 800), dtype), Uniform((800, 64), dtype)]
+        _define("dot_general", "many_terms", _dot(), terms, dtype)
+
+
+@family.builder
+def sums_that_overflow() -> None:
+    """Sums of integers that overflow."""
+    for dtype in INTEGERS:
+        whole = [Integers((3, 9), dtype), Integers((9, 2), dtype)]
+        _define("dot_general", "overflow", _dot(), whole, dtype)
+
 
 # What the dimensions of the operands are, as in einsum.
 LAYOUTS = {
@@ -114,17 +128,21 @@ def _layout(equation: str) -> tuple[Any, list[tuple[int, ...]]]:
     return numbers, [tuple(_SIZES[d] for d in operand) for operand in (lhs, rhs)]
 
 
-for case, equation in LAYOUTS.items():
-    numbers, (lhs, rhs) = _layout(equation)
-    for dtype in MAIN:
-        _define(
-            "dot_general",
-            case,
-            _dot(numbers),
-            [_arg(lhs, dtype), _arg(rhs, dtype)],
-            dtype,
-            params={"dimension_numbers": numbers},
-        )
+@family.builder
+def layouts_of_dot_general() -> None:
+    """Operands whose dimensions stand in each order."""
+    for case, equation in LAYOUTS.items():
+        numbers, (lhs, rhs) = _layout(equation)
+        for dtype in MAIN:
+            _define(
+                "dot_general",
+                case,
+                _dot(numbers),
+                [_arg(lhs, dtype), _arg(rhs, dtype)],
+                dtype,
+                params={"dimension_numbers": numbers},
+            )
+
 
 EMPTY = {
     "no_rows": ((0, 4), (4, 5)),
@@ -132,12 +150,18 @@ EMPTY = {
     "nothing_to_contract": ((3, 0), (0, 5)),
     "nothing": ((0, 0), (0, 0)),
 }
-for case, (lhs, rhs) in EMPTY.items():
-    for dtype in (*MAIN, np.dtype(jnp.float8_e4m3fn), np.dtype(np.uint8)):
-        _define("dot_general", case, _dot(), [_arg(lhs, dtype), _arg(rhs, dtype)], dtype)
-for dtype in MAIN:
-    numbers, args = _layout("bik,bkj->bij")[0], [_arg((0, 3, 4), dtype), _arg((0, 4, 5), dtype)]
-    _define("dot_general", "no_batch", _dot(numbers), args, dtype)
+
+
+@family.builder
+def empty_operands_of_dot_general() -> None:
+    """Operands without elements."""
+    for case, (lhs, rhs) in EMPTY.items():
+        for dtype in (*MAIN, np.dtype(jnp.float8_e4m3fn), np.dtype(np.uint8)):
+            _define("dot_general", case, _dot(), [_arg(lhs, dtype), _arg(rhs, dtype)], dtype)
+    for dtype in MAIN:
+        numbers, args = _layout("bik,bkj->bij")[0], [_arg((0, 3, 4), dtype), _arg((0, 4, 5), dtype)]
+        _define("dot_general", "no_batch", _dot(numbers), args, dtype)
+
 
 # (operands' dtype, preferred_element_type): wider, of another kind, and narrower.
 PREFERRED = [
@@ -155,16 +179,22 @@ PREFERRED = [
     *(("float8_e4m3fn", p) for p in ("float32", "bfloat16", "float16")),
     *(("float8_e5m2", p) for p in ("float32", "float16")),
 ]
-for name, preferred in PREFERRED:
-    dtype = np.dtype(getattr(jnp, name))
-    _define(
-        "dot_general",
-        f"to_{preferred}",
-        _dot(preferred_element_type=preferred),
-        [_arg((5, 12), dtype), _arg((12, 6), dtype)],
-        dtype,
-        params={"preferred_element_type": preferred},
-    )
+
+
+@family.builder
+def preferred_element_types() -> None:
+    """Results of another dtype than that of the operands."""
+    for name, preferred in PREFERRED:
+        dtype = np.dtype(getattr(jnp, name))
+        _define(
+            "dot_general",
+            f"to_{preferred}",
+            _dot(preferred_element_type=preferred),
+            [_arg((5, 12), dtype), _arg((12, 6), dtype)],
+            dtype,
+            params={"preferred_element_type": preferred},
+        )
+
 
 MIXED = [
     ("bfloat16", "float32"),
@@ -185,9 +215,17 @@ MIXED = [
     ("float8_e4m3fn", "bfloat16"),
     ("float8_e4m3fn", "float8_e5m2"),
 ]
-for left, right in MIXED:
-    lhs, rhs = (np.dtype(getattr(jnp, name)) for name in (left, right))
-    _define("dot_general", f"with_{right}", _dot(), [_arg((5, 12), lhs), _arg((12, 6), rhs)], lhs)
+
+
+@family.builder
+def operands_of_two_dtypes() -> None:
+    """`dot_general` of operands of two dtypes."""
+    for left, right in MIXED:
+        lhs, rhs = (np.dtype(getattr(jnp, name)) for name in (left, right))
+        _define(
+            "dot_general", f"with_{right}", _dot(), [_arg((5, 12), lhs), _arg((12, 6), rhs)], lhs
+        )
+
 
 PRECISIONS = {
     "default": lax.Precision.DEFAULT,
@@ -195,19 +233,25 @@ PRECISIONS = {
     "highest": lax.Precision.HIGHEST,
     "mixed": (lax.Precision.HIGHEST, lax.Precision.DEFAULT),
 }
-for case, precision in PRECISIONS.items():
-    for name in ("float32", "bfloat16", "float64", "complex64", "int32", "float8_e4m3fn"):
-        dtype = np.dtype(getattr(jnp, name))
-        _define(
-            "dot_general",
-            f"precision_{case}",
-            _dot(precision=precision),
-            [_arg((5, 12), dtype), _arg((12, 6), dtype)],
-            dtype,
-            params={"precision": case},
-        )
 
-# Those that JAX has on a CPU. Not F32 and narrower ones of float64: their error is not float64's.
+
+@family.builder
+def precisions_of_dot_general() -> None:
+    """Each precision of `dot_general`."""
+    for case, precision in PRECISIONS.items():
+        for name in ("float32", "bfloat16", "float64", "complex64", "int32", "float8_e4m3fn"):
+            dtype = np.dtype(getattr(jnp, name))
+            _define(
+                "dot_general",
+                f"precision_{case}",
+                _dot(precision=precision),
+                [_arg((5, 12), dtype), _arg((12, 6), dtype)],
+                dtype,
+                params={"precision": case},
+            )
+
+
+# Not F32 and narrower algorithms of float64: their error is not float64's.
 ALGORITHMS = {
     "F16_F16_F16": ("float32", "float16", "bfloat16"),
     "BF16_BF16_F32": ("float32", "bfloat16", "float16"),
@@ -216,32 +260,43 @@ ALGORITHMS = {
     "F32_F32_F32": ("float32", "bfloat16", "float16", "float8_e4m3fn"),
     "F64_F64_F64": ("float64", "float32", "bfloat16"),
 }
-for algorithm, names in ALGORITHMS.items():
-    for name in names:
-        dtype = np.dtype(getattr(jnp, name))
-        # A result that was float16 has float16's error in any dtype.
-        scale = 2**13 if algorithm == "F16_F16_F16" and name == "float32" else 1
-        _define(
-            "dot_general",
-            algorithm,
-            _dot(precision=lax.DotAlgorithmPreset[algorithm]),
-            [_arg((5, 12), dtype), _arg((12, 6), dtype)],
-            dtype,
-            params={"precision": algorithm},
-            ulps={n: u * scale for n, u in ULPS.items()},
-            x64=algorithm == "F64_F64_F64",
-        )
+
+
+@family.builder
+def algorithms_of_dot_general() -> None:
+    """Each algorithm that JAX has on a CPU."""
+    for algorithm, names in ALGORITHMS.items():
+        for name in names:
+            dtype = np.dtype(getattr(jnp, name))
+            # A result that was float16 has float16's error in any dtype.
+            scale = 2**13 if algorithm == "F16_F16_F16" and name == "float32" else 1
+            _define(
+                "dot_general",
+                algorithm,
+                _dot(precision=lax.DotAlgorithmPreset[algorithm]),
+                [_arg((5, 12), dtype), _arg((12, 6), dtype)],
+                dtype,
+                params={"precision": algorithm},
+                ulps={n: u * scale for n, u in ULPS.items()},
+                x64=algorithm == "F64_F64_F64",
+            )
+
 
 # A row and a column with each of the values that spread.
 _EDGES = [[1.0, 2.0, np.inf], [-np.inf, 0.0, 3.0], [np.nan, 1.0, 1.0], [0.0, -0.0, 1.0]]
-for dtype in FLOATS:
-    edges = [Values(_EDGES, dtype), Values(np.transpose(_EDGES), dtype)]
-    _define("dot_general", "not_finite", _dot(), edges, dtype)
-    largest = float(jnp.finfo(dtype).max)
-    overflowing = [Values([[largest, largest]], dtype), Values([[1.0], [1.0]], dtype)]
-    _define("dot_general", "to_infinity", _dot(), overflowing, dtype)
 
-# The functions of jax.numpy and jax.lax that come down to it.
+
+@family.builder
+def elements_that_are_not_finite() -> None:
+    """Infinities and NaNs in both operands, and sums that become infinite."""
+    for dtype in FLOATS:
+        edges = [Values(_EDGES, dtype), Values(np.transpose(_EDGES), dtype)]
+        _define("dot_general", "not_finite", _dot(), edges, dtype)
+        largest = float(jnp.finfo(dtype).max)
+        overflowing = [Values([[largest, largest]], dtype), Values([[1.0], [1.0]], dtype)]
+        _define("dot_general", "to_infinity", _dot(), overflowing, dtype)
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "lax_dot": (lax.dot, [(3, 4), (4, 5)]),
     "lax_batch_matmul": (lax.batch_matmul, [(2, 3, 4), (2, 4, 5)]),
@@ -262,20 +317,31 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "vmap": (jax.vmap(jnp.dot, (0, 1)), [(2, 3, 4), (4, 2, 5)]),
     "vmap_of_one": (jax.vmap(jnp.dot, (None, 0)), [(3, 4), (2, 4, 5)]),
 }
-for case, (fun, (lhs, rhs)) in FUNCTIONS.items():
-    for name in ("float32", "int32", "complex64"):
-        dtype = np.dtype(name)
-        more = {"ulps": {n: 4 * u for n, u in ULPS.items()}}
-        _define("dot_general", case, fun, [_arg(lhs, dtype), _arg(rhs, dtype)], dtype, **more)
-for name in ("float32", "bfloat16"):
-    dtype = np.dtype(getattr(jnp, name))
-    _define(
-        "dot_general",
-        "gradient",
-        jax.grad(lambda a, b: (a @ b).sum(), (0, 1)),
-        [_arg((3, 4), dtype), _arg((4, 5), dtype)],
-        dtype,
-    )
+
+
+@family.builder
+def functions_over_dot_general() -> None:
+    """The functions of jax.numpy and jax.lax that come down to `dot_general`."""
+    for case, (fun, (lhs, rhs)) in FUNCTIONS.items():
+        for name in ("float32", "int32", "complex64"):
+            dtype = np.dtype(name)
+            more = {"ulps": {n: 4 * u for n, u in ULPS.items()}}
+            _define("dot_general", case, fun, [_arg(lhs, dtype), _arg(rhs, dtype)], dtype, **more)
+
+
+@family.builder
+def gradients_of_matrix_products() -> None:
+    """The gradient of a product of two matrices."""
+    for name in ("float32", "bfloat16"):
+        dtype = np.dtype(getattr(jnp, name))
+        _define(
+            "dot_general",
+            "gradient",
+            jax.grad(lambda a, b: (a @ b).sum(), (0, 1)),
+            [_arg((3, 4), dtype), _arg((4, 5), dtype)],
+            dtype,
+        )
+
 
 # Ragged products: (dot's dimension numbers, ragged dimension, group dimensions), operand shapes,
 # group sizes.
@@ -303,41 +369,59 @@ def _ragged(numbers: Any, ragged: int, groups: tuple[int, ...], **params: Any) -
     return lambda *args: lax.ragged_dot_general(*args, dimension_numbers, **params)
 
 
-for case, (numbers, ragged, groups, lhs, rhs, sizes) in RAGGED.items():
-    for name in ("float32", "int32", "bfloat16"):
+@family.builder
+def ragged_products() -> None:
+    """Each kind of ragged product."""
+    for case, (numbers, ragged, groups, lhs, rhs, sizes) in RAGGED.items():
+        for name in ("float32", "int32", "bfloat16"):
+            dtype = np.dtype(getattr(jnp, name))
+            _define(
+                "ragged_dot_general",
+                case,
+                _ragged(numbers, ragged, groups),
+                [_arg(lhs, dtype), _arg(rhs, dtype), Values(sizes, np.int32)],
+                dtype,
+                params={"lhs_ragged_dimensions": (ragged,), "rhs_group_dimensions": groups},
+            )
+
+
+@family.builder
+def ragged_products_of_other_dtypes() -> None:
+    """Ragged products of the other dtypes, with sizes of groups of every integer dtype."""
+    for dtype in ALL:
+        if dtype.name not in ("float32", "int32", "bfloat16"):
+            args = [_arg((6, 4), dtype), _arg((3, 4, 5), dtype), Values([1, 2, 3], np.int32)]
+            _define("ragged_dot_general", "", lax.ragged_dot, args, dtype)
+    for sizes_dtype in INTEGERS:
+        args = [
+            _arg((6, 4), np.float32),
+            _arg((3, 4, 5), np.float32),
+            Values([1, 2, 3], sizes_dtype),
+        ]
+        _define("ragged_dot_general", f"sizes_{sizes_dtype.name}", lax.ragged_dot, args, np.float32)
+
+
+@family.builder
+def params_of_ragged_products() -> None:
+    """Ragged products with a preferred element type and with a precision."""
+    for name, preferred in (("bfloat16", "float32"), ("int8", "int32"), ("float32", "bfloat16")):
         dtype = np.dtype(getattr(jnp, name))
         _define(
             "ragged_dot_general",
-            case,
-            _ragged(numbers, ragged, groups),
-            [_arg(lhs, dtype), _arg(rhs, dtype), Values(sizes, np.int32)],
+            f"to_{preferred}",
+            _ragged((((1,), (1,)), ((), ())), 0, (0,), preferred_element_type=preferred),
+            [_arg((6, 4), dtype), _arg((3, 4, 5), dtype), Values([1, 2, 3], np.int32)],
             dtype,
-            params={"lhs_ragged_dimensions": (ragged,), "rhs_group_dimensions": groups},
+            params={"preferred_element_type": preferred},
         )
-for dtype in ALL:
-    if dtype.name not in ("float32", "int32", "bfloat16"):
-        args = [_arg((6, 4), dtype), _arg((3, 4, 5), dtype), Values([1, 2, 3], np.int32)]
-        _define("ragged_dot_general", "", lax.ragged_dot, args, dtype)
-for sizes_dtype in INTEGERS:
-    args = [_arg((6, 4), np.float32), _arg((3, 4, 5), np.float32), Values([1, 2, 3], sizes_dtype)]
-    _define("ragged_dot_general", f"sizes_{sizes_dtype.name}", lax.ragged_dot, args, np.float32)
-for name, preferred in (("bfloat16", "float32"), ("int8", "int32"), ("float32", "bfloat16")):
-    dtype = np.dtype(getattr(jnp, name))
     _define(
         "ragged_dot_general",
-        f"to_{preferred}",
-        _ragged((((1,), (1,)), ((), ())), 0, (0,), preferred_element_type=preferred),
-        [_arg((6, 4), dtype), _arg((3, 4, 5), dtype), Values([1, 2, 3], np.int32)],
-        dtype,
-        params={"preferred_element_type": preferred},
+        "precision_highest",
+        _ragged((((1,), (1,)), ((), ())), 0, (0,), precision="highest"),
+        [_arg((6, 4), np.float32), _arg((3, 4, 5), np.float32), Values([1, 2, 3], np.int32)],
+        np.float32,
     )
-_define(
-    "ragged_dot_general",
-    "precision_highest",
-    _ragged((((1,), (1,)), ((), ())), 0, (0,), precision="highest"),
-    [_arg((6, 4), np.float32), _arg((3, 4, 5), np.float32), Values([1, 2, 3], np.int32)],
-    np.float32,
-)
+
 
 # Scaled products: dtypes of operands and of scales, the result's dtype.
 SCALED = [
@@ -348,44 +432,53 @@ SCALED = [
     ("float16", "float16", "float32"),
     ("int8", "float16", None),
 ]
-for name, scale_name, result in SCALED:
-    dtype, scale_dtype = (np.dtype(getattr(jnp, n)) for n in (name, scale_name))
-    for case, batch in (("", ()), ("batch", (2,))):
-        _define(
-            "scaled_dot",
-            "_".join(part for part in (case, f"by_{scale_name}") if part),
-            lambda a, b, s, t, result=result: lax.scaled_dot(
-                a, b, lhs_scale=s, rhs_scale=t, preferred_element_type=result
-            ),
-            [
-                _arg((*batch, 4, 16), dtype),
-                _arg((*batch, 16, 3), dtype),
-                _arg((*batch, 4, 2), scale_dtype),
-                _arg((*batch, 4, 3), scale_dtype),
-            ],
-            dtype,
-        )
-_define(
-    "scaled_dot",
-    "without_scales",
-    lax.scaled_dot,
-    [_arg((4, 16), jnp.bfloat16), _arg((16, 3), jnp.bfloat16)],
-    jnp.bfloat16,
-)
 
-for name, scale_name, result in SCALED[:4]:
-    dtype, scale_dtype = (np.dtype(getattr(jnp, n)) for n in (name, scale_name))
-    for case, batch, rows, scales in (
-        ("", 2, (4, 3), [_arg((2, n, 2), scale_dtype) for n in (4, 3)]),
-        ("_edges", 1, (6, 7), [
-            Values([1, 2, np.inf, 1, -np.inf, 1, np.nan, 1, 0], scale_dtype, (1, 6, 2)),
-            Values([1, 3, 1, np.inf, 1, np.nan, 2, -np.inf, 0], scale_dtype, (1, 7, 2)),
-        ]),
-    ):  # fmt: skip
-        _define(
-            "scaled_matmul_wrapper",
-            f"by_{scale_name}{case}",
-            lambda *args, result=result: jax.nn.scaled_matmul(*args, result or "bfloat16"),
-            [*(_arg((batch, n, 16), dtype) for n in rows), *scales],
-            dtype,
-        )
+
+@family.builder
+def scaled_dots() -> None:
+    """`scaled_dot`, with and without scales."""
+    for name, scale_name, result in SCALED:
+        dtype, scale_dtype = (np.dtype(getattr(jnp, n)) for n in (name, scale_name))
+        for case, batch in (("", ()), ("batch", (2,))):
+            _define(
+                "scaled_dot",
+                "_".join(part for part in (case, f"by_{scale_name}") if part),
+                lambda a, b, s, t, result=result: lax.scaled_dot(
+                    a, b, lhs_scale=s, rhs_scale=t, preferred_element_type=result
+                ),
+                [
+                    _arg((*batch, 4, 16), dtype),
+                    _arg((*batch, 16, 3), dtype),
+                    _arg((*batch, 4, 2), scale_dtype),
+                    _arg((*batch, 4, 3), scale_dtype),
+                ],
+                dtype,
+            )
+    _define(
+        "scaled_dot",
+        "without_scales",
+        lax.scaled_dot,
+        [_arg((4, 16), jnp.bfloat16), _arg((16, 3), jnp.bfloat16)],
+        jnp.bfloat16,
+    )
+
+
+@family.builder
+def scaled_matmuls() -> None:
+    """`scaled_matmul`, also by scales that are not finite."""
+    for name, scale_name, result in SCALED[:4]:
+        dtype, scale_dtype = (np.dtype(getattr(jnp, n)) for n in (name, scale_name))
+        for case, batch, rows, scales in (
+            ("", 2, (4, 3), [_arg((2, n, 2), scale_dtype) for n in (4, 3)]),
+            ("_edges", 1, (6, 7), [
+                Values([1, 2, np.inf, 1, -np.inf, 1, np.nan, 1, 0], scale_dtype, (1, 6, 2)),
+                Values([1, 3, 1, np.inf, 1, np.nan, 2, -np.inf, 0], scale_dtype, (1, 7, 2)),
+            ]),
+        ):  # fmt: skip
+            _define(
+                "scaled_matmul_wrapper",
+                f"by_{scale_name}{case}",
+                lambda *args, result=result: jax.nn.scaled_matmul(*args, result or "bfloat16"),
+                [*(_arg((batch, n, 16), dtype) for n in rows), *scales],
+                dtype,
+            )

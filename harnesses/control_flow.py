@@ -11,7 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from harnesses.harness import ALL, FLOATS, Bools, Fill, Integers, Normal, Values, define
+from harnesses.harness import ALL, FLOATS, Bools, Family, Fill, Integers, Normal, Values, define
+
+family = Family("control_flow")
 
 _VECTOR = (4,)
 _TABLE = np.linspace(-1, 1, 40, dtype=np.float32).reshape(10, 4)
@@ -38,34 +40,42 @@ def _running(x: Any, **options: Any) -> Any:
     return lax.scan(step, zero, x, **options)
 
 
-for dtype in ALL:
-    define(
-        "cond",
-        "",
-        lambda p, x: lax.cond(p, _twice, lambda x: x, x),
-        [Fill((), np.bool_, True), Normal(_VECTOR, dtype)],
-        dtype=dtype,
-    )
-    define("while", "", _loop, [Normal(_VECTOR, dtype), Fill((), np.int32, 3)], dtype=dtype)
-    define("scan", "", _running, [Normal(_VECTOR, dtype)], dtype=dtype)
-    define(
-        "scan",
-        "reverse",
-        lambda x: _running(x, reverse=True),
-        [Normal(_VECTOR, dtype)],
-        dtype=dtype,
-        params={"reverse": True},
-    )
+@family.builder
+def constructs_on_every_dtype() -> None:
+    """A branch, a loop and scans that carry values of every dtype."""
+    for dtype in ALL:
+        define(
+            "cond",
+            "",
+            lambda p, x: lax.cond(p, _twice, lambda x: x, x),
+            [Fill((), np.bool_, True), Normal(_VECTOR, dtype)],
+            dtype=dtype,
+        )
+        define("while", "", _loop, [Normal(_VECTOR, dtype), Fill((), np.int32, 3)], dtype=dtype)
+        define("scan", "", _running, [Normal(_VECTOR, dtype)], dtype=dtype)
+        define(
+            "scan",
+            "reverse",
+            lambda x: _running(x, reverse=True),
+            [Normal(_VECTOR, dtype)],
+            dtype=dtype,
+            params={"reverse": True},
+        )
 
-for index in (-3, 0, 1, 2, 7):
-    define(
-        "cond",
-        f"index={index}",
-        _switch,
-        [Fill((), np.int32, index), Normal(_VECTOR, np.float32)],
-        dtype=np.float32,
-        params={"index": index},
-    )
+
+@family.builder
+def branches_by_index() -> None:
+    """`switch` by indices inside and outside of the range of branches."""
+    for index in (-3, 0, 1, 2, 7):
+        define(
+            "cond",
+            f"index={index}",
+            _switch,
+            [Fill((), np.int32, index), Normal(_VECTOR, np.float32)],
+            dtype=np.float32,
+            params={"index": index},
+        )
+
 
 _CONDS = {
     "false": (lambda p, x: lax.cond(p, _twice, lambda x: x, x), [Fill((), np.bool_, False)]),
@@ -100,8 +110,13 @@ _CONDS = {
         [Values([0, 1, 2, 5], np.int32)],
     ),
 }
-for case, (fun, args) in _CONDS.items():
-    define("cond", case, fun, [*args, Normal(_VECTOR, np.float32)], dtype=np.float32)
+
+
+@family.builder
+def branches() -> None:
+    """`cond` with each kind of predicate, operand, capture and batch."""
+    for case, (fun, args) in _CONDS.items():
+        define("cond", case, fun, [*args, Normal(_VECTOR, np.float32)], dtype=np.float32)
 
 
 def _collatz(n: Any) -> Any:
@@ -139,11 +154,15 @@ _WHILES = {
         lambda limit: lax.while_loop(lambda y: y < limit, lambda y: y + 0.3, jnp.float32(0))
     )(x),
 }
-for case, fun in _WHILES.items():
-    define("while", case, fun, [Normal(_VECTOR, np.float32)], dtype=np.float32)
 
 
-# A step gives to another place what it got.
+@family.builder
+def loops() -> None:
+    """`while_loop` and `fori_loop`, nested, with captured arrays, and over batches."""
+    for case, fun in _WHILES.items():
+        define("while", case, fun, [Normal(_VECTOR, np.float32)], dtype=np.float32)
+
+
 _MOVES = {
     "exchanged": lambda x: lax.fori_loop(0, 5, lambda _, c: (c[1], c[0]), (x, x[::-1])),
     "turned": lambda x: lax.fori_loop(
@@ -156,10 +175,8 @@ _MOVES = {
         0, 5, lambda _, c: jax.jit(lambda a, b: (b, a))(*c), (x, x[::-1])
     ),
 }
-for case, fun in _MOVES.items():
-    for dtype in (np.float32, np.int32, np.bool_):
-        define("while", case, fun, [Values([1, 0, 3], dtype)], dtype=dtype)
-for case, fun in {
+
+_MOVES_OF_NUMBERS = {
     "fibonacci": lambda x: lax.fori_loop(0, 7, lambda _, c: (c[0] + c[1], c[0]), (x, x + 1)),
     "fibonacci_by_scan": lambda x: lax.scan(
         lambda c, _: ((c[0] + c[1], c[0]), c[1]), (x, x + 1), None, length=7
@@ -167,12 +184,28 @@ for case, fun in {
     "moved_around_a_loop": lambda x: lax.fori_loop(
         0, 3, lambda _, c: lax.fori_loop(0, 2, lambda _, e: (e[0] + 1, e[1]), c[::-1]), (x, x * 2)
     ),
-}.items():
-    for dtype in (np.float32, np.int32):
-        define("while", case, fun, [Values([1, 2, 3], dtype)], dtype=dtype)
-for dtype in (np.int32, np.int64):
-    define("while", "collatz", _collatz, [Fill((), dtype, 27)], dtype=dtype)
-    define("while", "collatz_vmap", jax.vmap(_collatz), [Integers((5,), dtype, 1, 30)], dtype=dtype)
+}
+
+
+@family.builder
+def loops_that_move_their_carry() -> None:
+    """Loops whose step puts a carried value into the place of another."""
+    for case, fun in _MOVES.items():
+        for dtype in (np.float32, np.int32, np.bool_):
+            define("while", case, fun, [Values([1, 0, 3], dtype)], dtype=dtype)
+    for case, fun in _MOVES_OF_NUMBERS.items():
+        for dtype in (np.float32, np.int32):
+            define("while", case, fun, [Values([1, 2, 3], dtype)], dtype=dtype)
+
+
+@family.builder
+def collatz_sequences() -> None:
+    """Loops whose members of a batch stop at different times."""
+    for dtype in (np.int32, np.int64):
+        define("while", "collatz", _collatz, [Fill((), dtype, 27)], dtype=dtype)
+        define(
+            "while", "collatz_vmap", jax.vmap(_collatz), [Integers((5,), dtype, 1, 30)], dtype=dtype
+        )
 
 
 def _matrix_scan(x: Any, **options: Any) -> Any:
@@ -219,8 +252,15 @@ _SCANS = {
         lambda h, row: ((n := jnp.tanh(h @ jnp.ones((4, 4)) * 0.1 + row)), n), jnp.zeros(4), x
     ),
 }
-for case, fun in _SCANS.items():
-    define("scan", case, fun, [Normal((3, 4), np.float32)], dtype=np.float32, ulps=8, scale="array")
+
+
+@family.builder
+def scans() -> None:
+    """`scan` with each option and edge case, and the functions over it."""
+    for case, fun in _SCANS.items():
+        define(
+            "scan", case, fun, [Normal((3, 4), np.float32)], dtype=np.float32, ulps=8, scale="array"
+        )
 
 
 def _solve(x: Any, *, symmetric: bool = False) -> Any:
@@ -242,42 +282,59 @@ def _square_root(x: Any) -> Any:
 
 
 _POSITIVE = Values([0.25, 1, 2, 9], np.float32)
-for dtype in FLOATS:
-    define("custom_linear_solve", "", _solve, [Normal(_VECTOR, dtype)], dtype=dtype)
-define(
-    "custom_linear_solve",
-    "symmetric",
-    lambda x: _solve(x, symmetric=True),
-    [Normal(_VECTOR, np.float32)],
-    dtype=np.float32,
-    params={"symmetric": True},
-)
-define(
-    "custom_linear_solve",
-    "transposed",
-    lambda x: jax.grad(lambda x: _solve(x)[1])(x),
-    [Normal(_VECTOR, np.float32)],
-    dtype=np.float32,
-)
-define(
-    "custom_linear_solve",
-    "vmap",
-    lambda x: jax.vmap(_solve)(jnp.stack([x, x])),
-    [Normal(_VECTOR, np.float32)],
-    dtype=np.float32,
-)
-define("custom_root", "", lambda x: jax.vmap(_square_root)(x), [_POSITIVE], dtype=np.float32)
-define(
-    "custom_root",
-    "gradient",
-    lambda x: jax.vmap(jax.grad(_square_root))(x),
-    [_POSITIVE],
-    dtype=np.float32,
-)
-define(
-    "platform_index",
-    "",
-    lambda x: lax.platform_dependent(x, tpu=jnp.sin, cpu=jnp.cos, cuda=jnp.tan, default=jnp.exp),
-    [Normal(_VECTOR, np.float32)],
-    dtype=np.float32,
-)
+
+
+@family.builder
+def linear_solves() -> None:
+    """`custom_linear_solve`: plain, symmetric, transposed, over a batch."""
+    for dtype in FLOATS:
+        define("custom_linear_solve", "", _solve, [Normal(_VECTOR, dtype)], dtype=dtype)
+    define(
+        "custom_linear_solve",
+        "symmetric",
+        lambda x: _solve(x, symmetric=True),
+        [Normal(_VECTOR, np.float32)],
+        dtype=np.float32,
+        params={"symmetric": True},
+    )
+    define(
+        "custom_linear_solve",
+        "transposed",
+        lambda x: jax.grad(lambda x: _solve(x)[1])(x),
+        [Normal(_VECTOR, np.float32)],
+        dtype=np.float32,
+    )
+    define(
+        "custom_linear_solve",
+        "vmap",
+        lambda x: jax.vmap(_solve)(jnp.stack([x, x])),
+        [Normal(_VECTOR, np.float32)],
+        dtype=np.float32,
+    )
+
+
+@family.builder
+def roots() -> None:
+    """`custom_root` and its gradient."""
+    define("custom_root", "", lambda x: jax.vmap(_square_root)(x), [_POSITIVE], dtype=np.float32)
+    define(
+        "custom_root",
+        "gradient",
+        lambda x: jax.vmap(jax.grad(_square_root))(x),
+        [_POSITIVE],
+        dtype=np.float32,
+    )
+
+
+@family.builder
+def branches_by_platform() -> None:
+    """`platform_dependent`, whose index of the platform is a primitive."""
+    define(
+        "platform_index",
+        "",
+        lambda x: lax.platform_dependent(
+            x, tpu=jnp.sin, cpu=jnp.cos, cuda=jnp.tan, default=jnp.exp
+        ),
+        [Normal(_VECTOR, np.float32)],
+        dtype=np.float32,
+    )

@@ -23,6 +23,7 @@ from harnesses.harness import (
     NUMERIC,
     UINTS,
     WITHOUT_TENSORFLOW,
+    Family,
     Integers,
     Normal,
     Values,
@@ -32,6 +33,8 @@ from harnesses.harness import (
     is_integer,
     without_subnormals,
 )
+
+family = Family("conversions")
 
 CONVERTIBLE = (*NUMERIC, *BOOL, *FLOAT8, *INT4)
 
@@ -89,48 +92,80 @@ def _convert(old: np.dtype, new: np.dtype, x):
     return lax.convert_element_type(lax.convert_element_type(x, new), _carrier(new))
 
 
-for old in CONVERTIBLE:
-    for new in CONVERTIBLE:
-        values = telling_values(old)
-        if old == jnp.bfloat16 and new == np.bool_:
-            # Whether a subnormal bfloat16 is zero is not the same in every version of JAX.
-            values = without_subnormals(values)
+@family.builder
+def conversions_between_all_dtypes() -> None:
+    """Every dtype to every dtype, of numbers that conversions could get wrong."""
+    for old in CONVERTIBLE:
+        for new in CONVERTIBLE:
+            values = telling_values(old)
+            if old == jnp.bfloat16 and new == np.bool_:
+                # Whether a subnormal bfloat16 is zero is not the same in every version of JAX.
+                values = without_subnormals(values)
+            define(
+                "convert_element_type",
+                f"to_{new.name}",
+                functools.partial(_convert, old, new),
+                [Values(values.astype(_carrier(old)), _carrier(old))],
+                dtype=old,
+                params={"new_dtype": new.name},
+                x64=True,
+            )
+
+
+@family.builder
+def conversions_of_special_shapes() -> None:
+    """Shapes that a kernel could trip over."""
+    for new in (*FLOATS[1:3], *INTS[::3], *BOOL, *COMPLEX[:1], *FLOAT8[1:2]):
+        for case, shape in {"scalar": (), "empty": (0, 3)}.items():
+            define(
+                "convert_element_type",
+                f"{case}_to_{new.name}",
+                functools.partial(lax.convert_element_type, new_dtype=new),
+                [Normal(shape, np.float32)],
+                dtype=np.float32,
+                params={"new_dtype": new.name},
+                x64=True,
+            )
+
+
+@family.builder
+def conversions_to_the_same_dtype() -> None:
+    """Conversions that no cast has to make."""
+    for dtype in (*FLOATS, *INTS, *BOOL, *COMPLEX):
         define(
             "convert_element_type",
-            f"to_{new.name}",
-            functools.partial(_convert, old, new),
-            [Values(values.astype(_carrier(old)), _carrier(old))],
-            dtype=old,
-            params={"new_dtype": new.name},
-            x64=True,
+            "to_itself",
+            functools.partial(lax.convert_element_type, new_dtype=dtype),
+            [Values(edge_values(dtype), dtype)],
+            dtype=dtype,
+            params={"new_dtype": dtype.name},
         )
 
-# Shapes that a kernel could trip over, and a result that no cast has to make.
-for new in (*FLOATS[1:3], *INTS[::3], *BOOL, *COMPLEX[:1], *FLOAT8[1:2]):
-    for case, shape in {"scalar": (), "empty": (0, 3)}.items():
-        define(
-            "convert_element_type",
-            f"{case}_to_{new.name}",
-            functools.partial(lax.convert_element_type, new_dtype=new),
-            [Normal(shape, np.float32)],
-            dtype=np.float32,
-            params={"new_dtype": new.name},
-            x64=True,
-        )
-for dtype in (*FLOATS, *INTS, *BOOL, *COMPLEX):
-    define(
-        "convert_element_type",
-        "to_itself",
-        functools.partial(lax.convert_element_type, new_dtype=dtype),
-        [Values(edge_values(dtype), dtype)],
-        dtype=dtype,
-        params={"new_dtype": dtype.name},
-    )
 
-# With 64-bit dtypes switched off, what asks for them gets 32 bits; with them on, Python numbers
-# are 64 bits wide and weak all the same.
-for x64 in (False, True):
-    case = "with_x64" if x64 else "without_x64"
+# The dtype of one operand, and that of the other.
+PROMOTIONS = {
+    np.int32: np.float32,
+    np.uint8: np.int8,
+    np.int16: jnp.bfloat16,
+    np.float16: jnp.bfloat16,
+    np.uint32: np.int32,
+    np.float32: np.complex64,
+    np.bool_: np.int32,
+}
+
+
+@family.builder
+def conversions_with_and_without_x64() -> None:
+    """What asks for 64-bit dtypes, and promotions, with these dtypes and without."""
+    for x64 in (False, True):
+        case = "with_x64" if x64 else "without_x64"
+        _conversions_to_64_bits(case, x64)
+        _promotions_by_python_numbers(case, x64)
+        _promotions_by_arrays(case, x64)
+
+
+def _conversions_to_64_bits(case: str, x64: bool) -> None:
+    """With 64-bit dtypes switched off, what asks for them gets 32 bits."""
     for name in ("int64", "uint64", "float64", "complex128"):
         new = np.dtype(name)
         # 2**31 is what int32 cannot hold, and uint32 can.
@@ -143,6 +178,10 @@ for x64 in (False, True):
             params={"new_dtype": name},
             x64=x64,
         )
+
+
+def _promotions_by_python_numbers(case: str, x64: bool) -> None:
+    """With 64-bit dtypes switched on, Python numbers are 64 bits wide and weak all the same."""
     for scalar in (True, 3, 2.5, 1j):
         define(
             "convert_element_type",
@@ -152,15 +191,10 @@ for x64 in (False, True):
             dtype=np.int8,
             x64=x64,
         )
-    for old, new in {
-        np.int32: np.float32,
-        np.uint8: np.int8,
-        np.int16: jnp.bfloat16,
-        np.float16: jnp.bfloat16,
-        np.uint32: np.int32,
-        np.float32: np.complex64,
-        np.bool_: np.int32,
-    }.items():
+
+
+def _promotions_by_arrays(case: str, x64: bool) -> None:
+    for old, new in PROMOTIONS.items():
         old, new = np.dtype(old), np.dtype(new)
         define(
             "convert_element_type",
@@ -171,35 +205,41 @@ for x64 in (False, True):
             x64=x64,
         )
 
-# Dtypes for which TensorFlow has a name and no kernel, or no name.
-for dtype in (*FLOAT4, *INT2, *WITHOUT_TENSORFLOW):
-    define(
-        "convert_element_type",
-        "there_and_back",
-        functools.partial(_convert, np.dtype(np.float32), dtype),
-        [Values([0.0, 1.0, -1.0, 0.5], np.float32)],
-        dtype=dtype,
-        params={"new_dtype": dtype.name},
-    )
 
-# A 4-bit integer as an argument and as a result.
-for dtype in INT4:
-    define(
-        "convert_element_type",
-        "from_argument",
-        lambda x: lax.convert_element_type(x, np.int32),
-        [Values(np.arange(1, 8), dtype)],
-        dtype=dtype,
-        params={"new_dtype": "int32"},
-    )
-    define(
-        "convert_element_type",
-        "to_result",
-        functools.partial(lax.convert_element_type, new_dtype=dtype),
-        [Values(np.arange(1, 8), np.int32)],
-        dtype=dtype,
-        params={"new_dtype": dtype.name},
-    )
+@family.builder
+def dtypes_without_kernels() -> None:
+    """Dtypes for which TensorFlow has a name and no kernel, or no name."""
+    for dtype in (*FLOAT4, *INT2, *WITHOUT_TENSORFLOW):
+        define(
+            "convert_element_type",
+            "there_and_back",
+            functools.partial(_convert, np.dtype(np.float32), dtype),
+            [Values([0.0, 1.0, -1.0, 0.5], np.float32)],
+            dtype=dtype,
+            params={"new_dtype": dtype.name},
+        )
+
+
+@family.builder
+def int4_arguments_and_results() -> None:
+    """A 4-bit integer as an argument and as a result."""
+    for dtype in INT4:
+        define(
+            "convert_element_type",
+            "from_argument",
+            lambda x: lax.convert_element_type(x, np.int32),
+            [Values(np.arange(1, 8), dtype)],
+            dtype=dtype,
+            params={"new_dtype": "int32"},
+        )
+        define(
+            "convert_element_type",
+            "to_result",
+            functools.partial(lax.convert_element_type, new_dtype=dtype),
+            [Values(np.arange(1, 8), np.int32)],
+            dtype=dtype,
+            params={"new_dtype": dtype.name},
+        )
 
 
 def _bits(dtype: np.dtype) -> int:
@@ -222,85 +262,107 @@ def _bitcast_operand(old: np.dtype, new: np.dtype) -> np.ndarray:
     return np.resize(values, (max(values.size // parts, 2), parts))
 
 
-# Every width to every width; of one width, floats and integers of both signs.
 BITCASTABLE = (*FLOATS, *INTS, *UINTS[1:2], *UINTS[3:], *FLOAT8[1:4], *INT4)
-for old in BITCASTABLE:
-    for new in BITCASTABLE:
-        values = _bitcast_operand(old, new).astype(_carrier(old))
+
+
+@family.builder
+def bitcasts_between_widths() -> None:
+    """Every width to every width; of one width, floats and integers of both signs."""
+    for old in BITCASTABLE:
+        for new in BITCASTABLE:
+            values = _bitcast_operand(old, new).astype(_carrier(old))
+            define(
+                "bitcast_convert_type",
+                f"to_{new.name}",
+                functools.partial(_bitcast, old, new),
+                [Values(values, _carrier(old))],
+                dtype=old,
+                params={"new_dtype": new.name},
+                x64=True,
+            )
+
+
+@family.builder
+def bitcasts_of_special_values_and_shapes() -> None:
+    """Payloads of NaN, dtypes to themselves, scalars and empty arrays."""
+    # float8_e5m2 alone of float8 has NaNs of several payloads.
+    payloads = np.array([0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF], np.uint8).view(FLOAT8[3])
+    define(
+        "bitcast_convert_type",
+        "payload_of_nan",
+        functools.partial(lax.bitcast_convert_type, new_dtype=np.uint8),
+        [Values(payloads, FLOAT8[3])],
+        dtype=FLOAT8[3],
+        params={"new_dtype": "uint8"},
+    )
+    for dtype in (*BOOL, *COMPLEX):
         define(
             "bitcast_convert_type",
-            f"to_{new.name}",
-            functools.partial(_bitcast, old, new),
-            [Values(values, _carrier(old))],
-            dtype=old,
-            params={"new_dtype": new.name},
+            "to_itself",
+            functools.partial(lax.bitcast_convert_type, new_dtype=dtype),
+            [Values(edge_values(dtype), dtype)],
+            dtype=dtype,
+            params={"new_dtype": dtype.name},
+        )
+    for case, shape, new in [
+        ("scalar_to_narrower", (), np.uint8),
+        ("empty_to_narrower", (0, 2), np.uint8),
+        ("empty_to_wider", (0, 2), np.float64),
+        ("matrix_to_scalar", (2,), np.int64),
+    ]:
+        define(
+            "bitcast_convert_type",
+            case,
+            functools.partial(lax.bitcast_convert_type, new_dtype=new),
+            [Normal(shape, np.float32)],
+            dtype=np.float32,
+            params={"new_dtype": np.dtype(new).name},
             x64=True,
         )
-# float8_e5m2 alone of float8 has NaNs of several payloads.
-define(
-    "bitcast_convert_type",
-    "payload_of_nan",
-    functools.partial(lax.bitcast_convert_type, new_dtype=np.uint8),
-    [Values(np.array([0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF], np.uint8).view(FLOAT8[3]), FLOAT8[3])],
-    dtype=FLOAT8[3],
-    params={"new_dtype": "uint8"},
-)
-for dtype in (*BOOL, *COMPLEX):
-    define(
-        "bitcast_convert_type",
-        "to_itself",
-        functools.partial(lax.bitcast_convert_type, new_dtype=dtype),
-        [Values(edge_values(dtype), dtype)],
-        dtype=dtype,
-        params={"new_dtype": dtype.name},
-    )
-for case, shape, new in [
-    ("scalar_to_narrower", (), np.uint8),
-    ("empty_to_narrower", (0, 2), np.uint8),
-    ("empty_to_wider", (0, 2), np.float64),
-    ("matrix_to_scalar", (2,), np.int64),
-]:
-    define(
-        "bitcast_convert_type",
-        case,
-        functools.partial(lax.bitcast_convert_type, new_dtype=new),
-        [Normal(shape, np.float32)],
-        dtype=np.float32,
-        params={"new_dtype": np.dtype(new).name},
-        x64=True,
-    )
-for old, new in [
-    (np.float32, np.int32),
-    (np.float32, np.int16),
-    (np.uint8, np.float32),
-    (np.bool_, np.uint8),
-    (np.uint8, np.bool_),
-    (np.complex64, np.float32),
-    (np.float32, np.complex64),
-]:
-    old, new = np.dtype(old), np.dtype(new)
-    define(
-        "view",
-        f"as_{new.name}",
-        lambda x, new=new: x.view(new),
-        [Integers((3, 8), old, 0, 2) if old != np.complex64 else Normal((3, 8), old)],
-        dtype=old,
-        params={"new_dtype": new.name},
-    )
+
+
+@family.builder
+def views() -> None:
+    """`view` as a dtype of the same width and of another."""
+    for old, new in [
+        (np.float32, np.int32),
+        (np.float32, np.int16),
+        (np.uint8, np.float32),
+        (np.bool_, np.uint8),
+        (np.uint8, np.bool_),
+        (np.complex64, np.float32),
+        (np.float32, np.complex64),
+    ]:
+        old, new = np.dtype(old), np.dtype(new)
+        define(
+            "view",
+            f"as_{new.name}",
+            lambda x, new=new: x.view(new),
+            [Integers((3, 8), old, 0, 2) if old != np.complex64 else Normal((3, 8), old)],
+            dtype=old,
+            params={"new_dtype": new.name},
+        )
+
 
 # (exponent_bits, mantissa_bits): of float16, bfloat16, float32, float64, float8, and what is odd.
-for exponent_bits, mantissa_bits in [
+FORMATS = [
     *((5, 10), (8, 7), (8, 23), (11, 52), (5, 2), (4, 3), (3, 4)),
     *((2, 1), (1, 0), (1, 5), (3, 0), (5, 0), (8, 0), (6, 20), (8, 3), (4, 60), (15, 5)),
-]:
-    for dtype in FLOATS:
-        define(
-            "reduce_precision",
-            f"exponent_{exponent_bits}_mantissa_{mantissa_bits}",
-            functools.partial(
-                lax.reduce_precision, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
-            ),
-            [Values(telling_values(dtype), dtype)],
-            dtype=dtype,
-            params={"exponent_bits": exponent_bits, "mantissa_bits": mantissa_bits},
-        )
+]
+
+
+@family.builder
+def reduced_precisions() -> None:
+    """`reduce_precision` to each format of `FORMATS`."""
+    for exponent_bits, mantissa_bits in FORMATS:
+        for dtype in FLOATS:
+            define(
+                "reduce_precision",
+                f"exponent_{exponent_bits}_mantissa_{mantissa_bits}",
+                functools.partial(
+                    lax.reduce_precision, exponent_bits=exponent_bits, mantissa_bits=mantissa_bits
+                ),
+                [Values(telling_values(dtype), dtype)],
+                dtype=dtype,
+                params={"exponent_bits": exponent_bits, "mantissa_bits": mantissa_bits},
+            )

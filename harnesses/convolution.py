@@ -15,12 +15,15 @@ from harnesses.harness import (
     INTEGERS,
     Arg,
     Bools,
+    Family,
     Integers,
     Normal,
     Uniform,
     define,
 )
 from harnesses.reductions import narrowed
+
+family = Family("convolution")
 
 # ULPs of the largest element: sums are taken in another order, and rounded once where dtypes are
 # narrow. A complex product is three real ones, added up.
@@ -69,16 +72,21 @@ def _case(case: str, lhs: Any, rhs: Any, dtype: np.dtype, **params: Any) -> None
 LHS, RHS = (2, 7, 8, 4), (3, 3, 4, 6)
 STRIDED = {"window_strides": (2, 2), "padding": "SAME"}
 
-for dtype in ALL:
-    _case("", LHS, RHS, dtype, **STRIDED)
-for dtype in INT4:
-    fun, _ = narrowed(_conv(2, **STRIDED), [], dtype)
-    # No sum overflows: XLA's CPU backend casts such a one to int8 without wrapping it first.
-    small = [Integers((1, 3, 3, 1), np.int8, 0, 2), Integers((2, 2, 1, 2), np.int8, 0, 2)]
-    _define("", fun, small, dtype, **STRIDED)
-for dtype in INTEGERS:
-    whole = [Integers((1, 4, 4, 2), dtype), Integers((3, 3, 2, 2), dtype)]
-    _define("overflow", _conv(2), whole, dtype)
+
+@family.builder
+def convolutions_on_every_dtype() -> None:
+    """A strided convolution of every dtype, and sums of integers that overflow."""
+    for dtype in ALL:
+        _case("", LHS, RHS, dtype, **STRIDED)
+    for dtype in INT4:
+        fun, _ = narrowed(_conv(2, **STRIDED), [], dtype)
+        # No sum overflows: XLA's CPU backend casts such a one to int8 without wrapping it first.
+        small = [Integers((1, 3, 3, 1), np.int8, 0, 2), Integers((2, 2, 1, 2), np.int8, 0, 2)]
+        _define("", fun, small, dtype, **STRIDED)
+    for dtype in INTEGERS:
+        whole = [Integers((1, 4, 4, 2), dtype), Integers((3, 3, 2, 2), dtype)]
+        _define("overflow", _conv(2), whole, dtype)
+
 
 # Sums of so many terms of one sign lose digits unless they are kept in a wider dtype.
 MANY_TERMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -87,15 +95,21 @@ MANY_TERMS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "volume": ((1, 5, 5, 5, 16), (3, 3, 3, 16, 4), {"padding": "SAME"}),
     "transposed": ((2, 5, 5, 64), (4, 4, 64, 8), {"padding": [(2, 2)] * 2, "lhs_dilation": (2, 2)}),
 }
-for case, (lhs, rhs, params) in MANY_TERMS.items():
-    for dtype in HALVES:
-        _define(
-            f"many_terms_{case}",
-            _conv(len(lhs) - 2, **params),
-            [Uniform(lhs, dtype), Uniform(rhs, dtype)],
-            dtype,
-            **params,
-        )
+
+
+@family.builder
+def sums_of_many_terms() -> None:
+    """Sums of many terms, of the floats whose sums are kept in float32."""
+    for case, (lhs, rhs, params) in MANY_TERMS.items():
+        for dtype in HALVES:
+            _define(
+                f"many_terms_{case}",
+                _conv(len(lhs) - 2, **params),
+                [Uniform(lhs, dtype), Uniform(rhs, dtype)],
+                dtype,
+                **params,
+            )
+
 
 # Shapes of input (batch, space, features) and filter (space, in, out), and what is special.
 CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
@@ -208,16 +222,26 @@ CASES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "no_result_features": (LHS, (3, 3, 4, 0), STRIDED),
     "window_too_large": ((2, 2, 2, 4), RHS, {}),
 }
-for case, (lhs, rhs, params) in CASES.items():
-    for dtype in MAIN:
-        _case(case, lhs, rhs, dtype, **params)
-# Where dtypes have kernels of their own.
-for name in ("float16", "float64", "bool", "uint8"):
-    for case in ("padding", "dilated", "groups", "depthwise", "transposed_same", "rank_3"):
-        lhs, rhs, params = CASES[case]
-        _case(case, lhs, rhs, np.dtype(name), **params)
-# Not of float32: XLA's CPU backend reads beyond the input there, with JAX 0.10.
-_case("padding_of_both_signs", LHS, RHS, np.dtype("float64"), padding=((-1, 2), (0, -3)))
+
+
+@family.builder
+def params_of_convolutions() -> None:
+    """Strides, padding, dilation, groups and ranks."""
+    for case, (lhs, rhs, params) in CASES.items():
+        for dtype in MAIN:
+            _case(case, lhs, rhs, dtype, **params)
+
+
+@family.builder
+def params_with_other_dtypes() -> None:
+    """Some of these params, of dtypes that have kernels of their own."""
+    for name in ("float16", "float64", "bool", "uint8"):
+        for case in ("padding", "dilated", "groups", "depthwise", "transposed_same", "rank_3"):
+            lhs, rhs, params = CASES[case]
+            _case(case, lhs, rhs, np.dtype(name), **params)
+    # Not of float32: XLA's CPU backend reads beyond the input there, with JAX 0.10.
+    _case("padding_of_both_signs", LHS, RHS, np.dtype("float64"), padding=((-1, 2), (0, -3)))
+
 
 DIMENSION_NUMBERS = {
     "nchw": ("NCHW", "OIHW", "NCHW"),
@@ -226,12 +250,18 @@ DIMENSION_NUMBERS = {
     "chwn": ("CHWN", "IHWO", "HWNC"),
 }
 _SIZES = {"N": 2, "C": 4, "H": 7, "W": 8}, {"I": 4, "O": 6, "H": 3, "W": 2}
-for case, numbers in DIMENSION_NUMBERS.items():
-    lhs, rhs = (
-        tuple(sizes[d] for d in spec) for sizes, spec in zip(_SIZES, numbers[:2], strict=True)
-    )
-    for dtype in MAIN[:2]:
-        _case(case, lhs, rhs, dtype, dimension_numbers=numbers, **STRIDED)
+
+
+@family.builder
+def layouts_of_convolutions() -> None:
+    """Dimensions of operands and results in other orders."""
+    for case, numbers in DIMENSION_NUMBERS.items():
+        lhs, rhs = (
+            tuple(sizes[d] for d in spec) for sizes, spec in zip(_SIZES, numbers[:2], strict=True)
+        )
+        for dtype in MAIN[:2]:
+            _case(case, lhs, rhs, dtype, dimension_numbers=numbers, **STRIDED)
+
 
 PREFERRED = [
     ("int8", "int32"),
@@ -248,14 +278,23 @@ PREFERRED = [
     ("float8_e4m3fn", "float32"),
     ("float8_e4m3fn", "bfloat16"),
 ]
-for name, preferred in PREFERRED:
-    dtype = np.dtype(getattr(jnp, name))
-    _case(f"to_{preferred}", LHS, RHS, dtype, preferred_element_type=preferred)
 
-for precision in ("default", "high", "highest"):
-    for name in ("float32", "bfloat16", "complex64"):
+
+@family.builder
+def preferred_element_types() -> None:
+    """Results of another dtype than that of the operands."""
+    for name, preferred in PREFERRED:
         dtype = np.dtype(getattr(jnp, name))
-        _case(f"precision_{precision}", LHS, RHS, dtype, precision=precision)
+        _case(f"to_{preferred}", LHS, RHS, dtype, preferred_element_type=preferred)
+
+
+@family.builder
+def precisions_of_convolutions() -> None:
+    """Each precision of a convolution."""
+    for precision in ("default", "high", "highest"):
+        for name in ("float32", "bfloat16", "complex64"):
+            dtype = np.dtype(getattr(jnp, name))
+            _case(f"precision_{precision}", LHS, RHS, dtype, precision=precision)
 
 
 def _gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -268,14 +307,20 @@ def _gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     return jax.grad(weighted, (0, 1))
 
 
-for case in ("same", "same_lower", "dilated", "groups", "depthwise", "rank_1", "rank_3", "nchw"):
-    lhs, rhs, params = CASES.get(case, ((2, 4, 7, 8), (6, 4, 3, 3), STRIDED))
-    if case == "nchw":
-        params = {**params, "dimension_numbers": DIMENSION_NUMBERS[case]}
-    args = [_arg(lhs, np.float32), _arg(rhs, np.float32)]
-    _define(f"gradient_{case}", _gradient(_conv(len(lhs) - 2, **params)), args, np.float32)
+GRADIENTS = ("same", "same_lower", "dilated", "groups", "depthwise", "rank_1", "rank_3", "nchw")
 
-# The functions of jax.lax and jax.numpy that come down to it.
+
+@family.builder
+def gradients_of_convolutions() -> None:
+    """Gradients by input and by filter."""
+    for case in GRADIENTS:
+        lhs, rhs, params = CASES.get(case, ((2, 4, 7, 8), (6, 4, 3, 3), STRIDED))
+        if case == "nchw":
+            params = {**params, "dimension_numbers": DIMENSION_NUMBERS[case]}
+        args = [_arg(lhs, np.float32), _arg(rhs, np.float32)]
+        _define(f"gradient_{case}", _gradient(_conv(len(lhs) - 2, **params)), args, np.float32)
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
     "lax_conv": (lambda a, b: lax.conv(a, b, (2, 2), "SAME"), (2, 3, 6, 7), (4, 3, 3, 3)),
     "lax_conv_with_general_padding": (
@@ -315,5 +360,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Any, Any]] = {
     "vmap_of_filter": (jax.vmap(_conv(2, **STRIDED), (None, 0)), LHS, (3, *RHS)),
     "vmap_of_input": (jax.vmap(_conv(2, **STRIDED), (1, None)), (2, 3, *LHS[1:]), RHS),
 }
-for case, (fun, lhs, rhs) in FUNCTIONS.items():
-    _define(case, fun, [_arg(lhs, np.float32), _arg(rhs, np.float32)], np.float32)
+
+
+@family.builder
+def functions_over_convolutions() -> None:
+    """The functions of jax.lax and jax.numpy that come down to a convolution."""
+    for case, (fun, lhs, rhs) in FUNCTIONS.items():
+        _define(case, fun, [_arg(lhs, np.float32), _arg(rhs, np.float32)], np.float32)

@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from harnesses.harness import COMPLEX, Arg, Normal, Values, define, edge_values
+from harnesses.harness import COMPLEX, Arg, Family, Normal, Values, define, edge_values
+
+family = Family("fft")
 
 # Errors of a transform grow with the logarithm of its length and are spread over the array.
 _ULPS = 4
@@ -38,25 +40,28 @@ def _half(lengths: tuple[int, ...]) -> tuple[int, ...]:
     return (*lengths[:-1], lengths[-1] // 2 + 1)
 
 
-for _dtype in COMPLEX:
-    _real = _REAL_OF[_dtype]
-    for _lengths in _LENGTHS:
-        for _type, _argument in {
-            "fft": Normal((2, *_lengths), _dtype),
-            "ifft": Normal((2, *_lengths), _dtype),
-            "rfft": Normal((2, *_lengths), _real),
-            "irfft": Normal((2, *_half(_lengths)), _dtype),
-        }.items():
-            define(
-                "fft",
-                f"{_type}_{'x'.join(map(str, _lengths))}",
-                lambda x, type=_type, lengths=_lengths: lax.fft(x, type, lengths),
-                [_argument],
-                dtype=_argument.dtype,
-                params={"fft_type": _type, "fft_lengths": _lengths},
-                ulps=_ULPS,
-                scale="array",
-            )
+@family.builder
+def transforms_of_every_length() -> None:
+    """Each type of transform over one to three dimensions, of each dtype."""
+    for dtype in COMPLEX:
+        for lengths in _LENGTHS:
+            for fft_type, argument in {
+                "fft": Normal((2, *lengths), dtype),
+                "ifft": Normal((2, *lengths), dtype),
+                "rfft": Normal((2, *lengths), _REAL_OF[dtype]),
+                "irfft": Normal((2, *_half(lengths)), dtype),
+            }.items():
+                define(
+                    "fft",
+                    f"{fft_type}_{'x'.join(map(str, lengths))}",
+                    lambda x, type=fft_type, lengths=lengths: lax.fft(x, type, lengths),
+                    [argument],
+                    dtype=argument.dtype,
+                    params={"fft_type": fft_type, "fft_lengths": lengths},
+                    ulps=_ULPS,
+                    scale="array",
+                )
+
 
 _C64, _F32 = np.dtype("complex64"), np.dtype("float32")
 _SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
@@ -66,34 +71,45 @@ _SHAPES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "no_elements": ((2, 0), (0,)),
     "whole": ((3, 4, 5), (3, 4, 5)),
 }
-for _name, (_shape, _lengths) in _SHAPES.items():
-    for _type in ("fft", "ifft"):
+
+
+@family.builder
+def transforms_of_batches() -> None:
+    """Complex transforms with none, one or two dimensions of batches, and of no elements."""
+    for name, (shape, lengths) in _SHAPES.items():
+        for fft_type in ("fft", "ifft"):
+            define(
+                "fft",
+                f"{fft_type}_{name}",
+                lambda x, type=fft_type, lengths=lengths: lax.fft(x, type, lengths),
+                [Normal(shape, _C64)],
+                dtype=_C64,
+                params={"fft_type": fft_type},
+                ulps=_ULPS,
+                scale="array",
+            )
+
+
+@family.builder
+def transforms_at_edges() -> None:
+    """Transforms of an infinity and of NaN, and of the finite edges of float32."""
+    for fft_type, argument in {
+        "fft": Values([1, np.inf, 0, -1], _C64),
+        "ifft": Values([1, np.nan, 0, -1], _C64),
+        "rfft": Values(edge_values(_F32)[np.isfinite(edge_values(_F32))], _F32),
+    }.items():
         define(
             "fft",
-            f"{_type}_{_name}",
-            lambda x, type=_type, lengths=_lengths: lax.fft(x, type, lengths),
-            [Normal(_shape, _C64)],
-            dtype=_C64,
-            params={"fft_type": _type},
+            f"{fft_type}_not_finite" if fft_type != "rfft" else "rfft_edges",
+            lambda x, type=fft_type: lax.fft(x, type, x.shape),
+            [argument],
+            dtype=argument.dtype,
             ulps=_ULPS,
             scale="array",
         )
-for _type, _edge_argument in {
-    "fft": Values([1, np.inf, 0, -1], _C64),
-    "ifft": Values([1, np.nan, 0, -1], _C64),
-    "rfft": Values(edge_values(_F32)[np.isfinite(edge_values(_F32))], _F32),
-}.items():
-    define(
-        "fft",
-        f"{_type}_not_finite" if _type != "rfft" else "rfft_edges",
-        lambda x, type=_type: lax.fft(x, type, x.shape),
-        [_edge_argument],
-        dtype=_edge_argument.dtype,
-        ulps=_ULPS,
-        scale="array",
-    )
 
-# jax.numpy.fft: name, case, function, argument.
+
+# Public functions: name, case, function, argument.
 
 _SIGNAL, _WAVE = Normal((3, 8), _F32), Normal((3, 8), _C64)
 _CUBE, _COMPLEX_CUBE = Normal((3, 4, 6), _F32), Normal((3, 4, 6), _C64)
@@ -132,62 +148,85 @@ _PUBLIC: list[tuple[str, str, Callable[..., Any], Arg]] = [
         Normal((5, 6), _C64),
     ),
 ]
-for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    _argument = _SIGNAL if _name in ("rfft", "ihfft") else _WAVE
-    _function = getattr(jnp.fft, _name)
-    _PUBLIC += [
-        (_name, "", _function, _argument),
-        (_name, "axis", lambda x, f=_function: f(x, axis=0), _argument),
-        (_name, "cropped", lambda x, f=_function: f(x, n=5), _argument),
-        (_name, "padded", lambda x, f=_function: f(x, n=11), _argument),
-        (_name, "ortho", lambda x, f=_function: f(x, norm="ortho"), _argument),
-        (_name, "forward", lambda x, f=_function: f(x, norm="forward"), _argument),
-    ]
-for _name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"):
-    _argument = _CUBE if _name.startswith("rfft") else _COMPLEX_CUBE
-    _function = getattr(jnp.fft, _name)
-    _PUBLIC += [
-        (_name, "", _function, _argument),
-        (_name, "sizes", lambda x, f=_function: f(x, s=(5, 3), axes=(0, 1)), _argument),
-        (_name, "ortho", lambda x, f=_function: f(x, axes=(2, 0), norm="ortho"), _argument),
-    ]
-for _public_name, _case, _fun, _public_argument in _PUBLIC:
+
+
+@family.builder
+def public_functions() -> None:
+    """Frequencies, shifts, cosine transforms and spectra; transforms of four axes."""
+    for name, case, fun, argument in _PUBLIC:
+        _define_public(name, case, fun, argument)
+
+
+@family.builder
+def functions_of_one_axis() -> None:
+    """Functions of jax.numpy.fft that transform one axis, with each of their options."""
+    for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+        argument = _SIGNAL if name in ("rfft", "ihfft") else _WAVE
+        function = getattr(jnp.fft, name)
+        for case, fun in {
+            "": function,
+            "axis": lambda x, f=function: f(x, axis=0),
+            "cropped": lambda x, f=function: f(x, n=5),
+            "padded": lambda x, f=function: f(x, n=11),
+            "ortho": lambda x, f=function: f(x, norm="ortho"),
+            "forward": lambda x, f=function: f(x, norm="forward"),
+        }.items():
+            _define_public(name, case, fun, argument)
+
+
+@family.builder
+def functions_of_several_axes() -> None:
+    """Functions of jax.numpy.fft that transform several axes, with each of their options."""
+    for name in ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn"):
+        argument = _CUBE if name.startswith("rfft") else _COMPLEX_CUBE
+        function = getattr(jnp.fft, name)
+        for case, fun in {
+            "": function,
+            "sizes": lambda x, f=function: f(x, s=(5, 3), axes=(0, 1)),
+            "ortho": lambda x, f=function: f(x, axes=(2, 0), norm="ortho"),
+        }.items():
+            _define_public(name, case, fun, argument)
+
+
+def _define_public(name: str, case: str, fun: Callable[..., Any], argument: Arg) -> None:
     define(
-        _public_name,
-        f"numpy_{_case}".rstrip("_"),
-        _fun,
-        [_public_argument],
-        dtype=_public_argument.dtype,
+        name,
+        f"numpy_{case}".rstrip("_"),
+        fun,
+        [argument],
+        dtype=argument.dtype,
         ulps=2 * _ULPS,
         scale="array",
     )
 
-# Transformed programs.
 
-define(
-    "fft",
-    "vmap",
-    jax.vmap(lambda x: lax.fft(x, "fft", (6,)), 1),
-    [Normal((6, 3), _C64)],
-    dtype=_C64,
-    ulps=_ULPS,
-    scale="array",
-)
-define(
-    "fft",
-    "gradient_rfft",
-    jax.grad(lambda x: jnp.sum(jnp.abs(jnp.fft.rfft(x)) ** 2)),
-    [Normal((7,), _F32)],
-    dtype=_F32,
-    ulps=2 * _ULPS,
-    scale="array",
-)
-define(
-    "fft",
-    "gradient_irfft",
-    jax.grad(lambda x: jnp.sum(jnp.fft.irfft(x + 1j * x) ** 3)),
-    [Normal((7,), _F32)],
-    dtype=_F32,
-    ulps=2 * _ULPS,
-    scale="array",
-)
+@family.builder
+def batches_and_gradients() -> None:
+    """A transform in vmap, and gradients of real transforms."""
+    define(
+        "fft",
+        "vmap",
+        jax.vmap(lambda x: lax.fft(x, "fft", (6,)), 1),
+        [Normal((6, 3), _C64)],
+        dtype=_C64,
+        ulps=_ULPS,
+        scale="array",
+    )
+    define(
+        "fft",
+        "gradient_rfft",
+        jax.grad(lambda x: jnp.sum(jnp.abs(jnp.fft.rfft(x)) ** 2)),
+        [Normal((7,), _F32)],
+        dtype=_F32,
+        ulps=2 * _ULPS,
+        scale="array",
+    )
+    define(
+        "fft",
+        "gradient_irfft",
+        jax.grad(lambda x: jnp.sum(jnp.fft.irfft(x + 1j * x) ** 3)),
+        [Normal((7,), _F32)],
+        dtype=_F32,
+        ulps=2 * _ULPS,
+        scale="array",
+    )

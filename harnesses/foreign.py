@@ -16,7 +16,9 @@ from jax.custom_derivatives import linear_call
 from jax.experimental import pallas as pl
 from jax.experimental import sparse
 
-from harnesses.harness import ALL, COMPLEX, FLOATS, INTS, Normal, Values, define
+from harnesses.harness import ALL, COMPLEX, FLOATS, INTS, Family, Normal, Values, define
+
+family = Family("foreign")
 
 _NUMBERS = (*FLOATS, *INTS, *COMPLEX)
 
@@ -99,55 +101,66 @@ _BCOO: dict[tuple[str, str], tuple[Callable[..., Any], list[tuple]]] = {
     ("csr_matvec", ""): (lambda d, v: _csr(d) @ v, [(4,), (4,)]),
     ("csr_matmat", ""): (lambda d, m: _csr(d) @ m, [(4,), (4, 2)]),
 }
-for (primitive, case), (fun, shapes) in _BCOO.items():
-    multiplies = "dot" in primitive or "mat" in primitive
-    # The rest is made of the same pieces, which other families ask about in every dtype.
-    for dtype in _NUMBERS if (primitive, case) == ("bcoo_dot_general", "vector") else (np.float32,):
-        define(
-            primitive,
-            case,
-            fun,
-            [Normal(shape, dtype) for shape in shapes],
-            dtype=dtype,
-            scale="array" if multiplies else "element",
-        )
 
 
-# Where a matrix holds what is not finite, its products are NaN; what only moves is as it was. From
-# two values on, since of elements that are given twice the sum alone is seen.
+@family.builder
+def sparse_matrices() -> None:
+    """Conversions, contractions and sums of sparse matrices, of random numbers."""
+    for (primitive, case), (fun, shapes) in _BCOO.items():
+        multiplies = "dot" in primitive or "mat" in primitive
+        # The rest is made of the same pieces, which other families ask about in every dtype.
+        every_dtype = (primitive, case) == ("bcoo_dot_general", "vector")
+        for dtype in _NUMBERS if every_dtype else (np.float32,):
+            define(
+                primitive,
+                case,
+                fun,
+                [Normal(shape, dtype) for shape in shapes],
+                dtype=dtype,
+                scale="array" if multiplies else "element",
+            )
+
+
 _EDGES = [np.nan, np.inf, -np.inf, 0.0, -2.5, -0.0, 1.0]
-for (primitive, case), (fun, shapes) in _BCOO.items():
-    for turn in (0, 3) if case in ("", "vector", "matrix") else ():
-        define(
-            primitive,
-            f"{case}_edges_from_{turn}".strip("_"),
-            fun,
-            [Values(np.roll(_EDGES, -turn - 2 * i), np.float32, s) for i, s in enumerate(shapes)],
-            dtype=np.float32,
-        )
+
+
+@family.builder
+def edges_in_sparse_matrices() -> None:
+    """Infinities, NaN and zeros of both signs in sparse matrices and dense arrays."""
+    # Where a matrix holds what is not finite, its products are NaN; what only moves is as it was.
+    # From two values on, since of elements that are given twice the sum alone is seen.
+    for (primitive, case), (fun, shapes) in _BCOO.items():
+        for turn in (0, 3) if case in ("", "vector", "matrix") else ():
+            turned = [np.roll(_EDGES, -turn - 2 * i) for i in range(len(shapes))]
+            args = [Values(v, np.float32, s) for v, s in zip(turned, shapes, strict=True)]
+            name = f"{case}_edges_from_{turn}".strip("_")
+            define(primitive, name, fun, args, dtype=np.float32)
 
 
 def _of_float32(primitive: str, case: str, fun: Callable[..., Any], *shapes: tuple) -> None:
     define(primitive, case, fun, [Normal(s, np.float32) for s in shapes], dtype=np.float32)
 
 
-_of_float32(
-    "bcoo_dot_general",
-    "gradient",
-    jax.grad(lambda d, v: jnp.sum((_bcoo(d) @ v) ** 2), argnums=(0, 1)),
-    (5,),
-    (4,),
-)
-_of_float32("bcoo_reduce_sum", "", lambda d: _bcoo(d).sum(0).todense(), (5,))
-_of_float32("bcoo_multiply_dense", "", lambda d, x: (_bcoo(d) * x).todense(), (5,), _SHAPE)
-_of_float32("bcoo_slice", "", lambda d: _bcoo(d)[1:, :2].todense(), (5,))
-_of_float32(
-    "sparsify",
-    "",
-    lambda d, x: sparse.sparsify(lambda m, x: jnp.sum(m.T @ x + 2 * m[0, 1]))(_bcoo(d), x),
-    (5,),
-    (3, 2),
-)
+@family.builder
+def gradients_reductions_and_slices_of_sparse_matrices() -> None:
+    """A gradient, a sum, a product, a slice and a sparsified function of BCOO matrices."""
+    _of_float32(
+        "bcoo_dot_general",
+        "gradient",
+        jax.grad(lambda d, v: jnp.sum((_bcoo(d) @ v) ** 2), argnums=(0, 1)),
+        (5,),
+        (4,),
+    )
+    _of_float32("bcoo_reduce_sum", "", lambda d: _bcoo(d).sum(0).todense(), (5,))
+    _of_float32("bcoo_multiply_dense", "", lambda d, x: (_bcoo(d) * x).todense(), (5,), _SHAPE)
+    _of_float32("bcoo_slice", "", lambda d: _bcoo(d)[1:, :2].todense(), (5,))
+    _of_float32(
+        "sparsify",
+        "",
+        lambda d, x: sparse.sparsify(lambda m, x: jnp.sum(m.T @ x + 2 * m[0, 1]))(_bcoo(d), x),
+        (5,),
+        (3, 2),
+    )
 
 
 def _kernel_call(kernel: Callable[..., Any], **options: Any) -> Callable[..., Any]:
@@ -167,16 +180,21 @@ def _add_row_by_row(x_ref: Any, y_ref: Any, o_ref: Any) -> None:
 
 
 _ROWS = pl.BlockSpec((1, 4), lambda i: (i, 0))
-for dtype in (d for d in ALL if d not in COMPLEX):  # JAX's interpreter has no complex numbers
-    define("pallas_call", "", _kernel_call(_twice), [Normal(_SHAPE, dtype)], dtype=dtype)
-for dtype in (np.float32, np.int32):
-    define(
-        "pallas_call",
-        "grid",
-        _kernel_call(_add_row_by_row, grid=(3,), in_specs=[_ROWS, _ROWS], out_specs=_ROWS),
-        [Normal(_SHAPE, dtype), Normal(_SHAPE, dtype)],
-        dtype=dtype,
-    )
+
+
+@family.builder
+def pallas_kernels() -> None:
+    """Kernels in interpret mode, of every dtype and over a grid."""
+    for dtype in (d for d in ALL if d not in COMPLEX):  # JAX's interpreter has no complex numbers
+        define("pallas_call", "", _kernel_call(_twice), [Normal(_SHAPE, dtype)], dtype=dtype)
+    for dtype in (np.float32, np.int32):
+        define(
+            "pallas_call",
+            "grid",
+            _kernel_call(_add_row_by_row, grid=(3,), in_specs=[_ROWS, _ROWS], out_specs=_ROWS),
+            [Normal(_SHAPE, dtype), Normal(_SHAPE, dtype)],
+            dtype=dtype,
+        )
 
 
 def _exported(fun: Callable[..., Any], *shapes: str) -> Callable[..., Any]:
@@ -191,14 +209,17 @@ def _exported(fun: Callable[..., Any], *shapes: str) -> Callable[..., Any]:
     return call
 
 
-_of_float32("call_exported", "", _exported(lambda x: {"y": jnp.tanh(x) * 2}), _SHAPE)
-_of_float32("call_exported", "open_batch", _exported(lambda x: x - x.mean(0), "b, _"), _SHAPE)
-_of_float32(
-    "call_exported",
-    "gradient",
-    jax.grad(lambda x: jnp.sum(_exported(jnp.sin)(x) ** 2)),
-    _SHAPE,
-)
+@family.builder
+def calls_of_exported_functions() -> None:
+    """Calls of what jax.export makes: of fixed shapes, of an open batch, and their gradient."""
+    _of_float32("call_exported", "", _exported(lambda x: {"y": jnp.tanh(x) * 2}), _SHAPE)
+    _of_float32("call_exported", "open_batch", _exported(lambda x: x - x.mean(0), "b, _"), _SHAPE)
+    _of_float32(
+        "call_exported",
+        "gradient",
+        jax.grad(lambda x: jnp.sum(_exported(jnp.sin)(x) ** 2)),
+        _SHAPE,
+    )
 
 
 @custom_vmap
@@ -212,19 +233,27 @@ def _batched(axis_size: int, in_batched: Any, x: Any) -> Any:
     return jnp.cos(x), in_batched[0]
 
 
-_of_float32("custom_vmap_call", "", _told_how_to_batch, _SHAPE)
-_of_float32("custom_vmap_call", "batched", jax.vmap(_told_how_to_batch), _SHAPE)
-_of_float32(
-    "linear_call",
-    "",
-    lambda x, y: linear_call(lambda r, v: v * r, lambda r, t: t * r, x, y),
-    _SHAPE,
-    _SHAPE,
-)
-define(
-    "linear_call",
-    "gradient",
-    jax.grad(lambda y: linear_call(lambda r, v: v * r, lambda r, t: 3 * t * r, 2.0, y).sum()),
-    [Values([1.0, 2.0, 3.0], np.float32)],
-    dtype=np.float32,
-)
+@family.builder
+def functions_with_a_batching_rule() -> None:
+    """A function with a rule for batching of its own, alone and in vmap."""
+    _of_float32("custom_vmap_call", "", _told_how_to_batch, _SHAPE)
+    _of_float32("custom_vmap_call", "batched", jax.vmap(_told_how_to_batch), _SHAPE)
+
+
+@family.builder
+def linear_calls() -> None:
+    """Linear functions whose transposes are stated, and their gradients."""
+    _of_float32(
+        "linear_call",
+        "",
+        lambda x, y: linear_call(lambda r, v: v * r, lambda r, t: t * r, x, y),
+        _SHAPE,
+        _SHAPE,
+    )
+    define(
+        "linear_call",
+        "gradient",
+        jax.grad(lambda y: linear_call(lambda r, v: v * r, lambda r, t: 3 * t * r, 2.0, y).sum()),
+        [Values([1.0, 2.0, 3.0], np.float32)],
+        dtype=np.float32,
+    )

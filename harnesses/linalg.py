@@ -5,6 +5,7 @@ of the largest element. Eigenvectors and singular vectors are not: they are held
 defines them.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,11 +14,23 @@ import jax.scipy.linalg as jsl
 import numpy as np
 from jax.lax import linalg
 
-from harnesses.harness import COMPLEX, Arg, Fill, Normal, Uniform, Values, define
+from harnesses.harness import COMPLEX, Arg, Family, Fill, Normal, Uniform, Values, define
+
+family = Family("linalg")
 
 _F32, _F64, _C64 = np.dtype("float32"), np.dtype("float64"), np.dtype("complex64")
 _DTYPES = (_F32, _F64, *COMPLEX)
 _ULPS = 16
+_SHAPES = {
+    "square": (4, 4),
+    "tall": (5, 3),
+    "wide": (3, 5),
+    "batches": (2, 3, 4, 3),
+    "one": (1, 1),
+    "no_rows": (0, 3),
+    "no_columns": (3, 0),
+    "no_batch": (0, 3, 3),
+}
 
 
 def _values(seed: int, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
@@ -134,265 +147,327 @@ def _linalg(
     )
 
 
-for _dtype in _DTYPES:
-    for _name, _shape in {"": (4, 4), "batches": (2, 3, 3, 3), "one": (1, 1)}.items():
-        _linalg("cholesky", _name, linalg.cholesky, [_positive(_shape, _dtype)])
-        _linalg("eigh", _name, linalg.eigh, [_hermitian(_shape, _dtype)], check=_check_eigh)
-    for _name, _shape in {
-        "square": (4, 4),
-        "tall": (5, 3),
-        "wide": (3, 5),
-        "batches": (2, 3, 4, 3),
-        "one": (1, 1),
-        "no_rows": (0, 3),
-        "no_columns": (3, 0),
-        "no_batch": (0, 3, 3),
-    }.items():
-        _matrix = Normal(_shape, _dtype)
-        _linalg("lu", _name, linalg.lu, [_matrix])
-        for _full in (True, False):
-            _kind = f"{_name}_{'full' if _full else 'thin'}"
+@family.builder
+def decompositions_and_solves() -> None:
+    """Each decomposition and each solve, in each dtype."""
+    for dtype in _DTYPES:
+        _decompositions_of_positive_and_hermitian(dtype)
+        for name, shape in _SHAPES.items():
+            _decompositions_of_shape(name, shape, dtype)
+        _singular_values(dtype)
+        _lu_of_special_matrices(dtype)
+        _decompositions_of_blocks(dtype)
+        _options_of_cholesky_and_eigh(dtype)
+        _products_of_reflectors(dtype)
+        _triangular_solves(dtype)
+        _reductions_to_few_diagonals(dtype)
+        _tridiagonal_solves(dtype)
+        _eigenvectors_and_schur_forms(dtype)
+
+
+def _decompositions_of_positive_and_hermitian(dtype: Any) -> None:
+    for name, shape in {"": (4, 4), "batches": (2, 3, 3, 3), "one": (1, 1)}.items():
+        _linalg("cholesky", name, linalg.cholesky, [_positive(shape, dtype)])
+        _linalg("eigh", name, linalg.eigh, [_hermitian(shape, dtype)], check=_check_eigh)
+
+
+def _decompositions_of_shape(name: str, shape: tuple[int, ...], dtype: Any) -> None:
+    matrix = Normal(shape, dtype)
+    _linalg("lu", name, linalg.lu, [matrix])
+    for full in (True, False):
+        kind = f"{name}_{'full' if full else 'thin'}"
+        _linalg(
+            "qr",
+            kind,
+            lambda a, full=full: linalg.qr(a, full_matrices=full),
+            [matrix],
+            params={"full_matrices": full},
+        )
+        if dtype in (_F32, _C64):
             _linalg(
                 "qr",
-                _kind,
-                lambda a, full=_full: linalg.qr(a, full_matrices=full),
-                [_matrix],
-                params={"full_matrices": _full},
+                f"{kind}_pivoting",
+                lambda a, full=full: linalg.qr(a, pivoting=True, full_matrices=full),
+                [matrix],
+                params={"full_matrices": full, "pivoting": True},
             )
-            if _dtype in (_F32, _C64):
-                _linalg(
-                    "qr",
-                    f"{_kind}_pivoting",
-                    lambda a, full=_full: linalg.qr(a, pivoting=True, full_matrices=full),
-                    [_matrix],
-                    params={"full_matrices": _full, "pivoting": True},
-                )
-            if 0 not in _shape:
-                _linalg(
-                    "svd",
-                    _kind,
-                    lambda a, full=_full: linalg.svd(a, full_matrices=full),
-                    [_matrix],
-                    params={"full_matrices": _full},
-                    check=_check_svd,
-                    ulps=32,
-                )
+        if 0 not in shape:
+            _linalg(
+                "svd",
+                kind,
+                lambda a, full=full: linalg.svd(a, full_matrices=full),
+                [matrix],
+                params={"full_matrices": full},
+                check=_check_svd,
+                ulps=32,
+            )
+
+
+def _singular_values(dtype: Any) -> None:
     _linalg(
         "svd",
         "values",
         lambda a: linalg.svd(a, compute_uv=False),
-        [Normal((5, 3), _dtype)],
+        [Normal((5, 3), dtype)],
         params={"compute_uv": False},
     )
-    _linalg("lu", "singular", linalg.lu, [Values(np.ones((3, 3)), _dtype)])
-    if np.dtype(_dtype).kind == "c":
+
+
+def _lu_of_special_matrices(dtype: Any) -> None:
+    _linalg("lu", "singular", linalg.lu, [Values(np.ones((3, 3)), dtype)])
+    if np.dtype(dtype).kind == "c":
         # The largest by the sum of its parts, which LAPACK takes, and not by its absolute value.
-        _pivots = np.array([[3, 1, 2], [2 + 2j, 4, 1], [1, 2, 5j]])
-        _linalg("lu", "pivots", linalg.lu, [Values(_pivots, _dtype)])
-    _blocks = Values(np.kron(np.eye(2), [[2, 1], [1, 3]]), _dtype)
-    _linalg("cholesky", "blocks", linalg.cholesky, [_blocks])
-    _linalg("lu", "blocks", linalg.lu, [_blocks])
-    _linalg("qr", "blocks_full", linalg.qr, [_blocks])
-    _linalg("svd", "blocks", linalg.svd, [_blocks], check=_check_svd, ulps=32)
-    _linalg("eigh", "blocks", linalg.eigh, [_blocks], check=_check_eigh)
-    _linalg("cholesky", "not_positive", linalg.cholesky, [Values([[1, 2], [2, 1]], _dtype)])
+        pivots = np.array([[3, 1, 2], [2 + 2j, 4, 1], [1, 2, 5j]])
+        _linalg("lu", "pivots", linalg.lu, [Values(pivots, dtype)])
+
+
+def _decompositions_of_blocks(dtype: Any) -> None:
+    blocks = Values(np.kron(np.eye(2), [[2, 1], [1, 3]]), dtype)
+    _linalg("cholesky", "blocks", linalg.cholesky, [blocks])
+    _linalg("lu", "blocks", linalg.lu, [blocks])
+    _linalg("qr", "blocks_full", linalg.qr, [blocks])
+    _linalg("svd", "blocks", linalg.svd, [blocks], check=_check_svd, ulps=32)
+    _linalg("eigh", "blocks", linalg.eigh, [blocks], check=_check_eigh)
+
+
+def _options_of_cholesky_and_eigh(dtype: Any) -> None:
+    _linalg("cholesky", "not_positive", linalg.cholesky, [Values([[1, 2], [2, 1]], dtype)])
     _linalg(
         "cholesky",
         "not_symmetrized",
         lambda a: linalg.cholesky(a, symmetrize_input=False),
-        [_positive((4, 4), _dtype)],
+        [_positive((4, 4), dtype)],
     )
     _linalg(
         "eigh",
         "upper",
         lambda a: linalg.eigh(a, lower=False, symmetrize_input=False),
-        [_hermitian((4, 4), _dtype)],
+        [_hermitian((4, 4), dtype)],
         params={"lower": False},
         check=_check_eigh,
     )
-    _reflectors, _taus = np.linalg.qr(_values(4, (2, 5, 3), _dtype), mode="raw")
-    _packed = [Values(np.swapaxes(_reflectors, -1, -2), _dtype), Values(_taus, _dtype)]
-    _linalg("householder_product", "", linalg.householder_product, _packed)
-    _with_nan = np.swapaxes(_reflectors, -1, -2).copy()
-    _with_nan[0, 4, 1] = np.nan
+
+
+def _products_of_reflectors(dtype: Any) -> None:
+    """What becomes of the reflectors that QR gives: Q, and products with Q."""
+    raw, taus = np.linalg.qr(_values(4, (2, 5, 3), dtype), mode="raw")
+    reflectors = np.swapaxes(raw, -1, -2)
+    packed = [Values(reflectors, dtype), Values(taus, dtype)]
+    _linalg("householder_product", "", linalg.householder_product, packed)
+    with_nan = reflectors.copy()
+    with_nan[0, 4, 1] = np.nan
     _linalg(
         "householder_product",
         "nan",
         linalg.householder_product,
-        [Values(_with_nan, _dtype), _packed[1]],
+        [Values(with_nan, dtype), packed[1]],
     )
-    for _left in (True, False):
-        for _transpose in (True, False):
+    for left in (True, False):
+        for transpose in (True, False):
             _linalg(
                 "ormqr",
-                f"left_{_left}_transpose_{_transpose}".lower(),
-                lambda a, t, c, left=_left, transpose=_transpose: linalg.ormqr(
+                f"left_{left}_transpose_{transpose}".lower(),
+                lambda a, t, c, left=left, transpose=transpose: linalg.ormqr(
                     a, t, c, left=left, transpose=transpose
                 ),
-                [*_packed, Normal((2, 5, 4) if _left else (2, 4, 5), _dtype)],
-                params={"left": _left, "transpose": _transpose},
+                [*packed, Normal((2, 5, 4) if left else (2, 4, 5), dtype)],
+                params={"left": left, "transpose": transpose},
             )
+
+
+def _triangular_solves(dtype: Any) -> None:
     # From the first diagonal element NaN reaches all.
     _linalg(
         "triangular_solve",
         "nan",
         lambda a, b: linalg.triangular_solve(a, b, left_side=True, lower=True),
         [
-            Values(np.diag([np.nan, 2, 3]) + np.tril(np.ones((3, 3)), -1), _dtype),
-            Normal((3, 2), _dtype),
+            Values(np.diag([np.nan, 2, 3]) + np.tril(np.ones((3, 3)), -1), dtype),
+            Normal((3, 2), dtype),
         ],
     )
-    for _side in (True, False):
-        for _lower in (True, False):
-            for _transpose in (True, False):
-                _linalg(
-                    "triangular_solve",
-                    f"left_{_side}_lower_{_lower}_transpose_{_transpose}".lower(),
-                    lambda a, b, side=_side, lower=_lower, transpose=_transpose: (
-                        linalg.triangular_solve(
-                            a, b, left_side=side, lower=lower, transpose_a=transpose
-                        )
-                    ),
-                    [
-                        _regular((2, 4, 4), _dtype),
-                        Normal((2, 4, 3) if _side else (2, 3, 4), _dtype),
-                    ],
-                    params={"left_side": _side, "lower": _lower, "transpose_a": _transpose},
-                )
-    for _conjugate in (True, False):
+    for side, lower, transpose in itertools.product((True, False), repeat=3):
         _linalg(
             "triangular_solve",
-            f"unit_diagonal_conjugate_{_conjugate}".lower(),
-            lambda a, b, conjugate=_conjugate: linalg.triangular_solve(
+            f"left_{side}_lower_{lower}_transpose_{transpose}".lower(),
+            lambda a, b, side=side, lower=lower, transpose=transpose: linalg.triangular_solve(
+                a, b, left_side=side, lower=lower, transpose_a=transpose
+            ),
+            [_regular((2, 4, 4), dtype), Normal((2, 4, 3) if side else (2, 3, 4), dtype)],
+            params={"left_side": side, "lower": lower, "transpose_a": transpose},
+        )
+    for conjugate in (True, False):
+        _linalg(
+            "triangular_solve",
+            f"unit_diagonal_conjugate_{conjugate}".lower(),
+            lambda a, b, conjugate=conjugate: linalg.triangular_solve(
                 a, b, left_side=True, unit_diagonal=True, conjugate_a=conjugate
             ),
-            [_regular((4, 4), _dtype), Normal((4, 2), _dtype)],
-            params={"unit_diagonal": True, "conjugate_a": _conjugate},
+            [_regular((4, 4), dtype), Normal((4, 2), dtype)],
+            params={"unit_diagonal": True, "conjugate_a": conjugate},
         )
-    _linalg("hessenberg", "", linalg.hessenberg, [Normal((5, 5), _dtype)])
-    _linalg("hessenberg", "batches", linalg.hessenberg, [Normal((2, 3, 3), _dtype)])
-    for _lower in (True, False):
+
+
+def _reductions_to_few_diagonals(dtype: Any) -> None:
+    _linalg("hessenberg", "", linalg.hessenberg, [Normal((5, 5), dtype)])
+    _linalg("hessenberg", "batches", linalg.hessenberg, [Normal((2, 3, 3), dtype)])
+    for lower in (True, False):
         _linalg(
             "tridiagonal",
-            f"lower_{_lower}".lower(),
-            lambda a, lower=_lower: linalg.tridiagonal(a, lower=lower),
-            [_hermitian((2, 5, 5), _dtype)],
-            params={"lower": _lower},
+            f"lower_{lower}".lower(),
+            lambda a, lower=lower: linalg.tridiagonal(a, lower=lower),
+            [_hermitian((2, 5, 5), dtype)],
+            params={"lower": lower},
         )
-    for _name, _shape in {"": (5, 2), "one": (1, 2)}.items():
+
+
+def _tridiagonal_solves(dtype: Any) -> None:
+    for name, shape in {"": (5, 2), "one": (1, 2)}.items():
         _linalg(
             "tridiagonal_solve",
-            _name,
+            name,
             linalg.tridiagonal_solve,
-            [*([Normal((2, _shape[0]), _dtype)] * 3), Normal((2, *_shape), _dtype)],
+            [*([Normal((2, shape[0]), dtype)] * 3), Normal((2, *shape), dtype)],
         )
-    for _left, _right in ((True, True), (False, True), (False, False)):
+
+
+def _eigenvectors_and_schur_forms(dtype: Any) -> None:
+    for left, right in ((True, True), (False, True), (False, False)):
         _linalg(
             "eig",
-            f"left_{_left}_right_{_right}".lower(),
-            lambda a, left=_left, right=_right: linalg.eig(
+            f"left_{left}_right_{right}".lower(),
+            lambda a, left=left, right=right: linalg.eig(
                 a, compute_left_eigenvectors=left, compute_right_eigenvectors=right
             ),
-            [_regular((2, 4, 4), _dtype)],
+            [_regular((2, 4, 4), dtype)],
             check=_check_eig,
             ulps=64,
         )
-    for _name, _matrix in {
-        "": _regular((2, 4, 4), _dtype),
-        "large": _regular((9, 9), _dtype),
-        "one": _regular((1, 1), _dtype),
-        "triangular": Values(np.triu(_values(4, (4, 4), _dtype)), _dtype),
-        "permutation": Values(np.roll(np.eye(5), 1, 0), _dtype),
-        "nan": Fill((3, 3), _dtype, np.nan),
+    for name, matrix in {
+        "": _regular((2, 4, 4), dtype),
+        "large": _regular((9, 9), dtype),
+        "one": _regular((1, 1), dtype),
+        "triangular": Values(np.triu(_values(4, (4, 4), dtype)), dtype),
+        "permutation": Values(np.roll(np.eye(5), 1, 0), dtype),
+        "nan": Fill((3, 3), dtype, np.nan),
     }.items():
-        _linalg("schur", _name, linalg.schur, [_matrix], check=_check_schur)
+        _linalg("schur", name, linalg.schur, [matrix], check=_check_schur)
 
-for _dtype in (_F32, _F64):
+
+@family.builder
+def solves_and_products_of_real_matrices() -> None:
+    """What is asked of real matrices only: infinities, singular ones, symmetric products."""
+    for dtype in (_F32, _F64):
+        _tridiagonal_solves_with_infinities(dtype)
+        _symmetric_products(dtype)
+        _linalg(
+            "cholesky_update",
+            "",
+            lambda r, w: linalg.cholesky_update(jnp.triu(r), w),
+            [_regular((4, 4), dtype), Normal((4,), dtype)],
+        )
+        _solves_of_singular_triangles(dtype)
+
+
+def _tridiagonal_solves_with_infinities(dtype: Any) -> None:
     # Of real numbers: products of complex ones that are infinite differ from build to build.
-    for _place, _name in enumerate(("lower", "diagonal", "upper", "right")):
-        _numbers = [_values(_place + i, (1, 5), _dtype) for i in range(3)]
-        _numbers = [*_numbers, _values(9, (1, 5, 2), _dtype)]
-        _numbers[_place][0, 2] = np.inf
+    for place, name in enumerate(("lower", "diagonal", "upper", "right")):
+        numbers = [_values(place + i, (1, 5), dtype) for i in range(3)]
+        numbers = [*numbers, _values(9, (1, 5, 2), dtype)]
+        numbers[place][0, 2] = np.inf
         _linalg(
             "tridiagonal_solve",
-            f"infinite_{_name}",
+            f"infinite_{name}",
             linalg.tridiagonal_solve,
-            [Values(array, _dtype) for array in _numbers],
+            [Values(array, dtype) for array in numbers],
         )
+
+
+def _symmetric_products(dtype: Any) -> None:
     _linalg(
         "symmetric_product",
         "",
         lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=3.0, symmetrize_output=True),
-        [Normal((3, 5), _dtype), _hermitian((3, 3), _dtype)],
+        [Normal((3, 5), dtype), _hermitian((3, 3), dtype)],
     )
     _linalg(
         "symmetric_product",
         "edges",
         lambda a, c: linalg.symmetric_product(a, c, alpha=2.0, beta=3.0, symmetrize_output=True),
         [
-            Values([[np.nan, 1, 2], [np.inf, 1, 1], [0, -np.inf, 1], [0, 0, 1], [0, 0, 0]], _dtype),
-            Values(np.diag([1, 1, np.inf, np.nan, -np.inf]), _dtype),
+            Values([[np.nan, 1, 2], [np.inf, 1, 1], [0, -np.inf, 1], [0, 0, 1], [0, 0, 0]], dtype),
+            Values(np.diag([1, 1, np.inf, np.nan, -np.inf]), dtype),
         ],
     )
-    _linalg(
-        "cholesky_update",
-        "",
-        lambda r, w: linalg.cholesky_update(jnp.triu(r), w),
-        [_regular((4, 4), _dtype), Normal((4,), _dtype)],
-    )
-    for _name, _place in {"first": 0, "last": 2}.items():
-        _singular = np.tril(_values(6, (3, 3), _dtype))
-        _singular[_place, _place] = 0
+
+
+def _solves_of_singular_triangles(dtype: Any) -> None:
+    for name, place in {"first": 0, "last": 2}.items():
+        singular = np.tril(_values(6, (3, 3), dtype))
+        singular[place, place] = 0
         _linalg(
             "triangular_solve",
-            f"singular_{_name}",
+            f"singular_{name}",
             lambda a, b: linalg.triangular_solve(a, b, left_side=True, lower=True),
-            [Values(_singular, _dtype), Normal((3, 2), _dtype)],
+            [Values(singular, dtype), Normal((3, 2), dtype)],
         )
-for _dtype in (jnp.bfloat16, jnp.float16):
-    _linalg(
-        "triangular_solve",
-        "",
-        lambda a, b: linalg.triangular_solve(a, b, left_side=True, lower=True),
-        [_regular((4, 4), _dtype), Normal((4, 2), _dtype)],
-        ulps=2,
-    )
-for _dtype in (_F32, _C64):
-    _linalg("svd", "nan", linalg.svd, [Values([[np.nan, 1], [1, 2]], _dtype)], check=_check_svd)
-_linalg(
-    "tridiagonal_solve",
-    "singular",
-    linalg.tridiagonal_solve,
-    [*([Values([[0, 0, 0]], _F32)] * 3), Normal((1, 3, 1), _F32)],
-)
-_linalg(
-    "lu_pivots_to_permutation",
-    "",
-    lambda p: linalg.lu_pivots_to_permutation(p, 5),
-    [Values([[1, 1, 4], [3, 2, 2]], np.int32)],
-)
-_linalg("geqrf", "", lambda a: jnp.linalg.qr(a, mode="raw"), [Normal((2, 4, 3), _F32)])
 
-# Values that are hard to tell apart, and values of all sizes.
-_basis = np.linalg.qr(_values(5, (6, 6), _F64))[0]
-_close = np.array([1, 1 + 1e-9, 1 + 1e-7, 1.5, 2, 2 - 1e-12])
-_linalg(
-    "eigh",
-    "close_values",
-    linalg.eigh,
-    [Values(_basis * _close @ _basis.T, _F64)],
-    check=_check_eigh,
-)
-_linalg(
-    "svd",
-    "graded_values",
-    linalg.svd,
-    [Values(_basis * np.logspace(0, -14, 6) @ _basis[::-1], _F64)],
-    check=_check_svd,
-)
+
+@family.builder
+def triangular_solves_of_half_floats() -> None:
+    """Triangular solves in bfloat16 and float16."""
+    for dtype in (jnp.bfloat16, jnp.float16):
+        _linalg(
+            "triangular_solve",
+            "",
+            lambda a, b: linalg.triangular_solve(a, b, left_side=True, lower=True),
+            [_regular((4, 4), dtype), Normal((4, 2), dtype)],
+            ulps=2,
+        )
+
+
+@family.builder
+def cases_of_single_dtypes() -> None:
+    """NaN in a singular value decomposition, a singular tridiagonal solve, pivots, `geqrf`."""
+    for dtype in (_F32, _C64):
+        _linalg("svd", "nan", linalg.svd, [Values([[np.nan, 1], [1, 2]], dtype)], check=_check_svd)
+    _linalg(
+        "tridiagonal_solve",
+        "singular",
+        linalg.tridiagonal_solve,
+        [*([Values([[0, 0, 0]], _F32)] * 3), Normal((1, 3, 1), _F32)],
+    )
+    _linalg(
+        "lu_pivots_to_permutation",
+        "",
+        lambda p: linalg.lu_pivots_to_permutation(p, 5),
+        [Values([[1, 1, 4], [3, 2, 2]], np.int32)],
+    )
+    _linalg("geqrf", "", lambda a: jnp.linalg.qr(a, mode="raw"), [Normal((2, 4, 3), _F32)])
+
+
+@family.builder
+def close_and_graded_values() -> None:
+    """Eigenvalues that are hard to tell apart, and singular values of all sizes."""
+    basis = np.linalg.qr(_values(5, (6, 6), _F64))[0]
+    close = np.array([1, 1 + 1e-9, 1 + 1e-7, 1.5, 2, 2 - 1e-12])
+    _linalg(
+        "eigh",
+        "close_values",
+        linalg.eigh,
+        [Values(basis * close @ basis.T, _F64)],
+        check=_check_eigh,
+    )
+    _linalg(
+        "svd",
+        "graded_values",
+        linalg.svd,
+        [Values(basis * np.logspace(0, -14, 6) @ basis[::-1], _F64)],
+        check=_check_svd,
+    )
+
 
 # jax.numpy.linalg and jax.scipy.linalg: name, case, function, arguments.
-
 _A, _B, _V = _regular((4, 4), _F32), Normal((4, 2), _F32), Normal((4,), _F32)
 _P, _H, _T = _positive((4, 4), _F32), _hermitian((4, 4), _F32), Normal((5, 3), _F32)
 _PUBLIC: list[tuple[str, str, Callable[..., Any], list[Arg]]] = [
@@ -461,5 +536,10 @@ _PUBLIC: list[tuple[str, str, Callable[..., Any], list[Arg]]] = [
     ("toeplitz", "", jsl.toeplitz, [_V]),
     ("hessenberg", "calc_q", lambda a: jsl.hessenberg(a, calc_q=True), [_A]),
 ]
-for _function, _case, _fun, _args in _PUBLIC:
-    _linalg(_function, f"public_{_case}".rstrip("_"), _fun, _args, ulps=64)
+
+
+@family.builder
+def public_functions() -> None:
+    """The public functions of jax.numpy.linalg and jax.scipy.linalg, in the table above."""
+    for function, case, fun, args in _PUBLIC:
+        _linalg(function, f"public_{case}".rstrip("_"), fun, args, ulps=64)

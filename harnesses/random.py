@@ -10,7 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from harnesses.harness import FLOATS, INTS, UINTS, Arg, Fill, Normal, Values, define
+from harnesses.harness import FLOATS, INTS, UINTS, Arg, Family, Fill, Normal, Values, define
+
+family = Family("random")
 
 _THREEFRY = Values([0xDEADBEEF, 42], np.uint32)
 _RBG = Values([0xDEADBEEF, 42, 7, 0xFFFFFFF0], np.uint32)
@@ -43,7 +45,40 @@ def _data_of(x: Any) -> Any:
     return _key_data(x) if jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key) else x
 
 
-for impl in _KEYS:
+_KEY_FUNCTIONS = {
+    "random_split": lambda k: _key_data(jax.random.split(k, 3)),
+    "random_fold_in": lambda k: _key_data(jax.random.fold_in(k, 7)),
+    "random_clone": lambda k: _key_data(jax.random.clone(k)),
+    "random_unwrap": _key_data,
+}
+_BATCHES = {
+    "random_bits": lambda k: jax.vmap(lambda k: jax.random.bits(k, (2,)))(jax.random.split(k, 3)),
+    "random_split": lambda k: _key_data(jax.vmap(jax.random.split)(jax.random.split(k, 3))),
+    "random_fold_in": lambda k: _key_data(
+        jax.vmap(lambda i: jax.random.fold_in(k, i))(jnp.arange(3))
+    ),
+    "random_seed": lambda k: _key_data(jax.vmap(jax.random.key)(jnp.arange(3))),
+}
+_FOLDED_IN = {
+    "pairs": lambda keys: jax.vmap(jax.random.fold_in)(keys, jnp.arange(3)),
+    "keys": lambda keys: jax.vmap(lambda k: jax.random.fold_in(k, 7))(keys),
+    "product": lambda keys: jax.vmap(
+        lambda k: jax.vmap(lambda i: jax.random.fold_in(k, i))(jnp.arange(4))
+    )(keys),
+}
+
+
+@family.builder
+def each_generator() -> None:
+    """Bits, and keys made of keys and of seeds, by each generator; alone and under vmap."""
+    for impl in _KEYS:
+        _bits(impl)
+        _keys_of_keys(impl)
+        _seeds(impl)
+        _keys_under_vmap(impl)
+
+
+def _bits(impl: str) -> None:
     for dtype in UINTS:
         _define(
             "random_bits",
@@ -61,12 +96,9 @@ for impl in _KEYS:
             impl=impl,
             params={"impl": impl, "shape": shape},
         )
-    _KEY_FUNCTIONS = {
-        "random_split": lambda k: _key_data(jax.random.split(k, 3)),
-        "random_fold_in": lambda k: _key_data(jax.random.fold_in(k, 7)),
-        "random_clone": lambda k: _key_data(jax.random.clone(k)),
-        "random_unwrap": _key_data,
-    }
+
+
+def _keys_of_keys(impl: str) -> None:
     for primitive, fun in _KEY_FUNCTIONS.items():
         _define(primitive, impl, fun, impl=impl, params={"impl": impl})
     _define(
@@ -76,35 +108,23 @@ for impl in _KEYS:
         impl=impl,
         params={"impl": impl, "shape": (2, 3)},
     )
+
+
+def _seeds(impl: str) -> None:
     for dtype in (*INTS, *UINTS):
         define(
             "random_seed",
             impl,
-            lambda s, i=impl: _key_data(jax.random.key(s, impl=i)),
+            lambda s: _key_data(jax.random.key(s, impl=impl)),
             [Fill((), dtype, np.iinfo(dtype).max - 5)],
             dtype=dtype,
             params={"impl": impl},
         )
-    _BATCHES = {
-        "random_bits": lambda k: jax.vmap(lambda k: jax.random.bits(k, (2,)))(
-            jax.random.split(k, 3)
-        ),
-        "random_split": lambda k: _key_data(jax.vmap(jax.random.split)(jax.random.split(k, 3))),
-        "random_fold_in": lambda k: _key_data(
-            jax.vmap(lambda i: jax.random.fold_in(k, i))(jnp.arange(3))
-        ),
-        "random_seed": lambda k: _key_data(jax.vmap(jax.random.key)(jnp.arange(3))),
-    }
+
+
+def _keys_under_vmap(impl: str) -> None:
     for primitive, fun in _BATCHES.items():
         _define(primitive, f"{impl}_vmap", fun, impl=impl, params={"impl": impl})
-
-    _FOLDED_IN = {
-        "pairs": lambda keys: jax.vmap(jax.random.fold_in)(keys, jnp.arange(3)),
-        "keys": lambda keys: jax.vmap(lambda k: jax.random.fold_in(k, 7))(keys),
-        "product": lambda keys: jax.vmap(
-            lambda k: jax.vmap(lambda i: jax.random.fold_in(k, i))(jnp.arange(4))
-        )(keys),
-    }
     for case, fun in _FOLDED_IN.items():
         _define(
             "random_fold_in",
@@ -113,6 +133,7 @@ for impl in _KEYS:
             impl=impl,
             params={"impl": impl, "mapped": case},
         )
+
 
 _KEY_MOVEMENTS = {
     "slice": lambda ks: ks[1:3],
@@ -135,18 +156,23 @@ _KEY_MOVEMENTS = {
     "cond": lambda ks: jax.lax.cond(True, lambda: ks[0], lambda: ks[1]),
     "jit": lambda ks: jax.jit(lambda k: jax.random.split(k)[1])(ks[0]),
 }
-for case, fun in _KEY_MOVEMENTS.items():
-    # A key of rbg has another shape: that changes what moves, not how.
-    for impl in (
-        ("threefry2x32", "rbg") if case in ("slice", "gather", "scan_xs") else ("threefry2x32",)
-    ):
-        _define(
-            "random_wrap",
-            f"{impl}_{case}",
-            lambda k, f=fun: _key_data(f(jax.random.split(k, 4))),
-            impl=impl,
-            params={"impl": impl, "movement": case},
-        )
+
+
+@family.builder
+def movements_of_keys() -> None:
+    """Arrays of keys that are cut, joined, moved, carried and chosen."""
+    for case, fun in _KEY_MOVEMENTS.items():
+        # A key of rbg has another shape: that changes what moves, not how.
+        for impl in (
+            ("threefry2x32", "rbg") if case in ("slice", "gather", "scan_xs") else ("threefry2x32",)
+        ):
+            _define(
+                "random_wrap",
+                f"{impl}_{case}",
+                lambda k, f=fun: _key_data(f(jax.random.split(k, 4))),
+                impl=impl,
+                params={"impl": impl, "movement": case},
+            )
 
 
 def _scanned(keys: Any, length: int, reverse: bool) -> Any:
@@ -166,7 +192,6 @@ def _either(key: Any, first: Any) -> Any:
     return jax.lax.cond(first, lambda k: k, lambda k: jax.random.fold_in(k, 2), key)
 
 
-# Keys in each role, for no step and more, and for members of a batch that go different ways.
 _PLACES = np.array([2, 0, 1, 1])
 _KEY_CONTROL: dict[str, Callable[[Any], Any]] = {
     f"scan_{length}{'_reverse' * reverse}": lambda ks, n=length, r=reverse: _scanned(ks, n, r)
@@ -192,24 +217,36 @@ _KEY_CONTROL |= {
         )
     )(ks),
 }
-for case, fun in _KEY_CONTROL.items():
-    for impl in ("threefry2x32", "rbg") if case.startswith("scan_0") else ("threefry2x32",):
-        _define(
-            "random_wrap",
-            f"{impl}_{case}",
-            lambda k, f=fun: jax.tree.map(_data_of, f(jax.random.split(k, 4))),
-            impl=impl,
-            params={"impl": impl, "movement": case},
-        )
 
-for dtype in (np.uint32,):
+
+@family.builder
+def keys_in_control_flow() -> None:
+    """Keys in each role, for no step and more; members of a batch that go different ways."""
+    for case, fun in _KEY_CONTROL.items():
+        for impl in ("threefry2x32", "rbg") if case.startswith("scan_0") else ("threefry2x32",):
+            _define(
+                "random_wrap",
+                f"{impl}_{case}",
+                lambda k, f=fun: jax.tree.map(_data_of, f(jax.random.split(k, 4))),
+                impl=impl,
+                params={"impl": impl, "movement": case},
+            )
+
+
+@family.builder
+def raw_keys_of_threefry() -> None:
+    """Keys that are arrays of uint32, and bits that are drawn in order."""
     define(
-        "threefry2x32", "old_style_key", lambda k: jax.random.split(k, 2), [_THREEFRY], dtype=dtype
+        "threefry2x32",
+        "old_style_key",
+        lambda k: jax.random.split(k, 2),
+        [_THREEFRY],
+        dtype=np.uint32,
     )
-    define("threefry2x32", "prng_key", jax.random.PRNGKey, [Fill((), np.int32, -1)], dtype=dtype)
     define(
-        "threefry2x32", "not_partitionable", lambda k: _bits_in_order(k), [_THREEFRY], dtype=dtype
+        "threefry2x32", "prng_key", jax.random.PRNGKey, [Fill((), np.int32, -1)], dtype=np.uint32
     )
+    define("threefry2x32", "not_partitionable", _bits_in_order, [_THREEFRY], dtype=np.uint32)
 
 
 def _bits_in_order(key: Any) -> Any:
@@ -218,41 +255,56 @@ def _bits_in_order(key: Any) -> Any:
 
 
 _ALGORITHMS = {"default": 0, "three_fry": 1, "philox": 2}
-for name, algorithm in _ALGORITHMS.items():
-    for dtype in UINTS:
-        define(
-            "rng_bit_generator",
-            name,
-            lambda k, a=algorithm, d=dtype: jax.lax.rng_bit_generator(k, (5,), d, a),
-            [_RBG],
-            dtype=dtype,
-            params={"algorithm": name},
-        )
-# Which dimension a block of threefry fills depends on the shape.
-for shape in [(), (1,), (4,), (2, 3), (5, 3), (3, 5), (3, 3), (3, 4, 2), (3, 0)]:
-    for dtype in (np.uint8, np.uint32, np.uint64):
-        define(
-            "rng_bit_generator",
-            f"three_fry_{'x'.join(map(str, shape)) or 'scalar'}",
-            lambda k, s=shape, d=dtype: jax.lax.rng_bit_generator(k, s, d, 1),
-            [_RBG],
-            dtype=dtype,
-            params={"shape": shape},
-        )
-define(
-    "rng_bit_generator",
-    "twice",
-    lambda k: jax.lax.rng_bit_generator(jax.lax.rng_bit_generator(k, (3, 3))[0], (2,)),
-    [_RBG],
-    dtype=np.uint32,
-)
-define(
-    "rng_bit_generator",
-    "wide_key",
-    lambda k: jax.lax.rng_bit_generator(k, (4,), np.uint64),
-    [Values([5, 2**63], np.uint64)],
-    dtype=np.uint64,
-)
+
+
+@family.builder
+def algorithms_of_rng_bit_generator() -> None:
+    """`rng_bit_generator` with each algorithm, for each unsigned dtype."""
+    for name, algorithm in _ALGORITHMS.items():
+        for dtype in UINTS:
+            define(
+                "rng_bit_generator",
+                name,
+                lambda k, a=algorithm, d=dtype: jax.lax.rng_bit_generator(k, (5,), d, a),
+                [_RBG],
+                dtype=dtype,
+                params={"algorithm": name},
+            )
+
+
+@family.builder
+def shapes_of_rng_bit_generator() -> None:
+    """Bits of each shape: which dimension a block of threefry fills depends on the shape."""
+    for shape in [(), (1,), (4,), (2, 3), (5, 3), (3, 5), (3, 3), (3, 4, 2), (3, 0)]:
+        for dtype in (np.uint8, np.uint32, np.uint64):
+            define(
+                "rng_bit_generator",
+                f"three_fry_{'x'.join(map(str, shape)) or 'scalar'}",
+                lambda k, s=shape, d=dtype: jax.lax.rng_bit_generator(k, s, d, 1),
+                [_RBG],
+                dtype=dtype,
+                params={"shape": shape},
+            )
+
+
+@family.builder
+def states_of_rng_bit_generator() -> None:
+    """The state that a first call leaves, taken by a second; and a state of uint64."""
+    define(
+        "rng_bit_generator",
+        "twice",
+        lambda k: jax.lax.rng_bit_generator(jax.lax.rng_bit_generator(k, (3, 3))[0], (2,)),
+        [_RBG],
+        dtype=np.uint32,
+    )
+    define(
+        "rng_bit_generator",
+        "wide_key",
+        lambda k: jax.lax.rng_bit_generator(k, (4,), np.uint64),
+        [Values([5, 2**63], np.uint64)],
+        dtype=np.uint64,
+    )
+
 
 r = jax.random
 _SAMPLERS: dict[str, Callable[..., Any]] = {
@@ -285,26 +337,42 @@ _SAMPLERS: dict[str, Callable[..., Any]] = {
 # A sampler takes as long to compile as fifty other harnesses: the common ones in every dtype, the
 # others in float32.
 _IN_EVERY_DTYPE = ("gumbel", "laplace", "normal", "truncated_normal", "uniform")
-for case, fun in _SAMPLERS.items():
-    for dtype in FLOATS if case in _IN_EVERY_DTYPE else (np.float32,):
+
+
+@family.builder
+def continuous_distributions() -> None:
+    """Samples of continuous distributions."""
+    for case, fun in _SAMPLERS.items():
+        for dtype in FLOATS if case in _IN_EVERY_DTYPE else (np.float32,):
+            _define(
+                "random",
+                case,
+                lambda k, f=fun, d=dtype: f(k, d),
+                dtype=dtype,
+                scale="array",
+                ulps=16,
+            )
+
+
+@family.builder
+def gamma_distributions() -> None:
+    """Samples of gamma distributions, which JAX has a primitive for."""
+    for dtype in (np.float32, np.float64):
         _define(
-            "random", case, lambda k, f=fun, d=dtype: f(k, d), dtype=dtype, scale="array", ulps=16
+            "random_gamma",
+            "",
+            lambda k, d=dtype: r.gamma(k, jnp.array([0.5, 3.0], d), (2,), d),
+            dtype=dtype,
+            ulps=16,
         )
-for dtype in (np.float32, np.float64):
     _define(
         "random_gamma",
-        "",
-        lambda k, d=dtype: r.gamma(k, jnp.array([0.5, 3.0], d), (2,), d),
-        dtype=dtype,
+        "vmap",
+        lambda k: jax.vmap(lambda k: r.gamma(k, jnp.array([0.5, 3.0])))(r.split(k, 2)),
+        dtype=np.float32,
         ulps=16,
     )
-_define(
-    "random_gamma",
-    "vmap",
-    lambda k: jax.vmap(lambda k: r.gamma(k, jnp.array([0.5, 3.0])))(r.split(k, 2)),
-    dtype=np.float32,
-    ulps=16,
-)
+
 
 _DISCRETE: dict[str, Callable[..., Any]] = {
     "bernoulli": lambda k: r.bernoulli(k, 0.3, (8,)),
@@ -325,34 +393,46 @@ _DISCRETE: dict[str, Callable[..., Any]] = {
     "poisson": lambda k: r.poisson(k, 3.0, (4,)),
     "poisson_large": lambda k: r.poisson(k, 50.0, (4,)),
 }
-for case, fun in _DISCRETE.items():
-    _define("random", case, fun, dtype=np.int32)
-for dtype in (*INTS, *UINTS):
-    _define("random", "randint", lambda k, d=dtype: r.randint(k, (5,), 3, 100, d), dtype=dtype)
-_define(
-    "random",
-    "multivariate_normal",
-    lambda k: r.multivariate_normal(k, jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]]), (3,)),
-    dtype=np.float32,
-    scale="array",
-    ulps=16,
-)
-_define(
-    "random",
-    "orthogonal",
-    lambda k: jnp.abs(r.orthogonal(k, 3)),
-    dtype=np.float32,
-    scale="array",
-    ulps=64,
-)
-_define("random", "normal_complex", lambda k: r.normal(k, (3,), np.complex64), dtype=np.complex64)
-_define(
-    "random",
-    "dropout",
-    lambda k, x: jnp.where(r.bernoulli(k, 0.5, x.shape), x / 0.5, 0),
-    Normal((4, 5), np.float32),
-    dtype=np.float32,
-)
+
+
+@family.builder
+def discrete_distributions() -> None:
+    """Samples of discrete distributions, choices and permutations; integers of every dtype."""
+    for case, fun in _DISCRETE.items():
+        _define("random", case, fun, dtype=np.int32)
+    for dtype in (*INTS, *UINTS):
+        _define("random", "randint", lambda k, d=dtype: r.randint(k, (5,), 3, 100, d), dtype=dtype)
+
+
+@family.builder
+def vectors_and_complex_numbers() -> None:
+    """Samples of normal vectors, orthogonal matrices and complex numbers, and a dropout."""
+    _define(
+        "random",
+        "multivariate_normal",
+        lambda k: r.multivariate_normal(k, jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]]), (3,)),
+        dtype=np.float32,
+        scale="array",
+        ulps=16,
+    )
+    _define(
+        "random",
+        "orthogonal",
+        lambda k: jnp.abs(r.orthogonal(k, 3)),
+        dtype=np.float32,
+        scale="array",
+        ulps=64,
+    )
+    _define(
+        "random", "normal_complex", lambda k: r.normal(k, (3,), np.complex64), dtype=np.complex64
+    )
+    _define(
+        "random",
+        "dropout",
+        lambda k, x: jnp.where(r.bernoulli(k, 0.5, x.shape), x / 0.5, 0),
+        Normal((4, 5), np.float32),
+        dtype=np.float32,
+    )
 
 
 def _within(args: tuple, expected: Any, actual: Any) -> float:
@@ -362,12 +442,15 @@ def _within(args: tuple, expected: Any, actual: Any) -> float:
     return 0 if spread and actual.shape == expected.shape else np.inf
 
 
-for dtype in (np.float32, np.float64):
-    define(
-        "rng_uniform",
-        "",
-        lambda low, high: jax.lax.rng_uniform(low, high, (8,)),
-        [Fill((), dtype, -2), Fill((), dtype, 3)],
-        dtype=dtype,
-        check=_within,
-    )
+@family.builder
+def numbers_of_an_open_generator() -> None:
+    """`rng_uniform`, whose generator XLA leaves to the backend."""
+    for dtype in (np.float32, np.float64):
+        define(
+            "rng_uniform",
+            "",
+            lambda low, high: jax.lax.rng_uniform(low, high, (8,)),
+            [Fill((), dtype, -2), Fill((), dtype, 3)],
+            dtype=dtype,
+            check=_within,
+        )

@@ -22,6 +22,7 @@ from harnesses.harness import (
     REALS,
     Arg,
     Bools,
+    Family,
     Integers,
     Normal,
     Uniform,
@@ -32,6 +33,8 @@ from harnesses.harness import (
     is_float,
     is_integer,
 )
+
+family = Family("reductions")
 
 SHAPE = (3, 4, 5)
 AXES = {
@@ -122,24 +125,39 @@ def _define(primitive: str, dtype: np.dtype, everywhere: bool, **settings: Any) 
 
 MAIN = ("float32", "int32", "bool", "complex64", "bfloat16", "uint8")
 
-for primitive in ("reduce_sum", "reduce_prod"):
-    for dtype in NUMERIC + FLOAT8 + NARROW:
-        _define(primitive, dtype, dtype.name in MAIN, ulps=SUM_ULPS, scale="array")
-    for dtype in FLOATS + COMPLEX:
-        define(
-            primitive,
-            "edges",
-            _reducer(primitive, (0,)),
-            [_pairs(dtype)],
-            dtype=dtype,
-            ulps=1,
-        )
 
-for primitive in ("reduce_max", "reduce_min"):
-    for dtype in ALL + NARROW:
-        _define(primitive, dtype, dtype.name in MAIN, ulps=0)
-    for dtype in REALS + FLOAT8:
-        define(primitive, "edges", _reducer(primitive, (0,)), [_pairs(dtype)], dtype=dtype, ulps=0)
+@family.builder
+def sums_and_products() -> None:
+    """Sums and products of numbers of every dtype, over each choice of axes for some."""
+    for primitive in ("reduce_sum", "reduce_prod"):
+        for dtype in NUMERIC + FLOAT8 + NARROW:
+            _define(primitive, dtype, dtype.name in MAIN, ulps=SUM_ULPS, scale="array")
+        for dtype in FLOATS + COMPLEX:
+            define(
+                primitive,
+                "edges",
+                _reducer(primitive, (0,)),
+                [_pairs(dtype)],
+                dtype=dtype,
+                ulps=1,
+            )
+
+
+@family.builder
+def maxima_and_minima() -> None:
+    """Maxima and minima of every dtype; of edge values, infinities, ties, NaN and zeros."""
+    for primitive in ("reduce_max", "reduce_min"):
+        for dtype in ALL + NARROW:
+            _define(primitive, dtype, dtype.name in MAIN, ulps=0)
+        for dtype in REALS + FLOAT8:
+            define(
+                primitive, "edges", _reducer(primitive, (0,)), [_pairs(dtype)], dtype=dtype, ulps=0
+            )
+        _extremes_of_complex_numbers(primitive)
+        _extremes_of_nan_and_zeros(primitive)
+
+
+def _extremes_of_complex_numbers(primitive: str) -> None:
     for dtype in COMPLEX:
         numbers = infinite_numbers(dtype).reshape(4, 4)
         infinite = Values(np.stack([numbers, np.roll(numbers, 3)]), dtype)
@@ -153,6 +171,9 @@ for primitive in ("reduce_max", "reduce_min"):
             dtype=dtype,
             ulps=0,
         )
+
+
+def _extremes_of_nan_and_zeros(primitive: str) -> None:
     for dtype in FLOATS:
         # Not larger: XLA's CPU backend loses NaNs where it reduces rows of 64.
         nans = np.ones((8, 8))
@@ -170,23 +191,41 @@ for primitive in ("reduce_max", "reduce_min"):
             ulps=0,
         )
 
-for primitive in ("reduce_and", "reduce_or", "reduce_xor"):
-    for dtype in INTEGERS + BOOL:
-        _define(primitive, dtype, dtype.name in MAIN)
-    # Of many numbers all bits are set, or none.
-    for dtype in INTEGERS:
-        define(primitive, "edges", _reducer(primitive, (0,)), [_pairs(dtype)], dtype=dtype)
+
+@family.builder
+def bitwise_reductions() -> None:
+    """Bitwise reductions of integers and bools."""
+    for primitive in ("reduce_and", "reduce_or", "reduce_xor"):
+        for dtype in INTEGERS + BOOL:
+            _define(primitive, dtype, dtype.name in MAIN)
+        # Of many numbers all bits are set, or none.
+        for dtype in INTEGERS:
+            define(primitive, "edges", _reducer(primitive, (0,)), [_pairs(dtype)], dtype=dtype)
 
 
 def _index(primitive: str, axis: int, index_dtype: Any) -> Callable[..., Any]:
     return lambda x: getattr(lax, primitive)(x, axis, index_dtype)
 
 
-for primitive in ("argmax", "argmin"):
+@family.builder
+def indices_of_extremes() -> None:
+    """The indices of maxima and minima: of every dtype, of edge values, along each axis."""
+    for primitive in ("argmax", "argmin"):
+        _indices_in_narrow_dtypes(primitive)
+        _indices_in_every_dtype(primitive)
+        _indices_of_zeros_and_nan(primitive)
+        _indices_of_infinities(primitive)
+        _axes_and_dtypes_of_indices(primitive)
+
+
+def _indices_in_narrow_dtypes(primitive: str) -> None:
     # Not of int2 and uint2: XLA cannot compile them, in JAX either.
     for dtype in INT4 + FLOAT4:
         fun, args = narrowed(_index(primitive, 1, np.int32), [_arg(SHAPE, dtype)], dtype)
         define(primitive, "", fun, args, dtype=dtype)
+
+
+def _indices_in_every_dtype(primitive: str) -> None:
     for dtype in REALS + BOOL + FLOAT8:
         define(primitive, "", _index(primitive, 1, np.int32), [_arg(SHAPE, dtype)], dtype=dtype)
         define(
@@ -204,6 +243,14 @@ for primitive in ("argmax", "argmin"):
                 [_pairs(dtype, without_largest=dtype in FLOATS)],
                 dtype=dtype,
             )
+
+
+def _indices_of_zeros_and_nan(primitive: str) -> None:
+    nans = [
+        [1, np.nan, np.inf, np.nan, -np.inf, 2, 0, 4],
+        [np.nan, 1, 2, 3, 4, 5, 6, 7],
+        [np.inf, -np.inf, 1, 0, 3, 4, 5, np.nan],
+    ]
     for dtype in FLOATS:
         define(
             primitive,
@@ -213,22 +260,10 @@ for primitive in ("argmax", "argmin"):
             dtype=dtype,
         )
         # The first NaN wins, before infinities and other NaNs.
-        define(
-            primitive,
-            "nan",
-            _index(primitive, 1, np.int32),
-            [
-                Values(
-                    [
-                        [1, np.nan, np.inf, np.nan, -np.inf, 2, 0, 4],
-                        [np.nan, 1, 2, 3, 4, 5, 6, 7],
-                        [np.inf, -np.inf, 1, 0, 3, 4, 5, np.nan],
-                    ],
-                    dtype,
-                )
-            ],
-            dtype=dtype,
-        )
+        define(primitive, "nan", _index(primitive, 1, np.int32), [Values(nans, dtype)], dtype=dtype)
+
+
+def _indices_of_infinities(primitive: str) -> None:
     largest = float(np.finfo(np.float32).max)
     define(
         primitive,
@@ -237,6 +272,9 @@ for primitive in ("argmax", "argmin"):
         [Values([[-np.inf, -largest], [np.inf, largest]], np.float32)],
         dtype=np.float32,
     )
+
+
+def _axes_and_dtypes_of_indices(primitive: str) -> None:
     for axis in range(3):
         define(
             primitive,
@@ -264,7 +302,8 @@ for primitive in ("argmax", "argmin"):
         dtype=np.float32,
     )
 
-# `reduce`: any computation. (inits, computation, dtypes of the operands)
+
+# `reduce`: any computation.
 
 Pair = tuple[Any, Any]
 
@@ -300,91 +339,119 @@ def _lowest(dtype: np.dtype) -> Any:
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min
 
 
-for dtype in FLOATS + INTEGERS:
-    label = Integers(SHAPE, np.int32, 0, 1000)
+@family.builder
+def reductions_of_pairs() -> None:
+    """`reduce` of two operands: the largest value with its label, and affine maps in a row."""
+    for dtype in FLOATS + INTEGERS:
+        label = Integers(SHAPE, np.int32, 0, 1000)
+        define(
+            "reduce",
+            "argmax",
+            _reduce((_lowest(dtype), 1000), _best, (0, 2)),
+            [_arg(SHAPE, dtype), label],
+            dtype=dtype,
+        )
+        define(
+            "reduce",
+            "affine",
+            _reduce((1, 0), _affine, (0,)),
+            [Uniform((7, 3), dtype, -2, 2)] * 2
+            if is_float(dtype)
+            else [Integers((7, 3), dtype), Integers((7, 3), dtype)],
+            dtype=dtype,
+            ulps={"bfloat16": 8, "float16": 8, "float32": 4, "float64": 4},
+            scale="array",
+        )
+
+
+@family.builder
+def reductions_of_narrow_pairs() -> None:
+    """`reduce` of two operands of dtypes of eight bits and four."""
+    for dtype in FLOAT8 + INT4:
+        narrow = Integers((7, 3), dtype) if dtype in INT4 else Uniform((7, 3), dtype, -2, 2)
+        for name, inits, computation in (
+            ("pairwise", (1, 0), _affine),
+            ("extremes", (0, 0), _extremes),
+        ):
+            fun, args = narrowed(_reduce(inits, computation, (0,)), [narrow] * 2, dtype)
+            define("reduce", name, fun, args, dtype=dtype, ulps=8, scale="array")
+
+
+@family.builder
+def reductions_of_one_operand() -> None:
+    """`reduce` of one operand: by `logaddexp`, from another initial value, of no elements."""
+    for dtype in FLOATS + COMPLEX:
+        define(
+            "reduce",
+            "logaddexp",
+            _reduce((-np.inf,), jnp.logaddexp, (1,)),
+            [Normal(SHAPE, dtype)],
+            dtype=dtype,
+            scale="array",
+        )
+    for dtype in NUMERIC:
+        define(
+            "reduce",
+            "init",
+            _reduce((3,), lax.add, (1,)),
+            [_arg(SHAPE, dtype)],
+            dtype=dtype,
+            ulps=SUM_ULPS,
+            scale="array",
+            tags=("ordered",),  # a GPU adds the 3 once for each part into which it cuts the sum
+        )
+        define(
+            "reduce",
+            "empty",
+            _reduce((3,), lax.mul, (0,)),
+            [_arg((0, 4), dtype)],
+            dtype=dtype,
+            ulps=0,
+        )
+
+
+@family.builder
+def dimensions_of_reduce() -> None:
+    """`reduce` of two operands over each choice of axes."""
+    for name, dimensions in AXES.items():
+        define(
+            "reduce",
+            name,
+            _reduce((0, 1), lambda a, b: (a[0] + b[0], a[1] * b[1]), dimensions),
+            [Normal(SHAPE, np.float32), Uniform(SHAPE, np.float32, 0.5, 1.5)],
+            dtype=np.float32,
+            params={"dimensions": dimensions},
+            ulps=8,
+            scale="array",
+        )
+
+
+@family.builder
+def unusual_computations() -> None:
+    """`reduce` of three operands, with a constant in its computation, and of bools."""
     define(
         "reduce",
-        "argmax",
-        _reduce((_lowest(dtype), 1000), _best, (0, 2)),
-        [_arg(SHAPE, dtype), label],
-        dtype=dtype,
-    )
-    define(
-        "reduce",
-        "affine",
-        _reduce((1, 0), _affine, (0,)),
-        [Uniform((7, 3), dtype, -2, 2)] * 2
-        if is_float(dtype)
-        else [Integers((7, 3), dtype), Integers((7, 3), dtype)],
-        dtype=dtype,
-        ulps={"bfloat16": 8, "float16": 8, "float32": 4, "float64": 4},
-        scale="array",
-    )
-for dtype in FLOAT8 + INT4:
-    narrow = Integers((7, 3), dtype) if dtype in INT4 else Uniform((7, 3), dtype, -2, 2)
-    for name, inits, computation in (
-        ("pairwise", (1, 0), _affine),
-        ("extremes", (0, 0), _extremes),
-    ):
-        fun, args = narrowed(_reduce(inits, computation, (0,)), [narrow] * 2, dtype)
-        define("reduce", name, fun, args, dtype=dtype, ulps=8, scale="array")
-for dtype in FLOATS + COMPLEX:
-    define(
-        "reduce",
-        "logaddexp",
-        _reduce((-np.inf,), jnp.logaddexp, (1,)),
-        [Normal(SHAPE, dtype)],
-        dtype=dtype,
-        scale="array",
-    )
-for dtype in NUMERIC:
-    define(
-        "reduce",
-        "init",
-        _reduce((3,), lax.add, (1,)),
-        [_arg(SHAPE, dtype)],
-        dtype=dtype,
-        ulps=SUM_ULPS,
-        scale="array",
-        tags=("ordered",),  # a GPU adds the 3 once for each part into which it cuts the sum
-    )
-    define(
-        "reduce", "empty", _reduce((3,), lax.mul, (0,)), [_arg((0, 4), dtype)], dtype=dtype, ulps=0
-    )
-for name, dimensions in AXES.items():
-    define(
-        "reduce",
-        name,
-        _reduce((0, 1), lambda a, b: (a[0] + b[0], a[1] * b[1]), dimensions),
-        [Normal(SHAPE, np.float32), Uniform(SHAPE, np.float32, 0.5, 1.5)],
+        "three_operands",
+        _reduce(
+            (0, -np.inf, True),
+            lambda a, b: (a[0] + b[0], lax.max(a[1], b[1]), a[2] & b[2]),
+            (0, 1),
+        ),
+        [Normal((4, 3), np.float32), Normal((4, 3), np.float32), Bools((4, 3))],
         dtype=np.float32,
-        params={"dimensions": dimensions},
-        ulps=8,
         scale="array",
     )
-define(
-    "reduce",
-    "three_operands",
-    _reduce(
-        (0, -np.inf, True),
-        lambda a, b: (a[0] + b[0], lax.max(a[1], b[1]), a[2] & b[2]),
-        (0, 1),
-    ),
-    [Normal((4, 3), np.float32), Normal((4, 3), np.float32), Bools((4, 3))],
-    dtype=np.float32,
-    scale="array",
-)
-define(
-    "reduce",
-    "constant",
-    _reduce((0.0,), lambda a, b: jnp.sqrt(a * a + b * b) * np.ones((), np.float32), (1,)),
-    [Normal((3, 9), np.float32)],
-    dtype=np.float32,
-)
-define(
-    "reduce",
-    "parity",
-    _reduce((False,), lambda a, b: a ^ b, (1,)),
-    [Bools((3, 9))],
-    dtype=bool,
-)
+    define(
+        "reduce",
+        "constant",
+        _reduce((0.0,), lambda a, b: jnp.sqrt(a * a + b * b) * np.ones((), np.float32), (1,)),
+        [Normal((3, 9), np.float32)],
+        dtype=np.float32,
+    )
+    define(
+        "reduce",
+        "parity",
+        _reduce((False,), lambda a, b: a ^ b, (1,)),
+        [Bools((3, 9))],
+        dtype=bool,
+    )

@@ -22,6 +22,7 @@ from harnesses.harness import (
     NUMERIC,
     Arg,
     Bools,
+    Family,
     Fill,
     Integers,
     Normal,
@@ -33,6 +34,8 @@ from harnesses.harness import (
     is_float,
 )
 from harnesses.indexing.windows import MODES, WINDOWS, Window
+
+family = Family("scatter")
 
 _F32, _I32 = np.dtype("float32"), np.dtype("int32")
 
@@ -78,120 +81,146 @@ def _args(window: Window, dtype: Any, index_dtype: Any = _I32) -> list[Arg]:
     ]
 
 
-for _shape_name, _window in WINDOWS.items():
-    for _name in ("scatter", "scatter-add"):
-        for _mode in MODES:
+@family.builder
+def every_window() -> None:
+    """Each window: scatter and scatter-add in every mode, the others in one."""
+    for shape_name, window in WINDOWS.items():
+        for name in ("scatter", "scatter-add"):
+            for mode in MODES:
+                define(
+                    name,
+                    f"{shape_name}_{mode}",
+                    _scatter(name, window, mode=mode),
+                    _args(window, _F32),
+                    dtype=_F32,
+                    params={"mode": mode},
+                    ulps=_EXACT,
+                    tags=_tags(name, _F32),
+                )
+        for name, mode in {
+            "scatter-sub": "fill",
+            "scatter-mul": "fill",
+            "scatter-min": "clip",
+            "scatter-max": "fill",
+        }.items():
             define(
-                _name,
-                f"{_shape_name}_{_mode}",
-                _scatter(_name, _window, mode=_mode),
-                _args(_window, _F32),
+                name,
+                f"{shape_name}_{mode}",
+                _scatter(name, window, mode=mode),
+                _args(window, _F32),
                 dtype=_F32,
-                params={"mode": _mode},
+                params={"mode": mode},
                 ulps=_EXACT,
-                tags=_tags(_name, _F32),
+                tags=_tags(name, _F32),
             )
-    for _name, _mode in {
-        "scatter-sub": "fill",
-        "scatter-mul": "fill",
-        "scatter-min": "clip",
-        "scatter-max": "fill",
-    }.items():
-        define(
-            _name,
-            f"{_shape_name}_{_mode}",
-            _scatter(_name, _window, mode=_mode),
-            _args(_window, _F32),
-            dtype=_F32,
-            params={"mode": _mode},
-            ulps=_EXACT,
-            tags=_tags(_name, _F32),
-        )
 
-_ROWS, _ELEMENTS = WINDOWS["rows"], WINDOWS["elements"]
 
-for _dtype in (*ALL, *INT4):
-    for _name in _SCATTERS:
-        if _dtype != _F32 and not (_dtype in BOOL and _name in list(_SCATTERS)[1:4]):
+_ROWS = WINDOWS["rows"]
+
+
+@family.builder
+def every_dtype() -> None:
+    """Windows of other dtypes than float32."""
+    for dtype in (*ALL, *INT4):
+        for name in _SCATTERS:
+            if dtype != _F32 and not (dtype in BOOL and name in list(_SCATTERS)[1:4]):
+                define(
+                    name,
+                    "rows_fill",
+                    _scatter(name, _ROWS, mode="fill"),
+                    _args(_ROWS, dtype),
+                    dtype=dtype,
+                    params={"mode": "fill"},
+                    ulps=_EXACT if not is_complex(dtype) else 4,
+                    tags=_tags(name, dtype),
+                )
+        if dtype != _F32:
             define(
-                _name,
-                "rows_fill",
-                _scatter(_name, _ROWS, mode="fill"),
-                _args(_ROWS, _dtype),
-                dtype=_dtype,
-                params={"mode": "fill"},
-                ulps=_EXACT if not is_complex(_dtype) else 4,
-                tags=_tags(_name, _dtype),
+                "scatter",
+                "windows_2d_clip",
+                _scatter("scatter", WINDOWS["windows_2d"], mode="clip"),
+                _args(WINDOWS["windows_2d"], dtype),
+                dtype=dtype,
+                params={"mode": "clip"},
+                tags=_tags("scatter", dtype),
             )
-    if _dtype != _F32:
-        define(
-            "scatter",
-            "windows_2d_clip",
-            _scatter("scatter", WINDOWS["windows_2d"], mode="clip"),
-            _args(WINDOWS["windows_2d"], _dtype),
-            dtype=_dtype,
-            params={"mode": "clip"},
-            tags=_tags("scatter", _dtype),
-        )
 
-for _index_dtype in INTEGERS:
-    _limits = jnp.iinfo(_index_dtype)
-    _places = np.array([0, 3, 5, _limits.max, _limits.min, 3], _index_dtype)[:, None]
-    _window = _ROWS._replace(indices=_places)
-    for _mode in MODES:
+
+@family.builder
+def dtypes_of_indices() -> None:
+    """Indices of each integer dtype, the ends of its range among them."""
+    for index_dtype in INTEGERS:
+        limits = jnp.iinfo(index_dtype)
+        places = np.array([0, 3, 5, limits.max, limits.min, 3], index_dtype)[:, None]
+        window = _ROWS._replace(indices=places)
+        for mode in MODES:
+            define(
+                "scatter-add",
+                f"indices_{index_dtype.name}_{mode}",
+                _scatter("scatter-add", window, mode=mode),
+                _args(window, _F32, index_dtype),
+                dtype=_F32,
+                params={"mode": mode, "indices_dtype": index_dtype.name},
+                ulps=_EXACT,
+                tags=_tags("scatter-add", _F32),
+            )
+
+
+@family.builder
+def sorted_and_unique_indices() -> None:
+    """Indices of which JAX is told that they are sorted and unique."""
+    for name in _SCATTERS:
+        window = _ROWS._replace(indices=np.array([[0], [2], [4]]))
         define(
-            "scatter-add",
-            f"indices_{_index_dtype.name}_{_mode}",
-            _scatter("scatter-add", _window, mode=_mode),
-            _args(_window, _F32, _index_dtype),
+            name,
+            "sorted_and_unique",
+            _scatter(name, window, indices_are_sorted=True, unique_indices=True),
+            _args(window, _F32),
             dtype=_F32,
-            params={"mode": _mode, "indices_dtype": _index_dtype.name},
+            params={"indices_are_sorted": True, "unique_indices": True},
             ulps=_EXACT,
-            tags=_tags("scatter-add", _F32),
         )
-for _name in _SCATTERS:
-    _window = _ROWS._replace(indices=np.array([[0], [2], [4]]))
-    define(
-        _name,
-        "sorted_and_unique",
-        _scatter(_name, _window, indices_are_sorted=True, unique_indices=True),
-        _args(_window, _F32),
-        dtype=_F32,
-        params={"indices_are_sorted": True, "unique_indices": True},
-        ulps=_EXACT,
-    )
 
-# Which NaN, zero or end of the range wins: each pair of edge values, one element of the operand.
-for _dtype in (*FLOATS, *INTEGERS):
-    for _name in ("scatter-min", "scatter-max", "scatter-add", "scatter-mul"):
-        _left, _right = edge_pairs(_dtype)
-        _window = Window(_left.shape, np.arange(_left.shape[0])[:, None], (1,), collapsed=(0,))
-        define(
-            _name,
-            "edges",
-            _scatter(_name, _window),
-            [_left, Values(_window.indices, _I32), _right],
-            dtype=_dtype,
-        )
-for _dtype in COMPLEX:
-    _numbers = infinite_numbers(_dtype)
-    _left, _right = Values(_numbers, _dtype), Values(np.roll(_numbers, 3), _dtype)
-    _window = Window(_left.shape, np.arange(_left.shape[0])[:, None], (1,), collapsed=(0,))
-    for _name in ("scatter-min", "scatter-max"):
-        define(
-            _name,
-            "infinity",
-            _scatter(_name, _window),
-            [_left, Values(_window.indices, _I32), _right],
-            dtype=_dtype,
-        )
-        define(
-            _name,
-            "windows_2d_clip",
-            _scatter(_name, WINDOWS["windows_2d"], mode="clip"),
-            _args(WINDOWS["windows_2d"], _dtype),
-            dtype=_dtype,
-        )
+
+@family.builder
+def edge_values_combined() -> None:
+    """Which NaN, zero or end of the range wins: each pair of edge values is one element."""
+    for dtype in (*FLOATS, *INTEGERS):
+        for name in ("scatter-min", "scatter-max", "scatter-add", "scatter-mul"):
+            left, right = edge_pairs(dtype)
+            window = Window(left.shape, np.arange(left.shape[0])[:, None], (1,), collapsed=(0,))
+            define(
+                name,
+                "edges",
+                _scatter(name, window),
+                [left, Values(window.indices, _I32), right],
+                dtype=dtype,
+            )
+
+
+@family.builder
+def complex_extrema() -> None:
+    """Minima and maxima of complex numbers, infinite ones among them."""
+    for dtype in COMPLEX:
+        numbers = infinite_numbers(dtype)
+        left, right = Values(numbers, dtype), Values(np.roll(numbers, 3), dtype)
+        window = Window(left.shape, np.arange(left.shape[0])[:, None], (1,), collapsed=(0,))
+        for name in ("scatter-min", "scatter-max"):
+            define(
+                name,
+                "infinity",
+                _scatter(name, window),
+                [left, Values(window.indices, _I32), right],
+                dtype=dtype,
+            )
+            define(
+                name,
+                "windows_2d_clip",
+                _scatter(name, WINDOWS["windows_2d"], mode="clip"),
+                _args(WINDOWS["windows_2d"], dtype),
+                dtype=dtype,
+            )
+
 
 # scatter_apply: any function of the element; the updates have a shape and no value.
 _APPLIED: dict[str, Callable[[jax.Array], jax.Array]] = {
@@ -200,36 +229,45 @@ _APPLIED: dict[str, Callable[[jax.Array], jax.Array]] = {
     "constant": lambda x: jnp.full_like(x, 3),
     "conditional": lambda x: jnp.where(x > 0, x - 1, 7 * x),
 }
-for _apply_name, _function in _APPLIED.items():
-    for _shape_name in ("rows", "elements", "windows_2d", "batching"):
-        _window = WINDOWS[_shape_name]
+
+
+@family.builder
+def functions_of_an_element() -> None:
+    """scatter_apply of several functions, in several windows."""
+    for apply_name, function in _APPLIED.items():
+        for shape_name in ("rows", "elements", "windows_2d", "batching"):
+            window = WINDOWS[shape_name]
+            define(
+                "scatter_apply",
+                f"{apply_name}_{shape_name}",
+                lambda x, i, window=window, function=function: lax.scatter_apply(
+                    x, i, function, window.scatter(), update_shape=_updates_shape(window)
+                ),
+                _args(window, _F32)[:2],
+                dtype=_F32,
+                ulps=4 if apply_name == "sin" else _EXACT,
+            )
+
+
+@family.builder
+def doubled_elements() -> None:
+    """scatter_apply of every dtype: numbers are doubled, bools negated."""
+    for dtype in (*NUMERIC, *BOOL):
         define(
             "scatter_apply",
-            f"{_apply_name}_{_shape_name}",
-            lambda x, i, window=_window, function=_function: lax.scatter_apply(
-                x, i, function, window.scatter(), update_shape=_updates_shape(window)
+            "rows_clip",
+            lambda x, i: lax.scatter_apply(
+                x,
+                i,
+                jnp.logical_not if x.dtype == bool else lambda v: v + v,
+                _ROWS.scatter(),
+                update_shape=_updates_shape(_ROWS),
+                mode="clip",
             ),
-            _args(_window, _F32)[:2],
-            dtype=_F32,
-            ulps=4 if _apply_name == "sin" else _EXACT,
+            _args(_ROWS, dtype)[:2],
+            dtype=dtype,
         )
-for _dtype in (*NUMERIC, *BOOL):
-    define(
-        "scatter_apply",
-        "rows_clip",
-        lambda x, i: lax.scatter_apply(
-            x,
-            i,
-            jnp.logical_not if x.dtype == bool else lambda v: v + v,
-            _ROWS.scatter(),
-            update_shape=_updates_shape(_ROWS),
-            mode="clip",
-        ),
-        _args(_ROWS, _dtype)[:2],
-        dtype=_dtype,
-    )
 
-# jax.numpy's `.at`.
 
 _AT: dict[str, Callable[[jax.Array, jax.Array, jax.Array], Any]] = {
     "integer": lambda x, i, u: x.at[i[0]].set(u[0]),
@@ -259,32 +297,45 @@ _AT: dict[str, Callable[[jax.Array, jax.Array, jax.Array], Any]] = {
     ),
     "one_hot": lambda x, i, u: jnp.zeros((5, 5)).at[jnp.arange(5), i].set(1),
 }
-for _name, _fun in _AT.items():
-    define(
-        "at",
-        _name,
-        _fun,
-        [Normal((5, 4), _F32), Values([1, -2, 0, 7, -9], _I32), Normal((5, 4), _F32)],
-        dtype=_F32,
-        ulps={"divide": 1, "apply": 4}.get(_name, _EXACT),
-    )
-for _mode in ("clip", "drop", "fill", "promise_in_bounds"):
-    for _method in ("set", "add", "multiply", "min", "max", "subtract"):
+
+
+@family.builder
+def updates_at() -> None:
+    """The property `.at` of arrays: its kinds of indices, and its methods."""
+    for name, fun in _AT.items():
         define(
-            f"at_{_method}",
-            _mode,
-            lambda x, i, u, mode=_mode, method=_method: getattr(x.at[i, 1:], method)(u, mode=mode),
-            [Normal((5, 4), _F32), Values([1, -2, 0, 7, 1], _I32), Normal((5, 3), _F32)],
+            "at",
+            name,
+            fun,
+            [Normal((5, 4), _F32), Values([1, -2, 0, 7, -9], _I32), Normal((5, 4), _F32)],
             dtype=_F32,
-            params={"mode": _mode},
-            ulps=_EXACT,
-            tags=() if _method in ("min", "max") else ("ordered",),
+            ulps={"divide": 1, "apply": 4}.get(name, _EXACT),
         )
 
-# Functions that write by index: name, case, function, arguments.
+
+@family.builder
+def modes_of_updates_at() -> None:
+    """The methods of `.at` in each mode for indices out of bounds."""
+    for mode in ("clip", "drop", "fill", "promise_in_bounds"):
+        for method in ("set", "add", "multiply", "min", "max", "subtract"):
+            define(
+                f"at_{method}",
+                mode,
+                lambda x, i, u, mode=mode, method=method: getattr(x.at[i, 1:], method)(
+                    u, mode=mode
+                ),
+                [Normal((5, 4), _F32), Values([1, -2, 0, 7, 1], _I32), Normal((5, 3), _F32)],
+                dtype=_F32,
+                params={"mode": mode},
+                ulps=_EXACT,
+                tags=() if method in ("min", "max") else ("ordered",),
+            )
+
 
 _SEGMENTS = Values([0, 2, 2, -1, 0, 9, 1, 2], _I32)
 _DATA = Normal((8, 3), _F32)
+
+# Functions that write by index: name, case, function, arguments.
 _PUBLIC: list[tuple[str, str, Callable[..., Any], list[Arg]]] = [
     (
         "put_along_axis",
@@ -342,28 +393,30 @@ _PUBLIC: list[tuple[str, str, Callable[..., Any], list[Arg]]] = [
         [_DATA, _SEGMENTS],
     ),
 ]
-for _reduction in ("segment_sum", "segment_prod", "segment_min", "segment_max"):
-    _PUBLIC.append(
-        (
-            _reduction,
-            "",
-            lambda x, s, reduction=_reduction: getattr(jax.ops, reduction)(x, s, 4),
-            [_DATA, _SEGMENTS],
-        )
-    )
-    for _dtype in (np.dtype("int32"), np.dtype("bfloat16"), np.dtype("uint8")):
-        _PUBLIC.append(
-            (
-                _reduction,
-                "",
-                lambda x, s, reduction=_reduction: getattr(jax.ops, reduction)(x, s, 4),
-                [Normal((8,), _dtype), _SEGMENTS],
-            )
-        )
-for _public_name, _case, _fun, _argument in _PUBLIC:
-    define(_public_name, _case, _fun, _argument, dtype=_argument[0].dtype, ulps=_EXACT)
 
-# vmap gives batching dimensions.
+
+@family.builder
+def public_functions() -> None:
+    """Functions of JAX that write by index."""
+    for name, case, fun, args in _PUBLIC:
+        define(name, case, fun, args, dtype=args[0].dtype, ulps=_EXACT)
+
+
+@family.builder
+def segment_reductions() -> None:
+    """Reductions of segments, of rows in float32 and of elements in three other dtypes."""
+    elements = [Normal((8,), np.dtype(name)) for name in ("int32", "bfloat16", "uint8")]
+    for name in ("segment_sum", "segment_prod", "segment_min", "segment_max"):
+        for data in (_DATA, *elements):
+            define(
+                name,
+                "",
+                lambda x, s, name=name: getattr(jax.ops, name)(x, s, 4),
+                [data, _SEGMENTS],
+                dtype=data.dtype,
+                ulps=_EXACT,
+            )
+
 
 _BATCHES = {
     "both": (0, 0, 0),
@@ -371,66 +424,81 @@ _BATCHES = {
     "indices": (None, 0, None),
     "updates": (None, None, 1),
 }
-for _name, _axes in _BATCHES.items():
-    _shapes = [(5, 2), (4,), (4, 2)]
-    _batched = [
-        shape if axis is None else (*shape[:axis], 3, *shape[axis:])
-        for shape, axis in zip(_shapes, _axes, strict=True)
-    ]
+
+
+@family.builder
+def batching_dimensions() -> None:
+    """Updates under vmap, which gives batching dimensions."""
+    for name, axes in _BATCHES.items():
+        shapes = [(5, 2), (4,), (4, 2)]
+        batched = [
+            shape if axis is None else (*shape[:axis], 3, *shape[axis:])
+            for shape, axis in zip(shapes, axes, strict=True)
+        ]
+        define(
+            "scatter-add",
+            f"vmap_{name}",
+            jax.vmap(lambda x, i, u: x.at[i].add(u), axes),
+            [Normal(batched[0], _F32), Integers(batched[1], _I32, -7, 7), Normal(batched[2], _F32)],
+            dtype=_F32,
+            ulps=_EXACT,
+        )
+        define(
+            "scatter",
+            f"vmap_{name}",
+            jax.vmap(lambda x, i, u: x.at[i].set(u), axes),
+            [
+                Normal(batched[0], _F32),
+                Values(np.resize([1, -9, 4, 7], batched[1]), _I32),
+                Normal(batched[2], _F32),
+            ],
+            dtype=_F32,
+        )
+    define(
+        "scatter_apply",
+        "vmap",
+        jax.vmap(lambda x, i: x.at[i].apply(lambda v: v + 1)),
+        [Normal((3, 5), _F32), Integers((3, 4), _I32, -7, 7)],
+        dtype=_F32,
+        ulps=_EXACT,
+    )
+
+
+@family.builder
+def gradients_of_gathers() -> None:
+    """The gradients of a gather and of a dynamic_slice, which scatter."""
     define(
         "scatter-add",
-        f"vmap_{_name}",
-        jax.vmap(lambda x, i, u: x.at[i].add(u), _axes),
-        [Normal(_batched[0], _F32), Integers(_batched[1], _I32, -7, 7), Normal(_batched[2], _F32)],
+        "gradient_of_gather",
+        jax.grad(lambda x, i: jnp.sum(jnp.take(x, i, axis=0, mode="fill", fill_value=0) ** 2)),
+        [Normal((5, 4), _F32), Values([[1, -2, 0], [7, 1, -9]], _I32)],
         dtype=_F32,
         ulps=_EXACT,
     )
     define(
+        "scatter-add",
+        "gradient_of_dynamic_slice",
+        jax.grad(lambda x, i: jnp.sum(lax.dynamic_slice(x, (i,), (3,)) ** 3)),
+        [Normal((7,), _F32), Fill((), _I32, 9)],
+        dtype=_F32,
+        ulps=4,
+    )
+
+
+@family.builder
+def empty_arrays() -> None:
+    """Empty updates, and an empty operand."""
+    define(
         "scatter",
-        f"vmap_{_name}",
-        jax.vmap(lambda x, i, u: x.at[i].set(u), _axes),
-        [
-            Normal(_batched[0], _F32),
-            Values(np.resize([1, -9, 4, 7], _batched[1]), _I32),
-            Normal(_batched[2], _F32),
-        ],
+        "empty_updates",
+        lambda x, u: x.at[jnp.zeros((0,), int)].set(u),
+        [Normal((5, 4), _F32), Normal((0, 4), _F32)],
         dtype=_F32,
     )
-define(
-    "scatter_apply",
-    "vmap",
-    jax.vmap(lambda x, i: x.at[i].apply(lambda v: v + 1)),
-    [Normal((3, 5), _F32), Integers((3, 4), _I32, -7, 7)],
-    dtype=_F32,
-    ulps=_EXACT,
-)
-define(
-    "scatter-add",
-    "gradient_of_gather",
-    jax.grad(lambda x, i: jnp.sum(jnp.take(x, i, axis=0, mode="fill", fill_value=0) ** 2)),
-    [Normal((5, 4), _F32), Values([[1, -2, 0], [7, 1, -9]], _I32)],
-    dtype=_F32,
-    ulps=_EXACT,
-)
-define(
-    "scatter-add",
-    "gradient_of_dynamic_slice",
-    jax.grad(lambda x, i: jnp.sum(lax.dynamic_slice(x, (i,), (3,)) ** 3)),
-    [Normal((7,), _F32), Fill((), _I32, 9)],
-    dtype=_F32,
-    ulps=4,
-)
-define(
-    "scatter",
-    "empty_updates",
-    lambda x, u: x.at[jnp.zeros((0,), int)].set(u),
-    [Normal((5, 4), _F32), Normal((0, 4), _F32)],
-    dtype=_F32,
-)
-define(
-    "scatter-add",
-    "empty_operand",
-    lambda x, i, u: x.at[i].add(u),
-    [Normal((0, 4), _F32), Values([0, 1], _I32), Normal((2, 4), _F32)],
-    dtype=_F32,
-)
+    define(
+        "scatter-add",
+        "empty_operand",
+        lambda x, i, u: x.at[i].add(u),
+        [Normal((0, 4), _F32), Values([0, 1], _I32), Normal((2, 4), _F32)],
+        dtype=_F32,
+    )

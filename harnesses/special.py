@@ -18,6 +18,7 @@ from harnesses.harness import (
     FLOAT8,
     FLOATS,
     Arg,
+    Family,
     Fill,
     Integers,
     Uniform,
@@ -25,6 +26,8 @@ from harnesses.harness import (
     define,
     edge_values,
 )
+
+family = Family("special")
 
 WIDE = tuple(dtype for dtype in FLOATS if dtype.itemsize >= 4)
 
@@ -103,87 +106,92 @@ TINY = {
 HUGE = {"lgamma": ulps(4, 4), "digamma": ulps(2, 4), "bessel_i0e": ulps(6, 4)}
 HUGE["bessel_i1e"] = ulps(6, 4)
 
-for primitive, (function, bounds, tolerance) in UNARY.items():
+
+@family.builder
+def functions_of_one_argument() -> None:
+    """Functions of one argument, region by region."""
+    for primitive in UNARY:
+        _usual_numbers_and_edges(primitive)
+        _regions(primitive)
+        _scalar_and_empty(primitive)
+
+
+def _usual_numbers_and_edges(primitive: str) -> None:
+    function, bounds, tolerance = UNARY[primitive]
     # No kernel of TensorFlow's reads a float4; to see it once is enough.
     for dtype in (*FLOATS, *FLOAT8, *(FLOAT4 if primitive == "erf" else ())):
-        define(
-            primitive,
-            "",
-            function,
-            [Uniform((7, 9), dtype, *bounds)],
-            dtype=dtype,
-            ulps=tolerance,
-        )
+        args = [Uniform((7, 9), dtype, *bounds)]
+        define(primitive, "", function, args, dtype=dtype, ulps=tolerance)
     for dtype in (*FLOATS, *(() if primitive in ("erfc", "bessel_i1e") else FLOAT8)):
-        define(
-            primitive,
-            "edges",
-            function,
-            [edges(primitive, dtype)],
-            dtype=dtype,
-            ulps=UNARY[primitive][2],
-        )
+        args = [edges(primitive, dtype)]
+        define(primitive, "edges", function, args, dtype=dtype, ulps=tolerance)
+
+
+def _regions(primitive: str) -> None:
+    function = UNARY[primitive][0]
     for case, (low, high), tolerance, options in REGIONS[primitive]:
         for dtype in FLOATS:
+            args = [Uniform((64,), dtype, low, high)]
+            define(primitive, case, function, args, dtype=dtype, ulps=tolerance, **options)
+    for dtype in WIDE:
+        args = [powers(-30, -2, dtype)]
+        define(primitive, "tiny", function, args, dtype=dtype, ulps=TINY[primitive])
+    for dtype in WIDE if primitive in HUGE else ():
+        args = [powers(1.5, 30, dtype)]
+        define(primitive, "huge", function, args, dtype=dtype, ulps=HUGE[primitive])
+
+
+def _scalar_and_empty(primitive: str) -> None:
+    function, _, tolerance = UNARY[primitive]
+    for case, shape in (("scalar", ()), ("empty", (0, 3))):
+        args = [Fill(shape, np.float32, 0.75)]
+        define(primitive, case, function, args, dtype=np.float32, ulps=tolerance)
+
+
+@family.builder
+def poles() -> None:
+    """The poles of lgamma and digamma."""
+    for dtype in FLOATS:
+        numbers = [0.0, -0.0, *range(-30, 0)]
+        for primitive in ("lgamma", "digamma"):
             define(
                 primitive,
-                case,
-                function,
-                [Uniform((64,), dtype, low, high)],
+                "poles",
+                UNARY[primitive][0],
+                [Values(numbers, dtype)],
                 dtype=dtype,
-                ulps=tolerance,
-                **options,
+                ulps=EXACT,
             )
+
+
+@family.builder
+def erf_inv_near_one() -> None:
+    """erf_inv close to its pole at one."""
     for dtype in WIDE:
         define(
-            primitive,
-            "tiny",
-            function,
-            [powers(-30, -2, dtype)],
+            "erf_inv",
+            "near_one",
+            lax.erf_inv,
+            [Values(1 - np.logspace(-6, -2, 40), dtype)],
             dtype=dtype,
-            ulps=TINY[primitive],
-        )
-    for dtype in WIDE if primitive in HUGE else ():
-        define(
-            primitive, "huge", function, [powers(1.5, 30, dtype)], dtype=dtype, ulps=HUGE[primitive]
-        )
-    for case, shape in (("scalar", ()), ("empty", (0, 3))):
-        define(
-            primitive,
-            case,
-            function,
-            [Fill(shape, np.float32, 0.75)],
-            dtype=np.float32,
-            ulps=UNARY[primitive][2],
+            ulps=ulps(8, 8),
         )
 
-for dtype in FLOATS:
-    poles = [0.0, -0.0, *range(-30, 0)]
-    for primitive in ("lgamma", "digamma"):
-        define(
-            primitive,
-            "poles",
-            UNARY[primitive][0],
-            [Values(poles, dtype)],
-            dtype=dtype,
-            ulps=EXACT,
-        )
-
-for dtype in WIDE:
-    define(
-        "erf_inv",
-        "near_one",
-        lax.erf_inv,
-        [Values(1 - np.logspace(-6, -2, 40), dtype)],
-        dtype=dtype,
-        ulps=ulps(8, 8),
-    )
-
-# Functions of two and three arguments.
 
 LIMITS = [np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, -0.75, 0.5, 1.0, 1.75, 2.0]
 
-for dtype in FLOATS:
+
+@family.builder
+def functions_of_several_arguments() -> None:
+    """Functions of two and three arguments, region by region."""
+    for dtype in FLOATS:
+        _polygamma(dtype)
+        _zeta(dtype)
+        _incomplete_gamma(dtype)
+        _incomplete_beta(dtype)
+
+
+def _polygamma(dtype: np.dtype) -> None:
     for case, orders, points, tolerance, options in (
         ("", [1, 2, 3, 4, 5], np.linspace(0.1, 12, 12), ulps(24, 24), {}),
         ("order_zero", [0], np.linspace(0.1, 12, 25), ulps(8, 8), ROOTS),
@@ -199,6 +207,8 @@ for dtype in FLOATS:
         args = pairs(orders, points, dtype)
         define("polygamma", case, lax.polygamma, args, dtype=dtype, ulps=tolerance, **options)
 
+
+def _zeta(dtype: np.dtype) -> None:
     for case, orders, points, tolerance in (
         ("", np.linspace(1.1, 10, 10), np.linspace(0.1, 20, 10), ulps(8, 4)),
         ("riemann", np.linspace(1.1, 20, 30), [1], ulps(4, 4)),
@@ -212,6 +222,8 @@ for dtype in FLOATS:
         args = pairs(orders, points, dtype)
         define("zeta", case, lax.zeta, args, dtype=dtype, ulps=tolerance)
 
+
+def _incomplete_gamma(dtype: np.dtype) -> None:
     middle = [
         ("middle", np.linspace(3, 20, 6), np.linspace(2, 30, 8), ulps(128, 224), {}),
         # One minus nearly one: what is left of igammac is small.
@@ -230,6 +242,8 @@ for dtype in FLOATS:
             args = pairs(a, x, dtype)
             define(primitive, case, function, args, dtype=dtype, ulps=tolerance, **options)
 
+
+def _incomplete_beta(dtype: np.dtype) -> None:
     for case, bounds, tolerance in (
         ("", (0.1, 3), ulps(64, 128)),
         *([("middle", (3, 20), ulps(256, 512))] if dtype in WIDE else []),
@@ -254,54 +268,64 @@ for dtype in FLOATS:
         ulps=ulps(64, 256),
     )
 
-for dtype in WIDE:
+
+@family.builder
+def gradients_of_gamma_samples() -> None:
+    """random_gamma_grad, of wide floats alone."""
+    for dtype in WIDE:
+        define(
+            "random_gamma_grad",
+            "",
+            lax.random_gamma_grad,
+            pairs([0.3, 0.8, 1.5, 4.0], [0.1, 0.5, 1.0, 2.0, 5.0], dtype),
+            dtype=dtype,
+            ulps=ulps(32, 64),
+        )
+
+
+@family.builder
+def igamma_of_float8() -> None:
+    """igamma of a float8."""
+    # JAX iterates in float8 itself here, where it computes in float32 elsewhere.
+    dtype = jnp.dtype("float8_e4m3fn")
+    args = pairs([0.5, 1, 2], [0.25, 0.5, 1, 2], dtype)
+    define("igamma", "", lax.igamma, args, dtype=dtype, ulps=0)
+
+
+@family.builder
+def lgamma_of_subnormal_numbers() -> None:
+    """lgamma of subnormal numbers of float32."""
     define(
-        "random_gamma_grad",
-        "",
-        lax.random_gamma_grad,
-        pairs([0.3, 0.8, 1.5, 4.0], [0.1, 0.5, 1.0, 2.0, 5.0], dtype),
-        dtype=dtype,
-        ulps=ulps(32, 64),
+        "lgamma",
+        "subnormal",
+        lax.lgamma,
+        [Values([1e-45, -1e-45, 2e-40, -1e-38], np.float32)],
+        dtype=np.float32,
+        ulps=ulps(4, 4),
     )
 
-# JAX iterates in float8 itself here, where it computes in float32 elsewhere.
-FLOAT8_E4M3FN = jnp.dtype("float8_e4m3fn")
-define(
-    "igamma",
-    "",
-    lax.igamma,
-    pairs([0.5, 1, 2], [0.25, 0.5, 1, 2], FLOAT8_E4M3FN),
-    dtype=FLOAT8_E4M3FN,
-    ulps=0,
-)
 
-define(
-    "lgamma",
-    "subnormal",
-    lax.lgamma,
-    [Values([1e-45, -1e-45, 2e-40, -1e-38], np.float32)],
-    dtype=np.float32,
-    ulps=ulps(4, 4),
-)
+@family.builder
+def zeta_of_large_orders() -> None:
+    """zeta of orders of tens, of thousands and without bound."""
+    # The terms of the sum overflow and underflow, and so do those of the formula for the rest.
+    define(
+        "zeta",
+        "order_without_bounds",
+        lax.zeta,
+        pairs([40, 150, 1e5, 1e30, np.inf], [1e-30, 0.5, 1, 1.5, 2, 1e20, np.inf], np.float32),
+        dtype=np.float32,
+        ulps=ulps(4, 4),
+    )
+    define(
+        "zeta",
+        "order_of_thousands",
+        lax.zeta,
+        pairs([4e3, 6e3], [1, 2], np.float32),
+        dtype=np.float32,
+        ulps=EXACT,
+    )
 
-# The terms of the sum overflow and underflow, and so do those of the formula for the rest.
-define(
-    "zeta",
-    "order_without_bounds",
-    lax.zeta,
-    pairs([40, 150, 1e5, 1e30, np.inf], [1e-30, 0.5, 1, 1.5, 2, 1e20, np.inf], np.float32),
-    dtype=np.float32,
-    ulps=ulps(4, 4),
-)
-
-define(
-    "zeta",
-    "order_of_thousands",
-    lax.zeta,
-    pairs([4e3, 6e3], [1, 2], np.float32),
-    dtype=np.float32,
-    ulps=EXACT,
-)
 
 # What jax.scipy.special builds of these: name, function, bounds of each argument, tolerance.
 
@@ -354,63 +378,75 @@ WIDE_ALONE = [
     ("spence", special.spence, [(0, 10)], ulps(8, 8)),
 ]
 
-for table, dtypes, options in (
-    (PUBLIC, FLOATS, {}),
-    (ROOTED, FLOATS, ROOTS),
-    (WIDE_ALONE, WIDE, {}),
-):
-    for name, function, bounds, tolerance in table:
-        for dtype in dtypes:
-            define(
-                f"scipy.special.{name}" if name != "sinc" else "numpy.sinc",
-                "",
-                function,
-                [Uniform((24,), dtype, *between) for between in bounds],
-                dtype=dtype,
-                ulps=tolerance,
-                **options,
-            )
 
-for name, function in (
-    ("entr", special.entr),
-    ("expit", special.expit),
-    ("gammaln", special.gammaln),
-    ("logit", special.logit),
-    ("factorial", special.factorial),
-):
-    # Integers are promoted to JAX's default float.
-    define(
-        f"scipy.special.{name}",
-        "of_integers",
-        function,
-        [Integers((12,), np.int32, 3, 9)],
-        dtype=np.int32,
-        ulps=ulps(32, 32),
-    )
+@family.builder
+def public_functions() -> None:
+    """Each function of the tables, at uniform numbers between its bounds."""
+    for table, dtypes, options in (
+        (PUBLIC, FLOATS, {}),
+        (ROOTED, FLOATS, ROOTS),
+        (WIDE_ALONE, WIDE, {}),
+    ):
+        for name, function, bounds, tolerance in table:
+            for dtype in dtypes:
+                define(
+                    f"scipy.special.{name}" if name != "sinc" else "numpy.sinc",
+                    "",
+                    function,
+                    [Uniform((24,), dtype, *between) for between in bounds],
+                    dtype=dtype,
+                    ulps=tolerance,
+                    **options,
+                )
 
-define(
-    "scipy.special.bernoulli",
-    "",
-    lambda x: x * special.bernoulli(8),
-    [Fill((9,), np.float32, 1.5)],
-    dtype=np.float32,
-)
-define(
-    "scipy.special.logsumexp",
-    "weights_and_sign",
-    lambda x, b: special.logsumexp(x, axis=1, b=b, keepdims=True, return_sign=True),
-    [Uniform((3, 8), np.float32, -5, 5), Uniform((3, 8), np.float32, -1, 1)],
-    dtype=np.float32,
-    ulps=ulps(4, 4),
-    scale="array",
-)
-for name, versions in {"erfcinv": ">=0.12", "erfcx": None}.items():
+
+@family.builder
+def public_functions_of_integers() -> None:
+    """Functions that promote integers to floats."""
+    for name, function in (
+        ("entr", special.entr),
+        ("expit", special.expit),
+        ("gammaln", special.gammaln),
+        ("logit", special.logit),
+        ("factorial", special.factorial),
+    ):
+        # Integers are promoted to JAX's default float.
+        define(
+            f"scipy.special.{name}",
+            "of_integers",
+            function,
+            [Integers((12,), np.int32, 3, 9)],
+            dtype=np.int32,
+            ulps=ulps(32, 32),
+        )
+
+
+@family.builder
+def other_public_functions() -> None:
+    """What the tables cannot say: other arguments, other versions of JAX."""
     define(
-        f"scipy.special.{name}",
+        "scipy.special.bernoulli",
         "",
-        lambda x, name=name: getattr(special, name)(x),
-        [Uniform((24,), np.float32, 0.05, 1.9)],
+        lambda x: x * special.bernoulli(8),
+        [Fill((9,), np.float32, 1.5)],
         dtype=np.float32,
-        ulps=ulps(32, 32),
-        jax_versions=versions,
     )
+    define(
+        "scipy.special.logsumexp",
+        "weights_and_sign",
+        lambda x, b: special.logsumexp(x, axis=1, b=b, keepdims=True, return_sign=True),
+        [Uniform((3, 8), np.float32, -5, 5), Uniform((3, 8), np.float32, -1, 1)],
+        dtype=np.float32,
+        ulps=ulps(4, 4),
+        scale="array",
+    )
+    for name, versions in {"erfcinv": ">=0.12", "erfcx": None}.items():
+        define(
+            f"scipy.special.{name}",
+            "",
+            lambda x, name=name: getattr(special, name)(x),
+            [Uniform((24,), np.float32, 0.05, 1.9)],
+            dtype=np.float32,
+            ulps=ulps(32, 32),
+            jax_versions=versions,
+        )

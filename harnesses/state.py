@@ -8,7 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from harnesses.harness import FLOATS, INTS, Normal, define
+from harnesses.harness import FLOATS, INTS, Family, Normal, define
+
+family = Family("state")
 
 
 def _read_and_write(x: Any) -> Any:
@@ -96,18 +98,31 @@ def _written(x: Any, where: Any, new: Callable[[Any], Any]) -> Any:
     return ref[...]
 
 
-for case, (primitive, fun) in _CASES.items():
-    for dtype in (*FLOATS, *INTS):
-        define(primitive, case, fun, [Normal((4,), dtype)], dtype=dtype)
-for dtype in FLOATS:
-    define("new_ref", "gradient", _gradient, [Normal((4,), dtype)], dtype=dtype)
-define(
-    "freeze", "", lambda x: jax.freeze(jax.new_ref(x)), [Normal((4,), np.float32)], dtype=np.float32
-)
+@family.builder
+def references() -> None:
+    """References to floats and integers: read, written, differentiated and frozen."""
+    for case, (primitive, fun) in _CASES.items():
+        for dtype in (*FLOATS, *INTS):
+            define(primitive, case, fun, [Normal((4,), dtype)], dtype=dtype)
+    for dtype in FLOATS:
+        define("new_ref", "gradient", _gradient, [Normal((4,), dtype)], dtype=dtype)
+    define(
+        "freeze",
+        "",
+        lambda x: jax.freeze(jax.new_ref(x)),
+        [Normal((4,), np.float32)],
+        dtype=np.float32,
+    )
+
 
 _TOKENS: dict[str, Callable[..., Any]] = {
     "create_token": lambda x: (lax.create_token(x), x)[1],
     "after_all": lambda x: (lax.after_all(lax.create_token(x)), x)[1],
 }
-for primitive, fun in _TOKENS.items():
-    define(primitive, "", fun, [Normal((4,), np.float32)], dtype=np.float32)
+
+
+@family.builder
+def tokens() -> None:
+    """Tokens, which order effects and hold no value."""
+    for primitive, fun in _TOKENS.items():
+        define(primitive, "", fun, [Normal((4,), np.float32)], dtype=np.float32)

@@ -20,6 +20,7 @@ from harnesses.harness import (
     WIDE_INTEGERS,
     Arg,
     Bools,
+    Family,
     Integers,
     Normal,
     Values,
@@ -29,6 +30,8 @@ from harnesses.harness import (
     is_float,
 )
 from harnesses.reductions import narrowed
+
+family = Family("windows")
 
 # Sums of a window may be taken in another order; XLA rounds those of narrow floats at each step.
 ULPS = {"bfloat16": 2, "float16": 2, "float32": 4, "float64": 4, "complex64": 4, "complex128": 4}
@@ -122,22 +125,36 @@ WINDOWS: dict[str, tuple[Any, Any, Any, Any, dict[str, Any]]] = {
     "empty": ((0, 4), (1, 2), (1, 1), "VALID", {}),
     "empty_padded": ((0, 4), (2, 2), (1, 1), ((2, 2), (0, 0)), {}),
 }
-for name, monoid in MONOIDS.items():
-    primitive = f"reduce_window_{name}"
+
+
+@family.builder
+def named_reductions() -> None:
+    """Sums, maxima and minima of windows."""
+    for name in MONOIDS:
+        _every_window(name)
+        _every_dtype(name)
+        _extremes(name)
+
+
+def _every_window(name: str) -> None:
     for case, (shape, *window, more) in WINDOWS.items():
         for dtype in MAIN:
             define(
-                primitive,
+                f"reduce_window_{name}",
                 case,
-                _reduce(monoid, _init(name, dtype), *window, **more),
+                _reduce(MONOIDS[name], _init(name, dtype), *window, **more),
                 [_arg(shape, dtype)],
                 dtype=dtype,
                 params=dict(zip(("dimensions", "strides", "padding"), window, strict=True)) | more,
                 ulps=ULPS if name == "sum" else 0,
                 scale="array",
             )
-    dtypes = (*REALS, *FLOAT8, *COMPLEX, *(() if name == "sum" else BOOL))
-    for dtype in dtypes:
+
+
+def _every_dtype(name: str) -> None:
+    """Three windows of each dtype that `_every_window` leaves out; the 4-bit integers in one."""
+    primitive = f"reduce_window_{name}"
+    for dtype in (*REALS, *FLOAT8, *COMPLEX, *(() if name == "sum" else BOOL)):
         for case in ("", "padding", "everything"):
             if dtype in MAIN:
                 continue
@@ -145,7 +162,7 @@ for name, monoid in MONOIDS.items():
             define(
                 primitive,
                 case,
-                _reduce(monoid, _init(name, dtype), *window, **more),
+                _reduce(MONOIDS[name], _init(name, dtype), *window, **more),
                 [_arg(shape, dtype)],
                 dtype=dtype,
                 ulps=ULPS if name == "sum" else 0,
@@ -153,16 +170,18 @@ for name, monoid in MONOIDS.items():
             )
     for dtype in INT4:
         shape, *window, more = WINDOWS[""]
-        fun, args = narrowed(
-            _reduce(monoid, _init(name, dtype), *window, **more), [_arg(shape, dtype)], dtype
-        )
+        reduce = _reduce(MONOIDS[name], _init(name, dtype), *window, **more)
+        fun, args = narrowed(reduce, [_arg(shape, dtype)], dtype)
         define(primitive, "", fun, args, dtype=dtype)
+
+
+def _extremes(name: str) -> None:
     for dtype in INTEGERS:
         extremes = [Integers((3, 9), dtype)]
-        fun = _reduce(monoid, _init(name, dtype), (2, 3), None, "SAME")
-        define(primitive, "extremes", fun, extremes, dtype=dtype)
+        fun = _reduce(MONOIDS[name], _init(name, dtype), (2, 3), None, "SAME")
+        define(f"reduce_window_{name}", "extremes", fun, extremes, dtype=dtype)
 
-# What is not a number spreads; what is infinite stays; a window of the lowest value gives it.
+
 _ROWS = [
     [0.0, 1.0, 2.0, 3.0, 4.0, 5.0],
     [np.nan, 1.0, -1.0, 2.0, np.inf, 0.0],
@@ -171,25 +190,40 @@ _ROWS = [
     [np.inf, np.inf, np.inf, np.inf, 1.0, 2.0],
     [np.inf, -np.inf, 1.0, -np.inf, np.inf, 0.0],
 ]
-for name, monoid in MONOIDS.items():
-    for dtype in FLOATS:
-        for case, rows in (("nan", slice(1, 3)), ("infinity", slice(3, 6))):
-            values = np.array(_ROWS[rows])[None, :, :, None]
-            fun = _reduce(monoid, _init(name, dtype), (1, 1, 3, 1), None, "SAME")
-            define(f"reduce_window_{name}", case, fun, [Values(values, dtype)], dtype=dtype)
 
-for name in ("max", "min"):
-    for dtype in WIDE_INTEGERS:
-        numbers = close_integers(dtype).reshape(2, 8)
-        fun = _reduce(MONOIDS[name], _init(name, dtype), (1, 2), None, "SAME")
-        define(f"reduce_window_{name}", "neighbours", fun, [Values(numbers, dtype)], dtype=dtype)
 
-# Complex numbers have an order, by the real part first.
-for name in ("max", "min"):
-    for dtype in COMPLEX:
-        numbers = infinite_numbers(dtype).reshape(2, 8)
-        fun = _reduce(MONOIDS[name], _init(name, dtype), (1, 2), None, "VALID")
-        define(f"reduce_window_{name}", "infinity", fun, [Values(numbers, dtype)], dtype=dtype)
+@family.builder
+def nan_and_infinity() -> None:
+    """NaN spreads and infinity stays; a window of only the lowest value gives that value."""
+    for name, monoid in MONOIDS.items():
+        for dtype in FLOATS:
+            for case, rows in (("nan", slice(1, 3)), ("infinity", slice(3, 6))):
+                values = np.array(_ROWS[rows])[None, :, :, None]
+                fun = _reduce(monoid, _init(name, dtype), (1, 1, 3, 1), None, "SAME")
+                define(f"reduce_window_{name}", case, fun, [Values(values, dtype)], dtype=dtype)
+
+
+@family.builder
+def neighbouring_integers() -> None:
+    """Wide integers that differ by little: as floats they would be equal."""
+    for name in ("max", "min"):
+        for dtype in WIDE_INTEGERS:
+            numbers = close_integers(dtype).reshape(2, 8)
+            fun = _reduce(MONOIDS[name], _init(name, dtype), (1, 2), None, "SAME")
+            define(
+                f"reduce_window_{name}", "neighbours", fun, [Values(numbers, dtype)], dtype=dtype
+            )
+
+
+@family.builder
+def infinite_complex_numbers() -> None:
+    """Complex numbers have an order, by the real part first."""
+    for name in ("max", "min"):
+        for dtype in COMPLEX:
+            numbers = infinite_numbers(dtype).reshape(2, 8)
+            fun = _reduce(MONOIDS[name], _init(name, dtype), (1, 2), None, "VALID")
+            define(f"reduce_window_{name}", "infinity", fun, [Values(numbers, dtype)], dtype=dtype)
+
 
 # Any reducer. XLA begins each window with the initial value, once, and leaves padding out.
 REDUCERS: dict[str, tuple[Any, Any]] = {
@@ -198,28 +232,42 @@ REDUCERS: dict[str, tuple[Any, Any]] = {
     "add_from_ten": (lax.add, 10),
     "max_from_one": (lax.max, 1),
 }
-for case, (reducer, init) in REDUCERS.items():
-    for dtype in (*MAIN, *(np.dtype(d) for d in ("float64", "uint8", "int64", "float16"))):
-        start = np.array(init).astype(dtype)
-        for window, (shape, *sizes, more) in WINDOWS.items():
-            if window in ("", "everything", "padding_beyond") and (dtype in MAIN or not window):
-                define(
-                    "reduce_window",
-                    "_".join(part for part in (case, window) if part),
-                    _reduce(reducer, start, *sizes, **more),
-                    [_arg(shape, dtype)],
-                    dtype=dtype,
-                    ulps=4,
-                    scale="array",
-                )
-for dtype in (*INTEGERS, *BOOL):
-    for case, reducer, init in (("and", lax.bitwise_and, -1), ("or", lax.bitwise_or, 0)):
-        start = np.array(init).astype(dtype) if dtype.kind != "u" else np.array(0, dtype) + init % 2
-        fun = _reduce(reducer, start, (2, 3), (1, 2), "SAME")
-        define("reduce_window", case, fun, [_arg((6, 9), dtype)], dtype=dtype)
-for dtype in (*FLOAT8, *COMPLEX):
-    fun = _reduce(lax.mul, np.array(1).astype(dtype), (2, 3), (1, 2), "SAME")
-    define("reduce_window", "mul", fun, [_arg((6, 9), dtype)], dtype=dtype, ulps=8, scale="array")
+
+
+@family.builder
+def any_reducer() -> None:
+    """Reducers and initial values for which JAX has no named reduction."""
+    for case, (reducer, init) in REDUCERS.items():
+        for dtype in (*MAIN, *(np.dtype(d) for d in ("float64", "uint8", "int64", "float16"))):
+            start = np.array(init).astype(dtype)
+            for window, (shape, *sizes, more) in WINDOWS.items():
+                if window in ("", "everything", "padding_beyond") and (dtype in MAIN or not window):
+                    define(
+                        "reduce_window",
+                        "_".join(part for part in (case, window) if part),
+                        _reduce(reducer, start, *sizes, **more),
+                        [_arg(shape, dtype)],
+                        dtype=dtype,
+                        ulps=4,
+                        scale="array",
+                    )
+
+
+@family.builder
+def reducers_of_other_dtypes() -> None:
+    """Bitwise reducers, and products of float8 and complex numbers."""
+    for dtype in (*INTEGERS, *BOOL):
+        for case, reducer, init in (("and", lax.bitwise_and, -1), ("or", lax.bitwise_or, 0)):
+            start = (
+                np.array(init).astype(dtype) if dtype.kind != "u" else np.array(0, dtype) + init % 2
+            )
+            fun = _reduce(reducer, start, (2, 3), (1, 2), "SAME")
+            define("reduce_window", case, fun, [_arg((6, 9), dtype)], dtype=dtype)
+    for dtype in (*FLOAT8, *COMPLEX):
+        fun = _reduce(lax.mul, np.array(1).astype(dtype), (2, 3), (1, 2), "SAME")
+        define(
+            "reduce_window", "mul", fun, [_arg((6, 9), dtype)], dtype=dtype, ulps=8, scale="array"
+        )
 
 
 def _logsumexp(a: Any, b: Any) -> Any:
@@ -235,30 +283,34 @@ def _sum_and_product(a: Any, b: Any) -> Any:
     return a[0] + b[0], a[1] * b[1]
 
 
-for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
-    fun = _reduce(_logsumexp, np.array(-np.inf, dtype), (2, 3), (1, 2), "SAME")
-    define("reduce_window", "logsumexp", fun, [_arg((6, 9), dtype)], dtype=dtype, ulps=4)
-for dtype in (np.dtype(np.float32), np.dtype(np.int32), np.dtype(jnp.bfloat16)):
-    indices = Values(np.arange(54).reshape(6, 9), np.int32)
-    for window, more in (
-        ("", {}),
-        ("dilated", {"base_dilation": (2, 1), "window_dilation": (1, 2)}),
-        ("padded", {"padding": ((3, 1), (0, 4))}),
-    ):
-        settings = {"padding": "SAME", **more}
-        for case, reducer, inits in (
-            ("argmax", _argmax, (_init("max", dtype), np.int32(-1))),
-            ("two", _sum_and_product, (np.zeros((), dtype), np.int32(1))),
+@family.builder
+def composed_reducers() -> None:
+    """Reducers of several primitives, and of two operands at once."""
+    for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+        fun = _reduce(_logsumexp, np.array(-np.inf, dtype), (2, 3), (1, 2), "SAME")
+        define("reduce_window", "logsumexp", fun, [_arg((6, 9), dtype)], dtype=dtype, ulps=4)
+    for dtype in (np.dtype(np.float32), np.dtype(np.int32), np.dtype(jnp.bfloat16)):
+        indices = Values(np.arange(54).reshape(6, 9), np.int32)
+        for window, more in (
+            ("", {}),
+            ("dilated", {"base_dilation": (2, 1), "window_dilation": (1, 2)}),
+            ("padded", {"padding": ((3, 1), (0, 4))}),
         ):
-            define(
-                "reduce_window",
-                "_".join(part for part in (case, window) if part),
-                _reduce(reducer, inits, (2, 3), (1, 2), **settings),
-                [_distinct((6, 9), dtype), indices],
-                dtype=dtype,
-                ulps=ULPS,
-                scale="array",
-            )
+            settings = {"padding": "SAME", **more}
+            for case, reducer, inits in (
+                ("argmax", _argmax, (_init("max", dtype), np.int32(-1))),
+                ("two", _sum_and_product, (np.zeros((), dtype), np.int32(1))),
+            ):
+                define(
+                    "reduce_window",
+                    "_".join(part for part in (case, window) if part),
+                    _reduce(reducer, inits, (2, 3), (1, 2), **settings),
+                    [_distinct((6, 9), dtype), indices],
+                    dtype=dtype,
+                    ulps=ULPS,
+                    scale="array",
+                )
+
 
 # Derivatives of the largest and the smallest of a window. JAX has none with negative padding.
 DERIVED = {
@@ -278,7 +330,25 @@ def _pooling(monoid: str, dtype: np.dtype, window: Any) -> Callable[..., Any]:
     return _reduce(MONOIDS[monoid], _init(monoid, dtype), *window)
 
 
-for monoid in ("max", "min"):
+@family.builder
+def derivatives() -> None:
+    """The derivatives of maxima and minima, in reverse and forward."""
+    for monoid in ("max", "min"):
+        _derivatives_of_windows(monoid)
+        _derivatives_at_special_numbers(monoid)
+
+
+def _transposed(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative in reverse, which JAX writes as select_and_scatter_add."""
+    return lambda x, t: jax.vjp(fun, x)[1](t)[0]
+
+
+def _tangent(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The derivative in forward mode, which JAX writes as select_and_gather_add."""
+    return lambda x, t: jax.jvp(fun, (x,), (t,))[1]
+
+
+def _derivatives_of_windows(monoid: str) -> None:
     for case, (shape, *window, _) in DERIVED.items():
         for dtype in FLOATS:
             fun = _pooling(monoid, dtype, window)
@@ -288,7 +358,7 @@ for monoid in ("max", "min"):
             define(
                 "select_and_scatter_add",
                 name,
-                lambda x, t, fun=fun: jax.vjp(fun, x)[1](t)[0],
+                _transposed(fun),
                 [operand, _arg(out, dtype)],
                 dtype=dtype,
                 ulps=ULPS,
@@ -297,18 +367,21 @@ for monoid in ("max", "min"):
             define(
                 "select_and_gather_add",
                 name,
-                lambda x, t, fun=fun: jax.jvp(fun, (x,), (t,))[1],
+                _tangent(fun),
                 [operand, _arg(shape, dtype)],
                 dtype=dtype,
                 ulps=0,
             )
+
+
+def _derivatives_at_special_numbers(monoid: str) -> None:
+    special = [1, np.nan, 3, 5, 2, -np.inf, -np.inf, -np.inf, np.inf, np.nan, 0]
     for dtype in FLOATS:
-        special = [1, np.nan, 3, 5, 2, -np.inf, -np.inf, -np.inf, np.inf, np.nan, 0]
         fun = _pooling(monoid, dtype, ((3,), (1,), "SAME"))
         operand, other = Values(special, dtype), _arg((len(special),), dtype)
         for primitive, derivative in (
-            ("select_and_scatter_add", lambda x, t, fun=fun: jax.vjp(fun, x)[1](t)[0]),
-            ("select_and_gather_add", lambda x, t, fun=fun: jax.jvp(fun, (x,), (t,))[1]),
+            ("select_and_scatter_add", _transposed(fun)),
+            ("select_and_gather_add", _tangent(fun)),
         ):
             define(
                 primitive,
@@ -322,23 +395,27 @@ for monoid in ("max", "min"):
         define(
             "select_and_gather_add",
             f"{monoid}_edges",
-            lambda x, t, fun=fun: jax.jvp(fun, (x,), (t,))[1],
+            _tangent(fun),
             [Values([3, 1, 2, 7, 4, 9, 5, 6, 8], dtype), Values(np.roll(special[2:], 2), dtype)],
             dtype=dtype,
             ulps=0,
         )
 
-for dtype in (np.dtype(np.float32), np.dtype(jnp.bfloat16)):
-    fun = _pooling("sum", dtype, ((1, 3, 3, 1), (1, 2, 2, 1), "SAME"))
-    define(
-        "reduce_window_sum",
-        "gradient",
-        jax.grad(lambda x, fun=fun: (fun(x) ** 2).sum()),
-        [_arg(IMAGE, dtype)],
-        dtype=dtype,
-        ulps={"float32": 8, "bfloat16": 4},
-        scale="array",
-    )
+
+@family.builder
+def gradient_of_a_sum() -> None:
+    """The gradient of the squared sums of windows."""
+    for dtype in (np.dtype(np.float32), np.dtype(jnp.bfloat16)):
+        fun = _pooling("sum", dtype, ((1, 3, 3, 1), (1, 2, 2, 1), "SAME"))
+        define(
+            "reduce_window_sum",
+            "gradient",
+            jax.grad(lambda x, fun=fun: (fun(x) ** 2).sum()),
+            [_arg(IMAGE, dtype)],
+            dtype=dtype,
+            ulps={"float32": 8, "bfloat16": 4},
+            scale="array",
+        )
 
 
 def _select_and_scatter(select: Any, scatter: Any, init: Any, dtype: np.dtype) -> Any:
@@ -362,19 +439,22 @@ def _select_and_scatter(select: Any, scatter: Any, init: Any, dtype: np.dtype) -
     return fun
 
 
-for dtype in (*FLOATS, *(np.dtype(d) for d in ("int32", "uint8", "int64"))):
-    for case, select, scatter, init in (
-        ("largest_add", lax.ge, lax.add, 0),
-        ("smallest_mul", lax.le, lax.mul, 1),
-        ("largest_max", lax.ge, lax.max, 0),
-        ("first_add", lambda a, b: a == a, lax.add, 1),
-    ):
-        define(
-            "select_and_scatter",
-            case,
-            _select_and_scatter(select, scatter, init, dtype),
-            [_distinct((6, 7), dtype), _arg((3, 7), dtype)],
-            dtype=dtype,
-            ulps=ULPS,
-            scale="array",
-        )
+@family.builder
+def select_and_scatter() -> None:
+    """The general select_and_scatter, of several functions that select and scatter."""
+    for dtype in (*FLOATS, *(np.dtype(d) for d in ("int32", "uint8", "int64"))):
+        for case, select, scatter, init in (
+            ("largest_add", lax.ge, lax.add, 0),
+            ("smallest_mul", lax.le, lax.mul, 1),
+            ("largest_max", lax.ge, lax.max, 0),
+            ("first_add", lambda a, b: a == a, lax.add, 1),
+        ):
+            define(
+                "select_and_scatter",
+                case,
+                _select_and_scatter(select, scatter, init, dtype),
+                [_distinct((6, 7), dtype), _arg((3, 7), dtype)],
+                dtype=dtype,
+                ulps=ULPS,
+                scale="array",
+            )

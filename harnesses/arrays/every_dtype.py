@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from harnesses.arrays import family
 from harnesses.arrays.normal import define_normal
 from harnesses.harness import (
     ALL,
@@ -76,42 +77,53 @@ def _moved(shape: tuple[int, ...], dtype: np.dtype, start: int | None = None) ->
     return Values(np.roll(values, -(math.prod(shape) if start is None else start)), dtype, shape)
 
 
-for name, (fun, shapes) in EVERY_DTYPE.items():
-    primitive = next(p for p in sorted(EVERY_DTYPE) if name.startswith(p))
-    case = name[len(primitive) + 1 :]
+@family.builder
+def primitives_on_every_dtype() -> None:
+    """Each primitive on every dtype, on 4-bit integers and on typed PRNG keys."""
+    for name, (fun, shapes) in EVERY_DTYPE.items():
+        primitive = next(p for p in sorted(EVERY_DTYPE) if name.startswith(p))
+        case = name[len(primitive) + 1 :]
+        for dtype in ALL:
+            args = [_moved(s, dtype) if isinstance(s, tuple) else s for s in shapes]
+            define(primitive, case, fun, args, dtype=dtype)
+        for dtype in INT4:
+            args = [
+                Integers(s, np.int8, *((0, 16) if dtype.name == "uint4" else (-8, 8)))
+                if isinstance(s, tuple)
+                else s
+                for s in shapes
+            ]
+            define(primitive, case, _inside(dtype, fun), args, dtype=dtype)
+        keys = [Integers((*s, 2), np.uint32) if isinstance(s, tuple) else s for s in shapes]
+        if primitive != "pad":  # not of keys, in JAX
+            define(primitive, f"{case}_keys".strip("_"), _key_data(fun), keys, dtype=np.uint32)
+
+
+@family.builder
+def arrays_from_nothing() -> None:
+    """`iota`, `empty` and `full` of every dtype."""
     for dtype in ALL:
-        args = [_moved(s, dtype) if isinstance(s, tuple) else s for s in shapes]
-        define(primitive, case, fun, args, dtype=dtype)
-    for dtype in INT4:
-        args = [
-            Integers(s, np.int8, *((0, 16) if dtype.name == "uint4" else (-8, 8)))
-            if isinstance(s, tuple)
-            else s
-            for s in shapes
-        ]
-        define(primitive, case, _inside(dtype, fun), args, dtype=dtype)
-    keys = [Integers((*s, 2), np.uint32) if isinstance(s, tuple) else s for s in shapes]
-    if primitive != "pad":  # not of keys, in JAX
-        define(primitive, f"{case}_keys".strip("_"), _key_data(fun), keys, dtype=np.uint32)
-
-for dtype in ALL:
-    if dtype != np.bool_:
-        define_normal("iota", "", partial(lax.broadcasted_iota, dtype, (3, 4), 0), dtype=dtype)
-        define_normal("iota", "long", partial(lax.iota, dtype, 300), dtype=dtype)
-    # What an empty array holds is nobody's business: it has to be there, and not be chosen.
-    define_normal(
-        "empty", "", lambda x: jnp.where(False, lax.empty(x.shape, x.dtype), x), (2, 3), dtype=dtype
-    )
-    define(
-        "full",
-        "",
-        lambda v: (lax.full((2, 3), v), lax.full((), v), jnp.full((2, 0), v)),
-        [_moved((), dtype)],
-        dtype=dtype,
-    )
+        if dtype != np.bool_:
+            define_normal("iota", "", partial(lax.broadcasted_iota, dtype, (3, 4), 0), dtype=dtype)
+            define_normal("iota", "long", partial(lax.iota, dtype, 300), dtype=dtype)
+        # What an empty array holds is nobody's business: it has to be there, and not be chosen.
+        define_normal(
+            "empty",
+            "",
+            lambda x: jnp.where(False, lax.empty(x.shape, x.dtype), x),
+            (2, 3),
+            dtype=dtype,
+        )
+        define(
+            "full",
+            "",
+            lambda v: (lax.full((2, 3), v), lax.full((), v), jnp.full((2, 0), v)),
+            [_moved((), dtype)],
+            dtype=dtype,
+        )
 
 
-# Every edge value of a dtype through every operand: of those above some are too small to hold them.
+# Some operands of `EVERY_DTYPE` are too small to hold every edge value.
 _N = max(edge_values(dtype).size for dtype in ALL)
 EVERY_EDGE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "broadcast_in_dim": (lambda x: lax.broadcast_in_dim(x, (2, _N), (1,)), [(_N,)]),
@@ -127,11 +139,16 @@ EVERY_EDGE: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "unstack": (lambda x: jnp.unstack(x, axis=1), [(2, _N)]),
 }
 _SHOWN = ("bfloat16", "float32", "int8", "uint32", "complex64", "bool")
-for primitive, (fun, shapes) in EVERY_EDGE.items():
-    for dtype in (dtype for dtype in ALL if dtype.name in _SHOWN):
-        # Each operand begins with another value, so that they are not the same.
-        args = [
-            _moved(shape, dtype, start=start) if isinstance(shape, tuple) else shape
-            for start, shape in enumerate(shapes)
-        ]
-        define(primitive, "edges", fun, args, dtype=dtype)
+
+
+@family.builder
+def every_edge_value() -> None:
+    """Every edge value of a dtype through every operand."""
+    for primitive, (fun, shapes) in EVERY_EDGE.items():
+        for dtype in (dtype for dtype in ALL if dtype.name in _SHOWN):
+            # Each operand begins with another value, so that they are not the same.
+            args = [
+                _moved(shape, dtype, start=start) if isinstance(shape, tuple) else shape
+                for start, shape in enumerate(shapes)
+            ]
+            define(primitive, "edges", fun, args, dtype=dtype)

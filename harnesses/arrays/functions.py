@@ -7,10 +7,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from harnesses.arrays import family
 from harnesses.arrays.normal import SOME, define_normal
 from harnesses.harness import FLOATS, Bools, Normal, define
 
-# Public functions that trace to the primitives above: (function, shapes).
+# (function, shapes)
 _FUNCTIONS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "array_split": (lambda x: jnp.array_split(x, 3, 1), [(2, 7)]),
     "atleast_3d": (jnp.atleast_3d, [(2, 3)]),
@@ -49,22 +50,34 @@ _FUNCTIONS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "where": (lambda p, x, y: jnp.where(p, x, y), [Bools((2, 1)), (3,), ()]),
     "zeros_like": (lambda x: (jnp.zeros_like(x), jnp.ones_like(x), jnp.full_like(x, 1)), [(2, 3)]),
 }
-for name, (fun, shapes) in _FUNCTIONS.items():
-    for dtype in SOME:
-        define_normal(name, "", fun, *shapes, dtype=dtype)
 
-for dtype in (np.float32, np.int32, np.complex64):
-    # A product of complex numbers is two products and a sum, which may be fused.
-    ulps = {"complex64": 2}
-    define_normal("kron", "", jnp.kron, (2, 3), (3, 2), dtype=dtype, ulps=ulps)
-    define_normal("kron", "vectors", jnp.kron, (3,), (2,), dtype=dtype, ulps=ulps)
 
-# JAX fills the other branches of what it differentiates with it.
-for dtype in FLOATS:
-    define(
-        "empty2",
-        "",
-        lambda x: jax.grad(lambda x: jnp.diagonal(x).sum())(x),
-        [Normal((3, 3), dtype)],
-        dtype=dtype,
-    )
+@family.builder
+def public_functions() -> None:
+    """Each function on a few dtypes."""
+    for name, (fun, shapes) in _FUNCTIONS.items():
+        for dtype in SOME:
+            define_normal(name, "", fun, *shapes, dtype=dtype)
+
+
+@family.builder
+def kronecker_products() -> None:
+    """`kron` of matrices and of vectors."""
+    for dtype in (np.float32, np.int32, np.complex64):
+        # A product of complex numbers is two products and a sum, which may be fused.
+        ulps = {"complex64": 2}
+        define_normal("kron", "", jnp.kron, (2, 3), (3, 2), dtype=dtype, ulps=ulps)
+        define_normal("kron", "vectors", jnp.kron, (3,), (2,), dtype=dtype, ulps=ulps)
+
+
+@family.builder
+def gradients_with_empty_arrays() -> None:
+    """`empty2`, with which JAX fills the other branches of what it differentiates."""
+    for dtype in FLOATS:
+        define(
+            "empty2",
+            "",
+            lambda x: jax.grad(lambda x: jnp.diagonal(x).sum())(x),
+            [Normal((3, 3), dtype)],
+            dtype=dtype,
+        )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harnesses.harness import CALL_TF, Normal, Uniform, define, is_complex, is_float
+from harnesses.harness import Normal, Uniform, define, is_complex, is_float
 from harnesses.harness.arguments import Arg, Values
 
 FLOAT32 = ("float32",)
@@ -54,7 +54,6 @@ def ask(
             scale=scale,
             tags=tags if differentiable else tags + NO_DERIVATIVES,
             x64=True,
-            family=CALL_TF,
         )
 
 

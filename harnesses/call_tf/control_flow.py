@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from harnesses.call_tf import family
 from harnesses.call_tf.asking import NO_DERIVATIVES, ask, normal
 
 _X = normal((3, 4))
@@ -21,7 +22,7 @@ def _clipped(x):
     return x * x, lambda upstream: tf.clip_by_value(upstream * 2 * x, -1.0, 1.0)
 
 
-for _name, _function in {
+_OF_ONE_ARRAY = {
     "tf.cond": lambda x: tf.cond(x[0, 0] > 0, lambda: tf.sin(x), lambda: tf.cos(x)),
     "tf.case": lambda x: tf.case([(x[0, 0] > 9, lambda: x)], default=lambda: x * 2),
     "tf.switch_case": _switch,
@@ -36,11 +37,22 @@ for _name, _function in {
     "tf.recompute_grad": lambda x: tf.recompute_grad(tf.sin)(x),
     "tf.grad_pass_through": lambda x: tf.grad_pass_through(tf.round)(x),
     "tf.group": lambda x: tf.tuple([x, x * 2]),
-}.items():
-    ask(_name, _function, _X)
-ask("tf.debugging.check_numerics", lambda x: tf.debugging.check_numerics(x, "nan"), _X)
-ask("tf.debugging.assert_equal", lambda x: (tf.debugging.assert_equal(x, x), x)[1], _X)
-ask("tf.strings.length", lambda x: tf.strings.length(tf.strings.as_string(x)), _X,
-    tags=NO_DERIVATIVES)  # fmt: skip
-ask("tf.numpy_function", lambda x: tf.numpy_function(lambda a: a, [x], tf.float32), _X,
-    tags=NO_DERIVATIVES)  # fmt: skip
+}
+
+
+@family.builder
+def functions_of_functions() -> None:
+    """Conditionals, loops, functions that call others, and checks."""
+    for name, function in _OF_ONE_ARRAY.items():
+        ask(name, function, _X)
+    ask("tf.debugging.check_numerics", lambda x: tf.debugging.check_numerics(x, "nan"), _X)
+    ask("tf.debugging.assert_equal", lambda x: (tf.debugging.assert_equal(x, x), x)[1], _X)
+
+
+@family.builder
+def functions_of_the_host() -> None:
+    """Ops of which XLA knows nothing: strings, and functions of Python."""
+    ask("tf.strings.length", lambda x: tf.strings.length(tf.strings.as_string(x)), _X,
+        tags=NO_DERIVATIVES)  # fmt: skip
+    ask("tf.numpy_function", lambda x: tf.numpy_function(lambda a: a, [x], tf.float32), _X,
+        tags=NO_DERIVATIVES)  # fmt: skip

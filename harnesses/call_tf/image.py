@@ -2,13 +2,14 @@
 
 import tensorflow as tf
 
+from harnesses.call_tf import family
 from harnesses.call_tf.asking import ask, between, normal
 
 _ULPS = {"float32": 256}
 _IMAGES = between(0.05, 0.95, (2, 6, 8, 3))
 _SEED = (1, 2)
 
-for _name, _function in {
+_OF_IMAGES = {
     "adjust_brightness": lambda x: tf.image.adjust_brightness(x, 0.1),
     "adjust_contrast": lambda x: tf.image.adjust_contrast(x, 1.5),
     "adjust_gamma": lambda x: tf.image.adjust_gamma(x, 1.2),
@@ -60,11 +61,22 @@ for _name, _function in {
     "transpose": tf.image.transpose,
     "yiq_to_rgb": tf.image.yiq_to_rgb,
     "yuv_to_rgb": tf.image.yuv_to_rgb,
-}.items():
-    ask(f"tf.image.{_name}", _function, _IMAGES, ulps=_ULPS)
-ask(
-    "tf.image.non_max_suppression_padded",
-    lambda b, s: tf.image.non_max_suppression_padded(b, s, 3, pad_to_max_output_size=True)[0],
-    normal((4, 4), (4,)),
-    tags=("not_grad", "not_jvp"),
-)
+}
+
+
+@family.builder
+def functions_of_images() -> None:
+    """Functions of one batch of images."""
+    for name, function in _OF_IMAGES.items():
+        ask(f"tf.image.{name}", function, _IMAGES, ulps=_ULPS)
+
+
+@family.builder
+def boxes() -> None:
+    """Boxes chosen by their scores."""
+    ask(
+        "tf.image.non_max_suppression_padded",
+        lambda b, s: tf.image.non_max_suppression_padded(b, s, 3, pad_to_max_output_size=True)[0],
+        normal((4, 4), (4,)),
+        tags=("not_grad", "not_jvp"),
+    )

@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from harnesses.call_tf import family
 from harnesses.call_tf.asking import ask, normal
 
 _ULPS = {"float32": 512, "float64": 512, "complex64": 512}
@@ -19,7 +20,7 @@ def _regular(x):
     return x + 4 * tf.eye(x.shape[-1], dtype=x.dtype)
 
 
-for _name, _function in {
+_OF_A_MATRIX = {
     "adjoint": tf.linalg.adjoint,
     "band_part": lambda x: tf.linalg.band_part(x, 1, 0),
     "cholesky": lambda x: tf.linalg.cholesky(_positive(x)),
@@ -47,15 +48,21 @@ for _name, _function in {
     "global_norm": lambda x: tf.linalg.global_norm([x, x]),
     "matrix_rank": lambda x: tf.linalg.matrix_rank(_regular(x)),
     "eig": lambda x: tf.linalg.eigvals(_regular(x)),
-}.items():
-    _real = ("float32",)
-    _some = {"logdet": _real, "global_norm": _real, "matrix_rank": _real, "pinv": _real,
-             "logm": _real, "normalize": _real, "sqrtm": _real, "eig": _real}  # fmt: skip
-    _tags = ("not_grad", "not_jvp") if _name in ("matrix_rank",) else ()
-    ask(f"tf.linalg.{_name}", _function, _SQUARE, dtypes=_some.get(_name, _INEXACT), ulps=_ULPS,
-        tags=_tags)  # fmt: skip
+}
 
-for _name, _function in {
+
+@family.builder
+def functions_of_a_matrix() -> None:
+    """Functions of a batch of square matrices."""
+    float32_alone = ("logdet", "global_norm", "matrix_rank", "pinv", "logm", "normalize", "sqrtm",
+                     "eig")  # fmt: skip
+    for name, function in _OF_A_MATRIX.items():
+        dtypes = ("float32",) if name in float32_alone else _INEXACT
+        tags = ("not_grad", "not_jvp") if name == "matrix_rank" else ()
+        ask(f"tf.linalg.{name}", function, _SQUARE, dtypes=dtypes, ulps=_ULPS, tags=tags)
+
+
+_OF_TWO_MATRICES = {
     "matmul": tf.linalg.matmul,
     "solve": lambda a, b: tf.linalg.solve(_regular(a), b),
     "triangular_solve": lambda a, b: tf.linalg.triangular_solve(_regular(a), b),
@@ -63,22 +70,33 @@ for _name, _function in {
     "lstsq": lambda a, b: tf.linalg.lstsq(_regular(a), b),
     "matvec": lambda a, b: tf.linalg.matvec(a, b[:, 0]),
     "lu_solve": lambda a, b: tf.linalg.lu_solve(*tf.linalg.lu(_regular(a)), b),
-}.items():
-    _dtypes = ("float32",) if _name in ("lstsq",) else _INEXACT
-    ask(f"tf.linalg.{_name}", _function, _RHS, dtypes=_dtypes, ulps=_ULPS)
-ask("tf.linalg.cross", tf.linalg.cross, normal((4, 3), (4, 3)))
-ask("tf.linalg.einsum", lambda x: tf.linalg.einsum("ij,ik->jk", x, x), _TALL)
-ask("tf.linalg.tridiagonal_matmul", lambda d, x: tf.linalg.tridiagonal_matmul(d, x),
-    normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
-ask("tf.linalg.tridiagonal_solve", lambda d, x: tf.linalg.tridiagonal_solve(
-    d + tf.constant([[0.0], [6.0], [0.0]]), x, partial_pivoting=False),
-    normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
-ask("tf.linalg.LinearOperatorDiag", lambda d, x: tf.linalg.LinearOperatorDiag(d[0]).matmul(x),
-    normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
-ask("tf.linalg.LinearOperatorToeplitz",
-    lambda d, x: tf.linalg.LinearOperatorToeplitz(d[0], d[0]).matmul(x),
-    normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
-ask("tf.linalg.LinearOperatorKronecker",
-    lambda d, x: tf.linalg.LinearOperatorKronecker(
-        [tf.linalg.LinearOperatorFullMatrix(d[:2, :2])] * 2).matmul(x),
-    normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
+}
+
+
+@family.builder
+def functions_of_two_matrices() -> None:
+    """Products and solutions."""
+    for name, function in _OF_TWO_MATRICES.items():
+        dtypes = ("float32",) if name == "lstsq" else _INEXACT
+        ask(f"tf.linalg.{name}", function, _RHS, dtypes=dtypes, ulps=_ULPS)
+    ask("tf.linalg.cross", tf.linalg.cross, normal((4, 3), (4, 3)))
+    ask("tf.linalg.einsum", lambda x: tf.linalg.einsum("ij,ik->jk", x, x), _TALL)
+
+
+@family.builder
+def structured_matrices() -> None:
+    """Tridiagonal matrices, and linear operators."""
+    ask("tf.linalg.tridiagonal_matmul", lambda d, x: tf.linalg.tridiagonal_matmul(d, x),
+        normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
+    ask("tf.linalg.tridiagonal_solve", lambda d, x: tf.linalg.tridiagonal_solve(
+        d + tf.constant([[0.0], [6.0], [0.0]]), x, partial_pivoting=False),
+        normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
+    ask("tf.linalg.LinearOperatorDiag", lambda d, x: tf.linalg.LinearOperatorDiag(d[0]).matmul(x),
+        normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
+    ask("tf.linalg.LinearOperatorToeplitz",
+        lambda d, x: tf.linalg.LinearOperatorToeplitz(d[0], d[0]).matmul(x),
+        normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip
+    ask("tf.linalg.LinearOperatorKronecker",
+        lambda d, x: tf.linalg.LinearOperatorKronecker(
+            [tf.linalg.LinearOperatorFullMatrix(d[:2, :2])] * 2).matmul(x),
+        normal((3, 4), (4, 2)), ulps=_ULPS)  # fmt: skip

@@ -2,12 +2,13 @@
 
 import tensorflow as tf
 
+from harnesses.call_tf import family
 from harnesses.call_tf.asking import NO_DERIVATIVES, ask, between, indices
 
 _SEED = [indices(3, 4)]
 _SHAPE = (3, 4)
 
-for _name, _function in {
+_OF_A_SEED = {
     "stateless_uniform": lambda s: tf.random.stateless_uniform(_SHAPE, s),
     "stateless_uniform_int": lambda s: tf.random.stateless_uniform(_SHAPE, s, 0, 9, tf.int32),
     "stateless_normal": lambda s: tf.random.stateless_normal(_SHAPE, s),
@@ -22,12 +23,17 @@ for _name, _function in {
     "split": lambda s: tf.random.split(s, 2),
     "fold_in": lambda s: tf.random.fold_in(s, 7),
     "stateless_shuffle": lambda s: tf.random.experimental.stateless_shuffle(tf.range(9), s),
-}.items():
-    ask(f"tf.random.{_name}", _function, _SEED, dtypes=["int32"], tags=NO_DERIVATIVES)
-for _algorithm in ("philox",):
+}
+
+
+@family.builder
+def stateless_functions() -> None:
+    """The stateless functions, the algorithm Philox, a mean that has a derivative."""
+    for name, function in _OF_A_SEED.items():
+        ask(f"tf.random.{name}", function, _SEED, dtypes=["int32"], tags=NO_DERIVATIVES)
     ask("tf.random.stateless_uniform",
-        lambda s, a=_algorithm: tf.random.stateless_uniform(_SHAPE, s, alg=a),
-        _SEED, dtypes=["int32"], case=_algorithm)  # fmt: skip
-ask("tf.random.stateless_normal",
-    lambda m: tf.random.stateless_normal(_SHAPE, [1, 2], m, alg="philox"), between(1, 2, _SHAPE),
-    case="of_a_mean")  # fmt: skip
+        lambda s: tf.random.stateless_uniform(_SHAPE, s, alg="philox"),
+        _SEED, dtypes=["int32"], case="philox")  # fmt: skip
+    ask("tf.random.stateless_normal",
+        lambda m: tf.random.stateless_normal(_SHAPE, [1, 2], m, alg="philox"),
+        between(1, 2, _SHAPE), case="of_a_mean")  # fmt: skip

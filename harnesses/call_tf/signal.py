@@ -2,6 +2,7 @@
 
 import tensorflow as tf
 
+from harnesses.call_tf import family
 from harnesses.call_tf.asking import ask, normal
 from harnesses.harness import Normal
 
@@ -10,11 +11,23 @@ _LINE = normal((2, 8))
 _COMPLEX = [Normal((2, 8), "complex64")]
 _CUBE = [Normal((2, 4, 4, 4), "complex64")]
 
-for _name in ("fft", "ifft", "fft2d", "ifft2d", "fftshift", "ifftshift"):
-    ask(f"tf.signal.{_name}", getattr(tf.signal, _name), _COMPLEX, dtypes=["complex64"], ulps=_ULPS)
-for _name in ("fft3d", "ifft3d"):
-    ask(f"tf.signal.{_name}", getattr(tf.signal, _name), _CUBE, dtypes=["complex64"], ulps=_ULPS)
-for _name, _function in {
+
+@family.builder
+def complex_transforms() -> None:
+    """Fourier transforms of complex numbers."""
+    for name in ("fft", "ifft", "fft2d", "ifft2d", "fftshift", "ifftshift"):
+        ask(
+            f"tf.signal.{name}",
+            getattr(tf.signal, name),
+            _COMPLEX,
+            dtypes=["complex64"],
+            ulps=_ULPS,
+        )
+    for name in ("fft3d", "ifft3d"):
+        ask(f"tf.signal.{name}", getattr(tf.signal, name), _CUBE, dtypes=["complex64"], ulps=_ULPS)
+
+
+_OF_REAL_SIGNALS = {
     "rfft": tf.signal.rfft,
     "rfft2d": tf.signal.rfft2d,
     "irfft": lambda x: tf.signal.irfft(tf.signal.rfft(x)),
@@ -36,5 +49,11 @@ for _name, _function in {
         x @ tf.signal.linear_to_mel_weight_matrix(3, 8, 8000, 100.0, 3000.0)
     ),
     "mfccs_from_log_mel_spectrograms": tf.signal.mfccs_from_log_mel_spectrograms,
-}.items():
-    ask(f"tf.signal.{_name}", _function, _LINE, ulps=_ULPS)
+}
+
+
+@family.builder
+def functions_of_real_signals() -> None:
+    """Transforms of real numbers, frames and windows."""
+    for name, function in _OF_REAL_SIGNALS.items():
+        ask(f"tf.signal.{name}", function, _LINE, ulps=_ULPS)

@@ -5,3 +5,7 @@ harness; of float8 at every number there is. Complex numbers have a harness each
 numbers, for zeros, infinities and branch cuts ("edge"), and for numbers with a NaN part ("nan"),
 because the latter two are where libraries differ.
 """
+
+from harnesses.harness import Family
+
+family = Family("elementwise")

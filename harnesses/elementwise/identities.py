@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.ad_checkpoint import checkpoint_name
 
+from harnesses.elementwise import family
 from harnesses.harness import ALL, Values, define, edge_values
 
 _IDENTITIES = {
@@ -14,7 +15,12 @@ _IDENTITIES = {
     "optimization_barrier": lambda x: lax.optimization_barrier((x, {"y": x[:2]})),
     "stop_gradient": lax.stop_gradient,
 }
-for primitive, function in _IDENTITIES.items():
-    for dtype in ALL:
-        values = [Values(edge_values(dtype), dtype)]
-        define(primitive, "", function, values, dtype=dtype, ulps=0)
+
+
+@family.builder
+def identities_of_every_dtype() -> None:
+    """Each identity at the edges of every dtype, to the last bit."""
+    for primitive, function in _IDENTITIES.items():
+        for dtype in ALL:
+            values = [Values(edge_values(dtype), dtype)]
+            define(primitive, "", function, values, dtype=dtype, ulps=0)

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 from jax import lax
 
+from harnesses.elementwise import family
 from harnesses.elementwise.asking import ULPS
 from harnesses.harness import Normal, Values, define, edge_values
-
-# Shapes: a scalar beside an array, no elements, no dimensions.
 
 _UNARY_OF_MANY_OPS = {
     "cbrt": lax.cbrt,
@@ -22,10 +21,16 @@ _UNARY_OF_MANY_OPS = {
     "sign": lax.sign,
     "tanh": lax.tanh,
 }
-for primitive, function in _UNARY_OF_MANY_OPS.items():
-    dtype = "uint8" if primitive in ("clz", "population_count") else "bfloat16"
-    for case, shape in {"empty": (0, 3), "scalar": ()}.items():
-        define(primitive, case, function, [Normal(shape, dtype)], dtype=dtype)
+
+
+@family.builder
+def empty_arrays_and_scalars() -> None:
+    """Empty arrays and scalars for functions of one operand."""
+    for primitive, function in _UNARY_OF_MANY_OPS.items():
+        dtype = "uint8" if primitive in ("clz", "population_count") else "bfloat16"
+        for case, shape in {"empty": (0, 3), "scalar": ()}.items():
+            define(primitive, case, function, [Normal(shape, dtype)], dtype=dtype)
+
 
 _BINARY_OF = {
     "float32": ("add", "atan2", "div", "eq", "max", "min", "mul", "nextafter", "pow", "rem", "sub"),
@@ -34,17 +39,22 @@ _BINARY_OF = {
     "complex64": ("add", "div", "eq", "max", "pow"),
     "bool": ("ge", "max"),
 }
-for dtype, names in _BINARY_OF.items():
-    for name in names:
-        scalar, array = Normal((), dtype), Normal((2, 3), dtype)
-        for case, args in {
-            "scalar_first": [scalar, array],
-            "scalar_second": [array, scalar],
-            "scalars": [scalar, scalar],
-            "empty": [Normal((0, 3), dtype), Normal((0, 3), dtype)],
-        }.items():
-            ulps = ULPS.get(name, {}).get(dtype)
-            define(name, case, getattr(lax, name), args, dtype=dtype, ulps=ulps)
+
+
+@family.builder
+def scalars_beside_arrays() -> None:
+    """A scalar beside an array on either side, two scalars, two empty arrays."""
+    for dtype, names in _BINARY_OF.items():
+        for name in names:
+            scalar, array = Normal((), dtype), Normal((2, 3), dtype)
+            for case, args in {
+                "scalar_first": [scalar, array],
+                "scalar_second": [array, scalar],
+                "scalars": [scalar, scalar],
+                "empty": [Normal((0, 3), dtype), Normal((0, 3), dtype)],
+            }.items():
+                ulps = ULPS.get(name, {}).get(dtype)
+                define(name, case, getattr(lax, name), args, dtype=dtype, ulps=ulps)
 
 
 # A constant operand is known at conversion: what it rules out needs no care.
@@ -66,17 +76,25 @@ def _with_constant(name: str, constant: float, dtype: str, first: bool = False) 
     )
 
 
-for name, constants in {
-    "div": (0, 1, 3, -1),
-    "rem": (0, 1, 3, -1),
-    "shift_left": (0, 4, 31, 32, 33, -1),
-    "shift_right_arithmetic": (0, 4, 31, 32, 33, -1),
-    "shift_right_logical": (0, 4, 31, 32, 33, -1),
-}.items():
-    for constant in constants:
-        _with_constant(name, constant, "int32")
-for name in ("max", "min"):
-    for dtype in ("float32", "bfloat16"):
-        for first in (False, True):
-            for constant in (0.0, float("nan"), float("inf")):
-                _with_constant(name, constant, dtype, first)
+@family.builder
+def constant_integers() -> None:
+    """Constant divisors, and constant distances of shifts."""
+    for name, constants in {
+        "div": (0, 1, 3, -1),
+        "rem": (0, 1, 3, -1),
+        "shift_left": (0, 4, 31, 32, 33, -1),
+        "shift_right_arithmetic": (0, 4, 31, 32, 33, -1),
+        "shift_right_logical": (0, 4, 31, 32, 33, -1),
+    }.items():
+        for constant in constants:
+            _with_constant(name, constant, "int32")
+
+
+@family.builder
+def constant_bounds() -> None:
+    """max and min with a constant on either side."""
+    for name in ("max", "min"):
+        for dtype in ("float32", "bfloat16"):
+            for first in (False, True):
+                for constant in (0.0, float("nan"), float("inf")):
+                    _with_constant(name, constant, dtype, first)

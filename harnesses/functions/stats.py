@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from harnesses.functions import family
 from harnesses.harness import Integers, Normal, Uniform, Values, define_functions, use
 
 REAL = Values([-2.0, -0.5, 0.0, 0.3, 1.7], "float32")
@@ -54,37 +55,43 @@ _QUANTILES = {
     **dict.fromkeys(("expon", "gumbel_l", "gumbel_r", "pareto", "uniform"), ("ppf",)),
 }
 
-define_functions(
-    "jax.scipy.stats",
-    {
-        **{
-            f"{name}.{function}": use(values, *parameters)
-            for name, (functions, values, parameters) in _DISTRIBUTIONS.items()
-            for function in functions
-        },
-        **{
-            f"{name}.{function}": use(PROBABILITY, *_DISTRIBUTIONS[name][2])
-            for name, functions in _QUANTILES.items()
-            for function in functions
-        },
-        "poisson.entropy": use(POSITIVE),
-        "gaussian_kde": use(Normal((8,), "float32")).but(then=lambda kde: kde(np.float32([0, 1]))),
-        "mode": use(Integers((3, 5), "int32", 0, 3), axis=1),
-        "rankdata": use(Integers((7,), "int32", 0, 4)),
-        "sem": use(Uniform((3, 4), "float32")),
+USES = {
+    **{
+        f"{name}.{function}": use(values, *parameters)
+        for name, (functions, values, parameters) in _DISTRIBUTIONS.items()
+        for function in functions
     },
-    ulps={
-        "betabinom.pmf": 17,
-        "binom.logpmf": 10,
-        "binom.pmf": 25,
-        "chi2.logsf": 7,
-        "chi2.pdf": 8,
-        "dirichlet.pdf": 8,
-        "gennorm.pdf": 10,
-        "multinomial.logpmf": 10,
-        "multinomial.pmf": 23,
-        "nbinom.logpmf": 10,
-        "nbinom.pmf": 35,
-        "poisson.pmf": 8,
+    **{
+        f"{name}.{function}": use(PROBABILITY, *_DISTRIBUTIONS[name][2])
+        for name, functions in _QUANTILES.items()
+        for function in functions
     },
-)
+    "poisson.entropy": use(POSITIVE),
+    "gaussian_kde": use(Normal((8,), "float32")).but(then=lambda kde: kde(np.float32([0, 1]))),
+    "mode": use(Integers((3, 5), "int32", 0, 3), axis=1),
+    "rankdata": use(Integers((7,), "int32", 0, 4)),
+    "sem": use(Uniform((3, 4), "float32")),
+}
+
+
+@family.builder
+def distributions() -> None:
+    """Each function of each distribution, and the functions of samples."""
+    define_functions(
+        "jax.scipy.stats",
+        USES,
+        ulps={
+            "betabinom.pmf": 17,
+            "binom.logpmf": 10,
+            "binom.pmf": 25,
+            "chi2.logsf": 7,
+            "chi2.pdf": 8,
+            "dirichlet.pdf": 8,
+            "gennorm.pdf": 10,
+            "multinomial.logpmf": 10,
+            "multinomial.pmf": 23,
+            "nbinom.logpmf": 10,
+            "nbinom.pmf": 35,
+            "poisson.pmf": 8,
+        },
+    )

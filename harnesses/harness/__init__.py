@@ -22,6 +22,7 @@ from harnesses.harness.arguments import (
     infinite_numbers,
     without_subnormals,
 )
+from harnesses.harness.database import all_harnesses, harnesses_elsewhere
 from harnesses.harness.definition import (
     CALL_TF,
     CONVERT,
@@ -30,9 +31,6 @@ from harnesses.harness.definition import (
     EXACT_FAMILIES,
     SUBSTRATES,
     Harness,
-    all_harnesses,
-    define,
-    harnesses_elsewhere,
 )
 from harnesses.harness.dtypes import (
     ALL,
@@ -55,6 +53,7 @@ from harnesses.harness.dtypes import (
     is_float,
     is_integer,
 )
+from harnesses.harness.families import Family, define
 from harnesses.harness.functions import Use, define_functions, each, public_names, use
 
 __all__ = [
@@ -82,6 +81,7 @@ __all__ = [
     "WITHOUT_TENSORFLOW",
     "Arg",
     "Bools",
+    "Family",
     "Fill",
     "Harness",
     "Integers",

@@ -19,7 +19,7 @@ import jax
 import numpy as np
 
 from harnesses.harness.arguments import Arg
-from harnesses.harness.definition import define
+from harnesses.harness.families import define
 
 # Of these and all public modules below them, each function has a harness or a reason.
 PUBLIC_MODULES = (

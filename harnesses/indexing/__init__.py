@@ -2,3 +2,7 @@
 
 `scatter` is a family of its own, over the same windows.
 """
+
+from harnesses.harness import Family
+
+family = Family("indexing")

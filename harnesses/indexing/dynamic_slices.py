@@ -6,6 +6,7 @@ import numpy as np
 from jax import lax
 
 from harnesses.harness import ALL, INT4, INTEGERS, Normal, Values, define
+from harnesses.indexing import family
 
 _F32, _I32 = np.dtype("float32"), np.dtype("int32")
 _MATRIX = (5, 4)
@@ -21,71 +22,6 @@ _STARTS = {
     "greatest": (jnp.iinfo(_I32).max,) * 2,
 }
 
-for _dtype in (*ALL, *INT4):
-    _operand, _update = Normal(_MATRIX, _dtype), Normal((2, 3), _dtype)
-    _start = Values(3, _I32)
-    define(
-        "dynamic_slice",
-        "",
-        lambda x, i: lax.dynamic_slice(x, (i, i), (2, 3)),
-        [_operand, _start],
-        dtype=_dtype,
-    )
-    define(
-        "dynamic_update_slice",
-        "",
-        lambda x, u, i: lax.dynamic_update_slice(x, u, (i, i)),
-        [_operand, _update, _start],
-        dtype=_dtype,
-    )
-
-for _name, _place in _STARTS.items():
-    _starts = [Values(i, _I32) for i in _place]
-    for _negative in (True, False):
-        _case = _name if _negative else f"{_name}_not_from_the_end"
-        define(
-            "dynamic_slice",
-            _case,
-            lambda x, i, j, negative=_negative: lax.dynamic_slice(
-                x, (i, j), (2, 3), allow_negative_indices=negative
-            ),
-            [Normal(_MATRIX, _F32), *_starts],
-            dtype=_F32,
-            params={"allow_negative_indices": _negative},
-        )
-        define(
-            "dynamic_update_slice",
-            _case,
-            lambda x, u, i, j, negative=_negative: lax.dynamic_update_slice(
-                x, u, (i, j), allow_negative_indices=negative
-            ),
-            [Normal(_MATRIX, _F32), Normal((2, 3), _F32), *_starts],
-            dtype=_F32,
-            params={"allow_negative_indices": _negative},
-        )
-
-for _index_dtype in INTEGERS:
-    _ends = jnp.iinfo(_index_dtype)
-    for _name, _place in {"inside": 2, "largest": _ends.max, "least": _ends.min}.items():
-        _case = f"start_{_index_dtype.name}_{_name}"
-        _start = Values(_place, _index_dtype)
-        define(
-            "dynamic_slice",
-            _case,
-            lambda x, i: lax.dynamic_slice(x, (i,), (3,)),
-            [Normal((7,), _F32), _start],
-            dtype=_F32,
-            params={"start_dtype": _index_dtype.name},
-        )
-        define(
-            "dynamic_update_slice",
-            _case,
-            lambda x, u, i: lax.dynamic_update_slice(x, u, (i,)),
-            [Normal((7,), _F32), Normal((3,), _F32), _start],
-            dtype=_F32,
-            params={"start_dtype": _index_dtype.name},
-        )
-
 # name: shape, sizes
 _SLICES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "scalar": ((), ()),
@@ -98,51 +34,137 @@ _SLICES: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "cube": ((3, 4, 5), (2, 1, 5)),
     "int8_start_of_many": ((300,), (3,)),
 }
-for _name, (_shape, _sizes) in _SLICES.items():
-    _start_dtype = np.dtype("int8") if "int8" in _name else _I32
-    _starts = [Values(min(i + 1, 1), _start_dtype) for i in range(len(_shape))]
+
+
+@family.builder
+def slices_of_every_dtype() -> None:
+    """A slice of a matrix of every dtype, read and written."""
+    start = Values(3, _I32)
+    for dtype in (*ALL, *INT4):
+        operand, update = Normal(_MATRIX, dtype), Normal((2, 3), dtype)
+        define(
+            "dynamic_slice",
+            "",
+            lambda x, i: lax.dynamic_slice(x, (i, i), (2, 3)),
+            [operand, start],
+            dtype=dtype,
+        )
+        define(
+            "dynamic_update_slice",
+            "",
+            lambda x, u, i: lax.dynamic_update_slice(x, u, (i, i)),
+            [operand, update, start],
+            dtype=dtype,
+        )
+
+
+@family.builder
+def starts_in_and_out_of_bounds() -> None:
+    """Starts in bounds, at the ends and out of bounds; negative ones count from the end or not."""
+    for name, place in _STARTS.items():
+        starts = [Values(i, _I32) for i in place]
+        for negative in (True, False):
+            case = name if negative else f"{name}_not_from_the_end"
+            define(
+                "dynamic_slice",
+                case,
+                lambda x, i, j, negative=negative: lax.dynamic_slice(
+                    x, (i, j), (2, 3), allow_negative_indices=negative
+                ),
+                [Normal(_MATRIX, _F32), *starts],
+                dtype=_F32,
+                params={"allow_negative_indices": negative},
+            )
+            define(
+                "dynamic_update_slice",
+                case,
+                lambda x, u, i, j, negative=negative: lax.dynamic_update_slice(
+                    x, u, (i, j), allow_negative_indices=negative
+                ),
+                [Normal(_MATRIX, _F32), Normal((2, 3), _F32), *starts],
+                dtype=_F32,
+                params={"allow_negative_indices": negative},
+            )
+
+
+@family.builder
+def starts_of_every_integer_dtype() -> None:
+    """Starts of every integer dtype: one in bounds, the largest and the least."""
+    for start_dtype in INTEGERS:
+        ends = jnp.iinfo(start_dtype)
+        for name, place in {"inside": 2, "largest": ends.max, "least": ends.min}.items():
+            case = f"start_{start_dtype.name}_{name}"
+            start = Values(place, start_dtype)
+            define(
+                "dynamic_slice",
+                case,
+                lambda x, i: lax.dynamic_slice(x, (i,), (3,)),
+                [Normal((7,), _F32), start],
+                dtype=_F32,
+                params={"start_dtype": start_dtype.name},
+            )
+            define(
+                "dynamic_update_slice",
+                case,
+                lambda x, u, i: lax.dynamic_update_slice(x, u, (i,)),
+                [Normal((7,), _F32), Normal((3,), _F32), start],
+                dtype=_F32,
+                params={"start_dtype": start_dtype.name},
+            )
+
+
+@family.builder
+def sizes_of_slices() -> None:
+    """Slices of each size of arrays of each rank, empty ones among them."""
+    for name, (shape, sizes) in _SLICES.items():
+        start_dtype = np.dtype("int8") if "int8" in name else _I32
+        starts = [Values(min(i + 1, 1), start_dtype) for i in range(len(shape))]
+        define(
+            "dynamic_slice",
+            name,
+            lambda x, *i, sizes=sizes: lax.dynamic_slice(x, i, sizes),
+            [Normal(shape, _F32), *starts],
+            dtype=_F32,
+            params={"slice_sizes": sizes},
+        )
+        define(
+            "dynamic_update_slice",
+            name,
+            lambda x, u, *i: lax.dynamic_update_slice(x, u, i),
+            [Normal(shape, _F32), Normal(sizes, _F32), *starts],
+            dtype=_F32,
+            params={"update_shape": sizes},
+        )
+
+
+@family.builder
+def batched_slices() -> None:
+    """Slices under vmap: of operands and starts, and of starts alone."""
     define(
         "dynamic_slice",
-        _name,
-        lambda x, *i, sizes=_sizes: lax.dynamic_slice(x, i, sizes),
-        [Normal(_shape, _F32), *_starts],
+        "batched",
+        jax.vmap(lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 4))),
+        [Normal((3, *_MATRIX), _F32), Values([-9, 1, 9], _I32)],
         dtype=_F32,
-        params={"slice_sizes": _sizes},
+    )
+    define(
+        "dynamic_slice",
+        "batched_starts",
+        jax.vmap(lambda x, i, j: lax.dynamic_slice(x, (i, j), (2, 3)), (None, 0, 0)),
+        [Normal(_MATRIX, _F32), Values([-9, 1, 9], _I32), Values([0, 9, 1], _I32)],
+        dtype=_F32,
     )
     define(
         "dynamic_update_slice",
-        _name,
-        lambda x, u, *i: lax.dynamic_update_slice(x, u, i),
-        [Normal(_shape, _F32), Normal(_sizes, _F32), *_starts],
+        "batched",
+        jax.vmap(lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 0))),
+        [Normal((3, *_MATRIX), _F32), Normal((3, 2, 4), _F32), Values([-9, 1, 9], _I32)],
         dtype=_F32,
-        params={"update_shape": _sizes},
     )
-
-define(
-    "dynamic_slice",
-    "batched",
-    jax.vmap(lambda x, i: lax.dynamic_slice(x, (i, 0), (2, 4))),
-    [Normal((3, *_MATRIX), _F32), Values([-9, 1, 9], _I32)],
-    dtype=_F32,
-)
-define(
-    "dynamic_slice",
-    "batched_starts",
-    jax.vmap(lambda x, i, j: lax.dynamic_slice(x, (i, j), (2, 3)), (None, 0, 0)),
-    [Normal(_MATRIX, _F32), Values([-9, 1, 9], _I32), Values([0, 9, 1], _I32)],
-    dtype=_F32,
-)
-define(
-    "dynamic_update_slice",
-    "batched",
-    jax.vmap(lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 0))),
-    [Normal((3, *_MATRIX), _F32), Normal((3, 2, 4), _F32), Values([-9, 1, 9], _I32)],
-    dtype=_F32,
-)
-define(
-    "dynamic_update_slice",
-    "batched_starts",
-    jax.vmap(lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 0)), (None, None, 0)),
-    [Normal(_MATRIX, _F32), Normal((2, 4), _F32), Values([-9, 1, 9], _I32)],
-    dtype=_F32,
-)
+    define(
+        "dynamic_update_slice",
+        "batched_starts",
+        jax.vmap(lambda x, u, i: lax.dynamic_update_slice(x, u, (i, 0)), (None, None, 0)),
+        [Normal(_MATRIX, _F32), Normal((2, 4), _F32), Values([-9, 1, 9], _I32)],
+        dtype=_F32,
+    )

@@ -20,12 +20,12 @@ from harnesses.harness import (
     Values,
     define,
 )
+from harnesses.indexing import family
 
 _F32, _I32 = np.dtype("float32"), np.dtype("int32")
 _MATRIX, _CUBE = (5, 4), (3, 4, 5)
 
-# jax.numpy's indexing.
-
+# What stands between the brackets of jax.numpy's indexing.
 _AT = {
     "integer": lambda x, i: x[i[0]],
     "two_integers": lambda x, i: x[i[0], i[1]],
@@ -51,91 +51,114 @@ _AT = {
     "nothing": lambda x, i: x[i[:0]],
     "grid": lambda x, i: x[jnp.ix_(i, i[:2])],
 }
-for _name, _fun in _AT.items():
-    define(
-        "getitem",
-        _name,
-        _fun,
-        [Normal(_CUBE, _F32), Values([1, -2, 0, 7, -9], _I32)],
-        dtype=_F32,
-    )
-for _mode in ("clip", "fill", "drop", "promise_in_bounds"):
+_INDICES = Values([[1, -2, 0], [7, 3, -9]], _I32)
+
+
+@family.builder
+def places_in_brackets() -> None:
+    """Indexing by brackets, as jax.numpy has it."""
+    for name, fun in _AT.items():
+        define(
+            "getitem",
+            name,
+            fun,
+            [Normal(_CUBE, _F32), Values([1, -2, 0, 7, -9], _I32)],
+            dtype=_F32,
+        )
+
+
+@family.builder
+def modes_of_at_get() -> None:
+    """`x.at[...].get` in each mode, and with a fill value."""
+    for mode in ("clip", "fill", "drop", "promise_in_bounds"):
+        define(
+            "at_get",
+            mode,
+            lambda x, i, mode=mode: x.at[i].get(mode=mode),
+            [Normal(_MATRIX, _F32), Values([1, -2, 0, 7, -9], _I32)],
+            dtype=_F32,
+            params={"mode": mode},
+        )
     define(
         "at_get",
-        _mode,
-        lambda x, i, mode=_mode: x.at[i].get(mode=mode),
+        "fill_value",
+        lambda x, i: x.at[:, i].get(mode="fill", fill_value=-1, wrap_negative_indices=False),
         [Normal(_MATRIX, _F32), Values([1, -2, 0, 7, -9], _I32)],
         dtype=_F32,
-        params={"mode": _mode},
     )
-define(
-    "at_get",
-    "fill_value",
-    lambda x, i: x.at[:, i].get(mode="fill", fill_value=-1, wrap_negative_indices=False),
-    [Normal(_MATRIX, _F32), Values([1, -2, 0, 7, -9], _I32)],
-    dtype=_F32,
-)
 
-# Functions that read by index.
 
-_INDICES = Values([[1, -2, 0], [7, 3, -9]], _I32)
-for _dtype in (*NUMERIC, *BOOL):
-    define(
-        "take",
-        "rows",
-        lambda x, i: jnp.take(x, i, axis=0),
-        [Normal(_MATRIX, _dtype), _INDICES],
-        dtype=_dtype,
-    )
-    define(
-        "take_along_axis",
-        "rows",
-        lambda x, i: jnp.take_along_axis(x, i, axis=1),
-        [Normal(_MATRIX, _dtype), Integers((5, 2), _I32, -4, 4)],
-        dtype=_dtype,
-    )
-for _mode in ("clip", "fill", "wrap"):
-    for _axis in (None, 0, 1, -1):
+@family.builder
+def rows_taken_of_every_dtype() -> None:
+    """Rows of a matrix of every dtype, taken whole or along an axis."""
+    for dtype in (*NUMERIC, *BOOL):
         define(
             "take",
-            f"axis_{_axis}_{_mode}",
-            lambda x, i, axis=_axis, mode=_mode: jnp.take(x, i, axis=axis, mode=mode),
-            [Normal(_MATRIX, _F32), _INDICES],
-            dtype=_F32,
-            params={"axis": _axis, "mode": _mode},
+            "rows",
+            lambda x, i: jnp.take(x, i, axis=0),
+            [Normal(_MATRIX, dtype), _INDICES],
+            dtype=dtype,
         )
-for _mode in ("clip", "fill", "promise_in_bounds"):
-    for _axis in (0, 1, 2, None):
-        _shape = {0: (6, 4, 5), 1: (3, 2, 5), 2: (3, 4, 1), None: (7,)}[_axis]
         define(
             "take_along_axis",
-            f"axis_{_axis}_{_mode}",
-            lambda x, i, axis=_axis, mode=_mode: jnp.take_along_axis(x, i, axis=axis, mode=mode),
-            [Normal(_CUBE, _F32), Integers(_shape, _I32, -8, 8)],
-            dtype=_F32,
-            params={"axis": _axis, "mode": _mode},
+            "rows",
+            lambda x, i: jnp.take_along_axis(x, i, axis=1),
+            [Normal(_MATRIX, dtype), Integers((5, 2), _I32, -4, 4)],
+            dtype=dtype,
         )
-define(
-    "take_along_axis",
-    "broadcast",
-    lambda x, i: jnp.take_along_axis(x, i, axis=1),
-    [Normal((3, 4, 5), _F32), Integers((3, 2, 1), _I32, 0, 4)],
-    dtype=_F32,
-)
-define(
-    "index_take",
-    "",
-    lambda x, i, j: lax.index_take(x, jnp.stack([i, j]), (0, 2)),
-    [Normal(_CUBE, _F32), Values([0, 2], _I32), Values([4, 1], _I32)],
-    dtype=_F32,
-)
-define(
-    "embedding",
-    "",
-    lambda table, tokens: table[tokens] * 2,
-    [Normal((11, 4), _F32), Integers((2, 3), _I32, 0, 11)],
-    dtype=_F32,
-)
+
+
+@family.builder
+def axes_and_modes_of_take() -> None:
+    """`take` and `take_along_axis` over each axis, in each mode."""
+    for mode in ("clip", "fill", "wrap"):
+        for axis in (None, 0, 1, -1):
+            define(
+                "take",
+                f"axis_{axis}_{mode}",
+                lambda x, i, axis=axis, mode=mode: jnp.take(x, i, axis=axis, mode=mode),
+                [Normal(_MATRIX, _F32), _INDICES],
+                dtype=_F32,
+                params={"axis": axis, "mode": mode},
+            )
+    for mode in ("clip", "fill", "promise_in_bounds"):
+        for axis in (0, 1, 2, None):
+            shape = {0: (6, 4, 5), 1: (3, 2, 5), 2: (3, 4, 1), None: (7,)}[axis]
+            define(
+                "take_along_axis",
+                f"axis_{axis}_{mode}",
+                lambda x, i, axis=axis, mode=mode: jnp.take_along_axis(x, i, axis=axis, mode=mode),
+                [Normal(_CUBE, _F32), Integers(shape, _I32, -8, 8)],
+                dtype=_F32,
+                params={"axis": axis, "mode": mode},
+            )
+
+
+@family.builder
+def single_uses() -> None:
+    """Broadcast indices of `take_along_axis`, `index_take`, and an embedding of tokens."""
+    define(
+        "take_along_axis",
+        "broadcast",
+        lambda x, i: jnp.take_along_axis(x, i, axis=1),
+        [Normal((3, 4, 5), _F32), Integers((3, 2, 1), _I32, 0, 4)],
+        dtype=_F32,
+    )
+    define(
+        "index_take",
+        "",
+        lambda x, i, j: lax.index_take(x, jnp.stack([i, j]), (0, 2)),
+        [Normal(_CUBE, _F32), Values([0, 2], _I32), Values([4, 1], _I32)],
+        dtype=_F32,
+    )
+    define(
+        "embedding",
+        "",
+        lambda table, tokens: table[tokens] * 2,
+        [Normal((11, 4), _F32), Integers((2, 3), _I32, 0, 11)],
+        dtype=_F32,
+    )
+
 
 # Public functions: name, case, function, arguments.
 _NUMBERS, _SORTED = Normal((9,), _F32), Values(np.linspace(-2, 2, 6), _F32)
@@ -318,12 +341,17 @@ _PUBLIC: list[tuple[str, str, Callable[..., Any], list[Arg]]] = [
     ),
 ]
 _COMPUTING = ("bincount", "histogram", "interp", "map_coordinates", "apply_along", "piecewise")
-for _function, _case, _fun, _args in _PUBLIC:
-    define(
-        _function,
-        _case,
-        _fun,
-        _args,
-        dtype=_args[0].dtype,
-        ulps=8 if _function.startswith(_COMPUTING) else None,
-    )
+
+
+@family.builder
+def public_functions() -> None:
+    """The public functions of the table above; those that compute have a tolerance."""
+    for function, case, fun, args in _PUBLIC:
+        define(
+            function,
+            case,
+            fun,
+            args,
+            dtype=args[0].dtype,
+            ulps=8 if function.startswith(_COMPUTING) else None,
+        )

@@ -21,6 +21,7 @@ from harnesses.harness import (
     define,
     is_integer,
 )
+from harnesses.sharding import family
 from harnesses.sharding.meshes import on_each
 
 _GROUPS = [[0, 2, 5, 7], [1, 3, 4, 6]]
@@ -146,9 +147,13 @@ def _define(cases: Mapping[tuple[str, str], _Case], dtypes: Sequence[Any], **opt
             )
 
 
-_define(_VARYING, (jnp.float32, jnp.int32))
-_define(_SUMS, (jnp.float32, jnp.int32))
-_define(_GROUPED, (jnp.float32, jnp.int32), check_vma=False)
+@family.builder
+def collectives_over_axes_and_in_groups() -> None:
+    """Collectives over each choice of a mesh's axes, and between groups of devices."""
+    _define(_VARYING, (jnp.float32, jnp.int32))
+    _define(_SUMS, (jnp.float32, jnp.int32))
+    _define(_GROUPED, (jnp.float32, jnp.int32), check_vma=False)
+
 
 # By primitive: the program of a device of a mesh of eight, the spec of the result, and the dtypes.
 _WORDS = (*INTS, *UINTS)
@@ -167,5 +172,10 @@ _PLAIN: dict[str, tuple[Callable[[Any], Any], P, Sequence[np.dtype]]] = {
         (*_WORDS, *FLOATS, *COMPLEX),
     ),
 }
-for primitive, (program, out, dtypes) in _PLAIN.items():
-    _define({(primitive, ""): (program, "8", P("a"), out)}, dtypes)
+
+
+@family.builder
+def collectives_of_every_dtype() -> None:
+    """Each collective between eight devices, of every dtype that it takes."""
+    for primitive, (program, out, dtypes) in _PLAIN.items():
+        _define({(primitive, ""): (program, "8", P("a"), out)}, dtypes)

@@ -13,6 +13,7 @@ from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from harnesses.harness import Bools, Integers, Normal, define
+from harnesses.sharding import family
 
 _AXIS = "devices"
 _ROWS = PartitionSpec(_AXIS, None)
@@ -41,24 +42,31 @@ def _resharded(x: Any) -> Any:
     return jax.reshard(x, NamedSharding(_mesh(AxisType.Explicit), _ROWS))
 
 
-for maker, dtype in (
-    (Normal, jnp.float32),
-    (Normal, jnp.bfloat16),
-    (Normal, jnp.complex64),
-    (Integers, jnp.int32),
-    (Bools, jnp.bool_),
-):
-    arg = [maker((4, 3)) if maker is Bools else maker((4, 3), dtype)]
-    define("sharding_constraint", "", _constrained, arg, dtype=dtype)
-    define("jit", "shardings", _jitted, arg, dtype=dtype)
-    define("reshard", "", _resharded, arg, dtype=dtype)
+@family.builder
+def constraints_of_each_dtype() -> None:
+    """Constraints, shardings of a jitted function's arguments and reshards, of each dtype."""
+    for maker, dtype in (
+        (Normal, jnp.float32),
+        (Normal, jnp.bfloat16),
+        (Normal, jnp.complex64),
+        (Integers, jnp.int32),
+        (Bools, jnp.bool_),
+    ):
+        arg = [maker((4, 3)) if maker is Bools else maker((4, 3), dtype)]
+        define("sharding_constraint", "", _constrained, arg, dtype=dtype)
+        define("jit", "shardings", _jitted, arg, dtype=dtype)
+        define("reshard", "", _resharded, arg, dtype=dtype)
 
-_FLOATS = [Normal((4, 3), jnp.float32)]
-define("sharding_constraint", "partly", _partly_constrained, _FLOATS, dtype=np.float32)
-define(
-    "jax.lax.with_sharding_constraint",
-    "",
-    lambda x: lax.with_sharding_constraint({"x": x}, NamedSharding(_mesh(), _ROWS)),
-    _FLOATS,
-    dtype=np.float32,
-)
+
+@family.builder
+def partial_constraints_and_trees() -> None:
+    """A constraint that leaves a dimension open, and one of a pytree."""
+    floats = [Normal((4, 3), jnp.float32)]
+    define("sharding_constraint", "partly", _partly_constrained, floats, dtype=np.float32)
+    define(
+        "jax.lax.with_sharding_constraint",
+        "",
+        lambda x: lax.with_sharding_constraint({"x": x}, NamedSharding(_mesh(), _ROWS)),
+        floats,
+        dtype=np.float32,
+    )

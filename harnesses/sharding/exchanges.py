@@ -10,6 +10,7 @@ from jax import lax
 from jax.sharding import PartitionSpec as P
 
 from harnesses.harness import Normal, define
+from harnesses.sharding import family
 from harnesses.sharding.meshes import on_each, rows_over
 
 Axes = str | tuple[str, ...]
@@ -83,13 +84,16 @@ def _define(primitive: str, *case: str, fun: Callable[..., Any], **settings: Any
     define(primitive, name, fun, _ROWS, dtype=np.float32, scale="array", **settings)
 
 
-for (primitive, form), exchange in _EXCHANGES.items():
-    for case, (mesh, axes) in _AXES.items():
-        if case == "turned" and primitive in _IN_ORDER:
-            continue
-        rows = rows_over(mesh)
-        fun = on_each(_over(exchange, axes), mesh, rows, rows)
-        _define(primitive, form, case, fun=fun, params={"axes": axes})
+@family.builder
+def collectives_over_axes_of_a_mesh() -> None:
+    """Each collective over each choice of a mesh's axes."""
+    for (primitive, form), exchange in _EXCHANGES.items():
+        for case, (mesh, axes) in _AXES.items():
+            if case == "turned" and primitive in _IN_ORDER:
+                continue
+            rows = rows_over(mesh)
+            fun = on_each(_over(exchange, axes), mesh, rows, rows)
+            _define(primitive, form, case, fun=fun, params={"axes": axes})
 
 
 def _scanned(each: _Each) -> _Each:
@@ -164,19 +168,23 @@ _DERIVATIVES_AROUND: dict[str, Callable[[_Each], _Each]] = {
     "jvp": lambda mapped: lambda x: jax.jvp(mapped, (x,), (_weights(x),)),
 }
 
-for (primitive, form), exchange in _EXCHANGES.items():
-    each = _over(exchange, "a")
-    differentiable = (primitive, form) not in _NOT_DIFFERENTIABLE
-    for case, transform in (_WITHIN | (_GRADIENTS_WITHIN if differentiable else {})).items():
-        fun = on_each(transform(each), _MESH, _BY_BOTH, _BY_BOTH)
-        _define(primitive, form, case, fun=fun)
-    for case, transform in (_AROUND | (_DERIVATIVES_AROUND if differentiable else {})).items():
-        fun = transform(on_each(each, _MESH, _BY_BOTH, _BY_BOTH))
-        _define(primitive, form, case, fun=fun)
-    fun = on_each(each, _MESH, _BY_BOTH, _BY_BOTH, check_vma=False)
-    _define(primitive, form, "unchecked", fun=fun)
-    # The axis "b" is left to the compiler, or to a program inside of this one.
-    fun = on_each(each, _MESH, P("a"), P("a"), axis_names={"a"})
-    _define(primitive, form, "partly_manual", fun=fun)
-    fun = on_each(_nested(each), _MESH, P("a"), P("a"), axis_names={"a"})
-    _define(primitive, form, "nested", fun=fun)
+
+@family.builder
+def collectives_in_transformations() -> None:
+    """Each collective inside of each transformation, and in programs of some axes of a mesh."""
+    for (primitive, form), exchange in _EXCHANGES.items():
+        each = _over(exchange, "a")
+        differentiable = (primitive, form) not in _NOT_DIFFERENTIABLE
+        for case, transform in (_WITHIN | (_GRADIENTS_WITHIN if differentiable else {})).items():
+            fun = on_each(transform(each), _MESH, _BY_BOTH, _BY_BOTH)
+            _define(primitive, form, case, fun=fun)
+        for case, transform in (_AROUND | (_DERIVATIVES_AROUND if differentiable else {})).items():
+            fun = transform(on_each(each, _MESH, _BY_BOTH, _BY_BOTH))
+            _define(primitive, form, case, fun=fun)
+        fun = on_each(each, _MESH, _BY_BOTH, _BY_BOTH, check_vma=False)
+        _define(primitive, form, "unchecked", fun=fun)
+        # The axis "b" is left to the compiler, or to a program inside of this one.
+        fun = on_each(each, _MESH, P("a"), P("a"), axis_names={"a"})
+        _define(primitive, form, "partly_manual", fun=fun)
+        fun = on_each(_nested(each), _MESH, P("a"), P("a"), axis_names={"a"})
+        _define(primitive, form, "nested", fun=fun)

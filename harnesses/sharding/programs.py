@@ -9,6 +9,7 @@ from jax import lax
 from jax.sharding import PartitionSpec as P
 
 from harnesses.harness import Bools, Integers, Normal, define
+from harnesses.sharding import family
 from harnesses.sharding.meshes import mesh_of, on_each
 
 _ROUND = [(i, (i + 1) % 8) for i in range(8)]
@@ -80,18 +81,22 @@ _CASES: dict[str, tuple[Any, Any, Any, dict[str, Any]]] = {
     "random_rbg": (_noise_by_rbg, _WHOLE, _WHOLE, {}),
     "custom_jvp": (jax.nn.relu, _WHOLE, _WHOLE, {}),
 }
-for case, (program, given, made, options) in _CASES.items():
-    fun = on_each(program, "4x2", given, made, **options)
-    define("shard_map", case, fun, [_FLOATS], dtype=np.float32, scale="array")
 
-define(
-    "shard_map",
-    "two_arguments",
-    on_each(lambda x, w: lax.psum(x @ w, "b"), "4x2", (P("a", "b"), P("b")), P("a")),
-    [_FLOATS, Normal((32, 4), jnp.float32)],
-    dtype=np.float32,
-    scale="array",
-)
+
+@family.builder
+def programs_of_shard_map() -> None:
+    """`shard_map` with its options, of programs with loops, derivatives and random numbers."""
+    for case, (program, given, made, options) in _CASES.items():
+        fun = on_each(program, "4x2", given, made, **options)
+        define("shard_map", case, fun, [_FLOATS], dtype=np.float32, scale="array")
+    define(
+        "shard_map",
+        "two_arguments",
+        on_each(lambda x, w: lax.psum(x @ w, "b"), "4x2", (P("a", "b"), P("b")), P("a")),
+        [_FLOATS, Normal((32, 4), jnp.float32)],
+        dtype=np.float32,
+        scale="array",
+    )
 
 
 # How an array is split, and joined again.
@@ -107,16 +112,21 @@ _SPECS: dict[str, tuple[str, Any, Any]] = {
     "on_one_device": ("1", P("a"), P(None, "a")),
     "repeated": ("4x2", P(), P("a", "b")),
 }
-for case, (mesh, given, made) in _SPECS.items():
-    for dtype in (jnp.float32, jnp.bfloat16, jnp.int8, jnp.bool_, jnp.complex64):
-        define(
-            "shard_map",
-            f"specs_{case}",
-            on_each(lambda x: x[..., ::-1], mesh, given, made),
-            [Bools((16, 32)) if dtype is jnp.bool_ else Normal((16, 32), dtype)],
-            dtype=dtype,
-            params={"mesh": mesh, "in_specs": str(given), "out_specs": str(made)},
-        )
+
+
+@family.builder
+def specs_of_shard_map() -> None:
+    """Arrays of each dtype, split and joined again as each pair of specs says."""
+    for case, (mesh, given, made) in _SPECS.items():
+        for dtype in (jnp.float32, jnp.bfloat16, jnp.int8, jnp.bool_, jnp.complex64):
+            define(
+                "shard_map",
+                f"specs_{case}",
+                on_each(lambda x: x[..., ::-1], mesh, given, made),
+                [Bools((16, 32)) if dtype is jnp.bool_ else Normal((16, 32), dtype)],
+                dtype=dtype,
+                params={"mesh": mesh, "in_specs": str(given), "out_specs": str(made)},
+            )
 
 
 def _in_parts(x: Any) -> Any:
@@ -187,24 +197,33 @@ _PMAPPED: dict[str, Any] = {
         lambda x: x + jax.random.normal(jax.random.fold_in(jax.random.key(1), lax.axis_index("i")))
     ),
 }
-for case, fun in _PMAPPED.items():
-    define("pmap", case, fun, [_FLOATS], dtype=np.float32, scale="array")
 
-# The second argument is a number that the program is made for.
-_static = _pmapped(lambda x, n: x * n + lax.axis_size("i"), static_broadcasted_argnums=1)
-define("pmap", "static", lambda x: _static(x, 3), [_FLOATS], dtype=np.float32, scale="array")
-define(
-    "pmap",
-    "step",
-    _stepping,
-    [Normal((32, 4), jnp.float32), _FLOATS],
-    dtype=np.float32,
-    scale="array",
-)
-define(
-    "pmap",
-    "in_axes",
-    _pmapped(lambda x, y: x * y, in_axes=(0, None)),
-    [Integers((16, 32), jnp.int32), Integers((2, 32), jnp.int32)],
-    dtype=np.int32,
-)
+
+@family.builder
+def programs_of_pmap() -> None:
+    """`pmap` with its options, of collectives, and inside of other functions."""
+    for case, fun in _PMAPPED.items():
+        define("pmap", case, fun, [_FLOATS], dtype=np.float32, scale="array")
+
+
+@family.builder
+def arguments_of_pmap() -> None:
+    """`pmap` of two arguments: one static, or one that each device has whole."""
+    # The second argument is a number that the program is made for.
+    static = _pmapped(lambda x, n: x * n + lax.axis_size("i"), static_broadcasted_argnums=1)
+    define("pmap", "static", lambda x: static(x, 3), [_FLOATS], dtype=np.float32, scale="array")
+    define(
+        "pmap",
+        "step",
+        _stepping,
+        [Normal((32, 4), jnp.float32), _FLOATS],
+        dtype=np.float32,
+        scale="array",
+    )
+    define(
+        "pmap",
+        "in_axes",
+        _pmapped(lambda x, y: x * y, in_axes=(0, None)),
+        [Integers((16, 32), jnp.int32), Integers((2, 32), jnp.int32)],
+        dtype=np.int32,
+    )

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from harnesses.harness import (
-    SUBSTRATES,
     Normal,
     Uniform,
     Values,
@@ -92,7 +91,6 @@ def ask(
             tags=_all_tags(tags, made),
             check=check,
             x64=True,
-            family=SUBSTRATES,
         )
 
 
@@ -114,7 +112,6 @@ def ask_raises(op: str, case: str, program: Program) -> None:
         dtype="float32",
         tags=("raises",),
         x64=True,
-        family=SUBSTRATES,
     )
 
 

@@ -5,6 +5,7 @@ Decompositions that are right in more than one way are asked for what they deter
 
 from typing import Any
 
+from harnesses.substrates import family
 from harnesses.substrates.asking import (
     FLOAT64,
     FLOATS,
@@ -35,115 +36,155 @@ def regular(tf: Any, x: Any) -> Any:
     return x + 4 * tf.eye(x.shape[-1], dtype=x.dtype)
 
 
-# --- Products --------------------------------------------------------------------------------
+@family.builder
+def matrix_products() -> None:
+    """Products of matrices, and of matrices and vectors."""
+    ask("linalg.matmul", normal((2, 3, 4), (4, 2)), dtypes=PRODUCTS)
+    for a, b in ((True, False), (False, True), (True, True)):
+        ask("linalg.matmul", normal((3, 3), (3, 3)), case=f"adjoint{a:d}{b:d}", adjoint_a=a,
+            adjoint_b=b, dtypes=("float32", "complex64"))  # fmt: skip
+        ask("linalg.matmul", normal((3, 3), (3, 3)), case=f"transpose{a:d}{b:d}", transpose_a=a,
+            transpose_b=b, dtypes=("float32", "complex64"))  # fmt: skip
+    ask("linalg.matvec", normal((2, 3, 4), (4,)), dtypes=PRODUCTS)
+    ask("linalg.matvec", normal(SHAPE, (3,)), case="adjoint", adjoint_a=True, dtypes=WIDE)
 
-ask("linalg.matmul", normal((2, 3, 4), (4, 2)), dtypes=PRODUCTS)
-for _a, _b in ((True, False), (False, True), (True, True)):
-    ask("linalg.matmul", normal((3, 3), (3, 3)), case=f"adjoint{_a:d}{_b:d}", adjoint_a=_a,
-        adjoint_b=_b, dtypes=("float32", "complex64"))  # fmt: skip
-    ask("linalg.matmul", normal((3, 3), (3, 3)), case=f"transpose{_a:d}{_b:d}", transpose_a=_a,
-        transpose_b=_b, dtypes=("float32", "complex64"))  # fmt: skip
-ask("linalg.matvec", normal((2, 3, 4), (4,)), dtypes=PRODUCTS)
-ask("linalg.matvec", normal(SHAPE, (3,)), case="adjoint", adjoint_a=True, dtypes=WIDE)
-for _name, _equation, _shapes in (
-    ("product", "ij,jk->ik", ((3, 4), (4, 2))),
-    ("batch", "bij,bjk->bik", ((2, 3, 4), (2, 4, 2))),
-    ("ellipsis", "...ij,...j->...i", ((2, 3, 4), (4,))),
-    ("sum", "ij->i", ((3, 4),)),
-    ("transpose", "ij->ji", ((3, 4),)),
-):
-    ask("linalg.einsum", normal(*_shapes), lambda tf, *x, e=_equation: tf.einsum(e, *x),
-        case=_name, dtypes=WIDE)  # fmt: skip
-ask("linalg.einsum", SQUARE, lambda tf, x: tf.einsum("ii->i", x), case="diagonal", dtypes=FLOAT64)
-ask("linalg.tensordot", normal((2, 3, 4), (4, 3)), axes=[[1, 2], [1, 0]], dtypes=WIDE)
-ask("linalg.tensordot", normal(SHAPE, (4, 2)), case="number", axes=1, dtypes=FLOAT64)
-ask("linalg.cross", normal((2, 3), (2, 3)), dtypes=FLOAT64)
-ask("linalg.trace", BATCH, dtypes=WIDE)
-ask("linalg.matrix_transpose", normal((2, 3, 4)), dtypes=KINDS)
-ask("linalg.adjoint", normal((2, 3, 4)), dtypes=WIDE)
-ask("linalg.tridiagonal_matmul", normal((3, 3), (3, 2)),
-    call("linalg.tridiagonal_matmul", diagonals_format="compact"), dtypes=WIDE)  # fmt: skip
 
-# --- Diagonals and bands ---------------------------------------------------------------------
+@family.builder
+def einsums() -> None:
+    """Sums of products that an equation names."""
+    for name, equation, shapes in (
+        ("product", "ij,jk->ik", ((3, 4), (4, 2))),
+        ("batch", "bij,bjk->bik", ((2, 3, 4), (2, 4, 2))),
+        ("ellipsis", "...ij,...j->...i", ((2, 3, 4), (4,))),
+        ("sum", "ij->i", ((3, 4),)),
+        ("transpose", "ij->ji", ((3, 4),)),
+    ):
+        ask("linalg.einsum", normal(*shapes), lambda tf, *x, e=equation: tf.einsum(e, *x),
+            case=name, dtypes=WIDE)  # fmt: skip
+    ask(
+        "linalg.einsum",
+        SQUARE,
+        lambda tf, x: tf.einsum("ii->i", x),
+        case="diagonal",
+        dtypes=FLOAT64,
+    )
 
-ask("linalg.diag", normal((2, 3)), dtypes=KINDS)
-ask("linalg.diag", normal((2, 3)), case="above", k=1, dtypes=FLOAT64)
-ask("linalg.diag", normal((2, 3)), case="band", k=(-1, 0), dtypes=FLOAT64)
-ask("linalg.diag_part", SQUARE, dtypes=KINDS)
-ask("linalg.diag_part", normal(SHAPE), case="band", k=(-1, 1), dtypes=FLOAT64)
-ask("linalg.diag_part", normal(SHAPE), case="left", k=(-1, 2), align="LEFT_RIGHT", dtypes=FLOAT64)
-ask("linalg.set_diag", normal((3, 3), (3,)), dtypes=KINDS)
-ask("linalg.set_diag", normal((3, 3), (2,)), case="above", k=1, dtypes=FLOAT64)
-ask("linalg.tensor_diag", normal((3,)), dtypes=WIDE)
-ask("linalg.tensor_diag_part", SQUARE, dtypes=WIDE)
-for _lower, _upper in ((0, -1), (-1, 0), (1, 0)):
-    ask("linalg.band_part", normal((3, 4)), case=f"{_lower}_{_upper}", num_lower=_lower,
-        num_upper=_upper, dtypes=FLOAT64)  # fmt: skip
-ask("linalg.eye", [], call("linalg.eye", 3, 4))
 
-# --- Decompositions and solvers --------------------------------------------------------------
+@family.builder
+def contractions_and_transposes() -> None:
+    """Tensor, cross and tridiagonal products, traces and transposes."""
+    ask("linalg.tensordot", normal((2, 3, 4), (4, 3)), axes=[[1, 2], [1, 0]], dtypes=WIDE)
+    ask("linalg.tensordot", normal(SHAPE, (4, 2)), case="number", axes=1, dtypes=FLOAT64)
+    ask("linalg.cross", normal((2, 3), (2, 3)), dtypes=FLOAT64)
+    ask("linalg.trace", BATCH, dtypes=WIDE)
+    ask("linalg.matrix_transpose", normal((2, 3, 4)), dtypes=KINDS)
+    ask("linalg.adjoint", normal((2, 3, 4)), dtypes=WIDE)
+    ask("linalg.tridiagonal_matmul", normal((3, 3), (3, 2)),
+        call("linalg.tridiagonal_matmul", diagonals_format="compact"), dtypes=WIDE)  # fmt: skip
 
-ask("linalg.cholesky", BATCH, lambda tf, x: tf.linalg.cholesky(definite(tf, x)), dtypes=WIDE,
-    ulps=LOOSE)  # fmt: skip
-ask("linalg.cholesky_solve", normal((3, 3), (3, 2)),
-    lambda tf, x, y: tf.linalg.cholesky_solve(regular(tf, tf.linalg.band_part(x, -1, 0)), y),
-    dtypes=WIDE, ulps=LOOSE)  # fmt: skip
-for _op in ("linalg.inv", "linalg.det", "linalg.slogdet", "linalg.pinv"):
-    ask(_op, BATCH, lambda tf, x, op=_op: call(op)(tf, regular(tf, x)), dtypes=WIDE
-        if _op != "linalg.pinv" else FLOAT64, ulps=LOOSE)  # fmt: skip
-ask("linalg.logdet", BATCH, lambda tf, x: tf.linalg.logdet(definite(tf, x)), dtypes=WIDE,
-    ulps=LOOSE)  # fmt: skip
-for _adjoint in (False, True):
-    _case = "adjoint" if _adjoint else ""
-    ask("linalg.solve", normal((3, 3), (3, 2)),
-        lambda tf, x, y, a=_adjoint: tf.linalg.solve(regular(tf, x), y, adjoint=a),
-        case=_case, dtypes=WIDE, ulps=LOOSE)  # fmt: skip
-    for _lower in (True, False):
-        ask("linalg.triangular_solve", normal((3, 3), (3, 2)),
-            lambda tf, x, y, a=_adjoint, low=_lower:
-                tf.linalg.triangular_solve(regular(tf, x), y, lower=low, adjoint=a),
-            case=f"lower{_lower:d}{_case}", dtypes=WIDE, ulps=LOOSE)  # fmt: skip
-ask("linalg.lstsq", normal((4, 3), (4, 2)), lambda tf, x, y: tf.linalg.lstsq(x, y, fast=True),
-    dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
-ask("linalg.lstsq", normal((4, 3), (4, 2)),
-    lambda tf, x, y: tf.linalg.lstsq(x, y, l2_regularizer=0.5), case="ridge", dtypes=FLOAT64,
-    ulps=LOOSE)  # fmt: skip
-ask("linalg.tridiagonal_solve", normal((3, 4), (4, 2)),
-    lambda tf, x, y: tf.linalg.tridiagonal_solve(
-        x + tf.constant([[0.0], [5.0], [0.0]], x.dtype), y, partial_pivoting=False),
-    dtypes=WIDE, ulps=LOOSE)  # fmt: skip
-ask("linalg.lu", SQUARE, lambda tf, x: tf.linalg.lu(regular(tf, x)), dtypes=WIDE, ulps=LOOSE)
-ask("linalg.eigh", SQUARE, lambda tf, x: tf.linalg.eigh(definite(tf, x))[0], dtypes=WIDE,
-    ulps=LOOSE)  # fmt: skip
-ask("linalg.eigh", SQUARE, lambda tf, x: (lambda w, v: tf.matmul(v * tf.exp(-w)[None], v,
-    adjoint_b=True))(*tf.linalg.eigh(definite(tf, x))), case="function", dtypes=FLOAT64,
-    ulps=LOOSE)  # fmt: skip
-ask("linalg.eigvalsh", SQUARE, lambda tf, x: tf.linalg.eigvalsh(definite(tf, x)), dtypes=WIDE,
-    ulps=LOOSE)  # fmt: skip
-ask("linalg.svd", normal((4, 3)), compute_uv=False, case="values", dtypes=WIDE, ulps=LOOSE)
-ask("linalg.svd", normal((4, 3)), lambda tf, x: (lambda s, u, v: tf.matmul(
-    u * s[None], v, adjoint_b=True))(*tf.linalg.svd(x)), case="product", dtypes=FLOAT64,
-    ulps=LOOSE)  # fmt: skip
-ask("linalg.qr", normal((4, 3)), lambda tf, x: tf.matmul(*tf.linalg.qr(x)), case="product",
-    dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
-ask("linalg.qr", normal((4, 3)), lambda tf, x: tf.abs(tf.linalg.qr(x)[1]), case="size",
-    dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
 
-# --- Norms -----------------------------------------------------------------------------------
+@family.builder
+def diagonals_and_bands() -> None:
+    """Matrices of diagonals, diagonals of matrices, and bands."""
+    ask("linalg.diag", normal((2, 3)), dtypes=KINDS)
+    ask("linalg.diag", normal((2, 3)), case="above", k=1, dtypes=FLOAT64)
+    ask("linalg.diag", normal((2, 3)), case="band", k=(-1, 0), dtypes=FLOAT64)
+    ask("linalg.diag_part", SQUARE, dtypes=KINDS)
+    ask("linalg.diag_part", normal(SHAPE), case="band", k=(-1, 1), dtypes=FLOAT64)
+    ask(
+        "linalg.diag_part",
+        normal(SHAPE),
+        case="left",
+        k=(-1, 2),
+        align="LEFT_RIGHT",
+        dtypes=FLOAT64,
+    )
+    ask("linalg.set_diag", normal((3, 3), (3,)), dtypes=KINDS)
+    ask("linalg.set_diag", normal((3, 3), (2,)), case="above", k=1, dtypes=FLOAT64)
+    ask("linalg.tensor_diag", normal((3,)), dtypes=WIDE)
+    ask("linalg.tensor_diag_part", SQUARE, dtypes=WIDE)
+    for lower, upper in ((0, -1), (-1, 0), (1, 0)):
+        ask("linalg.band_part", normal((3, 4)), case=f"{lower}_{upper}", num_lower=lower,
+            num_upper=upper, dtypes=FLOAT64)  # fmt: skip
+    ask("linalg.eye", [], call("linalg.eye", 3, 4))
 
-for _case, _options in {
-    "": {},
-    "one": {"ord": 1, "axis": 1},
-    "two": {"ord": 2, "axis": 0, "keepdims": True},
-    "inf": {"ord": float("inf"), "axis": -1},
-    "three": {"ord": 3, "axis": 1},
-    "fro": {"ord": "fro", "axis": (0, 1)},
-    "one_of_matrix": {"ord": 1, "axis": (0, 1)},
-}.items():
-    ask("linalg.norm", normal(SHAPE), case=_case, dtypes=WIDE if not _case else FLOAT64, **_options)
-ask("linalg.l2_normalize", normal(SHAPE), axis=1, dtypes=FLOAT64)
 
-# --- Linear operators ------------------------------------------------------------------------
+@family.builder
+def inverses_and_determinants() -> None:
+    """Cholesky factors, inverses and determinants."""
+    ask("linalg.cholesky", BATCH, lambda tf, x: tf.linalg.cholesky(definite(tf, x)), dtypes=WIDE,
+        ulps=LOOSE)  # fmt: skip
+    ask("linalg.cholesky_solve", normal((3, 3), (3, 2)),
+        lambda tf, x, y: tf.linalg.cholesky_solve(regular(tf, tf.linalg.band_part(x, -1, 0)), y),
+        dtypes=WIDE, ulps=LOOSE)  # fmt: skip
+    for op in ("linalg.inv", "linalg.det", "linalg.slogdet", "linalg.pinv"):
+        ask(op, BATCH, lambda tf, x, op=op: call(op)(tf, regular(tf, x)), dtypes=WIDE
+            if op != "linalg.pinv" else FLOAT64, ulps=LOOSE)  # fmt: skip
+    ask("linalg.logdet", BATCH, lambda tf, x: tf.linalg.logdet(definite(tf, x)), dtypes=WIDE,
+        ulps=LOOSE)  # fmt: skip
+
+
+@family.builder
+def linear_equations() -> None:
+    """Linear equations: dense, triangular, tridiagonal, and least squares."""
+    for adjoint in (False, True):
+        case = "adjoint" if adjoint else ""
+        ask("linalg.solve", normal((3, 3), (3, 2)),
+            lambda tf, x, y, a=adjoint: tf.linalg.solve(regular(tf, x), y, adjoint=a),
+            case=case, dtypes=WIDE, ulps=LOOSE)  # fmt: skip
+        for lower in (True, False):
+            ask("linalg.triangular_solve", normal((3, 3), (3, 2)),
+                lambda tf, x, y, a=adjoint, low=lower:
+                    tf.linalg.triangular_solve(regular(tf, x), y, lower=low, adjoint=a),
+                case=f"lower{lower:d}{case}", dtypes=WIDE, ulps=LOOSE)  # fmt: skip
+    ask("linalg.lstsq", normal((4, 3), (4, 2)), lambda tf, x, y: tf.linalg.lstsq(x, y, fast=True),
+        dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+    ask("linalg.lstsq", normal((4, 3), (4, 2)),
+        lambda tf, x, y: tf.linalg.lstsq(x, y, l2_regularizer=0.5), case="ridge", dtypes=FLOAT64,
+        ulps=LOOSE)  # fmt: skip
+    ask("linalg.tridiagonal_solve", normal((3, 4), (4, 2)),
+        lambda tf, x, y: tf.linalg.tridiagonal_solve(
+            x + tf.constant([[0.0], [5.0], [0.0]], x.dtype), y, partial_pivoting=False),
+        dtypes=WIDE, ulps=LOOSE)  # fmt: skip
+
+
+@family.builder
+def decompositions() -> None:
+    """LU, eigenvalues, singular values and QR."""
+    ask("linalg.lu", SQUARE, lambda tf, x: tf.linalg.lu(regular(tf, x)), dtypes=WIDE, ulps=LOOSE)
+    ask("linalg.eigh", SQUARE, lambda tf, x: tf.linalg.eigh(definite(tf, x))[0], dtypes=WIDE,
+        ulps=LOOSE)  # fmt: skip
+    ask("linalg.eigh", SQUARE, lambda tf, x: (lambda w, v: tf.matmul(v * tf.exp(-w)[None], v,
+        adjoint_b=True))(*tf.linalg.eigh(definite(tf, x))), case="function", dtypes=FLOAT64,
+        ulps=LOOSE)  # fmt: skip
+    ask("linalg.eigvalsh", SQUARE, lambda tf, x: tf.linalg.eigvalsh(definite(tf, x)), dtypes=WIDE,
+        ulps=LOOSE)  # fmt: skip
+    ask("linalg.svd", normal((4, 3)), compute_uv=False, case="values", dtypes=WIDE, ulps=LOOSE)
+    ask("linalg.svd", normal((4, 3)), lambda tf, x: (lambda s, u, v: tf.matmul(
+        u * s[None], v, adjoint_b=True))(*tf.linalg.svd(x)), case="product", dtypes=FLOAT64,
+        ulps=LOOSE)  # fmt: skip
+    ask("linalg.qr", normal((4, 3)), lambda tf, x: tf.matmul(*tf.linalg.qr(x)), case="product",
+        dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+    ask("linalg.qr", normal((4, 3)), lambda tf, x: tf.abs(tf.linalg.qr(x)[1]), case="size",
+        dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+
+
+@family.builder
+def norms() -> None:
+    """Norms of vectors and of matrices."""
+    for case, options in {
+        "": {},
+        "one": {"ord": 1, "axis": 1},
+        "two": {"ord": 2, "axis": 0, "keepdims": True},
+        "inf": {"ord": float("inf"), "axis": -1},
+        "three": {"ord": 3, "axis": 1},
+        "fro": {"ord": "fro", "axis": (0, 1)},
+        "one_of_matrix": {"ord": 1, "axis": (0, 1)},
+    }.items():
+        ask(
+            "linalg.norm", normal(SHAPE), case=case, dtypes=WIDE if not case else FLOAT64, **options
+        )
+    ask("linalg.l2_normalize", normal(SHAPE), axis=1, dtypes=FLOAT64)
 
 
 _OPERATORS = {
@@ -222,18 +263,22 @@ _METHODS = {
     "diag_part": lambda tf, o, y: o.diag_part(),
     "trace": lambda tf, o, y: o.trace(),
 }
-for _name, (_shape, _made) in _OPERATORS.items():
-    _rows = {"Kronecker": 4, "BlockDiag": 4, "BlockLowerTriangular": 4}.get(_name, 3)
-    for _method, _called in _METHODS.items():
-        if _name == "Identity" and _method not in ("matmul", "solve"):
-            continue  # what depends on no operand
-        ask(f"linalg.LinearOperator{_name}", normal(_shape, (_rows, 2)),
-            lambda tf, x, y, made=_made, called=_called: called(tf, made(tf, x), y),
-            case=_method, dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
 
-# --- What is refused -------------------------------------------------------------------------
 
-for _op, _case, _program in (
+@family.builder
+def linear_operators() -> None:
+    """What linear operators do, one operator of each kind."""
+    for name, (shape, made) in _OPERATORS.items():
+        rows = {"Kronecker": 4, "BlockDiag": 4, "BlockLowerTriangular": 4}.get(name, 3)
+        for method, called in _METHODS.items():
+            if name == "Identity" and method not in ("matmul", "solve"):
+                continue  # what depends on no operand
+            ask(f"linalg.LinearOperator{name}", normal(shape, (rows, 2)),
+                lambda tf, x, y, made=made, called=called: called(tf, made(tf, x), y),
+                case=method, dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+
+
+_REFUSED = (
     ("linalg.matmul", "shapes", lambda tf: tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))),
     ("linalg.matmul", "vectors", lambda tf: tf.matmul(tf.ones([2]), tf.ones([2]))),
     ("linalg.matmul", "dtypes",
@@ -252,13 +297,23 @@ for _op, _case, _program in (
     ("linalg.set_diag", "length", lambda tf: tf.linalg.set_diag(tf.ones([2, 2]), [1.0])),
     ("linalg.cross", "length", lambda tf: tf.linalg.cross(tf.ones([2]), tf.ones([2]))),
     ("linalg.det", "no_square", lambda tf: tf.linalg.det(tf.ones([2, 3]))),
-):  # fmt: skip
-    ask_raises(_op, _case, _program)
+)  # fmt: skip
 
-for _case, _options in {
-    "": {},
-    "of_rows": {"axis": 1},
-    "of_ones": {"ord": 1, "axis": 0},
-    "of_matrices": {"ord": "fro", "axis": [-2, -1]},
-}.items():
-    ask("linalg.normalize", normal(SHAPE), case=_case, dtypes=FLOAT64, **_options)
+
+@family.builder
+def refused_programs() -> None:
+    """Programs with shapes, dtypes or options that do not fit."""
+    for op, case, program in _REFUSED:
+        ask_raises(op, case, program)
+
+
+@family.builder
+def normalized_tensors() -> None:
+    """Tensors divided by their norms."""
+    for case, options in {
+        "": {},
+        "of_rows": {"axis": 1},
+        "of_ones": {"ord": 1, "axis": 0},
+        "of_matrices": {"ord": "fro", "axis": [-2, -1]},
+    }.items():
+        ask("linalg.normalize", normal(SHAPE), case=case, dtypes=FLOAT64, **options)

@@ -1,5 +1,6 @@
 """tf.signal: Fourier and cosine transforms, frames, windows."""
 
+from harnesses.substrates import family
 from harnesses.substrates.asking import (
     COMPLEX,
     FLOAT64,
@@ -11,47 +12,67 @@ from harnesses.substrates.asking import (
 LOOSE = {"float32": 64, "float64": 64, "complex64": 128, "complex128": 128}
 _CUBE = (2, 4, 6)
 
-for _suffix in ("", "2d", "3d"):
-    for _name in ("fft", "ifft"):
-        ask(f"signal.{_name}{_suffix}", normal(_CUBE), dtypes=COMPLEX, ulps=LOOSE)
-    ask(f"signal.rfft{_suffix}", normal(_CUBE), dtypes=FLOAT64, ulps=LOOSE)
-    ask(f"signal.irfft{_suffix}", normal((2, 4, 4)), dtypes=COMPLEX, ulps=LOOSE)
-ask("signal.rfft", normal(_CUBE), case="longer", fft_length=[9], dtypes=FLOAT64, ulps=LOOSE)
-ask("signal.rfft", normal(_CUBE), case="shorter", fft_length=[3], dtypes=FLOAT64, ulps=LOOSE)
-ask("signal.irfft", normal((2, 4)), case="odd", fft_length=[5], dtypes=COMPLEX, ulps=LOOSE)
-for _name in ("fftshift", "ifftshift"):
-    ask(f"signal.{_name}", normal((3, 5)), dtypes=("float32", "complex64", "int32"))
-    ask(f"signal.{_name}", normal((3, 5)), case="axis", axes=1)
-ask(
-    "signal.frame",
-    normal((2, 7)),
-    frame_length=3,
-    frame_step=2,
-    dtypes=("float32", "float64", "int32"),
-)
-ask("signal.frame", normal((7,)), case="padded", frame_length=3, frame_step=2, pad_end=True,
-    dtypes=FLOAT64)  # fmt: skip
-ask(
-    "signal.overlap_and_add",
-    normal((2, 4, 5)),
-    frame_step=2,
-    dtypes=("float32", "float64", "int32"),
-)
-for _type in (1, 2, 3, 4):
-    ask("signal.dct", normal((2, 6)), case=f"type{_type}", type=_type, dtypes=FLOAT64, ulps=LOOSE)
-    ask("signal.idct", normal((2, 6)), case=f"type{_type}", type=_type, dtypes=FLOAT64, ulps=LOOSE)
-for _type in (2, 3, 4):
-    ask("signal.dct", normal((2, 6)), case=f"ortho{_type}", type=_type, norm="ortho",
-        dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
-for _name in ("hann_window", "hamming_window"):
-    for _dtype in FLOAT64:
-        for _periodic in (True, False):
-            ask(f"signal.{_name}", [],
-                lambda tf, name=_name, periodic=_periodic, dtype=_dtype:
-                    getattr(tf.signal, name)(7, periodic, getattr(tf, dtype)),
-                case=f"periodic{_periodic:d}", dtypes=[_dtype])  # fmt: skip
 
-for _op, _case, _program in (
+@family.builder
+def fourier_transforms() -> None:
+    """Fourier transforms of one to three axes, with their lengths and shifts."""
+    for suffix in ("", "2d", "3d"):
+        for name in ("fft", "ifft"):
+            ask(f"signal.{name}{suffix}", normal(_CUBE), dtypes=COMPLEX, ulps=LOOSE)
+        ask(f"signal.rfft{suffix}", normal(_CUBE), dtypes=FLOAT64, ulps=LOOSE)
+        ask(f"signal.irfft{suffix}", normal((2, 4, 4)), dtypes=COMPLEX, ulps=LOOSE)
+    ask("signal.rfft", normal(_CUBE), case="longer", fft_length=[9], dtypes=FLOAT64, ulps=LOOSE)
+    ask("signal.rfft", normal(_CUBE), case="shorter", fft_length=[3], dtypes=FLOAT64, ulps=LOOSE)
+    ask("signal.irfft", normal((2, 4)), case="odd", fft_length=[5], dtypes=COMPLEX, ulps=LOOSE)
+    for name in ("fftshift", "ifftshift"):
+        ask(f"signal.{name}", normal((3, 5)), dtypes=("float32", "complex64", "int32"))
+        ask(f"signal.{name}", normal((3, 5)), case="axis", axes=1)
+
+
+@family.builder
+def frames() -> None:
+    """Signals cut into frames, and frames added up."""
+    ask(
+        "signal.frame",
+        normal((2, 7)),
+        frame_length=3,
+        frame_step=2,
+        dtypes=("float32", "float64", "int32"),
+    )
+    ask("signal.frame", normal((7,)), case="padded", frame_length=3, frame_step=2, pad_end=True,
+        dtypes=FLOAT64)  # fmt: skip
+    ask(
+        "signal.overlap_and_add",
+        normal((2, 4, 5)),
+        frame_step=2,
+        dtypes=("float32", "float64", "int32"),
+    )
+
+
+@family.builder
+def cosine_transforms() -> None:
+    """Cosine transforms of each type."""
+    for number in (1, 2, 3, 4):
+        for op in ("signal.dct", "signal.idct"):
+            ask(op, normal((2, 6)), case=f"type{number}", type=number, dtypes=FLOAT64, ulps=LOOSE)
+    for number in (2, 3, 4):
+        ask("signal.dct", normal((2, 6)), case=f"ortho{number}", type=number, norm="ortho",
+            dtypes=FLOAT64, ulps=LOOSE)  # fmt: skip
+
+
+@family.builder
+def windows() -> None:
+    """Windows, periodic and symmetric."""
+    for name in ("hann_window", "hamming_window"):
+        for dtype in FLOAT64:
+            for periodic in (True, False):
+                ask(f"signal.{name}", [],
+                    lambda tf, name=name, periodic=periodic, dtype=dtype:
+                        getattr(tf.signal, name)(7, periodic, getattr(tf, dtype)),
+                    case=f"periodic{periodic:d}", dtypes=[dtype])  # fmt: skip
+
+
+_REFUSED = (
     ("signal.fft", "real", lambda tf: tf.signal.fft(tf.ones([2]))),
     ("signal.fft", "scalar", lambda tf: tf.signal.fft(tf.constant(1j))),
     ("signal.fft2d", "vector", lambda tf: tf.signal.fft2d(tf.constant([1j]))),
@@ -65,5 +86,11 @@ for _op, _case, _program in (
     ("signal.dct", "type", lambda tf: tf.signal.dct(tf.ones([4]), type=5)),
     ("signal.dct", "one", lambda tf: tf.signal.dct(tf.ones([1]), type=1)),
     ("signal.hann_window", "integers", lambda tf: tf.signal.hann_window(4, dtype=tf.int32)),
-):  # fmt: skip
-    ask_raises(_op, _case, _program)
+)  # fmt: skip
+
+
+@family.builder
+def refused_programs() -> None:
+    """Programs with dtypes, shapes or options that do not fit."""
+    for op, case, program in _REFUSED:
+        ask_raises(op, case, program)

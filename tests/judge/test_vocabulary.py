@@ -12,6 +12,7 @@ from harnesses.harness import (
     FLOATS,
     INTEGERS,
     Bools,
+    Family,
     Fill,
     Integers,
     Normal,
@@ -21,6 +22,7 @@ from harnesses.harness import (
     define,
     edge_pairs,
     edge_values,
+    families,
 )
 
 
@@ -67,15 +69,62 @@ def test_edge_pairs_hold_every_pair():
     )
 
 
-def test_a_name_is_taken_once():
-    all_harnesses()  # imports the families, which take their names
-    with pytest.raises(ValueError, match=r"'jit_float32': calls\.py:\d+ and test_vocabulary\.py"):
-        define("jit", "", jax.jit(lambda x: x), [Normal((2,), "float32")], dtype="float32")
+@pytest.fixture
+def family(monkeypatch):
+    """A family whose builders go with the test."""
+    all_harnesses()  # the builders of all others have run
+    monkeypatch.setattr(families, "_waiting", [])
+    monkeypatch.setattr(families, "_defined", dict(families._defined))
+    return Family("calls")
 
 
-def test_scale_is_one_of_two():
-    with pytest.raises(ValueError, match="scale='row', not 'element' or 'array'"):
-        define("jit", "no", abs, [Normal((2,), "float32")], dtype="float32", scale="row")
+class TestFamilies:
+    def test_a_builder_runs_when_the_database_is_asked_for(self, family):
+        @family.builder
+        def one_more():
+            define("jit", "one_more", abs, [Normal((2,), "float32")], dtype="float32")
+
+        assert len(families._waiting) == 1
+        harness = all_harnesses()[-1]
+        assert (harness.family, harness.name) == ("calls", "jit_one_more_float32")
+        line = one_more.__code__.co_firstlineno
+        assert harness.where == f"test_vocabulary.py:{line}"
+        assert all_harnesses()[-1] is harness
+
+    def test_a_builder_that_raises_defines_nothing_and_runs_again(self, family):
+        failures = [KeyError("table")]
+
+        @family.builder
+        def fails_once():
+            define("jit", "again", abs, [Normal((2,), "float32")], dtype="float32")
+            if failures:
+                raise failures.pop()
+
+        with pytest.raises(KeyError, match="table"):
+            all_harnesses()
+        assert all_harnesses()[-1].name == "jit_again_float32"
+
+    @pytest.mark.parametrize("case", ["", "twice"])
+    def test_a_name_is_taken_once(self, case, family):
+        @family.builder
+        def taken():
+            define("jit", "twice", abs, [Normal((2,), "float32")], dtype="float32")
+            define("jit", case, abs, [Normal((2,), "float32")], dtype="float32")
+
+        with pytest.raises(ValueError, match=r"named 'jit.*': .*\.py:\d+ and test_vocabulary\.py"):
+            all_harnesses()
+
+    def test_scale_is_one_of_two(self, family):
+        @family.builder
+        def by_row():
+            define("jit", "no", abs, [Normal((2,), "float32")], dtype="float32", scale="row")
+
+        with pytest.raises(ValueError, match="scale='row', not 'element' or 'array'"):
+            all_harnesses()
+
+    def test_outside_of_a_builder(self):
+        with pytest.raises(RuntimeError, match=r"define\('jit', 'no', .* `family.builder`"):
+            define("jit", "no", abs, [Normal((2,), "float32")], dtype="float32")
 
 
 def test_arguments_are_the_same_every_time():
