@@ -20,6 +20,26 @@ def _regular(x):
     return x + 4 * tf.eye(x.shape[-1], dtype=x.dtype)
 
 
+def _product(u, values, v):
+    """U diag(values) V^H: vectors alone are right with any sign."""
+    return tf.linalg.matmul(u * tf.cast(values, u.dtype)[..., None, :], v, adjoint_b=True)
+
+
+def _by_eigenvectors(x):
+    values, vectors = tf.linalg.eigh(_positive(x))
+    return _product(vectors, values, vectors)
+
+
+def _by_singular_vectors(x):
+    values, u, v = tf.linalg.svd(_regular(x))
+    return _product(u, values, v)
+
+
+def _by_eigenvectors_of_any(x):
+    values, vectors = tf.linalg.eig(_regular(x))
+    return vectors @ tf.linalg.diag(values) @ tf.linalg.inv(vectors)
+
+
 _OF_A_MATRIX = {
     "adjoint": tf.linalg.adjoint,
     "band_part": lambda x: tf.linalg.band_part(x, 1, 0),
@@ -27,7 +47,8 @@ _OF_A_MATRIX = {
     "det": lambda x: tf.linalg.det(_regular(x)),
     "diag": tf.linalg.diag,
     "diag_part": tf.linalg.diag_part,
-    "eigh": lambda x: tf.linalg.eigvalsh(_positive(x)),
+    "eigh": _by_eigenvectors,
+    "eigvalsh": lambda x: tf.linalg.eigvalsh(_positive(x)),
     "expm": lambda x: tf.linalg.expm(x),
     "inv": lambda x: tf.linalg.inv(_regular(x)),
     "logdet": lambda x: tf.linalg.logdet(_positive(x)),
@@ -40,14 +61,15 @@ _OF_A_MATRIX = {
     "set_diag": lambda x: tf.linalg.set_diag(x, x[..., 0]),
     "slogdet": lambda x: tf.linalg.slogdet(_regular(x)),
     "sqrtm": lambda x: tf.linalg.sqrtm(_positive(x)),
-    "svd": lambda x: tf.linalg.svd(_regular(x), compute_uv=False),
+    "svd": _by_singular_vectors,
     "tensor_diag": lambda x: tf.linalg.tensor_diag(x[0, 0]),
     "tensor_diag_part": lambda x: tf.linalg.tensor_diag_part(x[0]),
     "trace": tf.linalg.trace,
     "norm": tf.linalg.norm,
     "global_norm": lambda x: tf.linalg.global_norm([x, x]),
     "matrix_rank": lambda x: tf.linalg.matrix_rank(_regular(x)),
-    "eig": lambda x: tf.linalg.eigvals(_regular(x)),
+    "eig": _by_eigenvectors_of_any,
+    "eigvals": lambda x: tf.linalg.eigvals(_regular(x)),
 }
 
 
@@ -55,11 +77,13 @@ _OF_A_MATRIX = {
 def functions_of_a_matrix() -> None:
     """Functions of a batch of square matrices."""
     float32_alone = ("logdet", "global_norm", "matrix_rank", "pinv", "logm", "normalize", "sqrtm",
-                     "eig")  # fmt: skip
+                     "eig", "eigvals")  # fmt: skip
     for name, function in _OF_A_MATRIX.items():
         dtypes = ("float32",) if name in float32_alone else _INEXACT
         tags = ("not_grad", "not_jvp") if name == "matrix_rank" else ()
         ask(f"tf.linalg.{name}", function, _SQUARE, dtypes=dtypes, ulps=_ULPS, tags=tags)
+    ask("tf.linalg.svd", lambda x: tf.linalg.svd(_regular(x), compute_uv=False), _SQUARE,
+        case="values", dtypes=_INEXACT, ulps=_ULPS)  # fmt: skip
 
 
 _OF_TWO_MATRICES = {
