@@ -1,6 +1,7 @@
 """Takes the engine's hooks, so that the matrix runs with the other tests; hypothesis profiles."""
 
 import random
+from pathlib import Path
 
 import hypothesis
 import keras
@@ -10,11 +11,52 @@ from harnesses.engine.plugin import pytest_addoption, pytest_configure, pytest_u
 
 __all__ = ["pytest_addoption", "pytest_configure", "pytest_unconfigure"]
 
+_HERE = Path(__file__).parent
+
 # The tests try the same examples every time, the fuzz job many new ones, in four parts: TensorFlow
 # keeps what it compiles, 7 GB of 5,000 programs. A deadline would measure how busy the machine is.
 hypothesis.settings.register_profile("tests", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("fuzz", deadline=None, max_examples=5_000)
 hypothesis.settings.load_profile("tests")
+
+
+# Long, and about processes, files and what is written rather than about one version of JAX: where
+# CI has two Pythons, one of them runs these. By file, below this folder.
+_ONCE = frozenset(
+    {
+        "impl/test_dtensor.py",
+        "impl/test_export_command.py",
+        "impl/test_export_litert.py",
+        "impl/test_export_verification.py",
+        "impl/test_fuzz_call_tf_planted.py",
+        "impl/test_fuzz_planted.py",
+        "impl/test_fuzz_planted_combinations.py",
+        "impl/test_sharding.py",
+        "judge/test_command.py",
+        "judge/test_converters.py",
+        "judge/test_meshes.py",
+        "reports/test_memory.py",
+        "substrates/test_pytest_plugin.py",
+        "substrates/test_shipping.py",
+        "test_documentation.py",
+        "test_examples.py",
+    }
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests of the files that are run once.
+
+    Raises:
+      pytest.UsageError: one of the files is not there.
+    """
+    files = {_HERE / name for name in _ONCE}
+    for file in files:
+        if not file.exists():
+            raise pytest.UsageError(f"tests/conftest.py: _ONCE names {file}, which is not there")
+    for item in items:
+        if item.path in files:
+            item.add_marker("once")
 
 
 @pytest.hookimpl(tryfirst=True)
