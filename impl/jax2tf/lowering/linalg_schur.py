@@ -162,9 +162,8 @@ def _without_negligible(h: tf.Tensor) -> tf.Tensor:
 def _start_of_block(h: tf.Tensor, hi: tf.Tensor) -> tf.Tensor:
     """Where the block that ends at `hi` begins: with no zero below the diagonal in it."""
     cut = ops.equal(ops.diag_part(h, k=-1), 0)
-    starts = ops.pad(cut, [[0, 0], [1, 0]], constant_values=True)
-    rows = ops.range(ops.shape(h)[1])
-    return ops.reduce_max(ops.where(starts & (rows <= hi[:, None]), rows, 0), 1)
+    starts = ops.range(1, ops.shape(h)[1])
+    return ops.reduce_max(ops.where(cut & (starts <= hi[:, None]), starts, 0), 1)
 
 
 def _first_column(h: tf.Tensor, lo: tf.Tensor, hi: tf.Tensor, tries: tf.Tensor) -> tf.Tensor:
