@@ -111,6 +111,16 @@ class TestArrays:
         assert float(jax.jit(lambda: call_tf(tf.reduce_sum)(np.ones(3, np.float32)))()) == 3.0
 
 
+def test_a_kernel_for_xla_that_gives_another_dtype():
+    """Compiled, the eigenvalues of complex matrices are real, and TensorFlow's graph says not."""
+    x = np.array([[2, 1j], [-1j, 3]], np.complex64)
+    eigenvalues = jax2tf.call_tf(tf.linalg.eigvalsh)
+    compiled, mapped = jax.jit(eigenvalues)(x), jax.jit(jax.vmap(eigenvalues))(x[None])[0]
+    for found in (compiled, mapped):
+        assert found.dtype == np.complex64
+        np.testing.assert_array_max_ulp(np.real(found), np.linalg.eigvalsh(x), 4)
+
+
 class TestCallables:
     def test_function_of_tensorflow(self, stage):
         assert float(stage(call_tf(tf.function(lambda x: x * 2)))(3.0)) == 6.0

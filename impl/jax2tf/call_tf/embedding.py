@@ -116,7 +116,19 @@ def _lower(
             operands=[*given, *captured],
             attributes={"callee": mlir.ir.FlatSymbolRefAttr.get(callee)},
         )
-    return list(call.results)
+        inferred = [mlir.aval_to_ir_type(ctx.module_context, aval) for aval in ctx.avals_out]
+        return [_as_inferred(x, t) for x, t in zip(call.results, inferred, strict=True)]
+
+
+def _as_inferred(result: MlirValue, inferred: ir.Type) -> MlirValue:
+    """A result in the dtype that TensorFlow's graph gives it.
+
+    Some of its kernels for XLA give another: real eigenvalues of complex matrices.
+    """
+    if result.type == inferred:
+        return result
+    made = mlir.ir.Operation.create("stablehlo.convert", results=[inferred], operands=[result])
+    return made.result
 
 
 def _captured(
