@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -114,12 +115,7 @@ def assumptions(
     """What a trace with the dimension variables of `scope` assumes of them."""
     if isinstance(constraints, export.SymbolicScope) or not constraints:
         constraints = compat.explicit_constraints(scope)
-    names = {
-        name
-        for text in constraints
-        for side in split_constraint(text)[::2]
-        for name in expressions.variables(expressions.parse(side))
-    }
+    names = {name for text in constraints for name in variables_of_constraint(text)}
     definitions = {name: export.symbolic_shape(name, scope=scope)[0] for name in sorted(names)}
     return Assumptions(tuple(constraints), definitions)
 
@@ -129,6 +125,13 @@ def split_constraint(constraint: str) -> tuple[str, str, str]:
     sign = next(sign for sign in ("==", ">=", "<=") if sign in constraint)
     left, _, right = constraint.partition(sign)
     return left.strip(), sign, right.strip()
+
+
+def variables_of_constraint(constraint: str) -> tuple[str, ...]:
+    """The dimension variables that a comparison speaks of, those of its left side first."""
+    sides = split_constraint(constraint)[::2]
+    found = [sorted(expressions.variables(expressions.parse(side))) for side in sides]
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
 
 
 def symbolic_shape(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from jax import export as jax_export
 
 from jax2tf import compat
-from jax2tf.dims import expressions, specs
+from jax2tf.dims import specs
 from jax2tf.export.signatures import Signature, variables_of
 
 
@@ -40,13 +40,10 @@ def _with_its_own(signature: Signature, constraints: Sequence[str]) -> Signature
     texts = tuple(dict.fromkeys([*signature.constraints, *constraints]))
     scope = specs.new_scope(texts)
     present = _solved(variables_of(signature), scope)
-    own = tuple(text for text in texts if _solved(_variables(text), scope) <= present)
+    own = tuple(
+        text for text in texts if _solved(specs.variables_of_constraint(text), scope) <= present
+    )
     return dataclasses.replace(signature, constraints=own)
-
-
-def _variables(constraint: str) -> set[str]:
-    sides = specs.split_constraint(constraint)[::2]
-    return set().union(*(expressions.variables(expressions.parse(side)) for side in sides))
 
 
 def _solved(names: Iterable[str], scope: jax_export.SymbolicScope) -> set[str]:
@@ -56,7 +53,7 @@ def _solved(names: Iterable[str], scope: jax_export.SymbolicScope) -> set[str]:
 
 
 def _without_a_signature(constraint: str, signatures: Sequence[Signature]) -> ValueError:
-    names = ", ".join(sorted(_variables(constraint)))
+    names = ", ".join(sorted(specs.variables_of_constraint(constraint)))
     have = "; ".join(f"{s.name!r} has {', '.join(variables_of(s)) or 'none'}" for s in signatures)
     return ValueError(
         f"jax2tf.export: polymorphic_constraints has {constraint!r}, and the specs of no signature "

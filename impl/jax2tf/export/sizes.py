@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from jax2tf.dims import expressions
 from jax2tf.dims.expressions import Expression
-from jax2tf.dims.specs import split_constraint
+from jax2tf.dims.specs import split_constraint, variables_of_constraint
 from jax2tf.errors import ExportError
 from jax2tf.export.signatures import Signature, variables_of
 
@@ -59,13 +59,8 @@ def shapes(signature: Signature, sizes: Sizes) -> list[tuple[int, ...]]:
 
 def _names(signature: Signature) -> list[str]:
     """The variables of the shapes, then those that the constraints alone speak of."""
-    return list(dict.fromkeys([*variables_of(signature), *_variables(signature.constraints)]))
-
-
-def _variables(constraints: Iterable[str]) -> list[str]:
-    sides = [side for text in constraints for side in split_constraint(text)[::2]]
-    found = [sorted(expressions.variables(expressions.parse(side))) for side in sides]
-    return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+    others = itertools.chain.from_iterable(map(variables_of_constraint, signature.constraints))
+    return list(dict.fromkeys([*variables_of(signature), *others]))
 
 
 def _combinations(names: Sequence[str], signature: Signature) -> Iterator[Sizes]:
@@ -106,7 +101,7 @@ def _completed(sizes: Sizes, defined: Mapping[str, str]) -> Sizes:
 
 def _pool(name: str, signature: Signature) -> list[int]:
     """Sizes of one dimension that the constraints of it alone allow, usual ones first."""
-    alone = [text for text in signature.constraints if _variables([text]) == [name]]
+    alone = [text for text in signature.constraints if variables_of_constraint(text) == (name,)]
 
     def allowed(sizes: Iterable[int]) -> Iterator[int]:
         return (s for s in sizes if s >= 1 and all(_holds(text, {name: s}) for text in alone))
