@@ -85,8 +85,15 @@ def _args(window: Window, dtype: Any, index_dtype: Any = _I32) -> list[Arg]:
 def every_window() -> None:
     """Each window: scatter and scatter-add in every mode, the others in one."""
     for shape_name, window in WINDOWS.items():
-        for name in ("scatter", "scatter-add"):
-            for mode in MODES:
+        for name, modes in {
+            "scatter": MODES,
+            "scatter-add": MODES,
+            "scatter-sub": ("fill",),
+            "scatter-mul": ("fill",),
+            "scatter-min": ("clip",),
+            "scatter-max": ("fill",),
+        }.items():
+            for mode in modes:
                 define(
                     name,
                     f"{shape_name}_{mode}",
@@ -97,22 +104,6 @@ def every_window() -> None:
                     ulps=_EXACT,
                     tags=_tags(name, _F32),
                 )
-        for name, mode in {
-            "scatter-sub": "fill",
-            "scatter-mul": "fill",
-            "scatter-min": "clip",
-            "scatter-max": "fill",
-        }.items():
-            define(
-                name,
-                f"{shape_name}_{mode}",
-                _scatter(name, window, mode=mode),
-                _args(window, _F32),
-                dtype=_F32,
-                params={"mode": mode},
-                ulps=_EXACT,
-                tags=_tags(name, _F32),
-            )
 
 
 _ROWS = WINDOWS["rows"]

@@ -10,6 +10,7 @@
 To import a family defines nothing, so that a module of helpers costs no more than its import.
 """
 
+import functools
 import inspect
 import os
 from collections.abc import Callable, Mapping
@@ -63,7 +64,7 @@ class _Builder:
     build: Build
     harnesses: dict[str, Harness] = field(default_factory=dict)
 
-    @property
+    @functools.cached_property
     def where(self) -> str:
         """Its file and line: `linalg.py:12`, `functions/nn.py:3`."""
         code = inspect.unwrap(self.build).__code__

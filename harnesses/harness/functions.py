@@ -18,7 +18,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from harnesses.harness.arguments import Arg
+from harnesses.harness.definition import is_arg
 from harnesses.harness.families import define
 
 # Of these and all public modules below them, each function has a harness or a reason.
@@ -104,12 +104,12 @@ def define_functions(
 
 def _define(module: str, name: str, call: Use, ulps: int | None) -> None:
     tree: Any
-    leaves, tree = jax.tree.flatten((call.args, dict(call.kwargs)), is_leaf=_is_arg)
-    makers = [leaf for leaf in leaves if _is_arg(leaf)]
+    leaves, tree = jax.tree.flatten((call.args, dict(call.kwargs)), is_leaf=is_arg)
+    makers = [leaf for leaf in leaves if is_arg(leaf)]
 
     def fun(*arrays: Any) -> Any:
         given = iter(arrays)
-        args, kwargs = tree.unflatten(next(given) if _is_arg(leaf) else leaf for leaf in leaves)
+        args, kwargs = tree.unflatten(next(given) if is_arg(leaf) else leaf for leaf in leaves)
         result = public_function(module, name)(*args, **kwargs)
         return result if call.then is None else call.then(result)
 
@@ -145,7 +145,3 @@ def public_function(module: str, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part)
     return found
-
-
-def _is_arg(node: Any) -> bool:
-    return isinstance(node, Arg)
