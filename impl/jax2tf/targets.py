@@ -111,7 +111,7 @@ QUIRKS: Mapping[str, str] = {
         "bits are refused that come from 64, or become them"
     ),
     "constants_by_name": (
-        "tf2onnx 1.16 takes a constant of a loop's body for one outside of it of the same name"
+        "tf2onnx 1.16 takes a constant of a loop's body for one of another body of the same name"
     ),
     "divides_integers_as_floats": (
         "OpenVINO divides int32 in float32, which rounds what is beyond 2**24"
@@ -150,8 +150,8 @@ QUIRKS: Mapping[str, str] = {
         "the engine, or its converter, has no Bitcast: floats are made of their bits by arithmetic"
     ),
     "no_folding": (
-        "the converter does not compute what depends on no argument: an op that the engine lacks "
-        "is lacking there too"
+        "the converter does not compute what depends on no argument: small results are constants "
+        "of the graph, for the engine may lack an op of these, or fail at a loop over constants"
     ),
     "no_convolution_in_groups": (
         "TensorFlow.js refuses a Conv2D whose features are in groups: it has a depthwise op, and "
@@ -224,7 +224,6 @@ QUIRKS: Mapping[str, str] = {
         "tf2onnx 1.17 makes float32 of the integers that a TopKV2 puts in order, in which "
         "neighbours beyond 2**24 are equal"
     ),
-    "zero_size_is_kept": "ONNX takes a size of 0 in a Reshape for the size that the operand has",
 }
 
 # Those of one engine or another that graphs without XLA ops always avoid.
@@ -238,7 +237,6 @@ OF_ENGINES = frozenset(
         "no_paddings_in_numbers",
         "no_product_of_vectors",
         "one_reverse_at_a_time",
-        "zero_size_is_kept",
     }
 )
 

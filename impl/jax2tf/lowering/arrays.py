@@ -35,8 +35,6 @@ _PAD_MAX_RANK = 6
 def _reshape(
     ctx: Context, x: tf.Tensor, *, new_sizes: Shape, dimensions: Sequence[int] | None
 ) -> tf.Tensor:
-    if 0 in new_sizes and ctx.has_quirk("zero_size_is_kept"):
-        return ops.zeros(ctx.shape(new_sizes), x.dtype)
     if dimensions is not None:
         x = _permuted(ctx, x, dimensions)
     return ops.raw.Reshape(tensor=x, shape=ctx.vector(new_sizes))

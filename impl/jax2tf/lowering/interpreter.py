@@ -23,6 +23,7 @@ from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
 from jax2tf.lowering import compiled
+from jax2tf.lowering.constant_folding import folded
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.eager import is_one_graph
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
@@ -193,7 +194,7 @@ class Lowering:
 
         In place they are seen to be constants, of which any op is taken.
         """
-        if tf.executing_eagerly() or not self.target.lacks or "no_folding" in self.target.quirks:
+        if tf.executing_eagerly() or not self.target.lacks:
             return False
         return not depends_on_an_argument(*(arg.op for arg in args))
 
@@ -339,6 +340,10 @@ class Lowering:
         return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
 
     def _results(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
+        if "no_folding" in self.target.quirks and not (tf.executing_eagerly() or step.is_idiom):
+            constants = folded(step.eqn, operands, self.target)
+            if constants is not None:
+                return [self.constant(value) for value in constants]
         if step.compiled:
             return self._compiled_step(step, operands)
         results = step.rule(Context(self, step.eqn), *operands, **step.params)

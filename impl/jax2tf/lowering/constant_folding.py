@@ -1,0 +1,76 @@
+"""Equations of constants, computed by JAX for an engine that would run them.
+
+The converters of some engines compute what depends on no argument. For the others (quirk
+"no_folding") an equation becomes its results, where these are small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf import compat, dtypes
+from jax2tf.primitives import CALLBACKS
+from jax2tf.targets import Target
+from jax2tf.trace import inner_jaxprs
+from jax2tf.typing import Aval, aval_of
+
+# Results of more elements take more room in a file than the ops that give them.
+_MOST_ELEMENTS = 4096
+
+# What JAX calls the equation in its messages.
+_DEBUG_INFO = jex_core.DebugInfo("jax2tf", "an equation of constants", None, None)
+
+
+def folded(
+    eqn: jex_core.JaxprEqn, operands: Sequence[tf.Tensor], target: Target
+) -> list[np.ndarray] | None:
+    """The results of an equation of constants in a graph; None where the graph has to give them."""
+    results = [aval_of(v) for v in eqn.outvars]
+    if not all(_is_small(aval, target) for aval in results) or not _is_computed_by_jax(eqn):
+        return None
+    avals = [aval_of(v) for v in eqn.invars]
+    if not all(_is_constant(x, aval) for x, aval in zip(operands, avals, strict=True)):
+        return None
+    values = [tf.get_static_value(x) for x in operands]
+    # The equation names the dtype of all that it makes.
+    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+        return [np.asarray(result) for result in _run(eqn, values)]
+
+
+def _is_small(aval: Aval, target: Target) -> bool:
+    if not all(isinstance(d, int) for d in getattr(aval, "shape", (None,))):
+        return False
+    is_numeric = not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
+    is_taken = is_numeric and aval.dtype.name not in target.lacks_dtypes
+    return is_taken and 0 < math.prod(aval.shape) <= _MOST_ELEMENTS
+
+
+def _is_computed_by_jax(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether the results depend on the operands and on nothing else, and JAX has them."""
+    primitive = eqn.primitive
+    if eqn.effects or primitive in CALLBACKS:
+        return False
+    if not compat.is_implemented_by_jax(primitive) or not (eqn.invars or primitive is lax.iota_p):
+        return False
+    return all(_is_computed_by_jax(inner) for jaxpr in inner_jaxprs(eqn) for inner in jaxpr.eqns)
+
+
+def _is_constant(x: tf.Tensor, aval: Aval) -> bool:
+    """Whether a tensor is a constant of the graph, in the dtype that JAX gives it."""
+    return bool(x.op.type == "Const" and x.dtype == dtypes.to_tf(aval.dtype))
+
+
+def _run(eqn: jex_core.JaxprEqn, values: Sequence[np.ndarray]) -> Sequence[jax.Array]:
+    given = {v: x for v, x in zip(eqn.invars, values, strict=True) if isinstance(v, jex_core.Var)}
+    alone = jex_core.Jaxpr([], list(given), eqn.outvars, [eqn], debug_info=_DEBUG_INFO)
+    results: Sequence[jax.Array] = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, []))(
+        *given.values()
+    )
+    return results
