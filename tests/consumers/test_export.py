@@ -10,7 +10,6 @@ import json
 import os
 import sys
 
-import ai_edge_litert.schema_py_generated
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,6 +17,7 @@ import pytest
 
 import jax2tf
 from jax2tf.export import formats
+from tests.consumers.engines import litert_ops
 from tests.consumers.models import MODELS
 
 RNG = np.random.default_rng(0)
@@ -296,22 +296,6 @@ def test_attention_in_integers(name, most, tmp_path):
         representative_data=samples,
         tolerance=most,
     )
-
-
-def litert_ops(path):
-    """The ops of a LiteRT file with the dtypes of what they take and give."""
-    schema = ai_edge_litert.schema_py_generated
-    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(path.read_bytes(), 0))
-    ops, types = (
-        {v: name for name, v in vars(enum).items() if isinstance(v, int)}
-        for enum in (schema.BuiltinOperator, schema.TensorType)
-    )
-    for graph in model.subgraphs:
-        for op in graph.operators:
-            code = model.operatorCodes[op.opcodeIndex]
-            tensors = [graph.tensors[i] for i in (*op.inputs, *op.outputs) if i >= 0]
-            name = ops[max(code.builtinCode, code.deprecatedBuiltinCode)]
-            yield name, {types[tensor.type] for tensor in tensors}
 
 
 @pytest.mark.parametrize("format", ["litert", "onnx", "openvino"])

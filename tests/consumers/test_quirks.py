@@ -1,13 +1,17 @@
 """What each quirk of a target is there for: a program that the engine gets wrong without it.
 
-With the quirk the program gives JAX's numbers. Without it the engine refuses the program, or gives
-others: a quirk that an engine no longer has fails here.
+With the quirk the program gives JAX's numbers, or is refused when the graph is made. Without it the
+engine refuses the program, gives other numbers, or ends: a quirk that an engine no longer has fails
+here.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import pathlib
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +27,7 @@ from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
 from jax2tf import targets
 from jax2tf.targets import OF_DTENSOR, QUIRKS, TARGETS, Target
+from tests.consumers.engines import litert_ops
 
 X = np.array([[0.5, -1.25, 3.0, 2.0], [1.5, 0.25, -2.0, 4.0]], np.float32)
 # Neighbours that float32 cannot tell apart, and the ends.
@@ -31,11 +36,18 @@ WIDE = np.array([[2**24, 2**24 + 1, -(2**24) - 1, 7], [2**30 + 1, 2**30, 2**31 -
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A function and its arguments; `is_open` where the first dimension of each is any."""
+    """A function and its arguments.
+
+    Attributes:
+      is_open: whether the first dimension of each argument is any.
+      tries: how often it is tried without the quirk. More than once where what the engine makes of
+        it depends on the order of a graph's functions, which changes from graph to graph.
+    """
 
     function: Callable[..., Any]
     args: tuple[np.ndarray, ...] = (X,)
     is_open: bool = False
+    tries: int = 1
 
     def specs(self) -> list[tf.TensorSpec]:
         return [
@@ -81,6 +93,17 @@ OPEN_GROUPS = Program(
     (np.ones((2, 5, 5), np.float32), np.arange(8, dtype=np.float32).reshape(2, 2, 2)),
     is_open=True,
 )
+
+
+def _in_two_loops(x: jax.Array) -> jax.Array:
+    """Two bodies, each with constants of its own."""
+    first = lax.fori_loop(0, 3, lambda i, c: c * 2.0 + jnp.sum(x), x)
+    return first * 2.0 + lax.fori_loop(0, 2, lambda i, c: c * 3.0 + 2.0, x)
+
+
+OUT_OF_BOUNDS = np.array([0, 5], np.int32)
+ADDED_BY_INDEX = Program(lambda x, i: x.at[i].add(1.0), (X, OUT_OF_BOUNDS))
+WRITTEN_BY_INDEX = Program(lambda x, i: x.at[i].set(1.0), (X, OUT_OF_BOUNDS))
 BITS = Program(lambda x: lax.bitcast_convert_type(x, jnp.int32) >> 3)
 
 PROGRAMS: dict[tuple[str, str], Program] = {
@@ -93,6 +116,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
         lambda x: lax.scan(lambda c, y: (c + y, c * 2 + y), x[:, 0], x.T)[1], is_open=True
     ),
     ("litert", "no_atan2_of_scalar"): Program(lambda x: jnp.arctan2(x, x[0, 0])),
+    ("litert", "no_bad_indices"): ADDED_BY_INDEX,
     ("litert", "no_complex_numbers"): COMPLEX,
     ("litert", "no_open_number_of_groups"): OPEN_GROUPS,
     ("litert", "no_row_by_computed_matrix"): Program(
@@ -107,11 +131,13 @@ PROGRAMS: dict[tuple[str, str], Program] = {
         )
     ),
     ("onnx", "compares_integers_as_floats"): Program(lambda x: x[:, 1:] > x[:, :-1], (WIDE,)),
+    ("onnx", "constants_by_name"): Program(_in_two_loops, tries=16),
     ("onnx", "integer_reductions_saturate"): Program(lambda x: jnp.prod(x, axis=1), (WIDE,)),
     ("onnx", "no_adjoint_of_integers"): Program(
         lambda x: jnp.einsum("bij,bkj->bik", x, x),
         (np.arange(12, dtype=np.int32).reshape(2, 2, 3),),
     ),
+    ("onnx", "no_bad_indices"): WRITTEN_BY_INDEX,
     ("onnx", "no_bitcast"): BITS,
     ("onnx", "no_complex_numbers"): COMPLEX,
     ("onnx", "no_open_number_of_groups"): OPEN_GROUPS,
@@ -122,13 +148,18 @@ PROGRAMS: dict[tuple[str, str], Program] = {
         lambda x: jnp.where(x // 3 > 5, x, x[:, ::-1]), (WIDE,)
     ),
     ("openvino", "divides_integers_as_floats"): Program(lambda x: lax.div(x, np.int32(3)), (WIDE,)),
+    ("openvino", "drops_constant_results"): Program(lambda x: (x, jnp.arange(3))),
     ("openvino", "equates_large_integers"): Program(lambda x: x[:, 1:] == x[:, :-1], (WIDE,)),
     ("openvino", "extreme_keeps_a_nan_of_the_second"): Program(
         lambda x: (jnp.maximum(x, 1.0), jnp.minimum(2.0, x)), (NAN,)
     ),
     ("openvino", "infinite_exp_of_nan"): Program(lambda x: jnp.exp(x), (NAN,)),
+    ("openvino", "no_bad_indices"): WRITTEN_BY_INDEX,
     ("openvino", "no_bitcast"): BITS,
     ("openvino", "no_complex_numbers"): COMPLEX,
+    ("openvino", "no_folding"): Program(
+        lambda x: x * jax.ops.segment_max(jnp.asarray(X), np.array([1, 0]), 2)
+    ),
     ("openvino", "no_gather_in_batches"): Program(
         lambda x, i: jax.vmap(lambda matrix, i: matrix.T[i])(x, i),
         (np.arange(12, dtype=np.float32).reshape(2, 2, 3), np.array([[2, 0], [1, 1]], np.int32)),
@@ -140,6 +171,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("openvino", "no_paddings_in_numbers"): Program(
         lambda x: _in_two_groups(x, (1, 2), [(1, 0), (2, 1)])
     ),
+    ("openvino", "one_reverse_at_a_time"): Program(lambda x: lax.rev(x, (0, 1))),
     ("openvino", "orders_integers_as_floats"): Program(lambda x: jnp.max(x, axis=1), (WIDE,)),
     ("openvino", "pads_integers_as_floats"): Program(
         lambda x: lax.pad(x, np.int32(2**31 - 1), [(1, 0, 0), (0, 2, 0)]), (WIDE,)
@@ -152,33 +184,34 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("tfjs", "no_convolution_in_groups"): Program(lambda x: _in_two_groups(x, (2, 4), "VALID")),
 }
 
+# What a target refuses for a quirk: the engine would give other numbers.
+REFUSED: dict[tuple[str, str], Program] = {
+    ("openvino", "computes_64_bits_in_32"): Program(
+        lambda x: lax.bitcast_convert_type(x, jnp.int32), (WIDE.astype(np.int64) * 2**31,)
+    ),
+    ("openvino", "no_bits_of_open_shape"): Program(
+        lambda x: lax.bitcast_convert_type(x / 3, jnp.int32) + 1, is_open=True
+    ),
+}
 
-# Those for which there is no program here yet, and why.
-NOT_SHOWN = {
-    "computes_64_bits_in_32": "such bits are refused",
-    "constants_by_name": "the loops that once showed it are right without it",
-    "drops_constant_results": "the graphs of the judge end in an Identity, which stays",
-    "no_bad_indices": "no op that is made today has such a policy",
-    "no_bits_of_open_shape": "such bits are refused",
-    "no_folding": "what converters have folded so far needs an op that no engine lacks",
-    "no_integer_square": "it needs a model of integers",
-    "no_product_of_vectors": "without it the process ends",
-    "one_reverse_at_a_time": "no engine that is here refuses two",
-    "zero_size_is_kept": "results without elements are constants before it is asked for",
+# Without the quirk the engine ends the process.
+ENDS: dict[tuple[str, str], Program] = {
+    ("openvino", "no_product_of_vectors"): Program(lambda x: x[0] @ x[1]),
 }
 
 
 def is_right(engine: str, program: Program, target: Target) -> bool:
     """Whether the engine runs the program and gives JAX's numbers."""
     dims = ", ".join(["b", *["_"] * (program.args[0].ndim - 1)])
+    function = jax.jit(program.function)
     converted = jax2tf.convert(
-        program.function,
+        function,
         target=target,
         with_gradient=False,
         polymorphic_shapes=[dims if program.is_open else None] * len(program.args),
     )
     graph = graph_of(converted, program.specs())
-    expected = jax.tree.leaves(program.function(*program.args))
+    expected = jax.tree.leaves(function(*program.args))
     run = consumers.engine(engine).convert(graph)
     results = run(list(program.args))
     return all(
@@ -189,22 +222,76 @@ def is_right(engine: str, program: Program, target: Target) -> bool:
     )
 
 
-@pytest.mark.parametrize(("engine", "quirk"), PROGRAMS)
-def test_an_engine_needs_its_quirk(engine, quirk, monkeypatch):
-    program, target = PROGRAMS[engine, quirk], TARGETS[engine]
+def is_right_without(engine: str, quirk: str, program: Program) -> bool:
+    """As `is_right`, for the engine's target without a quirk."""
+    target = TARGETS[engine]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(targets, "OF_ENGINES", targets.OF_ENGINES - {quirk})
+        target = lacking(target, quirk)
+        return all(is_right(engine, program, target) for _ in range(program.tries))
+
+
+def lacking(target: Target, quirk: str) -> Target:
     assert quirk in target.quirks
-    assert is_right(engine, program, target)
-    monkeypatch.setattr(targets, "OF_ENGINES", targets.OF_ENGINES - {quirk})
-    lacking = dataclasses.replace(target, quirks=target.quirks - {quirk})
+    return dataclasses.replace(target, quirks=target.quirks - {quirk})
+
+
+@pytest.mark.parametrize(("engine", "quirk"), PROGRAMS)
+def test_an_engine_needs_its_quirk(engine, quirk):
+    program = PROGRAMS[engine, quirk]
+    assert is_right(engine, program, TARGETS[engine])
     try:
-        needs_none = is_right(engine, program, lacking)
+        needs_none = is_right_without(engine, quirk, program)
     except Exception as error:
         print(f"refused: {type(error).__name__}: {str(error)[:200]}")
         needs_none = False
     assert not needs_none, f"{engine} has no quirk {quirk} any more: {QUIRKS[quirk]}"
 
 
-def test_every_quirk_has_a_program_or_a_reason():
-    shown = {quirk for _, quirk in PROGRAMS}
-    assert shown | NOT_SHOWN.keys() == QUIRKS.keys() - OF_DTENSOR
-    assert shown.isdisjoint(NOT_SHOWN)
+@pytest.mark.parametrize(("engine", "quirk"), REFUSED)
+def test_what_an_engine_gets_wrong_is_refused(engine, quirk):
+    with jax.enable_x64(True):
+        with pytest.raises(jax2tf.UnsupportedPrimitiveError):
+            is_right(engine, REFUSED[engine, quirk], TARGETS[engine])
+        assert not is_right_without(engine, quirk, REFUSED[engine, quirk])
+
+
+@pytest.mark.parametrize(("engine", "quirk"), ENDS)
+def test_an_engine_ends_without_its_quirk(engine, quirk):
+    program = ENDS[engine, quirk]
+    assert is_right(engine, program, TARGETS[engine])
+    call = (
+        f"from {__name__} import ENDS, is_right_without; "
+        f"is_right_without({engine!r}, {quirk!r}, ENDS[{engine!r}, {quirk!r}])"
+    )
+    process = subprocess.run([sys.executable, "-c", call], check=False, capture_output=True)
+    assert process.returncode < 0, f"{engine} has no quirk {quirk} any more: {process.stderr}"
+
+
+def test_litert_leaves_squares_and_signs_in_floats_without_its_quirk(tmp_path, monkeypatch):
+    assert _floats_of_integer_model(tmp_path / "with.tflite") == {"QUANTIZE", "DEQUANTIZE"}
+    without = lacking(TARGETS["litert"], "no_integer_square")
+    monkeypatch.setitem(TARGETS, "litert", without)
+    assert _floats_of_integer_model(tmp_path / "without.tflite") > {"SQUARE", "NEG"}
+
+
+def _floats_of_integer_model(path: pathlib.Path) -> set[str]:
+    """The ops with numbers of float32 in a model that is quantised to integers."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=(4, 4)).astype(np.float32)
+    jax2tf.export(
+        *(lambda x: jnp.square(-jnp.tanh(x @ w)) @ w, None, "2, 4", path),
+        quantize="int8",
+        representative_data=[rng.normal(size=(2, 4)).astype(np.float32) for _ in range(8)],
+        tolerance=0.1,
+    )
+    return {op for op, dtypes in litert_ops(path) if "FLOAT32" in dtypes}
+
+
+# Shown by more than a program: above.
+OF_INTEGER_MODELS = frozenset({"no_integer_square"})
+
+
+def test_every_quirk_is_shown():
+    shown = {quirk for _, quirk in (*PROGRAMS, *REFUSED, *ENDS)} | OF_INTEGER_MODELS
+    assert shown == QUIRKS.keys() - OF_DTENSOR
