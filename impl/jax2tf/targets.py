@@ -52,8 +52,8 @@ NOT_IN_EVERY_ENGINE: Mapping[str, Sequence[str]] = {
 # Comments in the rules name them.
 FORMS: Mapping[str, str] = {
     "as_it_is_fused": (
-        "ops in the order in which converters look for what they have one op for: LiteRT's for "
-        "hard_swish and gelu, ONNX Runtime's and OpenVINO's for layer normalisation"
+        "ops in the order in which engines look for what they have one op for: LiteRT for gelu, "
+        "ONNX Runtime and OpenVINO for layer normalisation"
     ),
     "atan2_of_arrays": "LiteRT's converter fails on an Atan2 of an array and a scalar",
     "bools_by_comparison": "OpenVINO makes no bools of the int32 of a TopK by a Cast",

@@ -28,7 +28,7 @@ NOISE = (
 
 def convert(graph: Graph) -> Model:
     """The graph as an ONNX model in a session of ONNX Runtime."""
-    model = _model(graph)
+    model = model_of(graph)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(
@@ -45,10 +45,11 @@ def convert(graph: Graph) -> Model:
 
 def count_ops(graph: Graph) -> int:
     """How many nodes the model has, in the bodies of its loops too; constants do not count."""
-    return _count(_model(graph).graph)
+    return _count(model_of(graph).graph)
 
 
-def _model(graph: Graph) -> Any:
+def model_of(graph: Graph) -> Any:
+    """The graph as an ONNX model."""
     model, _ = tf2onnx.convert.from_function(
         graph.function, input_signature=graph.function.input_signature, opset=OPSET
     )

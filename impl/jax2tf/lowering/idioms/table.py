@@ -100,7 +100,6 @@ def _leaky_relu(ctx: Context, x: tf.Tensor, negative_slope: np.ndarray) -> tf.Te
 
 
 def _hard_swish(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    # Form: as_it_is_fused.
     return x * (ops.relu6(x + 3.0) / 6.0)
 
 
@@ -173,7 +172,7 @@ def _gelu_by_erf_of_product(x: jax.Array) -> jax.Array:
 
 
 def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    # Form: as_it_is_fused, by Erf where the target has it.
+    # Form: as_it_is_fused.
     if ctx.has_idiom("erf"):
         return 0.5 * x * (1.0 + ops.erf(x * math.sqrt(0.5)))
     return ops.gelu(x)
