@@ -120,9 +120,15 @@ def test_the_host_is_called_when_the_graph_runs():
     assert calls
 
 
-def test_draws_by_a_constant_key():
-    concrete = graph_of(_by_key, FOLDS, X)
-    np.testing.assert_allclose(concrete(tf.constant(X)), jax.jit(_by_key)(X), rtol=1e-6)
+def _whole_by_key(x):
+    """One number stands for an array of it in the graph."""
+    return x * jax.random.randint(jax.random.key(1), (1,), 0, 7)
+
+
+@pytest.mark.parametrize("fun", [_by_key, _whole_by_key])
+def test_draws_by_a_constant_key(fun):
+    concrete = graph_of(fun, FOLDS, X)
+    np.testing.assert_allclose(concrete(tf.constant(X)), jax.jit(fun)(X), rtol=1e-6)
 
 
 def test_in_the_step_of_a_loop():

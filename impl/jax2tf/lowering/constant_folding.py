@@ -38,7 +38,10 @@ def folded(
     avals = [aval_of(v) for v in eqn.invars]
     if not all(_is_constant(x, aval) for x, aval in zip(operands, avals, strict=True)):
         return None
-    values = [tf.get_static_value(x) for x in operands]
+    values = [
+        np.broadcast_to(tf.get_static_value(x), aval.shape)
+        for x, aval in zip(operands, avals, strict=True)
+    ]
     # The equation names the dtype of all that it makes.
     with jax.ensure_compile_time_eval(), jax.enable_x64(True):
         return [np.asarray(result) for result in _run(eqn, values)]
@@ -63,8 +66,13 @@ def _is_computed_by_jax(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _is_constant(x: tf.Tensor, aval: Aval) -> bool:
-    """Whether a tensor is a constant of the graph, in the dtype that JAX gives it."""
-    return bool(x.op.type == "Const" and x.dtype == dtypes.to_tf(aval.dtype))
+    """Whether a tensor is a constant of the graph, in the dtype that JAX gives it.
+
+    One number may stand for an array of it, which TensorFlow's ops repeat by themselves.
+    """
+    if x.op.type != "Const" or x.dtype != dtypes.to_tf(aval.dtype):
+        return False
+    return bool(x.shape.rank == 0 or x.shape == aval.shape)
 
 
 def _run(eqn: jex_core.JaxprEqn, values: Sequence[np.ndarray]) -> Sequence[jax.Array]:
