@@ -35,7 +35,7 @@ from jax2tf.errors import NotDifferentiableError
 from jax2tf.lowering import masks
 from jax2tf.lowering.plan import identifier
 from jax2tf.refused_gradients import refuse, refuse_when_computed
-from jax2tf.trace import Trace, trace_of
+from jax2tf.trace import Trace, trace_of, uncollected
 from jax2tf.typing import Aval, PyTree
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
@@ -455,7 +455,8 @@ class _Vjp:
         return forward_trace, backward_trace
 
     def _trace_of(self, fun: Callable[..., PyTree], *specs: PyTree) -> Trace:
-        trace = trace_of(jax.jit(fun).trace(*specs))
+        with uncollected():
+            trace = trace_of(jax.jit(fun).trace(*specs))
         return dataclasses.replace(
             trace,
             large_constants=self._trace.large_constants,

@@ -10,6 +10,7 @@ import collections
 import contextlib
 import dataclasses
 import functools
+import gc
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
@@ -304,13 +305,15 @@ class Tracer:
     ) -> Trace:
         args, kwargs = jax.tree.unflatten(in_tree, avals)
         try:
-            traced = self._function.trace(args, kwargs)
+            with uncollected():
+                traced = self._function.trace(args, kwargs)
         except Exception as error:
             error.add_note(self._function.note(error, args, kwargs))
             raise
         if any(map(spans_devices, compat.shardings_of(traced))):
             # An equation that calls the function has its shardings, the function's jaxpr has not.
-            traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
+            with uncollected():
+                traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
             trace_of(traced),
             paths=tuple(leaf.path for leaf in leaves),
@@ -354,7 +357,8 @@ class Tracer:
             return results
 
         values = [jax.ShapeDtypeStruct(v.shape, dtypes.jax_dtype(v)) for v in found]
-        return jax.jit(fun).trace(args, kwargs, values), missing
+        with uncollected():
+            return jax.jit(fun).trace(args, kwargs, values), missing
 
 
 def _avals(
@@ -438,6 +442,22 @@ def is_sharded(sharding: object) -> bool:
 def spans_devices(sharding: object) -> bool:
     """Whether a sharding that JAX keeps puts an array, whole or in parts, on several devices."""
     return getattr(sharding, "num_devices", 1) > 1
+
+
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """While JAX traces, cycles of objects are not collected.
+
+    Where JAX derives a linear function, it looks at its weak reference to a tracer twice. Once in
+    some hundred times the collector came between, and the trace ended in an AssertionError.
+    """
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
 
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:

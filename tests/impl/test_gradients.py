@@ -570,3 +570,41 @@ class TestInControlFlowOfTensorFlow:
                 tf_gradient(function, x)
         else:
             assert_close(tf_gradient(function, x)[0], expected)
+
+
+class TestTheCollector:
+    """It does not run while JAX traces: see jax2tf.trace.uncollected."""
+
+    def test_it_waits_for_the_function_and_its_derivative(self):
+        seen = []
+
+        @jax.custom_jvp
+        def fun(x):
+            seen.append(("function", gc.isenabled()))
+            return jnp.sin(x)
+
+        @fun.defjvp
+        def _(primals, tangents):
+            seen.append(("derivative", gc.isenabled()))
+            return fun(*primals), jnp.cos(*primals) * tangents[0]
+
+        x = tf.constant(0.5)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = jax2tf.convert(fun)(x)
+        np.testing.assert_allclose(tape.gradient(y, x), np.cos(0.5), rtol=1e-6)
+        assert set(seen) == {("function", False), ("derivative", False)}
+        assert gc.isenabled()
+
+    @pytest.mark.parametrize("is_on", [True, False])
+    def test_it_is_as_before_after_an_error(self, is_on):
+        def wrong(x):
+            raise KeyError(x)
+
+        try:
+            (gc.enable if is_on else gc.disable)()
+            with pytest.raises(KeyError):
+                jax2tf.convert(wrong)(np.ones(2, np.float32))
+            assert gc.isenabled() == is_on
+        finally:
+            gc.enable()
