@@ -293,5 +293,6 @@ OF_INTEGER_MODELS = frozenset({"no_integer_square"})
 
 
 def test_every_quirk_is_shown():
+    """Those of DTensor are shown in tests/impl/test_dtensor.py."""
     shown = {quirk for _, quirk in (*PROGRAMS, *REFUSED, *ENDS)} | OF_INTEGER_MODELS
     assert shown == QUIRKS.keys() - OF_DTENSOR

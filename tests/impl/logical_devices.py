@@ -12,16 +12,22 @@ import tensorflow as tf
 
 def run(file: str) -> None:
     """Runs the tests of a file beside this one in a process with eight devices of JAX's."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
     path = Path(__file__).with_name(file)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)],
+    done = module("pytest", "-q", "-p", "no:cacheprovider", str(path))
+    assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
+
+
+def module(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a module in a process with eight devices of JAX's."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
+    return subprocess.run(
+        [sys.executable, "-m", name, *arguments],
         env=os.environ | {"XLA_FLAGS": flags.strip()},
         capture_output=True,
         text=True,
+        errors="replace",
         check=False,
     )
-    assert done.returncode == 0, (done.stdout + done.stderr)[-5000:]
 
 
 def make(number: int) -> None:

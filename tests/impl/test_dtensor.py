@@ -10,6 +10,7 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 import jax2tf
 from jax2tf import dtensor
+from jax2tf.targets import OF_DTENSOR, QUIRKS
 from tests.impl import logical_devices
 from tests.running import ops_of
 
@@ -27,6 +28,15 @@ P = PartitionSpec
 )
 def test_on_devices(file):
     logical_devices.run(file)
+
+
+@pytest.mark.parametrize("quirk", sorted(OF_DTENSOR))
+def test_dtensor_needs_the_quirk(quirk):
+    """Without it DTensor refuses the program, gives other numbers, or ends the process."""
+    with_quirk = logical_devices.module("tests.impl.dtensor_quirks", quirk)
+    assert with_quirk.returncode == 0, with_quirk.stderr[-5000:]
+    without = logical_devices.module("tests.impl.dtensor_quirks", quirk, "--without")
+    assert without.returncode != 0, f"DTensor has no quirk {quirk} any more: {QUIRKS[quirk]}"
 
 
 def test_a_mesh_of_more_devices_than_there_are():

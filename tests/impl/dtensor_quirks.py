@@ -1,0 +1,88 @@
+"""What each quirk of DTensor is there for, on eight devices of a CPU.
+
+test_dtensor.py runs each program in a process of its own, as DTensor may end it:
+
+    python -m tests.impl.dtensor_quirks QUIRK [--without]
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import AxisType, PartitionSpec
+
+import jax2tf
+from jax2tf import dtensor
+from jax2tf.dtensor import converting
+from tests.impl import logical_devices
+
+P = PartitionSpec
+X = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A function of X, how X and the result lie on the mesh, and whether a quirk refuses it."""
+
+    function: Callable[[jax.Array], Any]
+    given: PartitionSpec
+    made: PartitionSpec | None = None
+    is_refused: bool = False
+
+
+IN_ROWS = P("data")
+PROGRAMS: dict[str, Program] = {
+    "no_axes_in_slices": Program(jax2tf.call_tf(lambda x: x[None]), IN_ROWS, is_refused=True),
+    "no_concat_of_parts": Program(lambda x: jnp.concatenate([x, x], 0), IN_ROWS, IN_ROWS),
+    "no_reverse": Program(lambda x: lax.rev(x, (0,)), IN_ROWS),
+    "no_scalar_choice": Program(lambda x: jnp.where(x[0, 0] > 0, x, -x), IN_ROWS),
+    "no_tensor_lists": Program(
+        lambda x: lax.scan(lambda c, y: (c + y, c * y), x[0] * 0, x)[1], IN_ROWS
+    ),
+    "no_unpack_of_parts": Program(lambda x: jnp.unstack(x, axis=0)[1], IN_ROWS, IN_ROWS),
+    "parts_move_at_identity": Program(lambda x: x.T, P(None, None), IN_ROWS),
+}
+
+
+def main() -> None:
+    """Exits with 0 if DTensor gives JAX's numbers, or the program is refused as it should be."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("quirk", choices=PROGRAMS)
+    parser.add_argument("--without", action="store_true")
+    options = parser.parse_args()
+    logical_devices.make(8)
+    if options.without:
+        target_of = converting.target_of
+
+        def lacking(mesh: Any) -> Any:
+            target = target_of(mesh)
+            return dataclasses.replace(target, ops=None, quirks=target.quirks - {options.quirk})
+
+        converting.target_of = lacking
+    program = PROGRAMS[options.quirk]
+    try:
+        sys.exit(not _is_right(program))
+    except jax2tf.UnsupportedPrimitiveError as error:
+        print(error)
+        sys.exit(not program.is_refused)
+
+
+def _is_right(program: Program) -> bool:
+    mesh = jax.make_mesh((4, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+    x = dtensor.place(X, program.given, mesh)
+    result = dtensor.convert(
+        program.function, mesh, in_shardings=program.given, out_shardings=program.made
+    )(x)
+    return np.allclose(dtensor.values(result), jax.jit(program.function)(X), rtol=1e-5)
+
+
+if __name__ == "__main__":
+    main()
