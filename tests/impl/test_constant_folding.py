@@ -37,6 +37,7 @@ OF_CONSTANTS = {
     "a jitted function": lambda x: x + jax.jit(jnp.cumsum)(jnp.asarray(X)),
     "a custom rule": lambda x: x + jax.nn.relu(jnp.asarray(X)) + jax.nn.silu(jnp.asarray(X)),
     "bits": lambda x: x + lax.population_count(jnp.arange(3, dtype=jnp.uint8)),
+    "a window": lambda x: x * jnp.kaiser(3, 2.0).astype(np.float32),
     "an infinity": lambda x: x + jnp.log(jnp.zeros(3)) * jnp.asarray(X),
 }
 

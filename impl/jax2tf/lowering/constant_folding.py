@@ -42,8 +42,7 @@ def folded(
         np.broadcast_to(tf.get_static_value(x), aval.shape)
         for x, aval in zip(operands, avals, strict=True)
     ]
-    # The equation names the dtype of all that it makes.
-    with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+    with jax.ensure_compile_time_eval():
         return [np.asarray(result) for result in _run(eqn, values)]
 
 
