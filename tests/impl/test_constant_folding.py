@@ -121,6 +121,15 @@ def test_the_host_is_called_when_the_graph_runs():
     assert calls
 
 
+def test_what_is_refused_is_refused_of_constants_too():
+    def fun(x):
+        other = jax.ffi.ffi_call("of_no_library", jax.ShapeDtypeStruct((3,), np.float32))
+        return x + jax.jit(other)(jnp.asarray(X))
+
+    with pytest.raises(jax2tf.UnsupportedPrimitiveError, match="ffi_call"):
+        graph_of(fun, FOLDS, X)
+
+
 def _whole_by_key(x):
     """One number stands for an array of it in the graph."""
     return x * jax.random.randint(jax.random.key(1), (1,), 0, 7)

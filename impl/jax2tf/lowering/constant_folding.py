@@ -16,6 +16,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dtypes
+from jax2tf.lowering import rules
 from jax2tf.primitives import CALLBACKS
 from jax2tf.targets import Target
 from jax2tf.trace import inner_jaxprs
@@ -33,7 +34,7 @@ def folded(
 ) -> list[np.ndarray] | None:
     """The results of an equation of constants in a graph; None where the graph has to give them."""
     results = [aval_of(v) for v in eqn.outvars]
-    if not all(_is_small(aval, target) for aval in results) or not _is_computed_by_jax(eqn):
+    if not all(_is_small(aval, target) for aval in results) or not _is_computed_by_jax(eqn, target):
         return None
     avals = [aval_of(v) for v in eqn.invars]
     if not all(_is_constant(x, aval) for x, aval in zip(operands, avals, strict=True)):
@@ -54,14 +55,15 @@ def _is_small(aval: Aval, target: Target) -> bool:
     return is_taken and 0 < math.prod(aval.shape) <= _MOST_ELEMENTS
 
 
-def _is_computed_by_jax(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether the results depend on the operands and on nothing else, and JAX has them."""
+def _is_computed_by_jax(eqn: jex_core.JaxprEqn, target: Target) -> bool:
+    """Whether JAX has the results, of the operands alone, and a graph would have them too."""
     primitive = eqn.primitive
-    if eqn.effects or primitive in CALLBACKS:
+    if eqn.effects or primitive in CALLBACKS or not (eqn.invars or primitive is lax.iota_p):
         return False
-    if not compat.is_implemented_by_jax(primitive) or not (eqn.invars or primitive is lax.iota_p):
+    if not compat.is_implemented_by_jax(primitive) or not rules.find(primitive, target):
         return False
-    return all(_is_computed_by_jax(inner) for jaxpr in inner_jaxprs(eqn) for inner in jaxpr.eqns)
+    inner = (e for jaxpr in inner_jaxprs(eqn) for e in jaxpr.eqns)
+    return all(_is_computed_by_jax(e, target) for e in inner)
 
 
 def _is_constant(x: tf.Tensor, aval: Aval) -> bool:
