@@ -33,11 +33,12 @@ def folded(
     eqn: jex_core.JaxprEqn, operands: Sequence[tf.Tensor], target: Target
 ) -> list[np.ndarray] | None:
     """The results of an equation of constants in a graph; None where the graph has to give them."""
-    results = [aval_of(v) for v in eqn.outvars]
-    if not all(_is_small(aval, target) for aval in results) or not _is_computed_by_jax(eqn, target):
+    if eqn.effects or not all(_is_small(aval_of(v), target) for v in eqn.outvars):
         return None
     avals = [aval_of(v) for v in eqn.invars]
     if not all(_is_constant(x, aval) for x, aval in zip(operands, avals, strict=True)):
+        return None
+    if not _is_computed_by_jax(eqn, target):
         return None
     values = [
         np.broadcast_to(tf.get_static_value(x), aval.shape)
