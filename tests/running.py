@@ -111,6 +111,19 @@ def check(fun: Callable[..., Any], args: tuple, mode: str, lowering: str, ulps: 
     assert_near(actual, jax.jit(fun)(*args), ulps)
 
 
+def gradient_in_graph(fun: Callable[..., Any]) -> Callable[[tf.Tensor], tf.Tensor]:
+    """The gradient of a function by a tape, as a graph."""
+
+    @tf.function(autograph=False)
+    def gradient(x: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = fun(x)
+        return tape.gradient(y, x)
+
+    return gradient
+
+
 def first_and_second(fun: Callable[..., Any], x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     """The gradient of a scalar function by a tape, and that of its squared norm by another."""
     with tf.GradientTape() as outer:

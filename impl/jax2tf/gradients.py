@@ -454,9 +454,9 @@ class _Vjp:
         )
         return forward_trace, backward_trace
 
+    @uncollected()
     def _trace_of(self, fun: Callable[..., PyTree], *specs: PyTree) -> Trace:
-        with uncollected():
-            trace = trace_of(jax.jit(fun).trace(*specs))
+        trace = trace_of(jax.jit(fun).trace(*specs))
         return dataclasses.replace(
             trace,
             large_constants=self._trace.large_constants,

@@ -35,6 +35,22 @@ from jax2tf.typing import Array, PyTree
 T = TypeVar("T")
 
 
+@contextlib.contextmanager
+def uncollected() -> Iterator[None]:
+    """While JAX traces, cycles of objects are not collected.
+
+    Where JAX derives a linear function, it looks at its weak reference to a tracer twice. Once in
+    some hundred times the collector came between, and the trace ended in an AssertionError.
+    """
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
+
+
 class Leaf(Protocol):
     """What a trace needs to know of one leaf of the arguments; see `jax2tf.arguments.Argument`."""
 
@@ -296,6 +312,7 @@ class Tracer:
 
         return dims.advising(retrace, trace_known)
 
+    @uncollected()
     def _trace(
         self,
         in_tree: jax.tree_util.PyTreeDef,
@@ -305,15 +322,13 @@ class Tracer:
     ) -> Trace:
         args, kwargs = jax.tree.unflatten(in_tree, avals)
         try:
-            with uncollected():
-                traced = self._function.trace(args, kwargs)
+            traced = self._function.trace(args, kwargs)
         except Exception as error:
             error.add_note(self._function.note(error, args, kwargs))
             raise
         if any(map(spans_devices, compat.shardings_of(traced))):
             # An equation that calls the function has its shardings, the function's jaxpr has not.
-            with uncollected():
-                traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
+            traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
             trace_of(traced),
             paths=tuple(leaf.path for leaf in leaves),
@@ -344,6 +359,7 @@ class Tracer:
             cache={},
         )
 
+    @uncollected()
     def _traced_passing(
         self, found: Sequence[tf.Variable], args: PyTree, kwargs: PyTree
     ) -> tuple[jax.stages.Traced, list[tf.Variable]]:
@@ -357,8 +373,7 @@ class Tracer:
             return results
 
         values = [jax.ShapeDtypeStruct(v.shape, dtypes.jax_dtype(v)) for v in found]
-        with uncollected():
-            return jax.jit(fun).trace(args, kwargs, values), missing
+        return jax.jit(fun).trace(args, kwargs, values), missing
 
 
 def _avals(
@@ -444,20 +459,22 @@ def spans_devices(sharding: object) -> bool:
     return getattr(sharding, "num_devices", 1) > 1
 
 
-@contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """While JAX traces, cycles of objects are not collected.
+def results_of(eqn: jex_core.JaxprEqn, operands: Sequence[PyTree]) -> Sequence[Array]:
+    """What JAX makes of an equation; `operands` are those of `variables_of(eqn)`."""
+    alone = jex_core.Jaxpr(
+        [], variables_of(eqn), eqn.outvars, [eqn], eqn.effects, debug_info=_OF_ONE_EQUATION
+    )
+    results: Sequence[Array] = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, []))(*operands)
+    return results
 
-    Where JAX derives a linear function, it looks at its weak reference to a tracer twice. Once in
-    some hundred times the collector came between, and the trace ended in an AssertionError.
-    """
-    is_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_on:
-            gc.enable()
+
+# What JAX calls it in its messages.
+_OF_ONE_EQUATION = jex_core.DebugInfo("jax2tf", "an equation", None, None)
+
+
+def variables_of(eqn: jex_core.JaxprEqn) -> list[jex_core.Var]:
+    """The variables that an equation reads, each once."""
+    return list(dict.fromkeys(v for v in eqn.invars if isinstance(v, jex_core.Var)))
 
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:

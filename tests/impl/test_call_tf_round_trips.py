@@ -12,7 +12,7 @@ from harnesses.engine.selection import Selection
 from harnesses.harness import CALL_TF
 from jax2tf import CallTfError, ConversionError, call_tf, convert
 from limitations.ledger import load
-from tests.running import MODES
+from tests.running import MODES, gradient_in_graph
 
 _LIMITED = {primitive for entry in load() for primitive in entry.primitive}
 _NOT_PASSED = {"random", "callbacks"}  # typed keys; what XLA does not compile
@@ -280,25 +280,14 @@ def test_the_gradient_of_a_tf_cond_inside_of_control_flow(transformed, mode):
 
 BEFORE = {
     "a derivative in a graph": lambda f, x: tf.function(convert(jax.grad(call_tf(f))))(x),
-    "a tape in a graph": lambda f, x: _taped(f)(tf.constant(x)),
+    "a tape in a graph": lambda f, x: gradient_in_graph(f)(tf.constant(x)),
     "op by op": lambda f, x: jax.grad(call_tf(f))(x),
 }
 COMPILED = {
     "a derivative": lambda f: convert(jax.jit(jax.grad(call_tf(f)))),
-    "a tape": lambda f: _taped(convert(jax.jit(call_tf(f)))),
+    "a tape": lambda f: gradient_in_graph(convert(jax.jit(call_tf(f)))),
     "of checkpoint": lambda f: convert(jax.jit(jax.grad(jax.checkpoint(call_tf(f))))),
 }
-
-
-def _taped(f):
-    @tf.function(autograph=False)
-    def gradient(x):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = f(x)
-        return tape.gradient(y, x)
-
-    return gradient
 
 
 @pytest.mark.parametrize("before", BEFORE)

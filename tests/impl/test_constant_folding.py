@@ -8,7 +8,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from tests.running import graph_of, ops_of
+from tests.running import gradient_in_graph, graph_of, ops_of
 
 FOLDS = jax2tf.Target("folds", quirks={"no_folding"})
 LEAVES = jax2tf.Target("leaves")
@@ -57,15 +57,7 @@ def test_other_targets_leave_it_to_the_converter(fun):
 
 def test_gradients_are_those_of_the_arguments():
     fun = OF_CONSTANTS["segments"]
-    converted = jax2tf.convert(fun, target=FOLDS)
-
-    @tf.function(autograph=False)
-    def gradient(x):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = converted(x)
-        return tape.gradient(y, x)
-
+    gradient = gradient_in_graph(jax2tf.convert(fun, target=FOLDS))
     expected = jax.grad(lambda x: fun(x).sum())(X)
     np.testing.assert_array_equal(gradient(tf.constant(X)), expected)
 

@@ -15,18 +15,15 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dtypes
+from jax2tf import compat, dims, dtypes
 from jax2tf.lowering import rules
 from jax2tf.primitives import CALLBACKS
 from jax2tf.targets import Target
-from jax2tf.trace import inner_jaxprs
+from jax2tf.trace import inner_jaxprs, results_of
 from jax2tf.typing import Aval, aval_of
 
 # Results of more elements take more room in a file than the ops that give them.
 _MOST_ELEMENTS = 4096
-
-# What JAX calls the equation in its messages.
-_DEBUG_INFO = jex_core.DebugInfo("jax2tf", "an equation of constants", None, None)
 
 
 def folded(
@@ -40,16 +37,17 @@ def folded(
         return None
     if not _is_computed_by_jax(eqn, target):
         return None
-    values = [
-        np.broadcast_to(tf.get_static_value(x), aval.shape)
-        for x, aval in zip(operands, avals, strict=True)
-    ]
+    values = {
+        v: np.broadcast_to(tf.get_static_value(x), aval.shape)
+        for v, x, aval in zip(eqn.invars, operands, avals, strict=True)
+        if isinstance(v, jex_core.Var)
+    }
     with jax.ensure_compile_time_eval():
-        return [np.asarray(result) for result in _run(eqn, values)]
+        return [np.asarray(result) for result in results_of(eqn, list(values.values()))]
 
 
 def _is_small(aval: Aval, target: Target) -> bool:
-    if not all(isinstance(d, int) for d in getattr(aval, "shape", (None,))):
+    if not hasattr(aval, "dtype") or not dims.is_static(aval.shape):
         return False
     is_numeric = not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
     is_taken = is_numeric and aval.dtype.name not in target.lacks_dtypes
@@ -75,12 +73,3 @@ def _is_constant(x: tf.Tensor, aval: Aval) -> bool:
     if x.op.type != "Const" or x.dtype != dtypes.to_tf(aval.dtype):
         return False
     return bool(x.shape.rank == 0 or x.shape == aval.shape)
-
-
-def _run(eqn: jex_core.JaxprEqn, values: Sequence[np.ndarray]) -> Sequence[jax.Array]:
-    given = {v: x for v, x in zip(eqn.invars, values, strict=True) if isinstance(v, jex_core.Var)}
-    alone = jex_core.Jaxpr([], list(given), eqn.outvars, [eqn], debug_info=_DEBUG_INFO)
-    results: Sequence[jax.Array] = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, []))(
-        *given.values()
-    )
-    return results

@@ -20,7 +20,7 @@ from jax2tf import compat
 from jax2tf.lowering.pairs.pair import Pair, Value, is_complex
 from jax2tf.lowering.pairs.rules import rule_of
 from jax2tf.targets import Target
-from jax2tf.trace import Trace, inner_jaxprs
+from jax2tf.trace import Trace, inner_jaxprs, results_of, variables_of
 from jax2tf.typing import Array, Atom
 
 
@@ -63,35 +63,14 @@ def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) 
     for eqn in jaxpr.eqns:
         if _mentions_complex(eqn):
             with compat.bound_as(eqn):
-                results = _results(jaxpr, eqn, [read(v) for v in eqn.invars])
+                results = _results(eqn, [read(v) for v in eqn.invars])
         else:
-            results = _unchanged(jaxpr, eqn, [values[v] for v in _variables(eqn)])
+            results = results_of(eqn, [values[v] for v in variables_of(eqn)])
         values.update(zip(eqn.outvars, results, strict=True))
     return [read(v) for v in jaxpr.outvars]
 
 
-def _variables(eqn: jex_core.JaxprEqn) -> list[jex_core.Var]:
-    return list(dict.fromkeys(v for v in eqn.invars if isinstance(v, jex_core.Var)))
-
-
-def _unchanged(
-    jaxpr: jex_core.Jaxpr, eqn: jex_core.JaxprEqn, operands: Sequence[Value]
-) -> Sequence[Array]:
-    """The results of an equation of `jaxpr` as it is; `operands` are those of its variables."""
-    alone = jaxpr.replace(
-        constvars=[],
-        invars=_variables(eqn),
-        outvars=eqn.outvars,
-        eqns=[eqn],
-        effects=eqn.effects,
-    )
-    results: Sequence[Array] = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, ()))(*operands)
-    return results
-
-
-def _results(
-    jaxpr: jex_core.Jaxpr, eqn: jex_core.JaxprEqn, operands: Sequence[Value]
-) -> Sequence[Value]:
+def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
     control_flow = _CONTROL_FLOW.get(eqn.primitive)
     if control_flow is not None:
         return control_flow(eqn, *operands)
@@ -104,7 +83,7 @@ def _results(
         return made
     given = zip(eqn.invars, operands, strict=True)
     joined = {v: _joined(x) for v, x in given if isinstance(v, jex_core.Var)}
-    return [_split(x) for x in _unchanged(jaxpr, eqn, list(joined.values()))]
+    return [_split(x) for x in results_of(eqn, list(joined.values()))]
 
 
 def _called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr | None:
