@@ -35,6 +35,53 @@ def test_bits_of_an_unknown_number(algorithm, dtype, enable_xla):
             np.testing.assert_array_equal(result, expected)
 
 
+MOVES_OF_KEYS = {
+    "slice": lambda k: lax.slice(k, (1, 0), (3, 4), (2, 1)),
+    "slice without strides": lambda k: lax.slice(k, (1, 0), (3, 4)),
+    "squeeze": lambda k: lax.squeeze(k[:1], [0]),
+    "reshape": lambda k: k.reshape(2, 6),
+    "transpose": lambda k: k.T,
+    "broadcast_in_dim": lambda k: lax.broadcast_in_dim(k, (3, 2, 4, 1), (0, 2)),
+    "concatenate": lambda k: jnp.concatenate([k, k[1:]]),
+    "stack": lambda k: jnp.stack([k, k[::-1]], 1),
+    "unpack": lambda k: [*k.T][1],
+    "of no keys": lambda k: k[:0].reshape(2, 0),
+    "gather": lambda k: k[jnp.array([2, 0])],
+    "select_n": lambda k: jnp.where(jnp.arange(4) > 1, k, k[::-1]),
+}
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+@pytest.mark.parametrize("name", MOVES_OF_KEYS)
+def test_keys_are_moved(name, impl):
+    def moved(data):
+        return jax.random.key_data(MOVES_OF_KEYS[name](jax.random.wrap_key_data(data, impl=impl)))
+
+    size = 2 if impl == "threefry2x32" else 4
+    data = np.arange(3 * 4 * size, dtype=np.uint32).reshape(3, 4, size)
+    np.testing.assert_array_equal(jax2tf.convert(moved)(data), moved(data), strict=True)
+
+
+@pytest.mark.parametrize("name", ["reshape", "transpose", "broadcast_in_dim", "concatenate"])
+def test_keys_of_an_open_batch_are_moved(name):
+    moves = {
+        "reshape": lambda k: k.reshape(-1),
+        "transpose": lambda k: k.T,
+        "broadcast_in_dim": lambda k: jnp.stack([k, k]),
+        "concatenate": lambda k: jnp.concatenate([k, k], 1),
+    }
+
+    def moved(data):
+        return jax.random.key_data(moves[name](jax.random.wrap_key_data(data)))
+
+    converted = jax2tf.convert(moved, polymorphic_shapes="b, ...")
+    spec = [tf.TensorSpec([None, 4, 2], tf.uint32)]
+    graph = tf.function(converted, autograph=False, input_signature=spec)
+    for size in (1, 3):
+        data = np.arange(size * 8, dtype=np.uint32).reshape(size, 4, 2)
+        np.testing.assert_array_equal(graph(data), moved(data), strict=True)
+
+
 WITHOUT = jax2tf.TARGETS["xla"].without_optimizations("compiled_draws")
 
 
