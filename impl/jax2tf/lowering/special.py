@@ -135,16 +135,18 @@ def _traced(name: str) -> Function:
     of_floats: Function = functools.partial(in_wide_dtype, getattr(special_functions, name))
 
     def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
-        jaxpr = ctx.traced("special", lambda: jaxpr_of(ctx.eqn, of_floats, {}))
+        def body(inner: Context, *variables: tf.Tensor) -> list[tf.Tensor]:
+            jaxpr = ctx.traced("special", lambda: jaxpr_of(ctx.eqn, of_floats, {}))
+            return inner.inline(jaxpr, *variables)
+
         given = zip(ctx.eqn.invars, operands, strict=True)
         variables = [x for v, x in given if isinstance(v, jex_core.Var)]
         if ctx.trace.counts[ctx.eqn.primitive] < 2:
-            (result,) = ctx.inline(jaxpr, *variables)
-            return result
+            return body(ctx, *variables)[0]
         dtypes = tuple(aval.dtype for aval in ctx.avals_in)
         literals = tuple(str(v) for v in ctx.eqn.invars if isinstance(v, jex_core.Literal))
         key = (ctx.eqn.primitive.name, dtypes, literals)
-        return ctx.function(key, lambda ctx, *inner: ctx.inline(jaxpr, *inner), *variables)[0]
+        return ctx.function(key, body, *variables)[0]
 
     return rule
 

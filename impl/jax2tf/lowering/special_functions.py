@@ -133,24 +133,30 @@ def erf_inv(x: jax.Array) -> jax.Array:
     TensorFlow's CPU kernel goes through the quantiles of the normal distribution at (x + 1) / 2
     and has no correct digit left near zero and near one.
     """
+    # In lax alone: JAX traces each function of jnp as a function of its own, which takes longer and
+    # does not see what is a scalar.
     bounds, shifts, coefficients = _GILES[x.dtype.name]
-    w = -lax.log1p(-x * x)
+    number = x.dtype.type
+    w = lax.neg(lax.log1p(lax.mul(lax.neg(x), x)))
+    is_below = [lax.lt(w, number(bound)) for bound in bounds]
 
     def choose(values: Sequence[float]) -> jax.Array:
         *others, value = values
         chosen: jax.Array = lax.full_like(x, value)
-        for bound, other in zip(reversed(bounds), reversed(others), strict=True):
-            # Not jnp.where, a function of its own, which would not see what is a scalar.
-            chosen = lax.select(w < bound, lax.full_like(x, other), chosen)
+        for below, other in zip(reversed(is_below), reversed(others), strict=True):
+            chosen = lax.select(below, lax.full_like(x, other), chosen)
         return chosen
 
-    near = jnp.minimum(w, bounds[0])
-    t = jnp.where(w < bounds[0], near, lax.sqrt(jnp.maximum(w, bounds[0]))) - choose(shifts)
+    bound = number(bounds[0])
+    root = lax.sqrt(lax.max(w, bound))
+    t = lax.sub(lax.select(is_below[0], lax.min(w, bound), root), choose(shifts))
     polynomial = choose(coefficients[0])
     for row in coefficients[1:]:
-        polynomial = polynomial * t + choose(row)
-    result = jnp.where(jnp.abs(x) == 1, x * math.inf, polynomial * x)
-    return jnp.where(jnp.abs(x) <= 1, result, math.nan)
+        polynomial = lax.add(lax.mul(polynomial, t), choose(row))
+    size = lax.abs(x)
+    at_one = lax.mul(x, number(math.inf))
+    result = lax.select(lax.eq(size, number(1)), at_one, lax.mul(polynomial, x))
+    return lax.select(lax.le(size, number(1)), result, lax.full_like(x, math.nan))
 
 
 def polygamma(n: jax.Array, x: jax.Array) -> jax.Array:
