@@ -146,11 +146,28 @@ def write_constant(value: OpArgument, dtype: tf.DType) -> tf.Tensor | None:
     graph = compat.writable_graph()
     if graph is None or (isinstance(value, np.ndarray) and value.nbytes > _LARGE):
         return None
-    tensor = tf.make_tensor_proto(value, dtype)
-    attributes = {"value": AttrValue(tensor=tensor), "dtype": AttrValue(type=tensor.dtype)}
-    return write_node(graph, "Const", [], serialised(attributes))[0]
+    return write_node(graph, "Const", [], _constant_attributes(value, dtype))[0]
 
 
+def _constant_attributes(value: OpArgument, dtype: tf.DType) -> Sequence[tuple[str, bytes]]:
+    if isinstance(value, np.generic | np.ndarray) and dtype is None and value.nbytes <= _SMALL:
+        return _small_constant(value.dtype, value.shape, value.tobytes())
+    return _as_constant(tf.make_tensor_proto(value, dtype))
+
+
+@functools.lru_cache(maxsize=4096)
+def _small_constant(
+    dtype: np.dtype, shape: tuple[int, ...], data: bytes
+) -> Sequence[tuple[str, bytes]]:
+    """The same few numbers and sizes stand in all functions of a graph."""
+    return _as_constant(tf.make_tensor_proto(np.frombuffer(data, dtype).reshape(shape)))
+
+
+def _as_constant(tensor: tf.compat.v1.TensorProto) -> Sequence[tuple[str, bytes]]:
+    return serialised({"value": AttrValue(tensor=tensor), "dtype": AttrValue(type=tensor.dtype)})
+
+
+_SMALL = 64
 _LARGE = 2**30
 
 
