@@ -578,6 +578,17 @@ def write_op(
     return results
 
 
+# The attribute of a call whose results have no shapes until they are set. Without it TensorFlow
+# infers them through the function and all that it calls, at each call: a millisecond for a draw of
+# random numbers. No public text names it.
+NO_SHAPE_INFERENCE = "_disable_call_shape_inference"
+
+
+def clear_attribute(op: tf.Operation, name: str) -> None:
+    """Takes an attribute from an op of a graph."""
+    op._clear_attr(name)
+
+
 @contextlib.contextmanager
 def function_graph(name: str, jit_compile: bool) -> Iterator[tf.Graph]:
     """An empty graph, under construction, for the ops of a function; `function_of` makes it.

@@ -60,10 +60,17 @@ class WrittenFunction:
         """The results in the graph under construction, to which ops have to be written."""
         graph = tf.compat.v1.get_default_graph()
         compat.add_function(graph, self.function)
-        results = write_node(graph, "PartitionedCall", [list(args)], self.attributes)
+        attributes = [*self.attributes, (compat.NO_SHAPE_INFERENCE, _TRUE)]
+        results = write_node(graph, "PartitionedCall", [list(args)], attributes)
+        if results:
+            # The graph stays as it is without it.
+            compat.clear_attribute(results[0].op, compat.NO_SHAPE_INFERENCE)
         for result, shape in zip(results, self.shapes, strict=True):
             result.set_shape(shape)
         return results
+
+
+_TRUE = AttrValue(b=True).SerializeToString()
 
 
 def _placeholder(spec: tf.TensorSpec) -> tf.Tensor:
