@@ -77,6 +77,20 @@ def test_attributes_are_those_of_tf_function():
     assert any("_XlaMustCompile" in attributes for _, attributes in written)
 
 
+def test_results_of_calls_have_shapes():
+    """In the graph that is made, and in one that TensorFlow makes of its GraphDef."""
+
+    def calls_in(graph):
+        return [op for op in graph.get_operations() if op.type == "PartitionedCall"]
+
+    graph = concrete_of(twice, F32, with_gradient=False).graph
+    imported = tf.Graph()
+    with imported.as_default():
+        tf.graph_util.import_graph_def(graph.as_graph_def(), name="")
+    for calls in (calls_in(graph), calls_in(imported)):
+        assert [call.outputs[0].shape.as_list() for call in calls] == [[3, 4]] * 2
+
+
 def test_draws_are_compiled_in_them():
     def program(key):
         return jax.random.bits(key, (1000,))

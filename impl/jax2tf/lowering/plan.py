@@ -261,6 +261,7 @@ def _scope(eqn: jex_core.JaxprEqn) -> str:
     return "/".join(p for p in (identifier(part) for part in parts) if p) or "op"
 
 
+@functools.lru_cache(maxsize=4096)
 def identifier(text: str) -> str:
     """The text with what TensorFlow takes in the name of an op or a function."""
     return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("_.")
