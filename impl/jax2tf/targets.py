@@ -74,6 +74,9 @@ FORMS: Mapping[str, str] = {
     "minimum_of_maximum": (
         "LiteRT makes Relu6, which it has for floats alone, of a maximum of 0 and what is at most 6"
     ),
+    "numbers_first": (
+        "OpenVINO's Maximum of a NaN and a number is the second operand: the number comes first"
+    ),
     "smaller_for_larger": (
         "OpenVINO takes a NaN for larger than every number in a Greater or a GreaterEqual; a Less "
         "and a LessEqual are right"
@@ -117,7 +120,8 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO divides int32 in float32, which rounds what is beyond 2**24"
     ),
     "drops_constant_results": (
-        "OpenVINO's converter drops a result that is a constant; what an op makes of one stays"
+        "OpenVINO's converter drops a result that is a constant; what an op makes of one stays, "
+        "and of one of float16 what a Cast makes"
     ),
     "equates_large_integers": (
         "OpenVINO compares int32 in float32, in which neighbours beyond 2**24 are equal"
@@ -129,10 +133,17 @@ QUIRKS: Mapping[str, str] = {
     "extreme_keeps_a_nan_of_the_second": (
         "OpenVINO's Maximum and Minimum of a NaN and a number are the second operand"
     ),
+    "extremes_from_a_finite_number": (
+        "OpenVINO's Max and Min of nothing but infinities are the largest finite number, with the "
+        "sign of these"
+    ),
     "few_dimensions_in_reductions": (
         "LiteRT's delegate reduces no arrays of more than six dimensions"
     ),
     "infinite_exp_of_nan": "OpenVINO's Exp of NaN is infinite",
+    "infinite_subnormals": (
+        "OpenVINO's IsFinite takes a number below the smallest normal one for infinite"
+    ),
     "integer_reductions_saturate": (
         "ONNX Runtime ends sums and products of int32 at the largest and the smallest number, "
         "where they wrap around"
@@ -532,7 +543,9 @@ TARGETS: Mapping[str, Target] = {
                 "drops_constant_results",
                 "equates_large_integers",
                 "extreme_keeps_a_nan_of_the_second",
+                "extremes_from_a_finite_number",
                 "infinite_exp_of_nan",
+                "infinite_subnormals",
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",

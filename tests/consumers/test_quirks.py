@@ -85,6 +85,8 @@ def _pooled(x: jax.Array) -> jax.Array:
 
 # A NaN beside numbers.
 NAN = np.array([[0.5, np.nan, 3.0, -2.0], [np.nan, 0.25, -2.0, 4.0]], np.float32)
+# A row of nothing but what a mask leaves.
+MASKED = np.array([[-np.inf, -np.inf], [-np.inf, np.finfo(np.float32).min]], np.float32)
 
 MOVED_CARRY = Program(lambda x: lax.fori_loop(0, 4, lambda i, c: (c[0] + c[1], c[0]), (x, x * 2)))
 COMPLEX = Program(lambda x: jnp.real(jnp.exp(1j * x) * (x + 2j)))
@@ -153,7 +155,13 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("openvino", "extreme_keeps_a_nan_of_the_second"): Program(
         lambda x: (jnp.maximum(x, 1.0), jnp.minimum(2.0, x)), (NAN,)
     ),
-    ("openvino", "infinite_exp_of_nan"): Program(lambda x: jnp.exp(x), (NAN,)),
+    ("openvino", "extremes_from_a_finite_number"): Program(
+        lambda x: (jnp.max(x, 1), jnp.min(-x, 1)), (MASKED,)
+    ),
+    ("openvino", "infinite_exp_of_nan"): Program(lambda x: (jnp.exp(x), jnp.cosh(x)), (NAN,)),
+    ("openvino", "infinite_subnormals"): Program(
+        lambda x: jnp.isfinite(x), (np.array([1e-40, -1e-40, 1, np.inf, np.nan], np.float32),)
+    ),
     ("openvino", "no_bad_indices"): WRITTEN_BY_INDEX,
     ("openvino", "no_bitcast"): BITS,
     ("openvino", "no_complex_numbers"): COMPLEX,

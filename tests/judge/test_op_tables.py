@@ -34,6 +34,7 @@ SHOWN: dict[str, tuple[str, str, str, str]] = {
     "no_atan2_of_scalar": ("litert", "Atan2: of an array and a scalar", "float32", "^refuses"),
     "no_bitcast": ("onnx", "Bitcast", "float32", "^refuses"),
     "no_convolution_in_groups": ("tfjs", "Conv2D: in groups", "float32", "^(refuses|fails)"),
+    "numbers_first": ("openvino", "Maximum", "float32", "nan"),
     "one_reverse_at_a_time": ("openvino", "ReverseV2: of two axes", "int32", "^refuses"),
     "orders_integers_as_floats": ("openvino", "ReverseV2", "int32", "large"),
     "pads_with_constants_alone": (

@@ -6,14 +6,15 @@ or, for sinh and atanh, made of such, so that they lose and overflow where JAX's
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 
 import tensorflow as tf
 
 from jax2tf import ops
-from jax2tf.lowering.elementwise import IN_ONE_OP
-from jax2tf.lowering.rules import register_table
+from jax2tf.lowering.elementwise import IN_ONE_OP, exponential
+from jax2tf.lowering.rules import Context, register, register_table
 
 # log(1 + x) = x - x**2 / 2 + x**3 * P(x) from sqrt(1/2) - 1 to sqrt(2) - 1 (Moshier, Cephes, logf).
 _LOG1P = (
@@ -65,14 +66,22 @@ def _acos(x: tf.Tensor) -> tf.Tensor:
     return ops.where(ops.equal(x, -1), ops.constant(math.pi, x.dtype), angle)
 
 
-def _cosh(x: tf.Tensor) -> tf.Tensor:
+@register("cosh")
+def _cosh(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    if x.dtype != tf.float32:
+        return IN_ONE_OP["cosh"](x)
+    # One of the two keeps a NaN.
+    return _sum_of_halves(functools.partial(exponential, ctx), x)
+
+
+def _sum_of_halves(exp: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
     # Half of the largest result fits, twice of it does not.
-    return ops.exp(x - math.log(2)) + ops.exp(-x - math.log(2))
+    return exp(x - math.log(2)) + ops.exp(-x - math.log(2))
 
 
 def _sinh(x: tf.Tensor) -> tf.Tensor:
-    # (cosh x + 1) tanh(x / 2), in which nothing cancels.
-    return ops.tanh(x / 2) * (1 + _cosh(x))
+    # (cosh x + 1) tanh(x / 2), in which nothing cancels. The tangent keeps a NaN.
+    return ops.tanh(x / 2) * (1 + _sum_of_halves(ops.exp, x))
 
 
 def _atanh(x: tf.Tensor) -> tf.Tensor:
@@ -109,7 +118,6 @@ _OF_FLOAT32 = {
     "asinh": _asinh,
     "atan": _atan,
     "atanh": _atanh,
-    "cosh": _cosh,
     "expm1": _expm1,
     "log1p": _log1p,
     "sinh": _sinh,

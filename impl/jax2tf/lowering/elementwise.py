@@ -121,7 +121,7 @@ _DECOMPOSED = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan"),
 )
 IN_ONE_OP = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
-_IN_CONTEXT = frozenset({"exp"})
+_IN_CONTEXT = frozenset({"exp", "is_finite"})
 register_table(
     {name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP.keys() | _IN_CONTEXT}
 )
@@ -331,7 +331,7 @@ def _cube_root(x: tf.Tensor) -> tf.Tensor:
 
 
 @register("exp")
-def _exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     power = _exp(x)
     if not x.dtype.is_floating or ctx.assume_finite or not ctx.has_quirk("infinite_exp_of_nan"):
         return power
@@ -339,9 +339,16 @@ def _exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     return raw.Maximum(x=power, y=x)
 
 
+@register("is_finite")
+def _is_finite(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    if ctx.has_quirk("infinite_subnormals"):
+        return raw.Less(x=raw.Abs(x=x), y=math.inf)
+    return _FUNCTIONS["is_finite"](x)
+
+
 @register("exp2")
 def _exp2(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    return _exponential(ctx, _product(x, _scalar(math.log(2), x.dtype)))
+    return exponential(ctx, _product(x, _scalar(math.log(2), x.dtype)))
 
 
 def _log2(x: tf.Tensor) -> tf.Tensor:

@@ -86,7 +86,8 @@ def _erfc(x: tf.Tensor) -> tf.Tensor:
     size = raw.Abs(x=x)
     # At least 1, as `near` is at most 1: what is not selected has to be a number, because not all
     # engines only select.
-    inverse = raw.Reciprocal(x=raw.Maximum(x=size, y=1.0))
+    # Form: numbers_first.
+    inverse = raw.Reciprocal(x=raw.Maximum(x=1.0, y=size))
     power = inverse * inverse
     polynomial = raw.SelectV2(
         condition=raw.Less(x=size, y=2.0),
@@ -97,7 +98,8 @@ def _erfc(x: tf.Tensor) -> tf.Tensor:
     outside = raw.SelectV2(condition=raw.Less(x=x, y=0.0), t=2.0 - tail, e=tail)
     near = raw.Maximum(x=raw.Minimum(x=x, y=1.0), y=-1.0)
     inside = 1.0 - near * _polynomial(near * near, _UP_TO_ONE)
-    return raw.SelectV2(condition=raw.Greater(x=size, y=1.0), t=outside, e=inside)
+    # A NaN is not near, and stays one in the tail.
+    return raw.SelectV2(condition=raw.LessEqual(x=size, y=1.0), t=inside, e=outside)
 
 
 def _polynomial(x: tf.Tensor, coefficients: Sequence[float]) -> tf.Tensor:

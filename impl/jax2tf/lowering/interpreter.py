@@ -389,8 +389,12 @@ class Lowering:
 
 def _kept(result: tf.Tensor) -> tf.Tensor:
     """The result; a constant goes through an op, as the quirk "drops_constant_results" asks."""
-    if tf.get_static_value(result) is None:
+    value = tf.get_static_value(result)
+    if value is None:
         return result
+    if result.dtype == tf.float16:
+        # What a Reshape makes of it is dropped too; a Cast is kept.
+        return ops.cast(_kept(ops.constant(value.astype(np.float32))), tf.float16)
     return ops.raw.Reshape(tensor=result, shape=ops.constant(result.shape.as_list(), tf.int32))
 
 

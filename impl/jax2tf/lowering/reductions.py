@@ -144,10 +144,24 @@ def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) 
     result = reduce(x, along)
     if not x.dtype.is_floating or ctx.assume_finite:
         return result
+    if x.dtype == tf.float32 and ctx.has_quirk("extremes_from_a_finite_number"):
+        result = _with_infinity(ctx, reduce, x, along, result)
     if tf.executing_eagerly() and _is_cpu(result.device):
         return result
     nan = ctx.constant(np.array(math.nan, x.dtype.as_numpy_dtype))
     return select(ctx, ops.reduce_any(ctx.is_nan(x), along), nan, result)
+
+
+def _with_infinity(
+    ctx: Context, reduce: Reducer, x: tf.Tensor, along: tf.Tensor, result: tf.Tensor
+) -> tf.Tensor:
+    """The extreme `result`, infinite where nothing in x goes beyond the infinity it should be."""
+    limits = np.finfo(np.float32)
+    if reduce is ops.reduce_max:
+        beyond, infinity = ops.raw.LessEqual(x=limits.min, y=x), -np.float32(math.inf)
+    else:
+        beyond, infinity = ops.raw.LessEqual(x=x, y=limits.max), np.float32(math.inf)
+    return select(ctx, ops.reduce_any(beyond, along), result, ctx.constant(infinity))
 
 
 def _largest_by_halves(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
