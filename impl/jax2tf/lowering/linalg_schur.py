@@ -45,9 +45,8 @@ def _with_zeros(a: tf.Tensor) -> tf.Tensor:
 def _schur(a: tf.Tensor) -> Tensors:
     """As `schur`, of more than one row."""
     batch, n = ops.shape(a)[0], ops.shape(a)[1]
-    identity = ops.eye(n, batch_shape=[batch], dtype=a.dtype)
     first, last = ops.zeros([batch], tf.int32), ops.fill([batch], n - 1)
-    h, z = _chase(a, identity, first, last, last > 1, bulge=n)
+    h, z = _chase(a, _identity_like(a), first, last, last > 1, bulge=n)
 
     def unfinished(count: tf.Tensor, hi: tf.Tensor, *_: tf.Tensor) -> tf.Tensor:
         return ops.reduce_any(hi > 0) & (count < _ROUNDS * ops.maximum(n, 10))
@@ -140,7 +139,9 @@ def _chase(
         kept = ops.where(rows == k + 1, beta[:, None], ops.zeros_like(column))
         cleared = ops.where(done, kept, ops.gather(h, ops.maximum(k, 0), axis=2))
         h = ops.where(rows == k, cleared[:, :, None], h)
-        return k + 1, ops.ensure_shape(h, a_shape), ops.ensure_shape(z, a_shape)
+        h.set_shape(a_shape)
+        z.set_shape(a_shape)
+        return k + 1, h, z
 
     a_shape = h.shape
     first = ops.constant(0 if start is None else -1)
@@ -151,18 +152,18 @@ def _chase(
 def _without_negligible(h: tf.Tensor) -> tf.Tensor:
     """`h` with zeros below the diagonal where an element is nothing beside its neighbours."""
     size = ops.abs(h)
-    diagonal = ops.diag_part(size)
-    scale = diagonal[:, :-1] + diagonal[:, 1:]
+    diagonal = _diagonal(size)
+    # Nothing stands before the first one, whatever is made of it.
+    scale = diagonal + ops.concat([diagonal[:, :1], diagonal[:, :-1]], 1)
     scale = ops.where(ops.equal(scale, 0), ops.reduce_max(size, [1, 2])[:, None], scale)
-    below = ops.diag_part(h, k=-1)
-    negligible = ops.abs(below) <= _eps(size.dtype) * scale
-    return ops.set_diag(h, ops.where(negligible, ops.zeros_like(below), below), k=-1)
+    negligible = _diagonal(size, -1) <= _eps(size.dtype) * scale
+    return ops.where(_is_diagonal(h, -1) & negligible[:, :, None], ops.zeros_like(h), h)
 
 
 def _start_of_block(h: tf.Tensor, hi: tf.Tensor) -> tf.Tensor:
     """Where the block that ends at `hi` begins: with no zero below the diagonal in it."""
-    cut = ops.equal(ops.diag_part(h, k=-1), 0)
-    starts = ops.range(1, ops.shape(h)[1])
+    cut = ops.equal(_diagonal(h, -1), 0)
+    starts = ops.range(ops.shape(h)[1])
     return ops.reduce_max(ops.where(cut & (starts <= hi[:, None]), starts, 0), 1)
 
 
@@ -177,8 +178,7 @@ def _first_column(h: tf.Tensor, lo: tf.Tensor, hi: tf.Tensor, tries: tf.Tensor) 
     total = ops.where(unusual, ops.cast(1.5 * size, h.dtype), a + d)
     product = ops.where(unusual, ops.cast(size * size, h.dtype), a * d - b * c)
     rows = ops.range(ops.shape(h)[1])
-    column = ops.gather(h, lo, axis=2, batch_dims=1)
-    column = ops.where((rows >= lo[:, None]) & (rows <= lo[:, None] + 1), column, 0)
+    column = ops.where((rows >= lo[:, None]) & (rows <= lo[:, None] + 1), _column(h, lo), 0)
     unit = ops.cast(rows == lo[:, None], h.dtype)
     square = ops.matvec(h, column)
     return square - total[:, None] * column + product[:, None] * unit
@@ -220,8 +220,7 @@ def _split_pair(h: tf.Tensor, z: tf.Tensor, lo: tf.Tensor, chosen: tf.Tensor) ->
     if not h.dtype.is_complex:
         mean = (_at(h, lo, lo) + _at(h, hi, hi)) / 2
         equal = (first | second) & ~triangular[:, None]
-        diagonal = ops.where(equal, mean[:, None], ops.diag_part(h))
-        h = ops.set_diag(h, diagonal)
+        h = ops.where(_is_diagonal(h) & equal[:, :, None], mean[:, None, None], h)
     return h, ops.matmul(z, u)
 
 
@@ -235,7 +234,7 @@ def _rotation(
 ) -> tf.Tensor:
     """Unitary matrices with [[c, -conj(s)], [s, conj(c)]] in rows lo and hi, or the identity."""
     n = ops.shape(like)[1]
-    u = ops.eye(n, batch_shape=[ops.shape(like)[0]], dtype=like.dtype)
+    u = _identity_like(like)
     places = {
         (0, 0): cosine,
         (0, 1): -ops.conj(sine),
@@ -302,9 +301,35 @@ def _normalised(x: tf.Tensor) -> tf.Tensor:
     return x * ops.conj(element) / ops.cast(ops.abs(element), x.dtype)
 
 
+# Engines have no ops of diagonals.
+
+
+def _is_diagonal(h: tf.Tensor, k: int = 0) -> tf.Tensor:
+    """Where the k-th diagonal of matrices is, [n, n]; that of -1 is below the main one."""
+    places = ops.range(ops.shape(h)[1])
+    return ops.equal(places[:, None] + k, places)
+
+
+def _diagonal(h: tf.Tensor, k: int = 0) -> tf.Tensor:
+    """The element of the k-th diagonal in each row, zero in a row that has none: [b, n]."""
+    return ops.reduce_sum(ops.where(_is_diagonal(h, k), h, ops.zeros_like(h)), 2)
+
+
+def _identity_like(h: tf.Tensor) -> tf.Tensor:
+    return ops.where(_is_diagonal(h), ops.ones_like(h), ops.zeros_like(h))
+
+
 def _at(h: tf.Tensor, i: tf.Tensor, j: tf.Tensor) -> tf.Tensor:
     """The element (i, j) of each matrix."""
-    return ops.gather(ops.gather(h, i, axis=1, batch_dims=1), j, axis=1, batch_dims=1)
+    column = _column(h, j)
+    here = ops.range(ops.shape(h)[1]) == i[:, None]
+    return ops.reduce_sum(ops.where(here, column, ops.zeros_like(column)), 1)
+
+
+def _column(h: tf.Tensor, j: tf.Tensor) -> tf.Tensor:
+    """The column j of each matrix, [b, n]. An engine ends the process at a gather in a batch."""
+    here = ops.range(ops.shape(h)[1]) == j[:, None]
+    return ops.reduce_sum(ops.where(here[:, None, :], h, ops.zeros_like(h)), 2)
 
 
 def _eps(dtype: tf.DType) -> float:
