@@ -100,6 +100,8 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
             "-pno:terminal",
             "-oaddopts=--import-mode=importlib",
             "-pno:cacheprovider",
+            # Its two collections of garbage take a second, to tell of what no plugin prints.
+            "-pno:unraisableexception",
             *argv,
             f"-n{_workers(options)}",
         ],

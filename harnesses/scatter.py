@@ -64,20 +64,11 @@ def _scatter(name: str, window: Window, **params: Any) -> Callable[..., jax.Arra
     return lambda x, i, u: _SCATTERS[name](x, i, u, window.scatter(), **params)
 
 
-def _updates_shape(window: Window) -> tuple[int, ...]:
-    operand = jax.ShapeDtypeStruct(window.shape, _F32)
-    indices = jax.ShapeDtypeStruct(np.shape(window.indices), _I32)
-    result = jax.eval_shape(
-        lambda x, i: lax.gather(x, i, window.gather(), window.sizes), operand, indices
-    )
-    return result.shape
-
-
 def _args(window: Window, dtype: Any, index_dtype: Any = _I32) -> list[Arg]:
     return [
         Normal(window.shape, dtype),
         Values(window.indices, index_dtype),
-        Normal(_updates_shape(window), dtype),
+        Normal(window.updates(), dtype),
     ]
 
 
@@ -232,7 +223,7 @@ def functions_of_an_element() -> None:
                 "scatter_apply",
                 f"{apply_name}_{shape_name}",
                 lambda x, i, window=window, function=function: lax.scatter_apply(
-                    x, i, function, window.scatter(), update_shape=_updates_shape(window)
+                    x, i, function, window.scatter(), update_shape=window.updates()
                 ),
                 _args(window, _F32)[:2],
                 dtype=_F32,
@@ -252,7 +243,7 @@ def doubled_elements() -> None:
                 i,
                 jnp.logical_not if x.dtype == bool else lambda v: v + v,
                 _ROWS.scatter(),
-                update_shape=_updates_shape(_ROWS),
+                update_shape=_ROWS.updates(),
                 mode="clip",
             ),
             _args(_ROWS, dtype)[:2],

@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import jax
@@ -226,25 +226,26 @@ class _Database:
         self, rows: Sequence[Row], harnesses: Sequence[Harness], elsewhere: Sequence[Harness]
     ):
         self._executed = {_key(row) for row in rows}
-        versions = {key: rows[0][key] for key in VERSIONS}
-        places = sorted({(row["device"], row["lowering"]) for row in rows})
-        self._cells: dict[str, list[Row]] = collections.defaultdict(list)
-        self._elsewhere: dict[str, list[Row]] = collections.defaultdict(list)
-        self.is_complete = True
-        for harness, place in itertools.product(harnesses, places):
-            for row, is_asked in _cells(harness, *place, versions):
-                self._cells[harness.primitive].append(row)
-                self.is_complete &= not is_asked or self._ran(row)
-        for harness, place in itertools.product(elsewhere, places):
-            rows_there = (row for row, _ in _cells(harness, *place, versions))
-            self._elsewhere[harness.primitive].extend(rows_there)
+        self._versions = {key: rows[0][key] for key in VERSIONS}
+        self._places = sorted({(row["device"], row["lowering"]) for row in rows})
+        self._harnesses: dict[str, list[Harness]] = collections.defaultdict(list)
+        self._elsewhere: dict[str, list[Harness]] = collections.defaultdict(list)
+        for harness in harnesses:
+            self._harnesses[harness.primitive].append(harness)
+        for harness in elsewhere:
+            self._elsewhere[harness.primitive].append(harness)
+        self.is_complete = all(
+            (harness.name, device, lowering, mode) in self._executed
+            for harness, (device, lowering) in itertools.product(harnesses, self._places)
+            for mode in modes_of(harness, lowering)
+        )
 
     def executed_all(self, limitation: Limitation) -> bool:
         """Whether every cell that the limitation can match was executed."""
         return all(
             self._ran(row)
             for primitive in limitation.primitive
-            for row in self._cells.get(primitive, ())
+            for row in self._rows(self._harnesses.get(primitive, ()))
             if limitation.matches(row)
         )
 
@@ -256,26 +257,30 @@ class _Database:
         return any(
             anywhere.matches(row)
             for primitive in limitation.primitive
-            for cells in (self._cells, self._elsewhere)
-            for row in cells.get(primitive, ())
+            for harnesses in (self._harnesses, self._elsewhere)
+            for row in self._rows(harnesses.get(primitive, ()))
         )
 
     def has(self, limitation: Limitation, glob: str) -> bool:
         """Whether a harness of that name, which the limitation lists, matches."""
         return self.has_harness(dataclasses.replace(limitation, harness=(glob,)))
 
+    def _rows(self, harnesses: Sequence[Harness]) -> list[Row]:
+        """The rows of all cells that the harnesses can have."""
+        return [
+            row_of(Cell(harness, device, lowering, mode), self._versions)
+            for harness, (device, lowering) in itertools.product(harnesses, self._places)
+            for mode in _modes(harness, lowering)
+        ]
+
     def _ran(self, row: Row) -> bool:
         return _key(row) in self._executed
 
 
-def _cells(
-    harness: Harness, device: str, lowering: str, versions: Row
-) -> Iterator[tuple[Row, bool]]:
-    """The rows of the cells that a harness can have, and whether a whole run has them."""
-    asked = modes_of(harness, lowering)
+def _modes(harness: Harness, lowering: str) -> tuple[str, ...]:
+    """The modes that a harness can have: those of a whole run and those on request."""
     on_request = _ON_REQUEST.get(harness.direction, ())
-    for mode in (*asked, *on_request, *mesh_modes_of(harness, lowering)):
-        yield row_of(Cell(harness, device, lowering, mode), versions), mode in asked
+    return (*modes_of(harness, lowering), *on_request, *mesh_modes_of(harness, lowering))
 
 
 def _key(row: Row) -> Key:

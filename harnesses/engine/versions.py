@@ -33,8 +33,11 @@ def processor() -> str:
     return " ".join(feature for feature in PROCESSOR_FEATURES if feature in flags)
 
 
-@functools.cache  # asking costs a second
+@functools.cache
 def tensorflow_version() -> str:
     """TensorFlow's version, without importing it, whichever distribution brought it."""
-    providers = metadata.packages_distributions().get("tensorflow", ["tensorflow"])
-    return metadata.version(sorted(providers)[0])
+    # Not packages_distributions, which reads what every file of every distribution is: a second.
+    for distribution in metadata.distributions():
+        if "tensorflow" in (distribution.read_text("top_level.txt") or "").split():
+            return distribution.version
+    return metadata.version("tensorflow")

@@ -30,6 +30,15 @@ class Window(NamedTuple):
             self.offset, self.collapsed, self.index_map, self.batching, self.indices_batching
         )
 
+    def updates(self) -> tuple[int, ...]:
+        """The shape that a gather gives and a scatter takes; JAX says it too, in milliseconds."""
+        dropped = (*self.collapsed, *self.batching)
+        windows = (size for axis, size in enumerate(self.sizes) if axis not in dropped)
+        places = np.shape(self.indices)[:-1]
+        rank = len(places) + len(self.offset)
+        rest = iter(places)
+        return tuple(next(windows if axis in self.offset else rest) for axis in range(rank))
+
 
 def column(*places: int) -> np.ndarray:
     """Index vectors of one coordinate each."""

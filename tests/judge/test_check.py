@@ -189,3 +189,11 @@ def test_an_entry_may_name_harnesses_that_another_version_of_jax_runs():
         for others in ((), [new])
     ]
     assert kinds == [["unmatched", "unmatched"], []]
+
+
+def test_a_run_of_one_cell_makes_no_rows_of_the_others(monkeypatch):
+    # Tens of thousands of them took a second of the start of a single cell.
+    made = []
+    monkeypatch.setattr("limitations.check.row_of", lambda cell, *args: made.append(str(cell)))
+    assert _check([passing(SIN)], _limitation(dtypes=("bfloat16",))) == []
+    assert made == []

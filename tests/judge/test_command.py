@@ -161,3 +161,23 @@ def test_list_and_show(harnesses):
 def test_one_cell_takes_no_worker(arguments, workers):
     options = command_line._parser().parse_args(["run", *arguments])
     assert command_line._workers(options) == workers
+
+
+def test_a_single_cell_starts_without_what_takes_a_second(tmp_path):
+    """No list of every file of every distribution, and no collections of garbage by pytest."""
+    forbidden = (
+        "import importlib.metadata, runpy, sys\n"
+        "def never(*args): raise AssertionError('this takes a second')\n"
+        "importlib.metadata.packages_distributions = never\n"
+        "import _pytest.unraisableexception as unraisable\n"
+        "unraisable.gc_collect_harder = never\n"
+        "runpy.run_module('harnesses', run_name='__main__', alter_sys=True)\n"
+    )
+    path = tmp_path / "rows.jsonl"
+    arguments = ("run", "--name=jit_float32", "--mode=eager", f"--results={path}")
+    process = subprocess.run(
+        [sys.executable, "-c", forbidden, *arguments], cwd=_ROOT, capture_output=True, text=True
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    (row,) = read(path)
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", row["tensorflow"])
