@@ -21,6 +21,7 @@ from harnesses.cell.names import (
     DIRECT,
     GRADIENT,
     GRADIENT_MODES,
+    GROUPS,
     JAX_SIDE,
     LOWERINGS,
     MODE_NAMES,
@@ -28,6 +29,8 @@ from harnesses.cell.names import (
     SUBSTRATE_LOWERINGS,
     SUBSTRATE_MODES,
     TRANSFORMED_MODES,
+    UNDER,
+    UNDER_MODES,
 )
 from harnesses.cell.rows import PARAMS_SEPARATOR, PROCESSOR_FEATURES, Row
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES
@@ -45,7 +48,8 @@ _NO_LIMITATIONS = frozenset({UNCOVERED, GAPS, SYMBOLS, TOLERANCES})
 EXPECTATIONS = ("error", "mismatch", "crash", "timeout")
 PHASES = ("trace", "lower", "run")
 SIDES = ("tensorflow", JAX_SIDE)
-_GRADIENTS = (*GRADIENT_MODES, SAVED_GRADIENT)
+# What an entry may say for several modes.
+_TOGETHER = {GRADIENT: (*GRADIENT_MODES, SAVED_GRADIENT), UNDER: UNDER_MODES}
 
 
 class LedgerError(ValueError):
@@ -138,7 +142,7 @@ class Limitation:
         # to be said.
         if not self.modes:
             return mode not in (TRANSFORMED_MODES if self.side == JAX_SIDE else ASKED_MODES)
-        return mode in self.modes or (GRADIENT in self.modes and mode in _GRADIENTS)
+        return mode in self.modes or any(mode in _TOGETHER.get(name, ()) for name in self.modes)
 
     def _matches_params(self, row: Row) -> bool:
         present = row["params"].split(PARAMS_SEPARATOR) if self.params else ()
@@ -428,7 +432,7 @@ KEYS: Mapping[str, Validator] = {
     "devices": _list_of(_one_of(DEVICES)),
     "lowerings": _list_of(_one_of((*LOWERINGS, CALL_TF, *SUBSTRATE_LOWERINGS, DIRECT))),
     "modes": _list_of(
-        _one_of((*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES, DIRECT))
+        _one_of((*MODE_NAMES, *GROUPS, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES, DIRECT))
     ),
     "x64": _of_type(bool, "true or false"),
     "jax": _specifier,

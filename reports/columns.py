@@ -2,6 +2,7 @@
 
     gradients.md            their vjp, by TensorFlow's tape
     shape_polymorphism.md   their vmap, converted with a polymorphic batch
+    transformations.md      they under jit, vmap, jvp, vjp, jacobian, remat, scan and cond
     meshes.md               programs of meshes, on the devices of one and as modules for one
     no_xla_limitations.md   they themselves, without XLA ops
 
@@ -27,6 +28,8 @@ from harnesses.cell.names import (
     MODE_NAMES,
     POLY,
     SAVED_GRADIENT,
+    UNDER,
+    UNDER_MODES,
 )
 from harnesses.harness import Harness
 from limitations.ledger import Limitation
@@ -101,8 +104,9 @@ class Column:
 
 GRADIENTS = Column("gradients", (*GRADIENT_MODES, SAVED_GRADIENT), (GRADIENT,))
 SHAPE_POLYMORPHISM = Column("shape_polymorphism", (POLY,))
+TRANSFORMATIONS = Column("transformations", UNDER_MODES, (UNDER,))
 MESHES = Column("meshes", MESH_MODES, family=MESH_FAMILY)
-COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM, MESHES)
+COLUMNS = (GRADIENTS, SHAPE_POLYMORPHISM, TRANSFORMATIONS, MESHES)
 # A column of the matrix itself: its table is made of limitations of the matrix.
 WITHOUT_XLA = Column("no_xla_limitations", MODE_NAMES, lowerings=("no_xla",))
 PROVED = (*COLUMNS, WITHOUT_XLA)

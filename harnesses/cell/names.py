@@ -18,13 +18,29 @@ ON_NUMPY, ON_JAX = "on_numpy", "on_jax"
 
 DEVICES = ("cpu", "gpu", "tpu")
 MODE_NAMES = ("eager", "graph", "compiled")
-# Modes that a run has only when it asks for them; see `harnesses.engine.transformed`. Runs and
+# Modes that a run has only when it asks for them; see `harnesses.engine.transformed` (and
+# `transformations` for those that begin with "under"). Runs and
 # limitations say "gradient" for those of derivatives; the round trip through a SavedModel, which
 # is slow, a run has to name.
 GRADIENT, SAVED_GRADIENT = "gradient", "gradient_saved"
 GRADIENT_MODES = ("gradient_eager", "gradient_graph", "gradient_compiled")
 POLY = "poly"
-TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY)
+# And those of harnesses under a transformation of JAX; "under" stands for all of them.
+UNDER = "under"
+UNDER_MODES = (
+    "under_jit",
+    "under_vmap",
+    "under_in_axes",
+    "under_jvp",
+    "under_vjp",
+    "under_jacobian",
+    "under_remat",
+    "under_scan",
+    "under_cond",
+)
+TRANSFORMED_MODES = (*GRADIENT_MODES, SAVED_GRADIENT, POLY, *UNDER_MODES)
+# Modes that a name stands for, in a run.
+GROUPS: Mapping[str, tuple[str, ...]] = {GRADIENT: GRADIENT_MODES, UNDER: UNDER_MODES}
 # So are engines that read TensorFlow graphs; see `harnesses.engine.consumers`.
 SAVEDMODEL = "savedmodel"
 CONSUMER_MODES = (SAVEDMODEL, "litert", "onnx", "openvino", "tfjs")

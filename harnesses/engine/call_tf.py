@@ -20,8 +20,9 @@ import tensorflow as tf
 
 from harnesses.cell.cells import Cell
 from harnesses.engine import derivatives
-from harnesses.engine.derivatives import Function, direction, is_differentiable, is_inexact
+from harnesses.engine.derivatives import Function
 from harnesses.engine.judge import Judge, phase
+from harnesses.engine.vjps import direction, is_differentiable, is_inexact
 
 tf.get_logger().setLevel("ERROR")
 

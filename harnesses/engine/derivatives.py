@@ -1,20 +1,13 @@
-"""Derivatives by TensorFlow's tapes, in JAX's conventions, for both directions of the judge.
-
-Those of floating results with respect to floating arguments, along cotangents that differ from
-element to element: where all are one, those of softmax cancel.
-"""
+"""Derivatives by TensorFlow's tapes, in JAX's conventions, for both directions of the judge."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
 import tensorflow as tf
 
-Function = Callable[..., Any]
+from harnesses.engine.vjps import direction, is_differentiable
 
-# A tape watches no float8.
-_WATCHED = frozenset({"bfloat16", "float16", "float32", "float64", "complex64", "complex128"})
+Function = Callable[..., Any]
 
 
 def gradients(
@@ -43,23 +36,6 @@ def gradients(
         unconnected_gradients=tf.UnconnectedGradients.ZERO,
     )
     return [_conjugate(tf.convert_to_tensor(g)) for g in found]
-
-
-def direction(value: Any) -> np.ndarray:
-    """A tangent or cotangent of an array or tensor: real, between 0.5 and 1.5."""
-    shape = tuple(value.shape)
-    dtype = value.dtype.as_numpy_dtype if isinstance(value, tf.Tensor) else value.dtype
-    return (1 + np.cos(np.arange(np.prod(shape))) / 2).reshape(shape).astype(dtype)
-
-
-def is_inexact(value: Any) -> bool:
-    """Whether JAX differentiates with respect to the array."""
-    return jnp.issubdtype(value.dtype, jnp.inexact)
-
-
-def is_differentiable(value: Any) -> bool:
-    """Whether TensorFlow differentiates by the array or tensor."""
-    return value.dtype.name in _WATCHED
 
 
 def _conjugate(tensor: tf.Tensor) -> tf.Tensor:

@@ -25,6 +25,7 @@ from harnesses.cell.names import (
     JAX_SIDE,
     MESH_MODES,
     TRANSFORMED_MODES,
+    UNDER_MODES,
 )
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import Row, row_of
@@ -33,6 +34,7 @@ from harnesses.engine.adapter import check_exists
 from harnesses.engine.judge import Judge
 from harnesses.engine.options import cell_command, run_command, selection
 from harnesses.engine.retirement import Retirement
+from harnesses.engine.transformations import TransformedJudge
 from harnesses.engine.versions import versions
 from harnesses.engine.watchdog import Watchdog
 from harnesses.harness import (
@@ -220,7 +222,7 @@ class Matrix:
     def _database(self) -> list[Harness]:
         return all_harnesses(direction=self.selection.direction)
 
-    def _judge_of(self, mode: str) -> Judge:
+    def _judge_of(self, mode: str) -> Judge | TransformedJudge:
         if mode in MESH_MODES:
             from harnesses.engine import meshes  # imports TensorFlow
 
@@ -228,6 +230,8 @@ class Matrix:
             if kind not in self._transforming:
                 self._transforming[kind] = kind(self.impl)
             return self._transforming[kind]
+        if mode in UNDER_MODES:
+            return self._under
         if mode in TRANSFORMED_MODES:
             from harnesses.engine.transformed import JUDGES  # imports TensorFlow
 
@@ -241,6 +245,10 @@ class Matrix:
 
             return ConsumerJudge(self.impl, mode)
         return self._judge
+
+    @functools.cached_property
+    def _under(self) -> TransformedJudge:
+        return TransformedJudge(self._judge)
 
     @functools.cached_property
     def _judge(self) -> Judge:

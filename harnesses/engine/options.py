@@ -13,13 +13,15 @@ from harnesses.cell.names import (
     DEFAULT_IMPLEMENTATION,
     DEVICES,
     DIRECT,
-    GRADIENT,
+    GROUPS,
     JAX_SIDE,
     LOWERINGS,
     MODE_NAMES,
     SAVEDMODEL,
     SUBSTRATE_LOWERINGS,
     SUBSTRATE_MODES,
+    UNDER,
+    UNDER_MODES,
 )
 from harnesses.engine.converters import SHIPPED, is_converter
 from harnesses.engine.selection import Selection
@@ -39,7 +41,7 @@ _TARGETS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 
 _MODES = tuple(
-    dict.fromkeys((*MODE_NAMES, GRADIENT, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES))
+    dict.fromkeys((*MODE_NAMES, *GROUPS, *ASKED_MODES, *CALL_TF_MODES, *SUBSTRATE_MODES))
 )
 
 
@@ -163,7 +165,9 @@ def cell_command(
         words += ["--lowering", cell.lowering] if direction == SUBSTRATES else []
     elif cell.mode == JAX_SIDE:
         words += ["--side", JAX_SIDE]
-    elif cell.mode != DIRECT:
+    elif cell.lowering == DIRECT:
+        words += ["--mode", cell.mode] if cell.mode != DIRECT else []
+    else:
         words += ["--mode", cell.mode, "--lowering", cell.lowering]
     words += [word for name in _OF_EVERY_CELL for word in _words(options, name)]
     return _command([*words, "-n", str(workers)], variables)
@@ -190,7 +194,9 @@ def selection(options: Any) -> Selection:
 
 def _refuse_for_converter(options: Any, chosen: Mapping[str, Any]) -> None:
     """Raises TargetError if the options ask for what only a module with `convert` has."""
-    given = {name: chosen[name] for name in ("lowering", "mode") if chosen[name]}
+    modes = tuple(mode for mode in chosen["mode"] if mode not in (UNDER, *UNDER_MODES))
+    asked = {"lowering": chosen["lowering"], "mode": modes}
+    given = {name: values for name, values in asked.items() if values}
     if options.direction != CONVERT:
         given["direction"] = (options.direction,)
     for name, values in given.items():

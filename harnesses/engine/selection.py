@@ -10,12 +10,12 @@ from harnesses.cell.names import (
     ASKED_MODES,
     DEFAULT_LOWERINGS,
     DIRECT,
-    GRADIENT,
-    GRADIENT_MODES,
+    GROUPS,
     JAX_SIDE,
     MESH_LOWERINGS,
     MESH_MODES,
     SUBSTRATE_LOWERINGS,
+    UNDER_MODES,
 )
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Harness, all_harnesses
 
@@ -97,11 +97,14 @@ class Selection:
                         yield Cell(harness, device, lowering, mode)
 
     def _modes(self, harness: Harness, lowering: str) -> Iterator[str]:
+        asked = {mode for name in self.mode for mode in (name, *GROUPS.get(name, ()))}
+        if lowering == DIRECT:
+            yield from [mode for mode in UNDER_MODES if mode in asked] or [DIRECT]
+            return
         for mode in modes_of(harness, lowering):
-            if not self.mode or mode in (*self.mode, JAX_SIDE, DIRECT):
+            if not self.mode or mode in asked or mode == JAX_SIDE:
                 yield mode
-        if lowering not in (JAX_SIDE, DIRECT) and harness.direction == CONVERT:
-            asked = (*self.mode, *(GRADIENT_MODES if GRADIENT in self.mode else ()))
+        if lowering != JAX_SIDE and harness.direction == CONVERT:
             of_lowering = [mode for mode in ASKED_MODES if mode not in MESH_MODES]
             yield from (mode for mode in of_lowering if mode in asked)
 

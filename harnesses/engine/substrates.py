@@ -26,8 +26,9 @@ from harnesses.cell.cells import Cell
 from harnesses.cell.names import EAGER, ON_NUMPY, RAISES, ROUND_TRIP
 from harnesses.cell.rows import Row
 from harnesses.engine import call_tf
-from harnesses.engine.derivatives import Function, is_inexact
+from harnesses.engine.derivatives import Function
 from harnesses.engine.judge import Judge, phase
+from harnesses.engine.vjps import is_inexact
 
 # The modes in which JAX compiles the program, or what it makes of it.
 _COMPILED = ("jit", "grad", "jvp", "vmap")

@@ -12,8 +12,8 @@ the outcome is "inapplicable", with JAX's words for it: there is nothing to be r
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -23,40 +23,11 @@ from harnesses.cell.cells import Cell
 from harnesses.cell.names import GRADIENT, GRADIENT_MODES, POLY, SAVED_GRADIENT
 from harnesses.engine import derivatives, modes
 from harnesses.engine.compare import Comparison, compare
-from harnesses.engine.derivatives import direction, is_differentiable
 from harnesses.engine.judge import Inapplicable, Judge, phase
-from harnesses.harness import Harness, is_complex
+from harnesses.engine.vjps import GRADIENT_ULPS, Vjp, vjp_of
+from harnesses.harness import Harness
 
 BATCHES = (1, 2, 7)
-
-# Rounding errors of a backward pass add up, so gradients are held against the largest of them.
-_GRADIENT_ULPS = {
-    "bfloat16": 4,
-    "float16": 4,
-    "float32": 16,
-    "float64": 16,
-    "complex64": 16,
-    "complex128": 16,
-}
-
-
-class _Vjp(NamedTuple):
-    """A harness as a function of flat arguments, the floating ones first, and where it is asked."""
-
-    function: Callable[..., list[Any]]
-    primals: Sequence[np.ndarray]
-    others: Sequence[np.ndarray]
-    cotangents: Sequence[np.ndarray]
-
-    def gradients(
-        self, primals: Sequence[Any], others: Sequence[Any], cotangents: Sequence[Any]
-    ) -> Any:
-        """JAX's gradients with respect to the floating arguments."""
-
-        def of_primals(*primals: Any) -> list[Any]:
-            return self.function(*primals, *others)
-
-        return jax.vjp(of_primals, *primals)[1](list(cotangents))
 
 
 class GradientJudge(Judge):
@@ -65,7 +36,7 @@ class GradientJudge(Judge):
     def _arguments_and_expected(self, harness: Harness) -> tuple[tuple, Any]:
         args = harness.make_args()
         try:
-            vjp = _vjp(harness, args)
+            vjp = vjp_of(harness, args)
             # Compiled by hand: thousands follow, and jax.jit would keep each of them.
             operands = vjp.primals, vjp.others, vjp.cotangents
             gradients = jax.jit(vjp.gradients).trace(*operands).lower().compile()(*operands)
@@ -90,12 +61,12 @@ class GradientJudge(Judge):
             return self._executed(cell, _MODES[cell.mode], gradients, operands)
 
     def _question(self, cell: Cell, args: tuple) -> tuple[Callable[..., Any], tuple]:
-        vjp = cast(_Vjp, args)
+        vjp = cast(Vjp, args)
         return vjp.gradients, (vjp.primals, vjp.others, vjp.cotangents)
 
     def _compare(self, cell: Cell, args: tuple, expected: Any, actual: Any) -> Comparison:
         harness = dataclasses.replace(
-            cell.harness, scale="array", ulps=_GRADIENT_ULPS, tags=frozenset({"any_zero_sign"})
+            cell.harness, scale="array", ulps=GRADIENT_ULPS, tags=frozenset({"any_zero_sign"})
         )
         return compare(harness, args, expected, actual)
 
@@ -157,43 +128,6 @@ JUDGES: Mapping[str, type[Judge]] = {
     **dict.fromkeys(_MODES, GradientJudge),
     POLY: PolyJudge,
 }
-
-
-# --- Gradients -------------------------------------------------------------------------------
-
-
-def _vjp(harness: Harness, args: tuple) -> _Vjp:
-    """The harness as a function of flat arguments that gives its floating results.
-
-    The arguments that have no gradient stay arguments: XLA would fold them as constants.
-    """
-    if harness.check is not None:
-        raise ValueError("its results are right in more than one way, and so are its gradients")
-    leaves, tree = jax.tree.flatten(args)
-    floats = [i for i, leaf in enumerate(leaves) if is_differentiable(leaf)]
-    if not floats:
-        raise TypeError("it has no argument that TensorFlow differentiates by")
-    order = [*floats, *(i for i in range(len(leaves)) if i not in floats)]
-
-    def function(*given: Any) -> list[Any]:
-        ordered = dict(zip(order, given, strict=True))
-        in_place = [ordered[i] for i in range(len(leaves))]
-        results = jax.tree.leaves(harness.fun(*jax.tree.unflatten(tree, in_place)))
-        kept = [r for r in results if is_differentiable(r)]
-        if not kept:
-            raise TypeError("it has no result that TensorFlow differentiates")
-        return kept
-
-    operands = [leaves[i] for i in order]
-    results = jax.eval_shape(function, *operands)
-    n = len(floats)
-    return _Vjp(function, operands[:n], operands[n:], [_cotangent(r) for r in results])
-
-
-def _cotangent(result: Any) -> np.ndarray:
-    # A real one would not tell a complex gradient from its conjugate.
-    turn = 1 + 0.5j if is_complex(result.dtype) else 1
-    return (direction(result) * turn).astype(result.dtype)
 
 
 # --- Batches ---------------------------------------------------------------------------------

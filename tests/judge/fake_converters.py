@@ -22,6 +22,42 @@ class Wrong(Right):
         return jax.tree.map(lambda x: np.nextafter(np.nextafter(x, 9), 9), model(*args))
 
 
+class WrongUnder(Right):
+    """What has the word in its jaxpr gives zeros."""
+
+    word: str
+
+    def convert(self, fun, args):
+        right = super().convert(fun, args)
+        if self.word not in str(jax.make_jaxpr(fun)(*args)):
+            return right
+        return lambda *args: jax.tree.map(np.zeros_like, right(*args))
+
+
+class WrongUnderJit(WrongUnder):
+    word = "jit["
+
+
+class WrongUnderScan(WrongUnder):
+    word = "scan["
+
+
+class WrongUnderCond(WrongUnder):
+    word = "cond["
+
+
+class WrongDerivatives(WrongUnder):
+    word = " cos "
+
+
+class WrongBatches(WrongUnder):
+    word = "f32[3,"
+
+
+class WrongLastAxis(WrongUnder):
+    word = ",3]"
+
+
 class Refusing(Converter):
     """It converts nothing."""
 
