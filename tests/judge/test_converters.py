@@ -1,8 +1,10 @@
 """Converters that do not end in TensorFlow: what the judge says of right and of wrong ones."""
 
+import os
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -130,3 +132,47 @@ def test_the_command_needs_no_tensorflow_and_begins_a_ledger(tmp_path):
         "harnesses", *asked, f"--results={tmp_path / 'again.jsonl'}", f"--ledger={folder}"
     )
     assert again.returncode == 0, again.stdout
+
+
+# What the page's class asks of two packages that are not installed here.
+STAND_INS = {
+    "jax2onnx": """
+import jax
+from jax import export
+class _Model:
+    def __init__(self, fun, args): self.data = export.export(jax.jit(fun))(*args).serialize()
+    def SerializeToString(self): return self.data
+def to_onnx(fun, args, enable_double_precision): return _Model(fun, args)
+""",
+    "onnxruntime": """
+import jax
+from types import SimpleNamespace
+from jax import export
+class InferenceSession:
+    def __init__(self, data): self.model = export.deserialize(data)
+    def get_inputs(self):
+        return [SimpleNamespace(name=str(i)) for i, _ in enumerate(self.model.in_avals)]
+    def run(self, names, feed): return jax.tree.leaves(self.model.call(*feed.values()))
+""",
+}
+
+
+def test_the_class_of_the_page_is_judged_by_the_line_of_the_page(tmp_path):
+    page = (ROOT / "docs" / "converters.md").read_text()
+    code = textwrap.dedent(re.search(r"run:\n\n((?:    .*\n|\n)+)", page).group(1)).strip()
+    assert len([line for line in code.splitlines() if line]) <= 20
+    (tmp_path / "my_converter.py").write_text(code.replace('("jax2onnx", "onnxruntime")', "()"))
+    for name, text in STAND_INS.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    line = re.search(r"python -m (harnesses run --impl my_converter:MyConverter) --family", page)
+    asked = (*line.group(1).split(), "--name=jit_float*", f"--results={tmp_path / 'rows.jsonl'}")
+    process = subprocess.run(
+        [sys.executable, "-m", *asked, "-n0"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert re.search(r"^[1-9]\d* cells asked for, .* 0 red, 0 did not run", process.stdout, re.M)
