@@ -7,6 +7,6 @@ imported; `python -m tf_substrates rewrite` writes it into a folder.
 
 from __future__ import annotations
 
-from tf_substrates.rewriter.packages import install
+from tf_substrates.rewriter.hook import install
 
 __all__ = ["install"]

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tf_substrates.rewriter import project
-from tf_substrates.rewriter.packages import install
+from tf_substrates.rewriter.hook import install
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,7 +12,8 @@ import tensorflow
 from tests.substrates.comparing import SUBSTRATES, Case, assert_as_tensorflow, over, tf_of
 from tf_substrates.rewriter import known_libraries
 from tf_substrates.rewriter.edits import as_text
-from tf_substrates.rewriter.rules import Substrate, edits_of
+from tf_substrates.rewriter.places import Substrate
+from tf_substrates.rewriter.rules import edits_of
 
 SETS = [
     Case(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import pathlib
 import subprocess
 import sys
@@ -19,7 +20,8 @@ from tests.substrates.comparing import tf_of
 from tf_substrates.__main__ import main
 from tf_substrates.rewriter import packages
 from tf_substrates.rewriter.edits import as_text, as_tree
-from tf_substrates.rewriter.rules import Substrate, edits_of
+from tf_substrates.rewriter.places import Substrate
+from tf_substrates.rewriter.rules import edits_of
 
 JAX = Substrate("jax", modules={"lib": "lib_jax"}, omitted=frozenset({"lib.sgd"}))
 
@@ -248,6 +250,32 @@ def test_the_hook(package, monkeypatch):
     assert frame.line == "return tf.reshape([1., 2.], [3])"
     with pytest.raises(AttributeError, match=r"tf.math.sobol_sample is TensorFlow's and not yet"):
         prices.lacks()
+
+
+def test_a_second_import_reads_bytecode_and_no_rules(package, tmp_path):
+    program = (
+        "import sys, tf_substrates; tf_substrates.install('jax', ['tiny_lib']);"
+        "from tf_substrates.on_jax.tiny_lib import shapes;"
+        "print(*sorted({'ast', 'tf_substrates.rewriter.rules'} & set(sys.modules)))"
+    )
+    # The package that is imported is without what imports `tf`, which JAX's own modules are.
+    (package / "__init__.py").write_text("")
+    (package / "shapes.py").write_text("import tiny_lib\n")
+    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(tmp_path / "bytecode")}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=package.parent,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert printed == ["ast tf_substrates.rewriter.rules", ""]
 
 
 def test_a_package_that_is_not_installed_by_the_hook():

@@ -2,6 +2,7 @@
 
 - `edits`: a source file, what is replaced in it, and the text or tree that results.
 - `rules`: which statements and strings are replaced, by what.
+- `places`: where modules are on a substrate, and which are left out.
 - `hook`: rewrites while importing, with a cache of bytecode.
 - `packages`: rewrites a package into a folder.
 - `project`: the table of a project's pyproject.toml.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tf_substrates.rewriter.packages import files_of, source_of
-from tf_substrates.rewriter.rules import TENSORFLOW
+from tf_substrates.rewriter.places import TENSORFLOW
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,23 +7,71 @@ that holds the substrate, the rewriter's version and what the source is.
 
 from __future__ import annotations
 
-import hashlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import marshal
 import os
-import pathlib
 import sys
-import tempfile
-from collections.abc import Sequence
-from types import CodeType, ModuleType
 
-from tf_substrates.rewriter.edits import as_tree
-from tf_substrates.rewriter.rules import Substrate, edits_of
+from tf_substrates.rewriter import known_libraries
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import CodeType, ModuleType
+
+    from tf_substrates.rewriter.places import Substrate
 
 
-class RewritingFinder(importlib.abc.MetaPathFinder):
+def install(substrate: str, packages: Iterable[str], omit: Iterable[str] = ()) -> None:
+    """Lets packages written against TensorFlow be imported on a substrate.
+
+    After `install("jax", ["some_package"])`, `from tf_substrates.on_jax import some_package` is
+    some_package on JAX, rewritten while it is imported; `tf_substrates.on_numpy` holds NumPy's.
+    TensorFlow is not imported. Packages that use each other are given together.
+
+    Args:
+      substrate: "numpy" or "jax".
+      packages: names of installed top-level packages.
+      omit: modules of theirs to leave out, with what `__init__` files import of them.
+
+    Raises:
+      ValueError: there is no such substrate.
+      ModuleNotFoundError: a package is not installed.
+    """
+    names = _names(packages)
+    for name in names:
+        first_file_of(name)
+    prefix = f"tf_substrates.on_{substrate}"
+    place = known_libraries.substrate(substrate, {name: f"{prefix}.{name}" for name in names}, omit)
+    _put_first(RewritingFinder(prefix, {name: name for name in names}, place))
+
+
+def _names(packages: Iterable[str]) -> list[str]:
+    if isinstance(packages, str):
+        raise TypeError(
+            f"install: `packages` is a list of names, e.g. [{packages!r}], not a string."
+        )
+    return list(packages)
+
+
+def first_file_of(package: str) -> str:
+    """The first file of an installed package, found without importing it.
+
+    Raises:
+      ModuleNotFoundError: there is none, or it has no Python source.
+    """
+    spec = importlib.machinery.PathFinder.find_spec(package)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        raise ModuleNotFoundError(
+            f"tf_substrates: there is no package {package!r} with Python source on the path."
+            " What to do: install it, or run from the folder that holds it.",
+            name=package,
+        )
+    return spec.origin
+
+
+class RewritingFinder:
     """Finds the modules below `prefix` in the files of the packages they are rewritten from."""
 
     def __init__(self, prefix: str, sources: dict[str, str], substrate: Substrate):
@@ -53,12 +101,12 @@ class RewritingFinder(importlib.abc.MetaPathFinder):
         if found is None:
             return None
         file, is_package = found
-        loader = RewritingLoader(fullname, str(file), self.substrate, original)
+        loader = RewritingLoader(fullname, file, self.substrate, original)
         spec = importlib.util.spec_from_file_location(
             fullname,
             file,
             loader=loader,
-            submodule_search_locations=[str(file.parent)] if is_package else None,
+            submodule_search_locations=[os.path.dirname(file)] if is_package else None,
         )
         return spec
 
@@ -75,76 +123,77 @@ class RewritingLoader(importlib.machinery.SourceFileLoader):
         path = self.get_filename(fullname)
         data = self.get_data(path)
         cache = _cache_file(path, data, self.substrate, self.original)
-        if cache is not None and cache.exists():
+        if cache is not None and os.path.exists(cache):
             try:
-                return marshal.loads(cache.read_bytes())
+                return marshal.loads(self.get_data(cache))
             except (ValueError, EOFError, TypeError):
                 pass  # a cache that another process has cut short: it is written anew
-        source = importlib.util.decode_source(data)
-        is_package = pathlib.Path(path).name == "__init__.py"
-        package = self.original if is_package else self.original.rpartition(".")[0]
-        edits = edits_of(source, self.substrate, package, path, self.original)
-        code = compile(as_tree(source, edits, path), path, "exec", dont_inherit=True)
+        code = self._rewritten(path, data)
         if cache is not None and not sys.dont_write_bytecode:
-            _write(cache, marshal.dumps(code))
+            # Where it may not be written this costs the cache alone.
+            self.set_data(cache, marshal.dumps(code))
         return code
 
+    def _rewritten(self, path: str, data: bytes) -> CodeType:
+        # The rules take longer to import than most files, and bytecode that is kept needs none.
+        from tf_substrates.rewriter.edits import as_tree
+        from tf_substrates.rewriter.rules import edits_of
 
-def _file_of(module: str) -> tuple[pathlib.Path, bool] | None:
+        source = importlib.util.decode_source(data)
+        package = self.original
+        if os.path.basename(path) != "__init__.py":
+            package = self.original.rpartition(".")[0]
+        edits = edits_of(source, self.substrate, package, path, self.original)
+        return compile(as_tree(source, edits, path), path, "exec", dont_inherit=True)
+
+
+def _file_of(module: str) -> tuple[str, bool] | None:
     """The source file of a module, found without importing it, and whether it is a package."""
     head, *below = module.split(".")
     spec = importlib.machinery.PathFinder.find_spec(head)
     if spec is None or spec.origin is None:
         return None
-    file = pathlib.Path(spec.origin)
+    file = spec.origin
     for name in below:
-        folder = file.parent / name
-        if (folder / "__init__.py").is_file():
-            file = folder / "__init__.py"
-        else:
-            file = file.parent / f"{name}.py"
-            if not file.is_file():
+        beside = os.path.join(os.path.dirname(file), name)
+        file = os.path.join(beside, "__init__.py")
+        if not os.path.isfile(file):
+            file = f"{beside}.py"
+            if not os.path.isfile(file):
                 return None
-    return (file, file.name == "__init__.py") if file.suffix == ".py" else None
+    return (file, os.path.basename(file) == "__init__.py") if file.endswith(".py") else None
 
 
-def _cache_file(path: str, data: bytes, substrate: Substrate, original: str) -> pathlib.Path | None:
-    key = hashlib.sha256(data)
-    key.update(_rules_key())
-    key.update(repr((*substrate.identity(), original, path)).encode())
+def _cache_file(path: str, data: bytes, substrate: Substrate, original: str) -> str | None:
+    key = _hash([data, _rules_key(), repr((*substrate.identity(), original, path)).encode()])
     try:
-        name = importlib.util.cache_from_source(
-            path, optimization=f"{substrate.name}{key.hexdigest()[:16]}"
-        )
+        return importlib.util.cache_from_source(path, optimization=f"{substrate.name}{key.hex()}")
     except NotImplementedError:
         return None
-    return pathlib.Path(name)
+
+
+def _hash(parts: Iterable[bytes]) -> bytes:
+    """By the hash of Python's own bytecode, which is there without an import."""
+    return importlib.util.source_hash(b"".join(map(importlib.util.source_hash, parts)))
 
 
 def _rules_key() -> bytes:
     """What the rewriter itself is, so that its changes make every cache stale."""
     global _KEY
     if _KEY is None:
-        here = pathlib.Path(__file__).parent
-        _KEY = b"".join((here / name).read_bytes() for name in ("edits.py", "rules.py", "hook.py"))
+        _KEY = _hash(map(_bytes_of, ("edits.py", "rules.py", "places.py", "hook.py")))
     return _KEY
 
 
 _KEY: bytes | None = None
 
 
-def _write(file: pathlib.Path, data: bytes) -> None:
-    """Writes beside, then renames; a folder that may not be written to costs the cache alone."""
-    try:
-        file.parent.mkdir(exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as beside:
-            beside.write(data)
-        os.replace(beside.name, file)
-    except OSError:
-        pass
+def _bytes_of(name: str) -> bytes:
+    with open(os.path.join(os.path.dirname(__file__), name), "rb") as file:
+        return file.read()
 
 
-def put_first(finder: RewritingFinder) -> None:
+def _put_first(finder: RewritingFinder) -> None:
     """Puts a finder first, in the place of an older one for the same prefix."""
     sys.meta_path[:] = [
         known

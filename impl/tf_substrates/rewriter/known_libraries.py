@@ -6,13 +6,13 @@ here to what they are given.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
+from tf_substrates.rewriter.places import Substrate
 
-from tf_substrates.rewriter.rules import Substrate
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 
-@dataclasses.dataclass(frozen=True)
 class Library:
     """What a library needs.
 
@@ -24,10 +24,17 @@ class Library:
       imports: modules that import others too, which an omitted one would have imported for them.
     """
 
-    omit: tuple[str, ...] = ()
-    replace: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    as_tensorflow: tuple[str, ...] = ()
-    imports: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    def __init__(
+        self,
+        omit: tuple[str, ...] = (),
+        replace: Mapping[str, str] | None = None,
+        as_tensorflow: tuple[str, ...] = (),
+        imports: Mapping[str, tuple[str, ...]] | None = None,
+    ):
+        self.omit = omit
+        self.replace = replace or {}
+        self.as_tensorflow = as_tensorflow
+        self.imports = imports or {}
 
 
 _TFP = "tensorflow_probability"

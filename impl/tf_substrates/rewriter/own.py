@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from tf_substrates.rewriter.hook import RewritingLoader
-from tf_substrates.rewriter.rules import Substrate
+from tf_substrates.rewriter.places import Substrate
 
 SUBSTRATE = Substrate(
     "jax",
@@ -26,7 +25,7 @@ SUBSTRATE = Substrate(
 _FROM = pathlib.Path(__file__).parent.parent / "numpy"
 
 
-class OwnFinder(importlib.abc.MetaPathFinder):
+class OwnFinder:
     """Finds `tf_substrates.jax.math.bits` in `tf_substrates/numpy/math/bits.py`."""
 
     def find_spec(

@@ -1,8 +1,7 @@
-"""Whole packages: rewritten while they are imported, or into a folder."""
+"""Whole packages, rewritten into a folder."""
 
 from __future__ import annotations
 
-import importlib.machinery
 import os
 import pathlib
 import shutil
@@ -11,57 +10,9 @@ from collections.abc import Iterable
 
 from tf_substrates.rewriter import known_libraries
 from tf_substrates.rewriter.edits import as_text
-from tf_substrates.rewriter.hook import RewritingFinder, put_first
-from tf_substrates.rewriter.rules import Substrate, edits_of
-
-
-def install(substrate: str, packages: Iterable[str], omit: Iterable[str] = ()) -> None:
-    """Lets packages written against TensorFlow be imported on a substrate.
-
-    After `install("jax", ["some_package"])`, `from tf_substrates.on_jax import some_package` is
-    some_package on JAX, rewritten while it is imported; `tf_substrates.on_numpy` holds NumPy's.
-    TensorFlow is not imported. Packages that use each other are given together.
-
-    Args:
-      substrate: "numpy" or "jax".
-      packages: names of installed top-level packages.
-      omit: modules of theirs to leave out, with what `__init__` files import of them.
-
-    Raises:
-      ValueError: there is no such substrate.
-      ModuleNotFoundError: a package is not installed.
-    """
-    names = _names(packages)
-    for name in names:
-        source_of(name)
-    prefix = f"tf_substrates.on_{substrate}"
-    place = known_libraries.substrate(substrate, {name: f"{prefix}.{name}" for name in names}, omit)
-    put_first(RewritingFinder(prefix, {name: name for name in names}, place))
-
-
-def _names(packages: Iterable[str]) -> list[str]:
-    if isinstance(packages, str):
-        raise TypeError(
-            f"install: `packages` is a list of names, e.g. [{packages!r}], not a string."
-        )
-    return list(packages)
-
-
-def source_of(package: str) -> pathlib.Path:
-    """The folder, or the one file, of an installed package, found without importing it.
-
-    Raises:
-      ModuleNotFoundError: there is none, or it has no Python source.
-    """
-    spec = importlib.machinery.PathFinder.find_spec(package)
-    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
-        raise ModuleNotFoundError(
-            f"tf_substrates: there is no package {package!r} with Python source on the path."
-            " What to do: install it, or run from the folder that holds it.",
-            name=package,
-        )
-    file = pathlib.Path(spec.origin)
-    return file.parent if file.name == "__init__.py" else file
+from tf_substrates.rewriter.hook import first_file_of
+from tf_substrates.rewriter.places import Substrate
+from tf_substrates.rewriter.rules import edits_of
 
 
 def rewrite(
@@ -104,6 +55,16 @@ def rewrite(
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return target
+
+
+def source_of(package: str) -> pathlib.Path:
+    """The folder, or the one file, of an installed package, found without importing it.
+
+    Raises:
+      ModuleNotFoundError: there is none, or it has no Python source.
+    """
+    file = pathlib.Path(first_file_of(package))
+    return file.parent if file.name == "__init__.py" else file
 
 
 def _write_all(source: pathlib.Path, original: str, place: Substrate, folder: pathlib.Path) -> None:

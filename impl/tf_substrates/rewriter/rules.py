@@ -1,79 +1,17 @@
-"""What the rewriter replaces, and by what.
+"""What the rewriter replaces in a file, and by what.
 
-`Substrate` says where things are on one substrate. `edits_of` walks a file once: imports wherever
-they stand, `JAX_MODE = False` and `NUMPY_MODE = False`, strings that are the name of a rewritten
-module, and what an omitted module leaves in an `__init__`.
+`edits_of` looks at imports wherever they stand, `JAX_MODE = False` and `NUMPY_MODE = False`,
+strings that are the name of a rewritten module, and what an omitted module leaves in an `__init__`.
 """
 
 from __future__ import annotations
 
 import ast
-import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
 from tf_substrates.rewriter.edits import Edit, Import, Wrap
-
-# The modules that are TensorFlow's API; that of TensorFlow 1 is its `compat.v1`.
-TENSORFLOW = ("tensorflow.compat.v2", "tensorflow")
-
-
-@dataclasses.dataclass(frozen=True)
-class Substrate:
-    """A substrate, and where rewritten modules are.
-
-    Attributes:
-      name: "numpy" or "jax".
-      modules: where each rewritten module is: {"package": "tf_substrates.on_jax.package"}.
-        Names below it follow it.
-      exact: the same for one module and nothing below it, by the name that it is bound to:
-        {("numpy", "xp"): "jax.numpy"} replaces `import numpy as xp` alone.
-      omitted: modules that the substrate leaves out, as the package names them.
-      as_tensorflow: modules in which `JAX_MODE = False` and `NUMPY_MODE = False` stay.
-      imports: modules that import others too, which an omitted one would have imported for them.
-      members: whether attributes that TensorFlow's shapes, dtypes and tensors have are read of
-        what has them.
-    """
-
-    name: str
-    modules: Mapping[str, str]
-    exact: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
-    omitted: frozenset[str] = frozenset()
-    as_tensorflow: frozenset[str] = frozenset()
-    imports: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    members: bool = True
-
-    def __post_init__(self) -> None:
-        if self.name not in ("numpy", "jax"):
-            raise ValueError(f"Substrate: there is 'numpy' and 'jax', not {self.name!r}.")
-
-    def identity(self) -> tuple:
-        """All that decides what it rewrites, in one order in every process."""
-        return (
-            self.name,
-            sorted(self.modules.items()),
-            sorted(self.exact.items()),
-            sorted(self.omitted),
-            sorted(self.as_tensorflow),
-            sorted(self.imports.items()),
-            self.members,
-        )
-
-    def of(self, module: str) -> str | None:
-        """Where a module is on this substrate; None where it stays."""
-        for known in TENSORFLOW:
-            if module == known or module.startswith(known + "."):
-                rest = module[len(known) :]
-                return f"tf_substrates.{self.name}.tf{rest}"
-        parts = module.split(".")
-        for length in range(len(parts), 0, -1):
-            found = self.modules.get(".".join(parts[:length]))
-            if found is not None:
-                return ".".join([found, *parts[length:]])
-        return None
-
-    def omits(self, module: str) -> bool:
-        return any(module == name or module.startswith(name + ".") for name in self.omitted)
+from tf_substrates.rewriter.places import TENSORFLOW, Substrate
 
 
 def edits_of(
@@ -88,11 +26,12 @@ def edits_of(
       module: the file's own name, for what a substrate says of single modules.
     """
     tree = ast.parse(source, filename or "<unknown>")
-    found: list[Edit | Wrap | Import] = list(_walk(tree, substrate, package, module))
-    wraps = list(_members(tree)) if substrate.members else []
+    nodes = list(ast.walk(tree))
+    found: list[Edit | Wrap | Import] = list(_walk(tree, nodes, substrate, package, module))
+    wraps = list(_members(nodes)) if substrate.members else []
     if substrate.members and substrate.name == "jax":
         taken = {id(wrap.node) for wrap in wraps}
-        wraps += [wrap for wrap in _numbers(tree) if id(wrap.node) not in taken]
+        wraps += [wrap for wrap in _numbers(tree, nodes) if id(wrap.node) not in taken]
     used = {wrap.function for wrap in wraps if isinstance(wrap, Wrap)}
     used |= {_AS_TENSORFLOW} if any(isinstance(wrap, Edit) for wrap in wraps) else set()
     if used:
@@ -103,11 +42,13 @@ def edits_of(
     return found
 
 
-def _walk(tree: ast.Module, substrate: Substrate, package: str, module: str) -> Iterator[Edit]:
+def _walk(
+    tree: ast.Module, nodes: Sequence[ast.AST], substrate: Substrate, package: str, module: str
+) -> Iterator[Edit]:
     modes_stay = module in substrate.as_tensorflow
     dropped: set[str] = set()
-    documentation = _docstrings(tree)
-    for node in ast.walk(tree):
+    documentation = _docstrings(nodes)
+    for node in nodes:
         text = None
         if isinstance(node, ast.Import):
             text = _import(node, substrate)
@@ -164,21 +105,21 @@ _AS_INDEX = "_as_index"
 _AS_CLASSES = "_as_classes"
 
 
-def _members(tree: ast.Module) -> Iterator[Edit | Wrap]:
+def _members(nodes: Sequence[ast.AST]) -> Iterator[Edit | Wrap]:
     """Wraps around what TensorFlow's attributes are read of, but for modules and `self`."""
     modules = {
         alias.asname or alias.name.partition(".")[0]
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, (ast.Import, ast.ImportFrom))
         for alias in node.names
     }
     # Whether lists of slices may be indices.
     has_slices = any(
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "slice"
-        for node in ast.walk(tree)
+        for node in nodes
     )
     inside_texts: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.JoinedStr):
             inner = [n for n in ast.walk(node) if _is_member(n, modules)]
             inside_texts.update(map(id, inner))
@@ -227,20 +168,19 @@ _AS_NUMBER = "_as_number"
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 
 
-def _numbers(tree: ast.Module) -> Iterator[Wrap]:
+def _numbers(tree: ast.Module, nodes: Sequence[ast.AST]) -> Iterator[Wrap]:
     """Wraps around numbers of NumPy's that an operator has beside something else.
 
     TensorFlow gives them the tensor's dtype; JAX gives the tensor theirs.
     """
-    of_numpy = _Numbers(tree)
+    of_numpy = _Numbers(tree, nodes)
+    if not of_numpy.modules:
+        return
     # Before Python 3.12 what is inside a formatted string has no positions.
     in_texts = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.JoinedStr)
-        for inner in ast.walk(node)
+        id(inner) for node in nodes if isinstance(node, ast.JoinedStr) for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if (
             isinstance(node, ast.BinOp)
             and isinstance(node.op, _ARITHMETIC)
@@ -254,10 +194,10 @@ def _numbers(tree: ast.Module) -> Iterator[Wrap]:
 class _Numbers:
     """Which expressions of a file are made by NumPy."""
 
-    def __init__(self, tree: ast.Module):
+    def __init__(self, tree: ast.Module, nodes: Sequence[ast.AST]):
         self.modules = {
             alias.asname or alias.name
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Import)
             for alias in node.names
             if alias.name == "numpy"
@@ -348,9 +288,9 @@ def _is_member(node: ast.AST, modules: set[str]) -> bool:
     return node.attr in _MEMBERS
 
 
-def _docstrings(tree: ast.Module) -> set[int]:
+def _docstrings(nodes: Sequence[ast.AST]) -> set[int]:
     """Strings that stand alone, which document and name nothing."""
-    return {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    return {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
 
 
 def _import(node: ast.Import, substrate: Substrate) -> str | None:
