@@ -29,6 +29,7 @@ from jax.scipy.linalg import solve_triangular
 from rich.console import Console
 
 from reports import rendering
+from reports.benchmarks import no_u_turn
 from reports.benchmarks.timing import Call, machine, paired, repeated
 from reports.results import ResultsError
 
@@ -237,11 +238,36 @@ def _hamiltonian() -> Twins:
     return twin, library, (start,), 0.1
 
 
+def _no_u_turn() -> Twins:
+    """Two hundred steps of the No-U-Turn sampler; how many points a step computes."""
+    mcmc = _on_jax("tensorflow_probability").mcmc
+    start = jnp.zeros(200, jnp.float32)
+    size, depth, steps = 0.2, 10, 200
+
+    def twin(start: Any) -> Any:
+        step = no_u_turn.step(_density, size, depth)
+        point = no_u_turn.first_point(_density, start)
+        return jax.lax.scan(step, point, jax.random.split(jax.random.key(0), steps))[1].mean()
+
+    def library(start: Any) -> Any:
+        computed = mcmc.sample_chain(
+            steps,
+            current_state=start,
+            kernel=mcmc.NoUTurnSampler(_density, step_size=size, max_tree_depth=depth),
+            trace_fn=lambda _, results: results.leapfrogs_taken,
+            seed=[1, 2],
+        )[1]
+        return jnp.mean(jnp.asarray(computed, jnp.float32))
+
+    return twin, library, (start,), 0.1
+
+
 PROGRAMS: dict[str, Callable[[], Twins]] = {
     "Black-Scholes": _black_scholes,
     "Heston by Euler steps": _heston,
     "multivariate normal": _normal,
     "Hamiltonian Monte Carlo": _hamiltonian,
+    "No-U-Turn sampler": _no_u_turn,
 }
 
 

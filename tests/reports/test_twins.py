@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
-from reports.benchmarks import twins
+from reports.benchmarks import no_u_turn, twins
 from tf_substrates.jax import tf
 
 
@@ -40,3 +42,33 @@ def test_a_library_that_is_not_there(monkeypatch):
     monkeypatch.setattr(twins, "LIBRARIES", ("no_such_library",))
     with pytest.raises(twins.ResultsError, match="there is no no_such_library here"):
         twins._on_jax("no_such_library")
+
+
+def test_the_no_u_turn_sampler_by_hand_draws_from_its_density():
+    deviations = jnp.array([0.5, 1.0, 2.0])
+
+    def log_density(x):
+        return -0.5 * ((x / deviations) ** 2).sum()
+
+    def chain(key):
+        step = no_u_turn.step(log_density, size=0.4, depth=8)
+
+        def positions(point, key):
+            point, computed = step(point, key)
+            return point, (point.position, computed)
+
+        start = no_u_turn.first_point(log_density, jnp.zeros(3))
+        return jax.lax.scan(positions, start, jax.random.split(key, 4000))[1]
+
+    draws, computed = jax.jit(chain)(jax.random.key(0))
+    np.testing.assert_allclose(draws.mean(0) / deviations, 0, atol=0.1)
+    np.testing.assert_allclose(draws.std(0) / deviations, 1, atol=0.1)
+    # Half a period of the slowest direction is 2 pi: some 16 leaps, and never all 255.
+    assert 3 < computed.mean() < 40
+
+
+def test_trajectories_turn_where_momenta_point_back():
+    ahead, back = jnp.array([1.0, 0.0]), jnp.array([-0.5, 0.1])
+    assert not no_u_turn.turns(ahead, ahead, ahead)
+    assert no_u_turn.turns(ahead, ahead, back)
+    assert no_u_turn.turns(ahead, back, ahead)
