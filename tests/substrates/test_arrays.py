@@ -577,3 +577,11 @@ def test_a_shape_without_dimensions_takes_the_dtype_of_others(substrate):
 def test_the_shape_of_an_array_of_jax_is_one(substrate):
     tf = tf_of(substrate)
     assert tf.concat([jax.numpy.zeros(()).shape, [5]], 0).dtype == tf.int32
+
+
+def test_lists_of_traced_numbers_are_joined():
+    tf = tf_of("jax")
+    ends = lambda x: tf.reduce_sum(tf.concat([[x[0]], x[1:], [2.0 * x[2]]], axis=0))  # noqa: E731
+    x = np.array([1.0, 2.0, 3.0], np.float32)
+    assert jax.jit(jax.grad(ends))(x).tolist() == [1.0, 1.0, 3.0]
+    assert jax.vmap(ends)(np.stack([x, 2 * x])).tolist() == [12.0, 24.0]

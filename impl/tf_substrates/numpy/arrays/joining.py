@@ -47,6 +47,8 @@ def _without_empty_shapes(values: Any) -> Any:
     a tensor of float32.
     """
     kept = [value for value in values if not _is_empty_shape(value)]
+    if len(kept) == len(values):
+        return values
     if kept:
         return kept if len(np.shape(kept[0])) == 1 else values
     return [np.zeros(0, np.int32)] if len(values) else values
