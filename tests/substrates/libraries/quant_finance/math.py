@@ -51,7 +51,7 @@ def _(tf, tff, x):
     return tff.math.value_and_jacobian(lambda x: tf.stack([x[:, 0] * x[:, 1], x[:, 2] ** 2], -1), x)
 
 
-@program("math.custom_loops.for_loop", [2.0], [1.0], places=WIDE)
+@program("math.custom_loops.for_loop", 2.0, 1.0, places=WIDE)
 def _(tf, tff, alpha, beta):
     x, y = tf.ones([2, 1], alpha.dtype) * 3.0, tf.ones([2, 1], alpha.dtype) * 7.0
 
