@@ -44,6 +44,8 @@ from jax2tf.typing import Array, Shape
 _KNOWN_TO_XLA = frozenset(
     {
         *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "TopK", "AllocateBuffer"),
+        # Over open dimensions; TensorFlow makes ordinary ops of them once the shapes are known.
+        *(f"stablehlo.dynamic_{op}" for op in ("reduce_window", "rng_bit_generator", "top_k")),
         function_list.TARGET,
     }
 )
