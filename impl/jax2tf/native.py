@@ -205,7 +205,7 @@ def _export(trace: Trace, options: Options) -> _Module:
             exported = export.export(
                 jitted, platforms=options.platforms, disabled_checks=disabled_checks
             )(*specs)
-    except (NotImplementedError, ValueError, jax.errors.JaxRuntimeError) as error:
+    except _NOT_EXPORTED as error:
         without_guarantees = _CUSTOM_CALL.search(str(error))
         if without_guarantees:
             raise _refusal(trace, *without_guarantees.groups()) from error
@@ -228,6 +228,14 @@ def _export(trace: Trace, options: Options) -> _Module:
         is_shardy=is_shardy,
     )
 
+
+_NOT_EXPORTED = (
+    NotImplementedError,
+    ValueError,
+    jax.errors.JaxRuntimeError,
+    # Some rules compare open dimensions only when JAX lowers them, after the trace.
+    jax.errors.InconclusiveDimensionOperation,
+)
 
 # An op of the module, in the text of JAX's refusal to promise that its target stays.
 _CUSTOM_CALL = re.compile(r"custom_call @([\w.$]+)\(.*at (loc\(.*)")

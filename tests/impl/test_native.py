@@ -58,6 +58,14 @@ def test_values(fun, shapes, mode):
     assert_same(MODES[mode](native(fun, polymorphic_shapes=shapes))(FINITE), jax.jit(fun)(FINITE))
 
 
+def test_a_rule_of_jax_that_compares_open_dimensions_is_refused_by_name():
+    converted = native(lambda x: jax.lax.cumprod(x).sum(), polymorphic_shapes="b, _")
+    x = tf.Variable(FINITE)
+    refused = pytest.raises(jax2tf.ConversionError, match=r"b - 1.*native_serialization=False")
+    with tf.GradientTape() as tape, refused:
+        tape.gradient(converted(x), x)
+
+
 def test_the_function_is_one_op():
     concrete = traced(native(jax.nn.gelu), tf.TensorSpec([2, 3]))
     around = {"Placeholder", "Identity", "NoOp"}
