@@ -35,8 +35,15 @@ def engine_of(target: str) -> Any:
     return consumers.engine(target)
 
 
-# coremltools numbers the ops of a process, and names them after the call of the graph.
-_NOISE = {"coreml": ((r"PartitionedCall/", ""), (r"(?<=[a-z])_\d+(?=[\"',])", ""))}
+# coremltools numbers the ops of a process, and names them after the call of the graph. TensorFlow
+# numbers the functions of a process.
+_NOISE = {
+    "coreml": ((r"PartitionedCall/", ""), (r"(?<=[a-z])_\d+(?=[\"',])", "")),
+    "xla": (
+        (r" graph __inference_\S+?\[.*?\] on ", " the graph on "),
+        (r"(?s)(No registered '\w+' OpKernel).*", r"\1)"),
+    ),
+}
 
 
 def _run(graph: Graph) -> Model:

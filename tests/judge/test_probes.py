@@ -18,6 +18,7 @@ from harnesses.engine.consumers import EngineError
 from harnesses.probes import probing
 from harnesses.probes import table as tables
 from harnesses.probes.catalogue import catalogue
+from harnesses.probes.engines import engine_of
 from harnesses.probes.probe import Of, Probe
 from harnesses.probes.table import Table
 from harnesses.probes.trial import Outcome, kernel_of, tried
@@ -102,6 +103,16 @@ def test_what_an_engine_raises_is_told_in_its_words() -> None:
     assert str(tried(SQUARE, "int32", refusing)) == "refuses: NotImplementedError: no Square"
     assert str(tried(SQUARE, "int32", engine(fail))).startswith("fails: RuntimeError: kernel at")
     assert "0x7" not in str(tried(SQUARE, "int32", engine(fail)))
+
+
+@pytest.mark.parametrize("target", ["xla", "tensorflow"])
+def test_words_are_the_same_each_time(target: str) -> None:
+    """TensorFlow numbers the functions that it makes, and says so."""
+    lu = Probe("Lu", lambda x: tf.raw_ops.Lu(input=x), [Of([2, 2])], dtypes=("float32",))
+    own = engine_of(target)
+    first, second = (tried(lu, "float32", own) for _ in range(2))
+    assert first == second
+    assert "__inference" not in str(first)
 
 
 def test_large_integers_tell_a_float_kernel_apart() -> None:
