@@ -20,7 +20,6 @@ from harnesses.cell.names import (
     DEVICES,
     DIRECT,
     GRADIENT,
-    GRADIENT_MODES,
     GROUPS,
     JAX_SIDE,
     LOWERINGS,
@@ -29,8 +28,6 @@ from harnesses.cell.names import (
     SUBSTRATE_LOWERINGS,
     SUBSTRATE_MODES,
     TRANSFORMED_MODES,
-    UNDER,
-    UNDER_MODES,
 )
 from harnesses.cell.rows import PARAMS_SEPARATOR, PROCESSOR_FEATURES, Row
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES
@@ -49,7 +46,7 @@ EXPECTATIONS = ("error", "mismatch", "crash", "timeout")
 PHASES = ("trace", "lower", "run")
 SIDES = ("tensorflow", JAX_SIDE)
 # What an entry may say for several modes.
-_TOGETHER = {GRADIENT: (*GRADIENT_MODES, SAVED_GRADIENT), UNDER: UNDER_MODES}
+_TOGETHER = {**GROUPS, GRADIENT: (*GROUPS[GRADIENT], SAVED_GRADIENT)}
 
 
 class LedgerError(ValueError):

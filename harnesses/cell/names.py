@@ -18,14 +18,14 @@ ON_NUMPY, ON_JAX = "on_numpy", "on_jax"
 
 DEVICES = ("cpu", "gpu", "tpu")
 MODE_NAMES = ("eager", "graph", "compiled")
-# Modes that a run has only when it asks for them; see `harnesses.engine.transformed` (and
-# `transformations` for those that begin with "under"). Runs and
+# Modes that a run has only when it asks for them; see `harnesses.engine.transformed`. Runs and
 # limitations say "gradient" for those of derivatives; the round trip through a SavedModel, which
 # is slow, a run has to name.
 GRADIENT, SAVED_GRADIENT = "gradient", "gradient_saved"
 GRADIENT_MODES = ("gradient_eager", "gradient_graph", "gradient_compiled")
 POLY = "poly"
-# And those of harnesses under a transformation of JAX; "under" stands for all of them.
+# And those of harnesses under a transformation of JAX (`harnesses.engine.transformations`); "under"
+# stands for all of them.
 UNDER = "under"
 UNDER_MODES = (
     "under_jit",

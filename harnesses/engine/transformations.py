@@ -17,7 +17,7 @@ does not transform a harness so, the cell is inapplicable.
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -30,7 +30,7 @@ from harnesses.cell.names import DIRECT
 from harnesses.cell.outcomes import INAPPLICABLE
 from harnesses.cell.rows import Row
 from harnesses.engine.judge import Judge
-from harnesses.engine.vjps import GRADIENT_ULPS, Vjp, vjp_of
+from harnesses.engine.vjps import GRADIENT_ULPS, vjp_of
 from harnesses.harness import Harness
 
 _EXAMPLES = 3
@@ -100,7 +100,7 @@ def _jvp(harness: Harness) -> Harness:
     vjp = vjp_of(harness, harness.make_args())
 
     def derivative(primals: Any, others: Any, tangents: Any) -> Any:
-        return jax.jvp(_of_primals(vjp, others), tuple(primals), tuple(tangents))
+        return jax.jvp(vjp.of_primals(others), tuple(primals), tuple(tangents))
 
     return _derivative(harness, derivative, (vjp.primals, vjp.others, vjp.tangents()))
 
@@ -119,19 +119,18 @@ def _jacobian(harness: Harness) -> Harness:
 
     def jacobian(primals: Any, others: Any) -> Any:
         arguments = tuple(range(len(primals)))
-        of_primals = _of_primals(vjp, others)
+        of_primals = vjp.of_primals(others)
         return jax.jacobian(of_primals, arguments, holomorphic=holomorphic)(*primals)
 
     return _derivative(harness, jacobian, (vjp.primals, vjp.others))
 
 
 def _remat(harness: Harness) -> Harness:
-    checkpointed = _changed(harness, fun=jax.checkpoint(harness.fun))
+    checkpointed = _transformed(harness, jax.checkpoint(harness.fun), harness.make_args())
     try:
-        vjp = vjp_of(checkpointed, harness.make_args())
+        return _vjp(checkpointed)
     except (TypeError, ValueError):  # it has no gradient
-        return _transformed(harness, checkpointed.fun, harness.make_args())
-    return _derivative(harness, vjp.gradients, (vjp.primals, vjp.others, vjp.cotangents))
+        return checkpointed
 
 
 TRANSFORMATIONS: Mapping[str, Callable[[Harness], Harness]] = {
@@ -145,10 +144,6 @@ TRANSFORMATIONS: Mapping[str, Callable[[Harness], Harness]] = {
     "under_scan": _scan,
     "under_cond": _cond,
 }
-
-
-def _of_primals(vjp: Vjp, others: Sequence[Any]) -> Callable[..., Any]:
-    return lambda *primals: vjp.function(*primals, *others)
 
 
 def _stacked(harness: Harness, axis: int) -> tuple:

@@ -16,7 +16,6 @@ from harnesses.harness import Harness, is_complex
 # A tape watches no float8.
 _WATCHED = frozenset({"bfloat16", "float16", "float32", "float64", "complex64", "complex128"})
 
-
 # Rounding errors of a backward pass add up, so gradients are held against the largest of them.
 GRADIENT_ULPS = {
     "bfloat16": 4,
@@ -40,11 +39,11 @@ class Vjp(NamedTuple):
         self, primals: Sequence[Any], others: Sequence[Any], cotangents: Sequence[Any]
     ) -> Any:
         """JAX's gradients with respect to the floating arguments."""
+        return jax.vjp(self.of_primals(others), *primals)[1](list(cotangents))
 
-        def of_primals(*primals: Any) -> list[Any]:
-            return self.function(*primals, *others)
-
-        return jax.vjp(of_primals, *primals)[1](list(cotangents))
+    def of_primals(self, others: Sequence[Any]) -> Callable[..., list[Any]]:
+        """The function of the floating arguments alone."""
+        return lambda *primals: self.function(*primals, *others)
 
     def tangents(self) -> list[np.ndarray]:
         """One for each of the primals."""
