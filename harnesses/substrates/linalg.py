@@ -10,6 +10,7 @@ from harnesses.substrates.asking import (
     FLOAT64,
     FLOATS,
     KINDS,
+    NO_DERIVATIVES,
     SHAPE,
     WIDE,
     ask,
@@ -317,3 +318,31 @@ def normalized_tensors() -> None:
         "of_matrices": {"ord": "fro", "axis": [-2, -1]},
     }.items():
         ask("linalg.normalize", normal(SHAPE), case=case, dtypes=FLOAT64, **options)
+
+
+def _factors(tf: Any, x: Any) -> tuple:
+    lu, p = tf.linalg.lu(regular(tf, x))
+    return tf.stop_gradient(lu), p
+
+
+@family.builder
+def functions_of_matrices() -> None:
+    """Exponentials, ranks, and systems of which the factors are known."""
+    ask("linalg.expm", BATCH, dtypes=WIDE, ulps=LOOSE)
+    ask("linalg.expm", SQUARE, lambda tf, x: tf.linalg.expm(x * 8), case="scaled", dtypes=WIDE,
+        ulps={dtype: 16 * ulps for dtype, ulps in LOOSE.items()})  # fmt: skip
+    ask("linalg.matrix_rank", normal((2, 3, 4)), dtypes=FLOAT64, tags=NO_DERIVATIVES)
+    ask("linalg.matrix_rank", normal((3, 1), (1, 3)),
+        lambda tf, a, b: tf.linalg.matrix_rank(a @ b), case="one", dtypes=FLOAT64,
+        tags=NO_DERIVATIVES)  # fmt: skip
+    ask("linalg.matrix_rank", BATCH, case="limit", tol=1.0, dtypes=FLOAT64, tags=NO_DERIVATIVES)
+    ask("linalg.lu_solve", normal((2, 3, 3), (2, 3, 2)),
+        lambda tf, x, b: tf.linalg.lu_solve(*_factors(tf, x), b), dtypes=WIDE,
+        ulps=LOOSE)  # fmt: skip
+    for op in ("lu_matrix_inverse", "lu_reconstruct"):
+        ask(f"linalg.{op}", BATCH,
+            lambda tf, x, op=op: getattr(tf.linalg, op)(*_factors(tf, x)), dtypes=WIDE, ulps=LOOSE,
+            tags=NO_DERIVATIVES)  # fmt: skip
+    ask_raises("linalg.expm", "square", lambda tf: tf.linalg.expm(tf.ones([2, 3])))
+    ask_raises("linalg.lu_solve", "rows", lambda tf: tf.linalg.lu_solve(
+        tf.eye(3), tf.constant([0, 1, 2]), tf.ones([2, 1])))  # fmt: skip

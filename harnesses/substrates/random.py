@@ -102,6 +102,10 @@ def samplers_with_state() -> None:
             lambda tf, op=op, args=arguments: [
                 tf.random.set_seed(5), getattr(tf.random, op)(*args, seed=11)][1:],
             ulps=LOOSE, tags=("not_jit", "not_vmap", "not_round_trip"))  # fmt: skip
+    ask("nn.dropout", [],
+        lambda tf: [tf.random.set_seed(5), tf.nn.dropout(tf.ones([3, 4]), 0.5, seed=11),
+                    tf.nn.dropout(tf.ones([3, 4]), 0.5, noise_shape=[3, 1])][1:],
+        tags=("not_jit", "not_vmap", "not_round_trip"))  # fmt: skip
     ask("random.set_seed", [], lambda tf: [
         tf.random.set_seed(5), tf.random.uniform([2], seed=1), tf.random.set_seed(6),
         tf.random.uniform([2], seed=1)][1::2],

@@ -9,6 +9,7 @@ import numpy as xp
 
 from tf_substrates.numpy.errors import OutOfRangeError, UnimplementedError, invalid_argument
 from tf_substrates.numpy.namespaces import op
+from tf_substrates.numpy.sliding import pads, windows
 from tf_substrates.numpy.tensors import convert, static_value
 
 
@@ -38,16 +39,9 @@ def extract_patches(
     if x.ndim != 4:
         raise invalid_argument(f"input must be 4-dimensional{list(x.shape)}")
     given = {"ksizes": sizes, "strides": strides, "rates": rates}
-    (size, stride, rate) = (_of_space(key, value) for key, value in given.items())
-    rows, columns = (
-        _pixels(x.shape[axis + 1], size[axis], stride[axis], rate[axis], padding) for axis in (0, 1)
-    )
-    (before, after), (left, right) = (
-        _outside(p, n) for p, n in ((rows, x.shape[1]), (columns, x.shape[2]))
-    )
-    x = xp.pad(x, [(0, 0), (before, after), (left, right), (0, 0)])
-    patches = x[:, (rows + before)[:, None, :, None], (columns + left)[None, :, None, :]]
-    return patches.reshape((x.shape[0], len(rows), len(columns), size[0] * size[1] * x.shape[3]))
+    size, stride, rate = (_of_space(key, value) for key, value in given.items())
+    around = pads(x.shape[1:3], size, stride, rate, padding, "ExtractImagePatches")
+    return xp.concatenate(windows(x, size, stride, rate, around, 0), axis=-1)
 
 
 def _of_space(what: str, value: Any) -> tuple[int, int]:
@@ -59,25 +53,3 @@ def _of_space(what: str, value: Any) -> tuple[int, int]:
     if min(numbers) < 1:
         raise OutOfRangeError(None, None, f"{what} is out of range.")
     return numbers[1], numbers[2]
-
-
-def _pixels(length: int, size: int, stride: int, rate: int, padding: str) -> np.ndarray:
-    """The indices of each patch's pixels along an axis; outside of the image they are padding."""
-    span = (size - 1) * rate + 1
-    if padding == "VALID":
-        if length < span:
-            raise invalid_argument(
-                f"Computed output size would be negative: {(length - span) // stride + 1}"
-            )
-        count, before = (length - span) // stride + 1, 0
-    else:
-        count = -(-length // stride)
-        before = max((count - 1) * stride + span - length, 0) // 2
-    return np.arange(count)[:, None] * stride + np.arange(size) * rate - before
-
-
-def _outside(pixels: np.ndarray, length: int) -> tuple[int, int]:
-    """How many pixels before and after the image patches reach."""
-    if not pixels.size:
-        return 0, 0
-    return max(0, -int(pixels.min())), max(0, int(pixels.max()) + 1 - length)

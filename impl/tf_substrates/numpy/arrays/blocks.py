@@ -1,4 +1,4 @@
-"""Blocks of the spatial axes as batch entries."""
+"""Blocks of the spatial axes as batch entries or channels."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy as xp
 
+from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import op
 from tf_substrates.numpy.tensors import convert, static_value
 
@@ -52,3 +53,52 @@ def batch_to_space(input: Any, block_shape: Any, crops: Any, name: Any = None) -
     )
     key = [slice(None)] + [slice(int(a), y.shape[i + 1] - int(b)) for i, (a, b) in enumerate(cuts)]
     return y[tuple(key)]
+
+
+def _pixels(x: Any, data_format: str, op_name: str) -> Any:
+    if len(x.shape) != 4:
+        raise invalid_argument(f"Input rank should be 4 instead of {len(x.shape)} [Op:{op_name}]")
+    if data_format not in ("NHWC", "NCHW"):
+        raise invalid_argument(f"no data format of four axes: {data_format} [Op:{op_name}]")
+    return xp.moveaxis(x, 1, -1) if data_format == "NCHW" else x
+
+
+@op("nn.space_to_depth")
+def space_to_depth(input: Any, block_size: int, data_format: Any = "NHWC", name: Any = None) -> Any:
+    """Blocks of pixels of images `[batch, rows, columns, channels]` become channels.
+
+    Raises:
+      tf.errors.InvalidArgumentError: an axis is no multiple of the block's size.
+    """
+    x = _pixels(convert(input), data_format, "SpaceToDepth")
+    batch, rows, columns, channels = x.shape
+    b = int(block_size)
+    if rows % b or columns % b:
+        raise invalid_argument(
+            f"Image width and height {columns}, {rows} should be divisible by block_size: {b}"
+            " [Op:SpaceToDepth]"
+        )
+    y = x.reshape((batch, rows // b, b, columns // b, b, channels))
+    y = xp.transpose(y, (0, 1, 3, 2, 4, 5))
+    y = y.reshape((batch, rows // b, columns // b, b * b * channels))
+    return xp.moveaxis(y, -1, 1) if data_format == "NCHW" else y
+
+
+@op("nn.depth_to_space")
+def depth_to_space(input: Any, block_size: int, data_format: Any = "NHWC", name: Any = None) -> Any:
+    """The inverse of tf.nn.space_to_depth.
+
+    Raises:
+      tf.errors.InvalidArgumentError: the channels are no multiple of the block's pixels.
+    """
+    x = _pixels(convert(input), data_format, "DepthToSpace")
+    batch, rows, columns, channels = x.shape
+    b = int(block_size)
+    if channels % (b * b):
+        raise invalid_argument(
+            f"Input depth dimension {channels} should be divisible by: {b * b} [Op:DepthToSpace]"
+        )
+    y = x.reshape((batch, rows, columns, b, b, channels // (b * b)))
+    y = xp.transpose(y, (0, 1, 3, 2, 4, 5))
+    y = y.reshape((batch, rows * b, columns * b, channels // (b * b)))
+    return xp.moveaxis(y, -1, 1) if data_format == "NCHW" else y
