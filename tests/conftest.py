@@ -24,6 +24,7 @@ hypothesis.settings.load_profile("tests")
 # CI has two Pythons, one of them runs these. By file, below this folder.
 _ONCE = frozenset(
     {
+        "browser/test_page.py",
         "impl/test_dtensor.py",
         "impl/test_export_command.py",
         "impl/test_export_litert.py",

@@ -321,14 +321,20 @@ function term(title, ...values) {
 
 function drawDetails() {
   const aside = $("details");
+  // What has the keyboard is replaced: it goes to what is there in its place.
+  const inside = aside.contains(document.activeElement);
   aside.hidden = !selected;
-  if (!selected) return aside.replaceChildren();
+  aside.replaceChildren(...(selected ? details() : []));
+  if (inside) (aside.querySelector("button") || $("grid")).focus();
+}
+
+function details() {
   const [key, title, kind] = selected;
   const column = run().columns.find((c) => c.title === title);
   const shut = element("p", {}, element("button", { onclick: close }, "Close (Escape)"));
   const head = [shut, element("h2", {}, key), element("p", {}, title)];
-  if (!column) return aside.replaceChildren(...head, "This run has no such cell.");
-  aside.replaceChildren(...head, ...(kind ? groupDetails(key, column) : cellDetails(key, column)));
+  if (!column) return [...head, "This run has no such cell."];
+  return [...head, ...(kind ? groupDetails(key, column) : cellDetails(key, column))];
 }
 
 function groupDetails(key, column) {
@@ -441,13 +447,16 @@ async function show(text) {
   redraw();
 }
 
-async function follow(milliseconds) {
+async function follow(milliseconds, shown = "") {
+  let text = shown;
   try {
-    await show(await (await fetch("data")).text());
+    text = await (await fetch("data")).text();
+    // What is open stays as it is while nothing new came.
+    if (text !== shown) await show(text);
   } catch (problem) {
     $("summary").textContent = `The server does not answer: ${problem.message}`;
   }
-  setTimeout(() => follow(milliseconds), milliseconds);
+  setTimeout(() => follow(milliseconds, text), milliseconds);
 }
 
 const refresh = Number($("data").dataset.refresh);
