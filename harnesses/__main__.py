@@ -12,6 +12,7 @@ import jax
 from rich.console import Console
 from rich.table import Table
 
+from harnesses.cell.pipes import CommandConsole, RunConsole, exit_with
 from harnesses.engine.options import TargetError, add_options, selection
 from harnesses.harness import Arg, Harness, all_harnesses
 from limitations.ledger import load_gap_reasons
@@ -46,7 +47,7 @@ def show(options: argparse.Namespace, argv: list[str]) -> int:
     """Prints what each chosen harness is, and the jaxpr that it makes."""
     chosen = selection(options).harnesses()
     for harness in chosen:
-        _show(harness, Console())
+        _show(harness, CommandConsole())
     return 0 if chosen else 1
 
 
@@ -89,7 +90,7 @@ def run(options: argparse.Namespace, argv: list[str]) -> int:
         return _run_on_ray(options)
     # What a scheduler or `timeout` sends ends the run as Ctrl-C does, with the counts.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    bar = ProgressBar(Console())
+    bar = ProgressBar(RunConsole())
     status = pytest.main(
         [
             str(_MATRIX),
@@ -117,9 +118,9 @@ def probe(options: argparse.Namespace, argv: list[str]) -> int:
     from harnesses.probes import command
 
     try:
-        return command.run(options, Console())
+        return command.run(options, CommandConsole())
     except EngineError as error:
-        print_red(Console(), str(error))
+        print_red(CommandConsole(), str(error))
         return 2
 
 
@@ -129,9 +130,9 @@ def _run_on_ray(options: argparse.Namespace) -> int:
     from harnesses.engine.progress import print_red
 
     try:
-        return fleet.run(options, Console())
+        return fleet.run(options, RunConsole())
     except (fleet.FleetError, *REFUSALS) as error:
-        print_red(Console(), str(error))
+        print_red(CommandConsole(), str(error))
         return 2
 
 
@@ -182,4 +183,4 @@ def _show(harness: Harness, console: Console) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    exit_with(lambda: main(sys.argv[1:]))

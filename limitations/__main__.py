@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harnesses.cell import journal
 from harnesses.cell.journal import ResultsError
+from harnesses.cell.pipes import exit_with
 from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses, harnesses_elsewhere
 from limitations import tolerances
 from limitations.check import check
@@ -95,4 +96,4 @@ def with_reason(entry: Limitation, reason: str) -> Limitation:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    exit_with(lambda: main(sys.argv[1:]))

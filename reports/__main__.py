@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from harnesses.cell.pipes import CommandConsole, exit_with
 from reports.results import ResultsError
 
 COMMANDS = {
@@ -48,7 +49,7 @@ def main(arguments: list[str] | None = None, console: Console | None = None) -> 
         if name in arguments[:1]:
             _module(name).add_arguments(subparser)
     options = parser.parse_args(arguments)
-    console = console or Console()
+    console = console or CommandConsole()
     try:
         return _module(options.command).main(options, console)
     except ResultsError as problem:
@@ -63,4 +64,4 @@ def _module(command: str) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -5,6 +5,7 @@
     outcomes   what does not apply, and who is wrong where two results differ
     rows       the row of results that says so
     journal    the file of a run, which holds its rows
+    pipes      the way out of a command, also where nobody reads its output
 
 Nothing here runs a cell (`harnesses.engine` does) or knows what is declared (`limitations` does).
 """
