@@ -140,6 +140,55 @@ def _special_values(primitive: str) -> None:
         _case(primitive, "zeros", zeros, axis=1)
 
 
+# Two operands in each row: the product of three depends on the order, since an infinity times a
+# number with two parts is partly NaN.
+INFINITE_PARTS = np.array(
+    [
+        [1 + 1j, complex(np.inf, 2)],
+        [2 - 1j, complex(1, -np.inf)],
+        [0.5 + 1j, complex(-np.inf, 1)],
+        [0.5 + 1j, complex(-np.inf, np.inf)],
+    ]
+)
+
+
+@family.builder
+def infinite_parts() -> None:
+    """Complex numbers of which one part is infinite, or both."""
+    for dtype in COMPLEX:
+        for primitive in PRIMITIVES:
+            for reverse in (False, True):
+                name = "infinite_parts" + "_reverse" * reverse
+                _case(primitive, name, Values(INFINITE_PARTS, dtype), axis=1, reverse=reverse)
+
+
+@family.builder
+def far_angles() -> None:
+    """Logarithms of sums whose imaginary parts begin outside of (-pi, pi]."""
+    for dtype in COMPLEX:
+        for reverse in (False, True):
+            name = "far_angles" + "_reverse" * reverse
+            angles = Values([[1 + 4j, 2 - 9j, 0.5 + 7j], [-4j, 1 + 1j, 20j]], dtype)
+            _case("cumlogsumexp", name, angles, axis=1, reverse=reverse)
+
+
+@family.builder
+def exact_narrow_floats() -> None:
+    """Sums and products that float8 holds in any order, since elsewhere its rounding hides much."""
+    operands = {"cumsum": [1, 1, -2, 1, 2, -1, 1], "cumprod": [1, 2, -0.5, -1, 2, 0.5, -2]}
+    for primitive, operand in operands.items():
+        for dtype in FLOAT8:
+            define(
+                primitive,
+                "exact",
+                _cumulative(primitive, 0),
+                [Values(operand, dtype)],
+                dtype=dtype,
+                params={"axis": 0, "reverse": False},
+                ulps=0,
+            )
+
+
 @family.builder
 def cumulative_reductions_of_narrow_dtypes() -> None:
     """Cumulative reductions of dtypes of 4 and 2 bits."""

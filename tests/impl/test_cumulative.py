@@ -1,5 +1,7 @@
 """Cumulative sums and the like along open axes, and as associative scans."""
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
@@ -45,3 +47,22 @@ def test_a_scan_along_an_open_axis(scan, reverse, axis):
         shape[axis] = size
         x = np.random.default_rng(size).normal(size=shape).astype(np.float32)
         np.testing.assert_allclose(converted(x), fun(x), rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize("size", [2, None])
+@pytest.mark.parametrize(
+    ("scan", "reverse"),
+    # Forward, what comes after an infinity is TensorFlow's product of it.
+    [*itertools.product((lax.cummin, lax.cumlogsumexp), (False, True)), (lax.cumprod, True)],
+)
+def test_a_complex_scan_begins_with_the_identity(scan, reverse, size):
+    """1 * (inf + 2j) is inf + nanj; the least of inf + 2j and inf is inf; 4j becomes -2.28j."""
+
+    def fun(x):
+        return scan(x, 0, reverse=reverse)
+
+    x = np.array([complex(np.inf, 2), 1 + 4j], np.complex64)[:: -1 if reverse else 1]
+    spec = None if size else "n"
+    converted = jax2tf.convert(fun, polymorphic_shapes=[spec], enable_xla=False)
+    for mode in (converted, tf.function(converted, autograph=False)):
+        np.testing.assert_allclose(mode(x), jax.jit(fun)(x), rtol=2e-6)

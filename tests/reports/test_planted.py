@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from harnesses.harness import Values
+from harnesses.harness import Values, all_harnesses
 from reports.__main__ import main
 from reports.planted import faults, table
 from reports.planted.faults import Fault
@@ -152,6 +152,20 @@ def test_the_harness_that_notices_is_named():
     assert trial.caught_by(Fault("cumsum", "param", "reverse=True")) == (None, 1)
     assert trial.caught_by(Fault("max", "edge", "operand 1 has nan")) == (MAX, 1)
     assert trial.caught_by(Fault("max", "edge", "operand 0 has nan")) == (None, 1)
+
+
+@pytest.mark.parametrize("primitive", ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"])
+def test_cumulative_harnesses_notice_a_part_that_is_infinite(primitive):
+    trial = Trial(each for each in all_harnesses() if each.family == "cumulative")
+    fault = Fault(primitive, table.EDGE, "operand 0 has a part that is infinite")
+    found, tried = trial.caught_by(fault)
+    assert (found.name, tried) == (f"{primitive}_infinite_parts_complex64", 1)
+
+
+def test_cumulative_harnesses_notice_a_dtype_whose_rounding_hides_much():
+    trial = Trial(each for each in all_harnesses() if each.name.startswith("cumsum_exact"))
+    found, _ = trial.caught_by(Fault("cumsum", table.DTYPE, "dtype=float8_e5m2fnuz"))
+    assert found.name == "cumsum_exact_float8_e5m2fnuz"
 
 
 def test_the_harness_that_is_fed_an_edge_is_tried_first():

@@ -93,8 +93,9 @@ def _logaddexp(x: jax.Array, y: jax.Array) -> jax.Array:
     if not jnp.iscomplexobj(x):
         return jnp.logaddexp(x, y)
     # jnp.logaddexp brings the imaginary part into range by `rem`, which XLA's windows cannot have.
+    # Its result of infinities is NaN, and that of a shift by one is.
     largest = lax.max(lax.real(x), lax.real(y))
-    shift = lax.complex(jnp.where(jnp.isfinite(largest), largest, 0), jnp.zeros_like(largest))
+    shift = lax.complex(largest, jnp.zeros_like(largest))
     return lax.log(lax.exp(x - shift) + lax.exp(y - shift)) + shift
 
 
@@ -131,6 +132,8 @@ def _scan(
     arguments = ops.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
     if ctx.uses("XlaReduceWindow") and not _by_associative_scan():
         result = _window_scan(ctx, combine, identity, *arguments)
+    elif dtype.is_complex:
+        result = _complex_scan(ctx, combine, identity, *arguments)
     else:
         result = _associative_scan(ctx, combine, *arguments)
     return ops.cast(result, x.dtype)
@@ -167,6 +170,59 @@ def _window_scan(
 def _scalar_jaxpr(combine: Combine, dtype: np.dtype) -> jex_core.ClosedJaxpr:
     scalar = jax.ShapeDtypeStruct((), dtype)
     return jax.make_jaxpr(combine)(scalar, scalar)
+
+
+def _complex_scan(
+    ctx: Context,
+    combine: Combine,
+    identity: float,
+    x: tf.Tensor,
+    shape: Shape,
+    axis: int,
+    reverse: bool,
+) -> tf.Tensor:
+    """A scan whose windows begin with the identity, as XLA's do.
+
+    That is more than nothing of complex numbers: 1 * (inf + 2j) is partly NaN, the least of
+    inf + 2j and inf is inf, and logaddexp brings imaginary parts into range. A window's first
+    element is that of the axis, or in reverse its last in the window that holds it alone.
+    """
+    if reverse:
+        result = _associative_scan(ctx, combine, x, shape, axis, reverse)
+        return _begun(ctx, combine, identity, result, axis, at_end=True)
+    begun = _begun(ctx, combine, identity, x, axis, at_end=False)
+    return _associative_scan(ctx, combine, begun, shape, axis, reverse)
+
+
+def _begun(
+    ctx: Context, combine: Combine, identity: float, x: tf.Tensor, axis: int, at_end: bool
+) -> tf.Tensor:
+    """`x`, whose first or last element along the axis is combined with the identity."""
+    begin = _beginning(combine, identity, np.dtype(x.dtype.as_numpy_dtype))
+    (begun,) = on_arrays(ctx, begin)([x], [])
+    size = ops.shape(x)[axis]
+    is_there = ops.equal(ops.range(size), size - 1 if at_end else 0)
+    along = [-1] + [1] * (x.shape.rank - axis - 1)
+    return ops.where(ops.reshape(is_there, along), begun, x)
+
+
+@functools.cache
+def _beginning(combine: Combine, identity: float, dtype: np.dtype) -> jex_core.ClosedJaxpr:
+    def begin(x: jax.Array) -> jax.Array:
+        return _times_one(x) if combine is lax.mul else combine(jnp.full_like(x, identity), x)
+
+    return jax.make_jaxpr(begin)(jax.ShapeDtypeStruct((), dtype))
+
+
+def _times_one(x: jax.Array) -> jax.Array:
+    """(1 + 0j) * x. Both XLA and TensorFlow's graph optimiser would take such a product for x."""
+    real, imag = lax.real(x), lax.imag(x)
+    nothing = jnp.zeros_like(real)
+
+    def zero_times(part: jax.Array) -> jax.Array:
+        return jnp.where(jnp.isfinite(part), nothing, jnp.nan)
+
+    return lax.complex(real - zero_times(imag), zero_times(real) + imag)
 
 
 def _associative_scan(
