@@ -29,8 +29,10 @@ from limitations.ledger import Limitation
 
 _HEADER = "Limitations of the family {family}; `limitations/__init__.py` says what the keys mean."
 
-# Names of dtypes and numbers make messages differ that say the same.
-_VARYING = re.compile(r"\b(?:u?int|b?float|complex)\d\w*|\bbool\b|\d+|\{\{.*?\}\}")
+# Paths, names of dtypes and numbers make messages differ that say the same.
+_VARYING = re.compile(
+    r"(?:/[\w.-]+)+\.py\b|\b(?:u?int|b?float|complex)\d\w*|\bbool\b|\d+|\{\{.*?\}\}"
+)
 
 
 def update(

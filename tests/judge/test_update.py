@@ -79,6 +79,12 @@ def test_every_failure_is_explained_once_and_no_pass_is_matched(failing, data):
     assert len(entries) <= len(failing)
 
 
+def test_a_message_is_declared_without_the_paths_of_a_machine():
+    message = "/home/me/harnesses/engine/judge.py:178: cannot legalise chlo.erf"
+    (entry,) = _explained([error(DATABASE[0], message=message)])
+    assert entry.message == ".*:.*: cannot legalise chlo\\.erf"
+
+
 def test_messages_that_differ_in_dtypes_and_numbers_alone_are_one():
     rows = [
         error(h, message=f"no kernel for {h.dtype} in node {number}")
