@@ -82,6 +82,31 @@ def test_those_of_jax_itself_pass(judged, impl):
     assert judged(impl)[0]["outcome"] == "pass"
 
 
+def test_a_program_for_several_devices_is_called_on_them(judged):
+    row, _, _ = judged("jax.export", name="ppermute_of_two_float32")
+    assert row["outcome"] == "pass", row["message"]
+
+
+def test_the_ledger_of_jax_export_is_proved_by_whole_families(tmp_path):
+    """Both ways: what fails there is declared, and what is declared of them fails."""
+    families = ("callbacks", "calls", "foreign")
+    process = subprocess.run(
+        [
+            *(sys.executable, "-m", "harnesses", "run", "--impl=jax.export", "-n0"),
+            *(f"--family={family}" for family in families),
+            f"--results={tmp_path / 'rows.jsonl'}",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert ", 0 red, 0 did not run; " in process.stdout
+    declared = {one.family for one in ledger.load(ledger.FOLDER / "jax.export")}
+    assert {"callbacks", "foreign"} <= declared
+
+
 @pytest.mark.parametrize(
     ("impl", "words"),
     [
