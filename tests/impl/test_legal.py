@@ -143,6 +143,41 @@ def test_random_bits_of_any_number(target):
     assert bool(quotients) == (target == "tensorflow")
 
 
+NO_GENERATOR = jax2tf.Target("no_generator", lacks={"StatelessRandomUniformFullIntV2": ()})
+# A small one, one whose lower half overflows, and one that overflows.
+COUNTERS = ([3, 4], [2**32 - 2, 5], [2**32 - 2, 2**32 - 1])
+
+
+@pytest.mark.parametrize("algorithm", [1, 2])
+@pytest.mark.parametrize("shape", [(), (3, 4, 2), (5, 3), (3, 0)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32, np.uint64])
+def test_generators_by_arithmetic(dtype, shape, algorithm):
+    def draw(key):
+        return lax.rng_bit_generator(key, shape, dtype, algorithm)
+
+    with jax.enable_x64(True):
+        concrete = graph_of(draw, NO_GENERATOR, np.zeros(4, np.uint32))
+        for counter in COUNTERS:
+            key = np.array([2**32 - 1, 2, *counter], np.uint32)
+            results = zip(concrete(tf.constant(key)), jax.jit(draw)(key), strict=True)
+            for actual, expected in results:
+                np.testing.assert_array_equal(actual.numpy(), np.asarray(expected), strict=True)
+    assert "StatelessRandomUniformFullIntV2" not in ops_of(concrete)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32])
+def test_generators_of_openvino_have_no_numbers_of_64_bits(dtype):
+    key = np.array([1, 2, 3, 4], np.uint32)
+    concrete = assert_same(lambda key: lax.rng_bit_generator(key, (7,), dtype)[1], "openvino", key)
+    assert not {"Bitcast", "StatelessRandomUniformFullIntV2"} & {*ops_of(concrete)}
+
+
+def test_generators_of_what_the_target_does_not_hold_are_refused():
+    key = np.array([1, 2, 3, 4], np.uint32)
+    with jax.enable_x64(True), pytest.raises(jax2tf.UnsupportedPrimitiveError, match="'openvino'"):
+        graph_of(lambda key: lax.rng_bit_generator(key, (7,), np.uint64), "openvino", key)
+
+
 def _dot(x, y):
     return x @ y
 

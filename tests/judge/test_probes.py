@@ -31,7 +31,6 @@ NOT_TRIED = {
     "IdentityN": "structural",
     "PlaceholderWithDefault": "structural",
     "PreventGradient": "structural",
-    "StatelessRandomUniformFullIntV2": "its generator is TensorFlow's own",
 }
 SQUARE = Probe("Square", lambda x: tf.raw_ops.Square(x=x), (Of(),), ("int32", "float32"))
 

@@ -134,6 +134,13 @@ def _filled(x: tf.Tensor) -> tf.Tensor:
     return _RAW.Fill(dims=tf.shape(x), value=tf.ones([], x.dtype))
 
 
+def _random_bits(key: tf.Tensor, counter: tf.Tensor) -> tf.Tensor:
+    """Bits of Philox, whose algorithm has the number 1."""
+    return _RAW.StatelessRandomUniformFullIntV2(
+        shape=[5], key=key, counter=counter, alg=1, dtype=tf.uint32
+    )
+
+
 def _made() -> list[Probe]:
     return [
         Probe("Fill", lambda x: _RAW.Fill(dims=[2, 3], value=x), (Of(()),), ALL),
@@ -170,6 +177,13 @@ def _made() -> list[Probe]:
             lambda x, y: _RAW.MatrixSetDiagV3(input=x, diagonal=y, k=0),
             (Of((2, 3, 3)), Of((2, 3))),
             ALL,
+        ),
+        # The dtype is that of the generator's key.
+        Probe(
+            "StatelessRandomUniformFullIntV2",
+            _random_bits,
+            (Of((1,), edges=False), Of((2,), edges=False)),
+            ("uint64",),
         ),
         Probe("Where", lambda x: _RAW.Where(condition=x), (Of(),), (*NUMBERS, "bool")),
         Probe(

@@ -6,10 +6,11 @@ ops that it does not take, `quirks` what it gets wrong. Two ways lead around a l
 - An equation of numbers that are held in another dtype becomes a JAX function of that dtype
   (held.py, unsigned.py), an integer contraction one of products and sums (contractions.py), a
   special function one of elementary functions (special.py), a factorisation one of loops over
-  columns or rotations (linalg.py), the next float one of bits (neighbours.py), the bits of one
-  dtype those of another (bitcasts.py), bools numbers (bools.py), what has operands of some ranks
-  one of others (ranks.py), a quotient of integers one of estimates (integers.py). It is traced,
-  and lowered in place as any other, so that one lack may lead to another.
+  columns or rotations (linalg.py), the next float one of bits (neighbours.py), random bits those
+  of sums and products (generators.py), the bits of one dtype those of another (bitcasts.py), bools
+  numbers (bools.py), what has operands of some ranks one of others (ranks.py), a quotient of
+  integers one of estimates (integers.py). It is traced, and lowered in place as any other, so that
+  one lack may lead to another.
 - Logic of bits and shifts of int32 become arithmetic (bits.py), comparisons of large ones become
   those of differences with zero (integers.py).
 """
@@ -29,6 +30,7 @@ from jax2tf.lowering.legal import (
     bits,
     bools,
     contractions,
+    generators,
     held,
     integers,
     linalg,
@@ -60,7 +62,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
         function = held.function_of(eqn, carriers, target)
         if function is not None:
             return functools.partial(_traced, function, carriers)
-    for module in (bools, contractions, special, linalg, neighbours):
+    for module in (bools, contractions, generators, special, linalg, neighbours):
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})
