@@ -140,6 +140,10 @@ QUIRKS: Mapping[str, str] = {
     "few_dimensions_in_reductions": (
         "LiteRT's delegate reduces no arrays of more than six dimensions"
     ),
+    "few_functions_of_float16": (
+        "OpenVINO and tf2onnx have not, or get wrong, more of float16 than its arithmetic and "
+        "elementary functions: the rest is computed in float32"
+    ),
     "infinite_exp_of_nan": "OpenVINO's Exp of NaN is infinite",
     "infinite_subnormals": (
         "OpenVINO's IsFinite takes a number below the smallest normal one for infinite"
@@ -147,6 +151,9 @@ QUIRKS: Mapping[str, str] = {
     "integer_reductions_saturate": (
         "ONNX Runtime ends sums and products of int32 at the largest and the smallest number, "
         "where they wrap around"
+    ),
+    "keeps_what_16_bits_lose": (
+        "OpenVINO computes integers of 16 bits in int32: a Cast to them does not wrap around"
     ),
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
@@ -517,6 +524,7 @@ TARGETS: Mapping[str, Target] = {
             | _BITS
             | {
                 "compares_integers_as_floats",
+                "few_functions_of_float16",
                 "integer_reductions_saturate",
                 "no_adjoint_of_integers",
                 "sorts_integers_as_floats",
@@ -527,6 +535,7 @@ TARGETS: Mapping[str, Target] = {
                 needs=_NEEDS,
                 edges={"TensorScatterMax": "nan", "TensorScatterMin": "nan"},
             ),
+            computes_in={"uint16": "int32"},
         ),
         # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
         Target(
@@ -544,8 +553,10 @@ TARGETS: Mapping[str, Target] = {
                 "equates_large_integers",
                 "extreme_keeps_a_nan_of_the_second",
                 "extremes_from_a_finite_number",
+                "few_functions_of_float16",
                 "infinite_exp_of_nan",
                 "infinite_subnormals",
+                "keeps_what_16_bits_lose",
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",

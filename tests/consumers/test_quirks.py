@@ -134,6 +134,9 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ),
     ("onnx", "compares_integers_as_floats"): Program(lambda x: x[:, 1:] > x[:, :-1], (WIDE,)),
     ("onnx", "constants_by_name"): Program(_in_two_loops, tries=16),
+    ("onnx", "few_functions_of_float16"): Program(
+        lambda x: x.at[np.array([0, 0])].add(np.float16(0.5)), (X.astype(np.float16),)
+    ),
     ("onnx", "integer_reductions_saturate"): Program(lambda x: jnp.prod(x, axis=1), (WIDE,)),
     ("onnx", "no_adjoint_of_integers"): Program(
         lambda x: jnp.einsum("bij,bkj->bik", x, x),
@@ -158,9 +161,13 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("openvino", "extremes_from_a_finite_number"): Program(
         lambda x: (jnp.max(x, 1), jnp.min(-x, 1)), (MASKED,)
     ),
+    ("openvino", "few_functions_of_float16"): Program(jnp.expm1, (NAN.astype(np.float16),)),
     ("openvino", "infinite_exp_of_nan"): Program(lambda x: (jnp.exp(x), jnp.cosh(x)), (NAN,)),
     ("openvino", "infinite_subnormals"): Program(
         lambda x: jnp.isfinite(x), (np.array([1e-40, -1e-40, 1, np.inf, np.nan], np.float32),)
+    ),
+    ("openvino", "keeps_what_16_bits_lose"): Program(
+        lambda x: (x.astype(np.uint16) >> 1, (x.astype(np.int16) + np.int16(1)) // 3), (WIDE,)
     ),
     ("openvino", "no_bad_indices"): WRITTEN_BY_INDEX,
     ("openvino", "no_bitcast"): BITS,

@@ -178,6 +178,23 @@ def test_generators_of_what_the_target_does_not_hold_are_refused():
         graph_of(lambda key: lax.rng_bit_generator(key, (7,), np.uint64), "openvino", key)
 
 
+@pytest.mark.parametrize(
+    ("target", "dtype"),
+    [("litert", jnp.float16), ("litert", jnp.bfloat16), ("openvino", jnp.float16)],
+)
+@pytest.mark.parametrize(("exponent", "mantissa"), [(5, 10), (8, 7), (4, 3), (5, 0), (2, 12)])
+def test_fewer_bits_of_16(target, exponent, mantissa, dtype):
+    x = np.arange(2**16, dtype=np.uint16).view(dtype)
+    concrete = graph_of(lambda x: lax.reduce_precision(x, exponent, mantissa), target, x)
+    expected = np.asarray(jax.jit(lambda x: lax.reduce_precision(x, exponent, mantissa))(x))
+    actual = concrete(tf.constant(x)).numpy()
+    is_nan = np.isnan(x.astype(np.float32))
+    assert np.isnan(actual[is_nan].astype(np.float32)).all()
+    np.testing.assert_array_equal(
+        actual[~is_nan].view(np.uint16), expected[~is_nan].view(np.uint16)
+    )
+
+
 def _dot(x, y):
     return x @ y
 

@@ -346,3 +346,80 @@ def test_a_scalar_beside_an_array_in_atan2():
         if op.type == "Atan2"
     ]
     assert shapes == [{(5,)}, {(5,)}]
+
+
+SHORT = jax2tf.Target(
+    "short",
+    quirks={"keeps_what_16_bits_lose"},
+    computes_in={"int16": "int32", "uint16": "int32"},
+)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x + x,
+        lambda x: x * x,
+        lambda x: -x,
+        lambda x: ~x,
+        lambda x: x << 3,
+        lambda x: lax.shift_right_arithmetic(x, x.dtype.type(1)),
+        jnp.cumsum,
+    ],
+)
+def test_integers_of_16_bits_wrap_around_before_they_are_cast(function, dtype):
+    """In int32: the Cast of what is in the range changes no number."""
+    x = np.array([0, 1, 255, 2**15 - 1, 2**15, 2**16 - 1, 40000], np.int32).astype(dtype)
+    concrete = graph_of(function, SHORT, x)
+    _assert_no_cast_leaves_the_range(concrete, x, dtype)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), jax.jit(function)(x), strict=True)
+
+
+@pytest.mark.parametrize("old", [np.int32, np.uint32, np.int8, np.int16, np.uint16])
+@pytest.mark.parametrize("new", [np.int16, np.uint16])
+def test_conversions_to_16_bits_wrap_around_before_they_are_cast(old, new):
+    x = np.array([70000, -3, 2**31 - 1, 255, 2**15, 2**16 - 1, -40000], np.int64).astype(old)
+    concrete = graph_of(lambda x: x.astype(new), SHORT, x)
+    _assert_no_cast_leaves_the_range(concrete, x, new)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), x.astype(new), strict=True)
+
+
+def _assert_no_cast_leaves_the_range(concrete, x, dtype):
+    casts = [
+        op.inputs[0]
+        for op in concrete.graph.get_operations()
+        if op.type == "Cast" and op.outputs[0].dtype == dtype
+    ]
+    limits = np.iinfo(dtype)
+    with tf.compat.v1.Session(graph=concrete.graph) as session:
+        for given in session.run(casts, {concrete.inputs[0].name: x}):
+            assert limits.min <= given.min()
+            assert given.max() <= limits.max
+
+
+FEW = jax2tf.Target("few", quirks={"few_functions_of_float16"}, lacks={"Lgamma": ()})
+
+
+@pytest.mark.parametrize(
+    ("function", "op"),
+    [
+        (jnp.log1p, "Log1p"),
+        (jnp.expm1, "Tanh"),
+        (lax.is_finite, "IsFinite"),
+        (lambda x: jnp.pad(x, 1, constant_values=2), "PadV2"),
+        (lambda x: x.at[np.array([0, 0])].add(x[0]), "TensorScatterAdd"),
+    ],
+)
+def test_few_functions_of_float16_are_ops(function, op):
+    x = np.array([0.5, -0.25, np.inf, 3], np.float16)
+    concrete = graph_of(function, FEW, x)
+    ops = concrete.graph.get_operations()
+    assert not any(i.dtype == tf.float16 for o in ops if o.type == op for i in o.inputs)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), jax.jit(function)(x), strict=True)
+
+
+def test_arithmetic_of_float16_stays():
+    x = np.array([0.5, -0.25, np.inf, 3], np.float16)
+    concrete = graph_of(lambda x: jnp.tanh(x * 2 + 1), FEW, x)
+    assert "Cast" not in ops_of(concrete)

@@ -4,13 +4,14 @@ The target says which ones: `computes_in` has the dtypes that it computes in ano
 ops that it does not take, `quirks` what it gets wrong. Two ways lead around a lack:
 
 - An equation of numbers that are held in another dtype becomes a JAX function of that dtype
-  (held.py, unsigned.py), an integer contraction one of products and sums (contractions.py), a
-  special function one of elementary functions (special.py), a factorisation one of loops over
-  columns or rotations (linalg.py), the next float one of bits (neighbours.py), random bits those
-  of sums and products (generators.py), the bits of one dtype those of another (bitcasts.py), bools
-  numbers (bools.py), what has operands of some ranks one of others (ranks.py), a quotient of
-  integers one of estimates (integers.py). It is traced, and lowered in place as any other, so that
-  one lack may lead to another.
+  (held.py, unsigned.py, short.py), an integer contraction one of products and sums
+  (contractions.py), a special function one of elementary functions (special.py), a factorisation
+  one of loops over columns or rotations (linalg.py), the next float one of bits (neighbours.py),
+  random bits those of sums and products (generators.py), the bits of one dtype those of another
+  (bitcasts.py), fewer bits those of int32 (precision.py), bools numbers (bools.py), what has
+  operands of some ranks one of others (ranks.py), a quotient of integers one of estimates
+  (integers.py). It is traced, and lowered in place as any other, so that one lack may lead to
+  another.
 - Logic of bits and shifts of int32 become arithmetic (bits.py), comparisons of large ones become
   those of differences with zero (integers.py).
 """
@@ -35,7 +36,9 @@ from jax2tf.lowering.legal import (
     integers,
     linalg,
     neighbours,
+    precision,
     ranks,
+    short,
     special,
 )
 from jax2tf.lowering.rules import Context
@@ -51,22 +54,36 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
     """
     if keys.has_keys(eqn):
         return None
-    for module in (ranks, integers, bitcasts):
+    for module in (ranks, integers, bitcasts, precision):
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})
+    function = short.function_of(eqn, target)
+    if function is not None:
+        return functools.partial(_traced, function, short.CARRIERS)
     if not (target.computes_in or target.lacks):
         return None
-    carriers = {name: target.computes_in.get(name, name) for name in _dtype_names(eqn)}
+    carriers = _carriers(eqn, target)
     if any(name != carrier for name, carrier in carriers.items()):
         function = held.function_of(eqn, carriers, target)
         if function is not None:
+            if short.may_leave_the_range(eqn, target):
+                function = functools.partial(held.with_results_in_range, function)
             return functools.partial(_traced, function, carriers)
     for module in (bools, contractions, generators, special, linalg, neighbours):
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})
     return bits.rule_of(eqn, target) or integers.rule_of(eqn, target)
+
+
+def _carriers(eqn: jex_core.JaxprEqn, target: Target) -> dict[str, str]:
+    """The dtypes of an equation, each with the one in which the target computes."""
+    carriers = {name: target.computes_in.get(name, name) for name in _dtype_names(eqn)}
+    is_of_few = eqn.primitive in held.OF_FEW_ENGINES
+    if is_of_few and "float16" in carriers and "few_functions_of_float16" in target.quirks:
+        carriers["float16"] = "float32"
+    return carriers
 
 
 def _dtype_names(eqn: jex_core.JaxprEqn) -> set[str]:

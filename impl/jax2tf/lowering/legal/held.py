@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf.lowering.legal import unsigned
+from jax2tf.lowering.legal import short, unsigned
 from jax2tf.primitives import named
 from jax2tf.targets import Target
 from jax2tf.typing import Atom, Aval, aval_of
@@ -90,6 +90,7 @@ _OF_BITS = frozenset(
 _OF_NUMBERS = frozenset(
     named(
         "abs",
+        "approx_top_k",
         "argmax",
         "argmin",
         "clamp",
@@ -99,7 +100,9 @@ _OF_NUMBERS = frozenset(
         "ge",
         "gt",
         "le",
+        "le_to",
         "lt",
+        "lt_to",
         "max",
         "min",
         "reduce_max",
@@ -123,6 +126,7 @@ _OF_FLOATS = frozenset(
         "ceil",
         "cos",
         "cosh",
+        "cumlogsumexp",
         "erf",
         "erf_inv",
         "erfc",
@@ -135,6 +139,9 @@ _OF_FLOATS = frozenset(
         "log1p",
         "log2",
         "logistic",
+        "one_minus_square",
+        "polynomial",
+        "pow",
         "round",
         "rsqrt",
         "sin",
@@ -142,6 +149,15 @@ _OF_FLOATS = frozenset(
         "sqrt",
         "tan",
         "tanh",
+    )
+)
+_WINDOWS = frozenset(
+    named(
+        "reduce_window_max",
+        "reduce_window_min",
+        "reduce_window_sum",
+        "select_and_gather_add",
+        "select_and_scatter_add",
     )
 )
 # Updates by index, each with the function that makes it: the param update_jaxpr is of one dtype.
@@ -153,10 +169,37 @@ _UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
     lax.scatter_mul_p: lax.scatter_mul,
     lax.scatter_sub_p: lax.scatter_sub,
 }
+# Functions of float16 that engines have not, or get wrong, while they have arithmetic of it.
+OF_FEW_ENGINES = (
+    _WINDOWS
+    | (frozenset(_UPDATES) - {lax.scatter_mul_p})
+    | frozenset(
+        named(
+            "approx_top_k",
+            "atan2",
+            "cbrt",
+            "cumlogsumexp",
+            "cummax",
+            "cummin",
+            "eq_to",
+            "erf",
+            "expm1",
+            "integer_pow",
+            "is_finite",
+            "le_to",
+            "log1p",
+            "lt_to",
+            "pad",
+            "rem",
+            "sign",
+            "top_k",
+        )
+    )
+)
 _UPDATES_IN_ORDER = (lax.scatter_max_p, lax.scatter_min_p)
 # They add products up in float32 and round the sum once.
 _PRODUCTS = frozenset((lax.conv_general_dilated_p, lax.dot_general_p))
-_NOT_OF_FLOATS = frozenset(named("cumprod", "cumsum", "integer_pow", "reduce_prod"))
+_NOT_OF_FLOATS = frozenset(named("cumprod", "cumsum", "integer_pow"))
 
 
 def function_of(
@@ -179,7 +222,11 @@ def function_of(
             return _power_of_float
         if primitive in _PRODUCTS:
             return _product
-        of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS) - _NOT_OF_FLOATS
+        if _is_update(eqn):
+            return _updated
+        if primitive is lax.convert_element_type_p:
+            return _is_not_zero if aval_of(eqn.outvars[0]).dtype == np.bool_ else None
+        of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS | _WINDOWS) - _NOT_OF_FLOATS
         return _same if primitive in of_floats else None
     if all(carriers[name] == "int32" for name in held):
         if _is_update(eqn):
@@ -188,6 +235,14 @@ def function_of(
             return _of_bits_in_int32
         return _same if _is_exact_in_int32(eqn) else None
     return None
+
+
+def with_results_in_range(
+    function: Function, eqn: jex_core.JaxprEqn, *operands: jax.Array
+) -> Sequence[jax.Array]:
+    """The results of the function, those of 16 bits as numbers that these have."""
+    results = zip(eqn.outvars, function(eqn, *operands), strict=True)
+    return [short.in_range(x, aval_of(v).dtype) for v, x in results]
 
 
 def _is_moved_as_it_is(primitive: jex_core.Primitive, held: set[str], target: Target) -> bool:
@@ -260,6 +315,10 @@ def _product(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array
     """The product or convolution of what carries the operands, in the dtype of that."""
     params = {**eqn.params, "preferred_element_type": operands[0].dtype}
     return [eqn.primitive.bind(*operands, **params)]
+
+
+def _is_not_zero(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+    return [x != 0]
 
 
 def _power_of_float(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
