@@ -158,6 +158,10 @@ QUIRKS: Mapping[str, str] = {
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
+    "moves_casts": (
+        "LiteRT's converter moves the Cast of a float of 16 bits behind what moves its elements, "
+        "and then lacks that of the dtype"
+    ),
     "no_adjoint_of_integers": (
         "tf2onnx 1.17 drops the transposes of a product of batches of integer matrices"
     ),
@@ -460,6 +464,7 @@ _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
 _EXCHANGES = frozenset({"exchanges_constant_and_transpose"})
 _LITERT = _EXCHANGES | {
     "lists_of_known_shape",
+    "moves_casts",
     "no_atan2_of_scalar",
     "no_integer_square",
     "no_row_by_computed_matrix",

@@ -117,6 +117,10 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("litert", "lists_of_known_shape"): Program(
         lambda x: lax.scan(lambda c, y: (c + y, c * 2 + y), x[:, 0], x.T)[1], is_open=True
     ),
+    ("litert", "moves_casts"): Program(
+        lambda x: (jnp.take(x, np.array([1, 5]), 0), jnp.broadcast_to(x, (3, 2, 4))),
+        (X.astype(np.float16),),
+    ),
     ("litert", "no_atan2_of_scalar"): Program(lambda x: jnp.arctan2(x, x[0, 0])),
     ("litert", "no_bad_indices"): ADDED_BY_INDEX,
     ("litert", "no_complex_numbers"): COMPLEX,

@@ -8,7 +8,8 @@ ops that it does not take, `quirks` what it gets wrong. Two ways lead around a l
   (contractions.py), a special function one of elementary functions (special.py), a factorisation
   one of loops over columns or rotations (linalg.py), the next float one of bits (neighbours.py),
   random bits those of sums and products (generators.py), the bits of one dtype those of another
-  (bitcasts.py), fewer bits those of int32 (precision.py), bools numbers (bools.py), what has
+  (bitcasts.py), fewer bits those of int32 (precision.py), floats that are moved their bits
+  (moved.py), bools numbers (bools.py), what has
   operands of some ranks one of others (ranks.py), a quotient of integers one of estimates
   (integers.py). It is traced, and lowered in place as any other, so that one lack may lead to
   another.
@@ -35,6 +36,7 @@ from jax2tf.lowering.legal import (
     held,
     integers,
     linalg,
+    moved,
     neighbours,
     precision,
     ranks,
@@ -54,7 +56,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
     """
     if keys.has_keys(eqn):
         return None
-    for module in (ranks, integers, bitcasts, precision):
+    for module in (ranks, integers, bitcasts, moved, precision):
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})

@@ -225,7 +225,7 @@ def function_of(
         if _is_update(eqn):
             return _updated
         if primitive is lax.convert_element_type_p:
-            return _is_not_zero if aval_of(eqn.outvars[0]).dtype == np.bool_ else None
+            return _is_not_zero if _is_lacking_to_bool(eqn, target) else None
         of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS | _WINDOWS) - _NOT_OF_FLOATS
         return _same if primitive in of_floats else None
     if all(carriers[name] == "int32" for name in held):
@@ -233,6 +233,8 @@ def function_of(
             return _updated
         if primitive in _OF_BITS:
             return _of_bits_in_int32
+        if primitive is lax.convert_element_type_p:
+            return _is_not_zero if _is_lacking_to_bool(eqn, target) else None
         return _same if _is_exact_in_int32(eqn) else None
     return None
 
@@ -315,6 +317,12 @@ def _product(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array
     """The product or convolution of what carries the operands, in the dtype of that."""
     params = {**eqn.params, "preferred_element_type": operands[0].dtype}
     return [eqn.primitive.bind(*operands, **params)]
+
+
+def _is_lacking_to_bool(eqn: jex_core.JaxprEqn, target: Target) -> bool:
+    """Whether it makes bools of a dtype that the target does not compare."""
+    old, new = (aval_of(v).dtype for v in (eqn.invars[0], eqn.outvars[0]))
+    return bool(new == np.bool_) and target.lacks_op("NotEqual", str(old))
 
 
 def _is_not_zero(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:

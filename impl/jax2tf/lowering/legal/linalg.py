@@ -48,10 +48,28 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     return _nothing if 0 in aval.shape else function
 
 
+def of_complex(eqn: jex_core.JaxprEqn) -> Function | None:
+    """The function for an equation of complex matrices of known sizes; None for any other."""
+    aval = aval_of(eqn.invars[0])
+    if eqn.primitive not in _OF_COMPLEX or not jnp.issubdtype(aval.dtype, np.complexfloating):
+        return None
+    if not all(isinstance(d, int) and d > 0 for d in aval.shape[-2:]):
+        return None
+    return _nothing if 0 in aval.shape else _FUNCTIONS[eqn.primitive][1]
+
+
 def _nothing(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The results of an empty batch: there are engines whose loops end the process at one."""
     avals = [aval_of(v) for v in eqn.outvars]
     return [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
+
+
+def _conjugate(x: jax.Array) -> jax.Array:
+    return lax.conj(x) if jnp.iscomplexobj(x) else x
+
+
+def _squared_sizes(x: jax.Array) -> jax.Array:
+    return x.real * x.real + x.imag * x.imag if jnp.iscomplexobj(x) else x * x
 
 
 def _numbers(size: int) -> jax.Array:
@@ -78,15 +96,16 @@ def _cholesky(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     rows = _numbers(a.shape[-1])
 
     def column(k: ArrayLike, factor: jax.Array) -> jax.Array:
-        rest = _at(a, k, -1) - jnp.sum(factor * _at(factor, k, -2)[..., None, :], -1)
-        pivot = jnp.sqrt(_at(rest, k, -1))[..., None]
+        row = _conjugate(_at(factor, k, -2))[..., None, :]
+        rest = _at(a, k, -1) - jnp.sum(factor * row, -1)
+        pivot = jnp.sqrt(_at(rest, k, -1).real)[..., None].astype(a.dtype)
         below = jnp.where(rows > k, rest / pivot, jnp.zeros_like(rest))
         found = jnp.where(rows == k, pivot, below)
         return jnp.where(rows == k, found[..., :, None], factor)
 
     factor = lax.fori_loop(0, a.shape[-1], column, jnp.zeros_like(a))
     # Without positive pivots all of it is NaN.
-    positive = jnp.all(_diagonal(factor) > 0, -1)
+    positive = jnp.all(_diagonal(factor).real > 0, -1)
     return [jnp.where(positive[..., None, None], factor, np.array(np.nan, a.dtype))]
 
 
@@ -97,6 +116,7 @@ def _triangular_solve(eqn: jex_core.JaxprEqn, a: jax.Array, b: jax.Array) -> Seq
         # X op(A) = B is op(A)^T X^T = B^T.
         b, transposed = jnp.swapaxes(b, -1, -2), not transposed
     a = jnp.swapaxes(a, -1, -2) if transposed else a
+    a = _conjugate(a) if params["conjugate_a"] else a
     lower = params["lower"] != transposed
     x = _forward(a, b, params["unit_diagonal"]) if lower else _backward(a, b, params)
     return [x if left else jnp.swapaxes(x, -1, -2)]
@@ -131,7 +151,8 @@ def _lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
     def step(k: ArrayLike, state: PyTree) -> PyTree:
         a, pivots, order = state
-        lengths = jnp.where(rows >= k, jnp.abs(_at(a, k, -1)), np.array(-1, a.dtype))
+        lengths = _lengths(_at(a, k, -1))
+        lengths = jnp.where(rows >= k, lengths, np.array(-1, lengths.dtype))
         pivot = jnp.argmax(lengths, -1).astype(np.int32)[..., None]
         a = jnp.swapaxes(_swapped(jnp.swapaxes(a, -1, -2), k, pivot[..., None]), -1, -2)
         row = _at(a, k, -2)
@@ -148,6 +169,11 @@ def _lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     start = a, jnp.zeros((*batch, size), np.int32), jnp.broadcast_to(rows, (*batch, m))
     results: Sequence[jax.Array] = lax.fori_loop(0, size, step, start)
     return results
+
+
+def _lengths(x: jax.Array) -> jax.Array:
+    """What LAPACK compares pivots by."""
+    return jnp.abs(x.real) + jnp.abs(x.imag) if jnp.iscomplexobj(x) else jnp.abs(x)
 
 
 def _swapped(x: jax.Array, i: ArrayLike, j: ArrayLike) -> jax.Array:
@@ -191,8 +217,9 @@ def _reflected(a: jax.Array, pivoting: bool = False) -> tuple[jax.Array, jax.Arr
         if pivoting:
             r, order = _with_largest_first(r, order, k)
         v, tau = _reflector(jnp.where(rows >= k, _at(r, k, -1), np.zeros((), a.dtype)), k)
-        r = r - _reflection(r, v, tau)
-        q = q - jnp.sum(q * v[..., None, :], -1)[..., :, None] * (tau * v)[..., None, :]
+        r = r - _reflection(r, v, _conjugate(tau))
+        of_q = jnp.sum(q * v[..., None, :], -1)[..., :, None]
+        q = q - of_q * (tau * _conjugate(v))[..., None, :]
         return q, r, order
 
     q, r, order = lax.fori_loop(0, min(m, n), step, (q, a, order))
@@ -205,7 +232,8 @@ def _with_largest_first(
     """The columns from `k` on with the longest of them first."""
     rows, columns = _numbers(r.shape[-2]), _numbers(r.shape[-1])
     left = jnp.where(rows[:, None] >= k, r, jnp.zeros_like(r))
-    lengths = jnp.where(columns >= k, jnp.sum(left * left, -2), np.array(-1, r.dtype))
+    lengths = jnp.sum(_squared_sizes(left), -2)
+    lengths = jnp.where(columns >= k, lengths, np.array(-1, lengths.dtype))
     largest = jnp.argmax(lengths, -1)[..., None].astype(np.int32)
     swapped = jnp.where(columns == k, largest, jnp.where(columns == largest, k, columns))
     r = jnp.take_along_axis(r, swapped[..., None, :], -1)
@@ -213,15 +241,17 @@ def _with_largest_first(
 
 
 def _reflector(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array]:
-    """v and tau of I - tau v v^T, which leaves nothing of `x` after its element `k`."""
+    """v and tau of I - tau v v^H, whose adjoint leaves nothing of `x` after its element `k`."""
     rows = _numbers(x.shape[-1])
     first = _at(x, k, -1)[..., None]
     rest = jnp.where(rows > k, x, jnp.zeros_like(x))
     scale = jnp.max(jnp.abs(x), -1, keepdims=True)
     is_done = jnp.max(jnp.abs(rest), -1, keepdims=True) == 0
+    if jnp.iscomplexobj(x):
+        is_done &= first.imag == 0
     scale = jnp.where(scale == 0, jnp.ones_like(scale), scale)
-    norm = scale * jnp.sqrt(jnp.sum((x / scale) ** 2, -1, keepdims=True))
-    beta = jnp.where(first < 0, norm, -norm)
+    norm = scale * jnp.sqrt(jnp.sum(_squared_sizes(x / scale), -1, keepdims=True))
+    beta = jnp.where(first.real < 0, norm, -norm).astype(x.dtype)
     one = jnp.ones_like(beta)
     v = jnp.where(rows == k, one, rest / jnp.where(is_done, one, first - beta))
     return v, jnp.where(
@@ -250,8 +280,8 @@ def _geqrf(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
 
 def _reflection(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
-    """What a reflection takes from `a`: tau v v^T a."""
-    products = jnp.sum(v[..., :, None] * a, -2)[..., None, :]
+    """What a reflection takes from `a`: tau v v^H a."""
+    products = jnp.sum(_conjugate(v)[..., :, None] * a, -2)[..., None, :]
     return (tau * v)[..., :, None] * products
 
 
@@ -495,3 +525,5 @@ _BY_NAME: dict[str, tuple[str, Function]] = {
     "tridiagonal_solve": ("TridiagonalSolve", _tridiagonal_solve),
 }
 _FUNCTIONS = {primitive: found for name, found in _BY_NAME.items() for primitive in named(name)}
+# Those whose functions know complex numbers.
+_OF_COMPLEX = frozenset(named("cholesky", "lu", "qr", "triangular_solve"))

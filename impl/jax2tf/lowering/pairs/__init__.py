@@ -7,6 +7,7 @@ complex numbers, made of the parts just before it; so do the arguments and resul
 from __future__ import annotations
 
 import dataclasses
+import functools
 import threading
 from collections.abc import Callable, Sequence
 
@@ -17,6 +18,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat
+from jax2tf.lowering.legal import linalg
 from jax2tf.lowering.pairs.pair import Pair, Value, is_complex
 from jax2tf.lowering.pairs.rules import rule_of
 from jax2tf.targets import Target
@@ -81,9 +83,21 @@ def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Valu
     made = rule(eqn, *operands) if rule is not None else None
     if made is not None:
         return made
+    function = linalg.of_complex(eqn)
+    if function is not None:
+        return _run_traced(functools.partial(function, eqn), operands)
     given = zip(eqn.invars, operands, strict=True)
     joined = {v: _joined(x) for v, x in given if isinstance(v, jex_core.Var)}
     return [_split(x) for x in results_of(eqn, list(joined.values()))]
+
+
+def _run_traced(
+    function: Callable[..., Sequence[Array]], operands: Sequence[Value]
+) -> Sequence[Value]:
+    """The results of a function of complex arrays, by the jaxpr of it."""
+    specs = [jax.eval_shape(_joined, x) for x in operands]
+    traced = jax.jit(function).trace(*specs).jaxpr
+    return _run(traced.jaxpr, traced.consts, operands)
 
 
 def _called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr | None:

@@ -7,6 +7,7 @@ lowering/complex_math.py says the same for TensorFlow's.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
@@ -115,6 +116,42 @@ def integer_power(z: Pair, y: int) -> Pair:
     return result if y > 0 else reciprocal(result)
 
 
+def exp2(z: Pair) -> Pair:
+    """2**z."""
+    return exp(Pair(*(part * np.asarray(math.log(2), part.dtype) for part in z)))
+
+
+def log2(z: Pair) -> Pair:
+    """The principal logarithm in base 2."""
+    return Pair(*(part * np.asarray(1 / math.log(2), part.dtype) for part in log(z)))
+
+
+def one_minus_square(z: Pair) -> Pair:
+    """1 - z z, as (1 - z) (1 + z)."""
+    return multiply(Pair(1 - z.real, -z.imag), Pair(1 + z.real, z.imag))
+
+
+def maximum(z: Pair, w: Pair) -> Pair:
+    """The one with the larger real part; where these are equal, the larger imaginary part."""
+    return choose(_is_ordered(z, w, jnp.greater), z, w)
+
+
+def minimum(z: Pair, w: Pair) -> Pair:
+    """The one with the smaller real part; where these are equal, the smaller imaginary part."""
+    return choose(_is_ordered(z, w, jnp.less), z, w)
+
+
+def clamp(low: Pair, z: Pair, high: Pair) -> Pair:
+    """z, or the bound that its real part is beyond."""
+    z = choose(low.real >= z.real, low, z)
+    return choose(z.real <= high.real, z, high)
+
+
+def _is_ordered(z: Pair, w: Pair, compare: Callable[[Array, Array], Array]) -> Array:
+    is_equal = z.real == w.real
+    return (is_equal & compare(z.imag, w.imag)) | (~is_equal & compare(z.real, w.real))
+
+
 def exp(z: Pair) -> Pair:
     """e**z; NaN where the angle is none."""
     size = jnp.exp(z.real)
@@ -128,6 +165,15 @@ def log(z: Pair) -> Pair:
     """The principal logarithm; NaN in both parts where one part of z is."""
     result = Pair(jnp.log(absolute(z)), jnp.atan2(z.imag, z.real))
     return choose(_is_nan(z), Pair(*(jnp.full_like(part, math.nan) for part in z)), result)
+
+
+def log1p(z: Pair) -> Pair:
+    """log(1 + z), exact near zero, where |1 + z|**2 is 1 + x (2 + x) + y**2."""
+    x, y = z
+    near = (jnp.abs(x) < 0.5) & (jnp.abs(y) < 0.5)
+    excess = jnp.where(near, x * (2 + x) + y * y, 0)
+    result = log(Pair(1 + x, y))
+    return Pair(jnp.where(near, jnp.log1p(excess) / 2, result.real), result.imag)
 
 
 def logistic(z: Pair) -> Pair:
@@ -192,6 +238,12 @@ def tanh(z: Pair) -> Pair:
     near = Pair(growth * jnp.sqrt(1 + sine * sine) * sine / denominator, tangent / denominator)
     small = 4 * jnp.sin(y) * jnp.cos(y) * jnp.exp(-2 * jnp.abs(x))
     return choose(far, Pair(jnp.where(x > 0, jnp.ones_like(x), -1), small), near)
+
+
+def tan(z: Pair) -> Pair:
+    """-i tanh(iz)."""
+    result = tanh(Pair(-z.imag, z.real))
+    return Pair(result.imag, -result.real)
 
 
 def power(z: Pair, w: Pair) -> Pair:

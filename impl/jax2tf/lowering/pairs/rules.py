@@ -109,6 +109,57 @@ def _cumprod(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
     return [Pair(*lax.associative_scan(_times, tuple(z), axis=axis, reverse=reverse))]
 
 
+def _extreme(function: Callable[[Pair, Pair], Pair]) -> Rule:
+    """The rule of a cumulative extreme."""
+
+    def combined(z: tuple[Array, Array], w: tuple[Array, Array]) -> tuple[Array, ...]:
+        return tuple(function(Pair(*z), Pair(*w)))
+
+    def rule(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
+        axis, reverse = eqn.params["axis"], eqn.params["reverse"]
+        return [Pair(*lax.associative_scan(combined, tuple(z), axis=axis, reverse=reverse))]
+
+    return rule
+
+
+def _product(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
+    """Along one dimension after the other, of the first half with the second."""
+    axes = sorted(eqn.params["axes"], reverse=True)
+    if not all(isinstance(z.real.shape[axis], int) for axis in axes):
+        return None
+    for axis in axes:
+        z = _product_along(z, axis)
+    return [z]
+
+
+def _product_along(z: Pair, axis: int) -> Pair:
+    def part(start: int, stop: int) -> Pair:
+        return Pair(*(lax.slice_in_dim(x, start, stop, axis=axis) for x in z))
+
+    size = z.real.shape[axis]
+    if not size:
+        shape = np.delete(z.real.shape, axis)
+        return Pair(jnp.ones(shape, z.real.dtype), jnp.zeros(shape, z.real.dtype))
+    while size > 1:
+        half = size // 2
+        halves = pair.multiply(part(0, half), part(half, 2 * half))
+        rest = part(2 * half, size)
+        z = Pair(*(jnp.concatenate(parts, axis) for parts in zip(halves, rest, strict=True)))
+        size -= half
+    return Pair(*(lax.squeeze(x, (axis,)) for x in z))
+
+
+def _sort(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
+    """Of complex keys each part is a key, the real one first."""
+    num_keys = eqn.params["num_keys"]
+    parts = [x if isinstance(x, Pair) else (x,) for x in operands]
+    flat = [jnp.asarray(part) for of_one in parts for part in of_one]
+    keys = sum(len(of_one) for of_one in parts[:num_keys])
+    dimension, is_stable = eqn.params["dimension"], eqn.params["is_stable"]
+    made = iter(lax.sort(flat, dimension=dimension, is_stable=is_stable, num_keys=keys))
+    return [Pair(next(made), next(made)) if isinstance(x, Pair) else next(made) for x in operands]
+
+
 def _times(z: tuple[Array, Array], w: tuple[Array, Array]) -> tuple[Array, Array]:
     return tuple(pair.multiply(Pair(*z), Pair(*w)))  # type: ignore[return-value]
 
@@ -162,21 +213,29 @@ _PART_BY_PART = (
     "squeeze",
     "stack",
     "sub",
+    "tile",
     "transpose",
     "unstack",
 )
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "abs": pair.absolute,
+    "clamp": pair.clamp,
     "complex": Pair,
     "cos": pair.cos,
     "cosh": pair.cosh,
     "div": pair.divide,
     "eq": lambda z, w: (z.real == w.real) & (z.imag == w.imag),
     "exp": pair.exp,
+    "exp2": pair.exp2,
     "imag": lambda z: z.imag,
     "log": pair.log,
+    "log1p": pair.log1p,
+    "log2": pair.log2,
     "logistic": pair.logistic,
+    "max": pair.maximum,
+    "min": pair.minimum,
     "mul": pair.multiply,
+    "one_minus_square": pair.one_minus_square,
     "ne": lambda z, w: (z.real != w.real) | (z.imag != w.imag),
     "real": lambda z: z.real,
     "rsqrt": pair.rsqrt,
@@ -185,12 +244,15 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "sinh": pair.sinh,
     "sqrt": pair.sqrt,
     "square": pair.square,
+    "tan": pair.tan,
     "tanh": pair.tanh,
 }
 _OTHERS: dict[str, Rule] = {
     "conj": _conjugate,
     "conv_general_dilated": _bilinear,
     "convert_element_type": _convert,
+    "cummax": _extreme(pair.maximum),
+    "cummin": _extreme(pair.minimum),
     "cumprod": _cumprod,
     "dot_general": _bilinear,
     "fft": _fft,
@@ -198,8 +260,11 @@ _OTHERS: dict[str, Rule] = {
     "iota": _iota,
     "optimization_barrier": _on_each,
     "pow": _power,
+    "reduce_prod": _product,
     "scatter": _scatter(lax.scatter),
     "scatter-add": _scatter(lax.scatter_add),
+    "scatter-sub": _scatter(lax.scatter_sub),
+    "sort": _sort,
 }
 
 
