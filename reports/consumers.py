@@ -48,6 +48,8 @@ SAMPLE = 250
 # What the table speaks of.
 FAMILIES = (*PROVED_FAMILIES, "special", "conversions", "calls", "fft", "random", "linalg")
 DTYPES = (*PROVED_DTYPES, "bool")
+# Those that have a row each below: some engines have arrays of them.
+OTHER_DTYPES = ("uint8", "uint32", "float16", "bfloat16", "complex64")
 # The environments of tox, and the engines that each has.
 ENVIRONMENTS = {
     "consumers": tuple(mode for mode in CONSUMER_MODES if mode != "tfjs"),
@@ -122,8 +124,8 @@ def main(options: argparse.Namespace, console: Console) -> int:
     kept = rendering.read_data(engine_rows.NAME, options.into)
     for path in options.results:
         kept = engine_rows.merged(kept, results.read(path).values(), harnesses)
-    asked = [harness for harness in harnesses if _is_asked(harness)]
-    kept["dtypes"] = engine_rows.dtypes_of(asked, DTYPES)
+    listed = [harness for harness in harnesses if _is_asked(harness, (*DTYPES, *OTHER_DTYPES))]
+    kept["dtypes"] = engine_rows.dtypes_of(listed, DTYPES)
     ledger = load()
     texts = {f"{engine_rows.NAME}.json": json.dumps(kept, indent=0) + "\n"}
     texts |= consumer_files(harnesses, ledger, kept)
@@ -152,6 +154,7 @@ def consumer_files(
         dtypes=DTYPES,
         shares=[*shares, ("all", len(asked), _shares(asked, kept))],
         left_out=_shares(asked, kept, storable=False),
+        others=_shares_of_other_dtypes(harnesses, kept),
         whole=_shares(asked, kept, storable=None),
         lacking={mode: sorted(NO_ARRAYS_OF[mode]) for mode in CONSUMER_MODES},
         versions=kept.get("versions", {}),
@@ -185,8 +188,21 @@ def contradictions(
     return lines
 
 
-def _is_asked(harness: Harness) -> bool:
-    return harness.family in FAMILIES and harness.dtype.name in DTYPES
+def _is_asked(harness: Harness, dtypes: Sequence[str] = DTYPES) -> bool:
+    return harness.family in FAMILIES and harness.dtype.name in dtypes
+
+
+def _shares_of_other_dtypes(
+    harnesses: Sequence[Harness], kept: Mapping[str, Any]
+) -> list[tuple[str, int, Sequence[Share]]]:
+    """The shares of each of the other dtypes of which an engine ran something."""
+    rows = []
+    for dtype in OTHER_DTYPES:
+        members = [harness for harness in harnesses if _is_asked(harness, (dtype,))]
+        shares = _shares(members, kept)
+        if any(share.cells for share in shares):
+            rows.append((dtype, len(members), shares))
+    return rows
 
 
 def _shares(

@@ -76,6 +76,15 @@ def test_a_share_leaves_out_the_dtypes_that_an_engine_does_not_store():
     assert "| all | 4 | not run | 1 of 2 (50.0%) | not run |" in text
 
 
+def test_other_dtypes_have_a_row_where_something_was_run():
+    rows = kept(row("sin_bfloat16", "litert", "mismatch"), row("sin_bfloat16", "onnx", "error"))
+    rows["dtypes"] = {"sin_bfloat16": "bfloat16"}
+    text = consumer_files(DATABASE, [], rows)[TABLE]
+    assert "| bfloat16 | 1 | not run | 0 of 1 (0.0%) | not run | not run | not run |" in text
+    assert "| float16 |" not in text
+    assert "Of other dtypes" not in consumer_files(DATABASE, [], kept())[TABLE]
+
+
 def test_the_dtypes_of_what_harnesses_take_and_give():
     def halved(x):
         return x.astype(jnp.complex64), x > 0
