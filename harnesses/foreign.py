@@ -14,7 +14,6 @@ from jax import export
 from jax.custom_batching import custom_vmap
 from jax.custom_derivatives import linear_call
 from jax.experimental import pallas as pl
-from jax.experimental import sparse
 
 from harnesses.harness import ALL, COMPLEX, FLOATS, INTS, Family, Normal, Values, define
 
@@ -29,22 +28,29 @@ _SHAPE = (3, 4)
 _IN_ORDER = np.array([[0, 1], [1, 0], [2, 0], [2, 3]], np.int32)
 
 
-def _bcoo(data: Any, indices: Any = _INDICES, shape: tuple = _SHAPE) -> sparse.BCOO:
-    return sparse.BCOO((data, jnp.asarray(indices)), shape=shape)
+def _sparse() -> Any:
+    # It imports SciPy's sparse solvers: a third of a second, of which other cells have no use.
+    from jax.experimental import sparse
+
+    return sparse
 
 
-def _bcsr(data: Any) -> sparse.BCSR:
+def _bcoo(data: Any, indices: Any = _INDICES, shape: tuple = _SHAPE) -> Any:
+    return _sparse().BCOO((data, jnp.asarray(indices)), shape=shape)
+
+
+def _bcsr(data: Any) -> Any:
     indices = jnp.asarray(_IN_ORDER[:, 1])
-    return sparse.BCSR((data, indices, jnp.array([0, 1, 2, 4], jnp.int32)), shape=_SHAPE)
+    return _sparse().BCSR((data, indices, jnp.array([0, 1, 2, 4], jnp.int32)), shape=_SHAPE)
 
 
-def _coo(data: Any) -> sparse.COO:
-    return sparse.COO((data, *jnp.asarray(_IN_ORDER).T), shape=_SHAPE)
+def _coo(data: Any) -> Any:
+    return _sparse().COO((data, *jnp.asarray(_IN_ORDER).T), shape=_SHAPE)
 
 
-def _csr(data: Any) -> sparse.CSR:
+def _csr(data: Any) -> Any:
     indices = jnp.asarray(_IN_ORDER[:, 1])
-    return sparse.CSR((data, indices, jnp.array([0, 1, 2, 4], jnp.int32)), shape=_SHAPE)
+    return _sparse().CSR((data, indices, jnp.array([0, 1, 2, 4], jnp.int32)), shape=_SHAPE)
 
 
 # On sparse matrices of 5 elements, and dense arrays.
@@ -56,16 +62,16 @@ _BCOO: dict[tuple[str, str], tuple[Callable[..., Any], list[tuple]]] = {
     ),
     ("bcoo_todense", "dense_dimension"): (lambda d: _bcoo(d, shape=(3, 4, 2)).todense(), [(5, 2)]),
     ("bcoo_fromdense", ""): (
-        lambda x: (lambda m: (m.data, m.indices))(sparse.BCOO.fromdense(x, nse=3)),
+        lambda x: (lambda m: (m.data, m.indices))(_sparse().BCOO.fromdense(x, nse=3)),
         [_SHAPE],
     ),
-    ("bcoo_extract", ""): (lambda x: sparse.bcoo_extract(_bcoo(jnp.ones(5)), x).data, [_SHAPE]),
+    ("bcoo_extract", ""): (lambda x: _sparse().bcoo_extract(_bcoo(jnp.ones(5)), x).data, [_SHAPE]),
     ("bcoo_transpose", ""): (lambda d: _bcoo(d).T.todense(), [(5,)]),
     ("bcoo_dot_general", "vector"): (lambda d, v: _bcoo(d) @ v, [(5,), (4,)]),
     ("bcoo_dot_general", "matrix"): (lambda d, m: _bcoo(d) @ m, [(5,), (4, 2)]),
     ("bcoo_dot_general", "from_the_left"): (lambda d, m: m @ _bcoo(d), [(5,), (2, 3)]),
     ("bcoo_dot_general", "batch"): (
-        lambda d, m: sparse.bcoo_dot_general(
+        lambda d, m: _sparse().bcoo_dot_general(
             _bcoo(d, np.stack([_INDICES, _INDICES[::-1]]), (2, *_SHAPE)),
             m,
             dimension_numbers=(([2], [1]), ([0], [0])),
@@ -73,7 +79,7 @@ _BCOO: dict[tuple[str, str], tuple[Callable[..., Any], list[tuple]]] = {
         [(2, 5), (2, 4, 3)],
     ),
     ("bcoo_dot_general_sampled", ""): (
-        lambda a, b: sparse.bcoo_dot_general_sampled(
+        lambda a, b: _sparse().bcoo_dot_general_sampled(
             a, b, jnp.asarray(_INDICES), dimension_numbers=(([1], [0]), ([], []))
         ),
         [(3, 2), (2, 4)],
@@ -85,19 +91,19 @@ _BCOO: dict[tuple[str, str], tuple[Callable[..., Any], list[tuple]]] = {
     ("bcoo_sort_indices", ""): (lambda d: _bcoo(d).sort_indices().data, [(5,)]),
     ("bcoo_sum_duplicates", ""): (lambda d: _bcoo(d).sum_duplicates(nse=4).data, [(5,)]),
     ("bcsr_todense", ""): (lambda d: _bcsr(d).todense(), [(4,)]),
-    ("bcsr_fromdense", ""): (lambda x: sparse.BCSR.fromdense(x, nse=4).data, [_SHAPE]),
+    ("bcsr_fromdense", ""): (lambda x: _sparse().BCSR.fromdense(x, nse=4).data, [_SHAPE]),
     ("bcsr_extract", ""): (
-        lambda x: sparse.bcsr_extract(_bcsr(x[0]).indices, _bcsr(x[0]).indptr, x),
+        lambda x: _sparse().bcsr_extract(_bcsr(x[0]).indices, _bcsr(x[0]).indptr, x),
         [_SHAPE],
     ),
     ("bcsr_dot_general", "vector"): (lambda d, v: _bcsr(d) @ v, [(4,), (4,)]),
     ("bcsr_dot_general", "matrix"): (lambda d, m: _bcsr(d) @ m, [(4,), (4, 2)]),
     ("coo_todense", ""): (lambda d: _coo(d).todense(), [(4,)]),
-    ("coo_fromdense", ""): (lambda x: sparse.COO.fromdense(x, nse=3).data, [_SHAPE]),
+    ("coo_fromdense", ""): (lambda x: _sparse().COO.fromdense(x, nse=3).data, [_SHAPE]),
     ("coo_matvec", ""): (lambda d, v: _coo(d) @ v, [(4,), (4,)]),
     ("coo_matmat", ""): (lambda d, m: _coo(d) @ m, [(4,), (4, 2)]),
     ("csr_todense", ""): (lambda d: _csr(d).todense(), [(4,)]),
-    ("csr_fromdense", ""): (lambda x: sparse.CSR.fromdense(x, nse=3).data, [_SHAPE]),
+    ("csr_fromdense", ""): (lambda x: _sparse().CSR.fromdense(x, nse=3).data, [_SHAPE]),
     ("csr_matvec", ""): (lambda d, v: _csr(d) @ v, [(4,), (4,)]),
     ("csr_matmat", ""): (lambda d, m: _csr(d) @ m, [(4,), (4, 2)]),
 }
@@ -157,7 +163,7 @@ def gradients_reductions_and_slices_of_sparse_matrices() -> None:
     _of_float32(
         "sparsify",
         "",
-        lambda d, x: sparse.sparsify(lambda m, x: jnp.sum(m.T @ x + 2 * m[0, 1]))(_bcoo(d), x),
+        lambda d, x: _sparse().sparsify(lambda m, x: jnp.sum(m.T @ x + 2 * m[0, 1]))(_bcoo(d), x),
         (5,),
         (3, 2),
     )

@@ -164,13 +164,16 @@ def test_one_cell_takes_no_worker(arguments, workers):
 
 
 def test_a_single_cell_starts_without_what_takes_a_second(tmp_path):
-    """No list of every file of every distribution, and no collections of garbage by pytest."""
+    """No list of every file of every distribution, no collections of garbage by pytest, and no
+    sparse solvers.
+    """
     forbidden = (
         "import importlib.metadata, runpy, sys\n"
         "def never(*args): raise AssertionError('this takes a second')\n"
         "importlib.metadata.packages_distributions = never\n"
         "import _pytest.unraisableexception as unraisable\n"
         "unraisable.gc_collect_harder = never\n"
+        "sys.modules['jax.experimental.sparse'] = None\n"
         "runpy.run_module('harnesses', run_name='__main__', alter_sys=True)\n"
     )
     path = tmp_path / "rows.jsonl"
