@@ -320,14 +320,19 @@ def _pow(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 _power = in_kernel_dtype(_or_complex(binary(raw.Pow), complex_math.power))
 
 
-def _cube_root(x: tf.Tensor) -> tf.Tensor:
+@register("cbrt")
+def _cbrt(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    return in_kernel_dtype(functools.partial(_cube_root, ctx), IN_FLOAT32)(x)
+
+
+def _cube_root(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     # tf.pow takes no root of a negative number, and 1/3 is not exact: one of Newton's steps mends
     # that. Zero, infinity and NaN are their own roots.
     size = ops.abs(x)
     root = ops.pow(size, ops.constant(1 / 3, x.dtype))
     root -= (root - size / (root * root)) / 3
-    root = ops.where(x < 0, -root, root)
-    return ops.where(ops.is_finite(x) & ops.not_equal(x, 0), root, x)
+    root = select(ctx, x < 0, -root, root)
+    return select(ctx, ops.is_finite(x) & ops.not_equal(x, 0), root, x)
 
 
 @register("exp")
@@ -378,7 +383,6 @@ def quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 register_table(
     {
-        "cbrt": in_kernel_dtype(_cube_root, IN_FLOAT32),
         "log2": _or_complex(_log2, complex_math.log2),
         "logistic": _or_complex(_logistic, complex_math.logistic),
         "one_minus_square": _one_minus_square,
