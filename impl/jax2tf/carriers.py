@@ -42,6 +42,8 @@ HOLDS_NARROW = HOLDS_FLOAT8 | HOLDS_INT4
 
 TILED = HOLDS_NARROW | {tf.uint16: tf.int32}
 PADDED_WITHOUT_BOOL = HOLDS_NARROW | {tf.bool: tf.int32}
+# For targets that pad neither with zeros nor with other numbers in the dtype itself.
+PADDED_WIDE = {tf.uint32: tf.int64}
 # tf.vectorized_map stacks what a function gives for each row.
 STACKED = HOLDS_INT4 | {
     tf.uint16: tf.int32,

@@ -538,7 +538,12 @@ TARGETS: Mapping[str, Target] = {
             lacks=op_tables.lacks(
                 "onnx",
                 needs=_NEEDS,
-                edges={"TensorScatterMax": "nan", "TensorScatterMin": "nan"},
+                edges={
+                    "MirrorPad": "large",
+                    "Pad": "large",
+                    "TensorScatterMax": "nan",
+                    "TensorScatterMin": "nan",
+                },
             ),
             computes_in={"uint16": "int32"},
         ),

@@ -170,6 +170,23 @@ def test_integers_are_padded_with_what_floats_hold(value):
     assert all(int(np.float32(v)) == v for v in values)
 
 
+NO_PAD = jax2tf.Target("no_pad", lacks={"Pad": ("uint32",), "PadV2": ("uint32",)})
+
+
+@pytest.mark.parametrize("value", [0, 7, 2**32 - 1])
+@pytest.mark.parametrize("target", [NO_PAD, "onnx"])
+def test_uint32_is_padded_in_64_bits(value, target):
+    x = np.array([[2**32 - 1, 2**31, 5], [7, 2**24 + 1, 0]], np.uint32)
+
+    def fun(x):
+        return lax.pad(x, np.uint32(value), [(1, 2, 0), (-1, 1, 1)])
+
+    concrete = graph_of(fun, target, x)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), fun(x))
+    pads = [op for op in concrete.graph.get_operations() if op.type in ("Pad", "PadV2")]
+    assert {op.inputs[0].dtype for op in pads} == {tf.int64}
+
+
 ADDS_AS_FLOATS = jax2tf.Target("adds", quirks={"adds_integers_as_floats"})
 
 

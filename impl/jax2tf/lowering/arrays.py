@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import dtypes, ops
-from jax2tf.carriers import HOLDS_INT4, HOLDS_NARROW, PADDED_WITHOUT_BOOL, TILED
+from jax2tf.carriers import HOLDS_INT4, HOLDS_NARROW, PADDED_WIDE, PADDED_WITHOUT_BOOL, TILED
 from jax2tf.lowering.conversions import cast, in_carrier
 from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context, register
@@ -393,6 +393,8 @@ def _padded(
         return zeros_around + padding_value
     paddings = ctx.vector(edges)
     if ctx.lacks_op("PadV2", x.dtype.name):
+        if x.dtype in PADDED_WIDE and ctx.lacks_op("Pad", x.dtype.name):
+            return in_carrier(PADDED_WIDE, lambda t, v: _padded(ctx, t, v, edges), x, padding_value)
         if _is_zero(padding_value):
             return ops.raw.Pad(input=x, paddings=paddings)
         if x.dtype.is_integer:
