@@ -48,7 +48,8 @@ def _matrix(op_name: str, x: Any, allowed: tuple = FLOATS) -> Any:
     return array
 
 
-def _square(op_name: str, x: Any, allowed: tuple = DECOMPOSED) -> Any:
+def square_matrices(op_name: str, x: Any, allowed: tuple = DECOMPOSED) -> Any:
+    """Matrices as an array, if they are square and of a dtype that the operation takes."""
     array = _matrix(op_name, x, allowed)
     if array.shape[-1] != array.shape[-2]:
         raise invalid_argument(f"Input matrix must be square. [Op:{op_name}]")
@@ -371,7 +372,7 @@ if JAX_MODE:
 @op("linalg.cholesky")
 def cholesky(input: Any, name: Any = None) -> Any:
     """Lower triangular factors; NaN where a matrix is not positive definite."""
-    x = _square("Cholesky", input)
+    x = square_matrices("Cholesky", input)
     if JAX_MODE:
         on_device = _self_adjoint(xp.asarray(x))
         return xp.tril(jax.lax.linalg.cholesky(on_device, symmetrize_input=False))
@@ -405,14 +406,14 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
 @op("linalg.eigh")
 def eigh(tensor: Any, name: Any = None) -> Any:
     """Eigenvalues, in the dtype of the matrices if that is complex too, and eigenvectors."""
-    x = _square("SelfAdjointEigV2", tensor)
+    x = square_matrices("SelfAdjointEigV2", tensor)
     values, vectors = xp.linalg.eigh(x)
     return like(values, x), vectors
 
 
 @op("linalg.eigvalsh")
 def eigvalsh(tensor: Any, name: Any = None) -> Any:
-    x = _square("SelfAdjointEigV2", tensor)
+    x = square_matrices("SelfAdjointEigV2", tensor)
     return like(xp.linalg.eigvalsh(x), x)
 
 
@@ -431,7 +432,7 @@ def inv(input: Any, adjoint: bool = False, name: Any = None) -> Any:
     Raises:
       tf.errors.InvalidArgumentError: a matrix is singular, on NumPy.
     """
-    x = _square("MatrixInverse", input)
+    x = square_matrices("MatrixInverse", input)
     _regular(x, "Input", "MatrixInverse")
     return xp.linalg.inv(_adjoint(x) if adjoint else x)
 
@@ -440,7 +441,7 @@ def inv(input: Any, adjoint: bool = False, name: Any = None) -> Any:
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: Any = None) -> Any:
     """x of `matrix @ x = rhs`, or of `adjoint(matrix) @ x = rhs`."""
     a, b = operands("MatrixSolve", matrix, rhs)
-    a = _square("MatrixSolve", a)
+    a = square_matrices("MatrixSolve", a)
     if b.shape[-2:-1] != a.shape[-1:]:
         raise invalid_argument(
             f"Input matrix and rhs are incompatible: {list(a.shape)}, {list(b.shape)}"
@@ -452,12 +453,12 @@ def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: Any = None) -> Any
 
 @op("linalg.det")
 def det(input: Any, name: Any = None) -> Any:
-    return xp.linalg.det(_square("MatrixDeterminant", input))
+    return xp.linalg.det(square_matrices("MatrixDeterminant", input))
 
 
 @op("linalg.slogdet")
 def slogdet(input: Any, name: Any = None) -> Any:
-    sign, logarithm = xp.linalg.slogdet(_square("LogMatrixDeterminant", input))
+    sign, logarithm = xp.linalg.slogdet(square_matrices("LogMatrixDeterminant", input))
     return LogMatrixDeterminant(sign, logarithm.astype(sign.dtype))
 
 
@@ -475,7 +476,7 @@ def triangular_solve(
 ) -> Any:
     """x of `matrix @ x = rhs` where the matrix's other triangle counts for zeros."""
     a, b = operands("MatrixTriangularSolve", matrix, rhs)
-    a = _square("MatrixTriangularSolve", a)
+    a = square_matrices("MatrixTriangularSolve", a)
     return _triangular(a, b, lower, adjoint)
 
 
@@ -502,7 +503,7 @@ def _triangular(a: Any, b: Any, lower: bool, adjoint: bool) -> Any:
 def cholesky_solve(chol: Any, rhs: Any, name: Any = None) -> Any:
     """x of `chol @ adjoint(chol) @ x = rhs`."""
     factor, b = operands("MatrixTriangularSolve", chol, rhs)
-    half = _triangular(_square("MatrixTriangularSolve", factor), b, True, False)
+    half = _triangular(square_matrices("MatrixTriangularSolve", factor), b, True, False)
     return _triangular(factor, half, True, True)
 
 

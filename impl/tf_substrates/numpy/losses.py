@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -83,23 +85,34 @@ def embedding_lookup(params: Any, ids: Any, max_norm: Any = None, name: Any = No
     return convert(clip_by_norm(rows, max_norm, axes=list(range(at.ndim, rows.ndim))))
 
 
-def _dropped(x: Any, rate: Any, noise: Any) -> Any:
-    """What is kept, scaled by 1 / (1 - rate); a rate of 0 keeps all."""
-    share = convert(rate, dtype=x.dtype)
-    scaled = x * (1 / (1 - share)).astype(x.dtype)
-    return xp.where(noise >= share, scaled, xp.zeros_like(scaled))
+def _dropped(x: Any, rate: Any, noise_shape: Any, draw: Callable[..., Any]) -> Any:
+    """What is kept, scaled by 1 / (1 - rate); a rate of 0 keeps all.
 
-
-def _validate(x: Any, rate: Any) -> None:
-    if x.dtype.name not in REAL_FLOATS:
+    Args:
+      x: the tensor.
+      rate: the share that is dropped.
+      noise_shape: that of the numbers drawn; by default the tensor's.
+      draw: gives uniform numbers of a shape and a `dtype`.
+    """
+    array = convert(x)
+    if array.dtype.name not in REAL_FLOATS:
         raise ValueError(
             "`x.dtype` must be a floating point tensor as `x` will be scaled. Received:"
-            f" x.dtype={x.dtype}"
+            f" x.dtype={array.dtype}"
         )
-    if isinstance(rate, (int, float)) and not 0 <= rate < 1:
-        raise ValueError(
-            f"`rate` must be a scalar tensor or a float in the range [0, 1). Received: rate={rate}"
-        )
+    if isinstance(rate, (int, float)):
+        if not 0 <= rate < 1:
+            raise ValueError(
+                "`rate` must be a scalar tensor or a float in the range [0, 1). Received:"
+                f" rate={rate}"
+            )
+        if rate == 0:
+            return array
+    shape = array.shape if noise_shape is None else static_shape(noise_shape)
+    noise = convert(draw(shape, dtype=array.dtype))
+    share = convert(rate, dtype=array.dtype)
+    scaled = array * (1 / (1 - share)).astype(array.dtype)
+    return xp.where(noise >= share, scaled, xp.zeros_like(scaled))
 
 
 @op("nn.dropout")
@@ -109,13 +122,8 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: Any = None, name: 
     Raises:
       ValueError: `x` is no float, or the rate is not in [0, 1).
     """
-    array = convert(x)
-    _validate(array, rate)
-    if isinstance(rate, (int, float)) and rate == 0:
-        return array
-    shape = array.shape if noise_shape is None else static_shape(noise_shape)
-    noise = convert(EXPORTS["random.uniform"](shape, dtype=array.dtype, seed=seed))
-    return _dropped(array, rate, noise)
+    draw = functools.partial(EXPORTS["random.uniform"], seed=seed)
+    return _dropped(x, rate, noise_shape, draw)
 
 
 @op("nn.experimental.stateless_dropout")
@@ -128,12 +136,6 @@ def stateless_dropout(
     name: Any = None,
 ) -> Any:
     """The same of the numbers that tf.random.stateless_uniform gives for the seed."""
-    array = convert(x)
-    _validate(array, rate)
-    if isinstance(rate, (int, float)) and rate == 0:
-        return array
-    shape = array.shape if noise_shape is None else static_shape(noise_shape)
-    draw = EXPORTS["random.stateless_uniform"]
-    return _dropped(
-        array, rate, convert(draw(shape, seed, dtype=array.dtype, alg=rng_alg or "auto_select"))
-    )
+    alg = rng_alg or "auto_select"
+    draw = functools.partial(EXPORTS["random.stateless_uniform"], seed=seed, alg=alg)
+    return _dropped(x, rate, noise_shape, draw)

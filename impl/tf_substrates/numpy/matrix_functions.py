@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy as xp
 
-from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.linalg import DECOMPOSED, svd, triangular_solve
+from tf_substrates.numpy.linalg import square_matrices, svd, triangular_solve
 from tf_substrates.numpy.namespaces import op
-from tf_substrates.numpy.tensors import convert, listed, require
+from tf_substrates.numpy.tensors import convert, listed
 
 JAX_MODE = False
 
@@ -23,11 +22,7 @@ def expm(input: Any, name: Any = None) -> Any:
     Raises:
       tf.errors.InvalidArgumentError: the matrices are not square.
     """
-    x = require("MatrixSolve", convert(input), DECOMPOSED)
-    if len(x.shape) < 2 or x.shape[-1] != x.shape[-2]:
-        raise invalid_argument(
-            f"Matrix size-incompatible: matrices must be square: {list(x.shape)}"
-        )
+    x = square_matrices("MatrixSolve", input)
     if 0 in x.shape:
         return x
     library = importlib.import_module("jax.scipy.linalg" if JAX_MODE else "scipy.linalg")
@@ -41,7 +36,7 @@ def matrix_rank(a: Any, tol: Any = None, validate_args: bool = False, name: Any 
     Args:
       tol: the limit; by default the largest singular value times the larger size times epsilon.
     """
-    x = require("Svd", convert(a), DECOMPOSED)
+    x = convert(a)
     values = convert(svd(x, compute_uv=False))
     if tol is None:
         epsilon = np.asarray(np.finfo(x.dtype).eps * max(x.shape[-2:]), values.dtype)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,33 +44,27 @@ def _largest(x: Any, window: Window, around: Sequence[tuple[int, int]]) -> Any:
     lowest = np.asarray(as_dtype(x.dtype).min, x.dtype)
     # JAX has no derivative of the largest of a window with holes.
     if JAX_MODE and max(window[2]) == 1:
-        sizes, strides, _ = window
         # -inf is what JAX knows the derivative of.
-        start = -np.inf if x.dtype.kind not in "iu" else lowest
-        return jax.lax.reduce_window(
-            x,
-            np.asarray(start, x.dtype),
-            jax.lax.max,
-            (1, *sizes, 1),
-            (1, *strides, 1),
-            [(0, 0), *around, (0, 0)],
-        )
+        start = lowest if x.dtype.kind in "iu" else np.asarray(-np.inf, x.dtype)
+        return _reduced(x, start, jax.lax.max, window, around)
     return functools.reduce(xp.maximum, windows(x, *window, around, lowest))
 
 
 def _summed(x: Any, window: Window, around: Sequence[tuple[int, int]]) -> Any:
     if JAX_MODE:
-        sizes, strides, dilations = window
-        return jax.lax.reduce_window(
-            x,
-            np.zeros((), x.dtype),
-            jax.lax.add,
-            (1, *sizes, 1),
-            (1, *strides, 1),
-            [(0, 0), *around, (0, 0)],
-            window_dilation=(1, *dilations, 1),
-        )
+        return _reduced(x, np.zeros((), x.dtype), jax.lax.add, window, around)
     return functools.reduce(np.add, windows(x, *window, around, 0))
+
+
+def _reduced(
+    x: Any, start: Any, combine: Callable, window: Window, around: Sequence[tuple[int, int]]
+) -> Any:
+    """Each window combined by JAX's own op."""
+    sizes, strides, dilations = ((1, *numbers, 1) for numbers in window)
+    padding = [(0, 0), *around, (0, 0)]
+    return jax.lax.reduce_window(
+        x, start, combine, sizes, strides, padding, window_dilation=dilations
+    )
 
 
 def _mean(x: Any, window: Window, around: Sequence[tuple[int, int]]) -> Any:

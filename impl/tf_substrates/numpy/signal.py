@@ -188,17 +188,27 @@ def overlap_and_add(signal: Any, frame_step: Any, name: Any = None) -> Any:
 # Windows.
 
 
+def window_dtype(dtype: Any) -> np.dtype:
+    """The dtype of a window, which is one of floats."""
+    wanted = dtypes.as_dtype(dtype)
+    if not wanted.is_floating:
+        raise ValueError(f"dtype must be a floating point type. Found {wanted}")
+    return dtypes.numpy_dtype(wanted)
+
+
+def length_of_window(value: Any) -> int:
+    """The length of a window, which is a scalar known under jax.jit."""
+    known = static_value(value, "window_length")
+    if known.ndim:
+        raise ValueError(f"Shape {known.shape} must have rank 0")
+    return int(known)
+
+
 def _cosine_window(name: str, a: float, b: float) -> None:
     def call(
         window_length: Any, periodic: Any = True, dtype: Any = dtypes.float32, name: Any = None
     ) -> Any:
-        wanted = dtypes.as_dtype(dtype)
-        if not wanted.is_floating:
-            raise ValueError(f"dtype must be a floating point type. Found {wanted}")
-        known = static_value(window_length, "window_length")
-        if known.ndim:
-            raise ValueError(f"Shape {known.shape} must have rank 0")
-        length, here = int(known), dtypes.numpy_dtype(wanted)
+        here, length = window_dtype(dtype), length_of_window(window_length)
         if length < 0:
             raise invalid_argument(f"Requires start <= limit when delta > 0: 0/{length} [Op:Range]")
         if length == 1:

@@ -45,7 +45,7 @@ class Layout:
             )
         return cls(op_name, spatial, data_format == first)
 
-    def numbers(self, value: Any, what: str, default: int = 1) -> tuple[int, ...]:
+    def numbers(self, value: Any, what: str) -> tuple[int, ...]:
         """A number for each axis of space, given as one, as one for each, or for all four axes.
 
         Raises:
@@ -53,7 +53,7 @@ class Layout:
           UnimplementedError: the axes of the batch or of the channels have another than 1.
         """
         if value is None:
-            return (default,) * self.spatial
+            return (1,) * self.spatial
         given = [int(n) for n in np.ravel(static_value(value, what))]
         if len(given) == 1:
             return tuple(given * self.spatial)

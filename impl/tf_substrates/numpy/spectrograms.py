@@ -13,7 +13,7 @@ from tf_substrates.numpy.cosine_transforms import dct
 from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.math.dtype_groups import REAL_FLOATS, widened
 from tf_substrates.numpy.namespaces import EXPORTS, op
-from tf_substrates.numpy.signal import frame, overlap_and_add
+from tf_substrates.numpy.signal import frame, length_of_window, overlap_and_add, window_dtype
 from tf_substrates.numpy.tensors import convert, require, static_value, wrap
 
 # Those that tables define.
@@ -22,26 +22,12 @@ hann_window, rfft, irfft = (EXPORTS[f"signal.{n}"] for n in ("hann_window", "rff
 # Windows.
 
 
-def _window_dtype(dtype: Any) -> np.dtype:
-    wanted = dtypes.as_dtype(dtype)
-    if not wanted.is_floating:
-        raise ValueError(f"dtype must be a floating point type. Found {wanted}")
-    return dtypes.numpy_dtype(wanted)
-
-
-def _window_length(length: Any) -> int:
-    known = static_value(length, "window_length")
-    if known.ndim:
-        raise ValueError(f"Shape {known.shape} must have rank 0")
-    return int(known)
-
-
 @op("signal.kaiser_window")
 def kaiser_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: Any = None
 ) -> Any:
     """I0(beta * sqrt(1 - t^2)) / I0(beta) for t from -1 to 1 (Kaiser and Schafer, 1980)."""
-    here, length = _window_dtype(dtype), _window_length(window_length)
+    here, length = window_dtype(dtype), length_of_window(window_length)
     if length == 1:
         return xp.ones((1,), here)
     if length < 1:
@@ -58,7 +44,7 @@ def kaiser_bessel_derived_window(
     window_length: Any, beta: Any = 12.0, dtype: Any = dtypes.float32, name: Any = None
 ) -> Any:
     """The root of the sums of a Kaiser window, and its mirror image."""
-    here, length = _window_dtype(dtype), _window_length(window_length)
+    here, length = window_dtype(dtype), length_of_window(window_length)
     sums = xp.cumsum(convert(kaiser_window(length // 2 + 1, beta, here)), dtype=here)
     half = xp.sqrt(sums[:-1] / sums[-1])
     return xp.concatenate([half, half[::-1]])
@@ -67,7 +53,7 @@ def kaiser_bessel_derived_window(
 @op("signal.vorbis_window")
 def vorbis_window(window_length: Any, dtype: Any = dtypes.float32, name: Any = None) -> Any:
     """sin(pi/2 sin^2(pi (n + 1/2) / N)), of the Vorbis I specification."""
-    here, length = _window_dtype(dtype), _window_length(window_length)
+    here, length = window_dtype(dtype), length_of_window(window_length)
     if length < 1:
         return xp.zeros((0,), here)
     places = np.arange(length).astype(here) + np.asarray(0.5, here)
@@ -237,7 +223,7 @@ def linear_to_mel_weight_matrix(
     Raises:
       ValueError: there are no bins, or the edges are not between 0 and half the sample rate.
     """
-    here = _window_dtype(dtype)
+    here = window_dtype(dtype)
     rate = static_value(sample_rate, "sample_rate").astype(here)
     low, high = float(lower_edge_hertz), float(upper_edge_hertz)
     _check_mel(num_mel_bins, num_spectrogram_bins, float(rate), low, high)
