@@ -18,6 +18,7 @@ from jax import lax
 from jax.extend import core as jex_core
 from jax.extend import random as jex_random
 
+from jax2tf.lowering.legal import unsigned
 from jax2tf.primitives import named
 from jax2tf.targets import Target
 from jax2tf.typing import Aval, aval_of
@@ -124,14 +125,9 @@ def _philox_round(words: Sequence[jax.Array], key: Halves) -> tuple[jax.Array, .
 
 
 def _upper_product(x: jax.Array, factor: np.uint32) -> jax.Array:
-    """The upper half of the 64 bits of a product, by products of halves of the factors."""
     half, mask = np.uint32(16), np.uint32(0xFFFF)
-    x_high, x_low = lax.shift_right_logical(x, half), x & mask
-    high, low = factor >> half, factor & mask
-    middle = x_high * low + lax.shift_right_logical(x_low * low, half)
-    other = x_low * high + (middle & mask)
-    upper = lax.shift_right_logical(middle, half) + lax.shift_right_logical(other, half)
-    return x_high * high + upper
+    halves = (lax.shift_right_logical(x, half), x & mask)
+    return unsigned.upper_product(halves, (factor >> half, factor & mask))
 
 
 def _wide(pairs: jax.Array, aval: Aval) -> jax.Array:

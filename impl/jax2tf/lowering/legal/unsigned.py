@@ -136,11 +136,22 @@ def _iota(eqn: jex_core.JaxprEqn, *sizes: jax.Array) -> Sequence[jax.Array]:
 def product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
     """The upper half of the bits of the product of numbers without a sign."""
     half, low_half = np.int32(16), np.int32(0xFFFF)
-    right = functools.partial(lax.shift_right_logical, y=half)
-    (x_high, x_low), (y_high, y_low) = ((right(v), v & low_half) for v in _of_one_shape(x, y))
+    halves = ((lax.shift_right_logical(v, half), v & low_half) for v in _of_one_shape(x, y))
+    return [upper_product(*halves)]
+
+
+def upper_product(x: tuple[jax.Array, jax.Array], y: tuple[ArrayLike, ArrayLike]) -> jax.Array:
+    """The upper 32 of the 64 bits of a product.
+
+    Args:
+      x: the upper and the lower 16 bits of a factor, as uint32 or as the bits of int32.
+      y: those of the other factor.
+    """
+    (x_high, x_low), (y_high, y_low) = x, y
+    right = functools.partial(lax.shift_right_logical, y=np.asarray(16, x_low.dtype))
     middle = x_high * y_low + right(x_low * y_low)
-    other = x_low * y_high + (middle & low_half)
-    return [x_high * y_high + right(middle) + right(other)]
+    other = x_low * y_high + (middle & np.asarray(0xFFFF, x_low.dtype))
+    return x_high * y_high + right(middle) + right(other)
 
 
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
