@@ -23,6 +23,7 @@ from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import DrawnInLoopError, invalid_argument
 from tf_substrates.numpy.namespaces import export, named, op
 from tf_substrates.numpy.tensors import convert, static_shape, static_value, traced
+from tf_substrates.numpy.turns import sine_and_cosine
 
 JAX_MODE = False
 if JAX_MODE:
@@ -135,7 +136,7 @@ def _box_muller(words: Any, wide: np.dtype) -> Any:
     unit = _unit(words, wide)
     radius = xp.sqrt(np.asarray(-2, wide) * xp.log(xp.maximum(unit[0::2], np.asarray(1e-7, wide))))
     angle = np.asarray(2 * np.pi, wide) * unit[1::2]
-    pairs = _once((xp.sin(angle) * radius, xp.cos(angle) * radius))
+    pairs = _once(tuple(part * radius for part in sine_and_cosine(angle)))
     return xp.stack(pairs, -1).reshape(-1)
 
 
