@@ -40,13 +40,11 @@ def _u32(value: Any) -> Any:
 
 
 def _product(a: int, b: Any) -> tuple[Any, Any]:
-    """The high and low 32 bits of a product, of 16-bit halves: JAX may have no 64 bits."""
-    a_high, a_low = _u32(a >> 16), _u32(a & 0xFFFF)
-    b_high, b_low = b >> 16, b & 0xFFFF
-    low = a_low * b_low
-    middle = a_high * b_low + (low >> 16)
-    other = a_low * b_high + (middle & 0xFFFF)
-    return a_high * b_high + (middle >> 16) + (other >> 16), _u32(a) * b
+    """The high and low 32 bits of a product."""
+    if JAX_MODE:
+        return jax.lax.mulhi(jax.numpy.broadcast_to(_u32(a), b.shape), b), _u32(a) * b
+    product = np.asarray(b, np.uint64) * np.uint64(a)
+    return (product >> np.uint64(32)).astype(np.uint32), product.astype(np.uint32)
 
 
 def philox(counter: tuple, key: tuple) -> tuple:
