@@ -39,6 +39,16 @@ def looped(z):
     return jax.lax.while_loop(going, lambda s: (s[0] + 1, s[1] * s[1] + 0.5j), (0, z))
 
 
+def reflected(z):
+    reflectors, taus = jnp.linalg.qr(z.T, mode="raw")
+    applied = [
+        jax.lax.linalg.ormqr(reflectors.T, taus, c, left=left, transpose=transpose)
+        for left, c in ((True, W.T), (False, W))
+        for transpose in (False, True)
+    ]
+    return jax.lax.linalg.householder_product(reflectors.T, taus), applied
+
+
 FUNCTIONS = {
     "arithmetic": lambda z: (z + W) * z - z / W + (-z) * 2j,
     "parts": lambda z: (z.real, z.imag, jnp.conj(z), jnp.conj(z.real)),
@@ -56,11 +66,18 @@ FUNCTIONS = {
     "updated": lambda z: (z.at[1].add(W[0]), z.at[:, 2].set(1j), z.at[9, 0].add(1)),
     "subtracted": lambda z: z.at[1].subtract(W[0]),
     "extremes": lambda z: (jnp.maximum(z, W), jnp.minimum(z, W), jax.lax.clamp(-W, z, W)),
+    "cumulative logarithms": lambda z: (
+        jax.lax.cumlogsumexp(z * 9),
+        jax.lax.cumlogsumexp(z * 9, 1, reverse=True),
+    ),
     "cumulative extremes": lambda z: (jax.lax.cummax(z), jax.lax.cummin(z, 1, reverse=True)),
     "product": lambda z: (z.prod(1), z.prod(), z[:, :1].prod(1), z[:, :0].prod(1)),
     "sorted": lambda z: (jnp.sort(z, 0), jax.lax.sort((jnp.round(z), z), num_keys=1)),
     "repeated": lambda z: jnp.tile(z, (2, 3)),
     "logarithms": lambda z: (jnp.log1p(z), jnp.log1p(z * 1e-4), jnp.log2(z)),
+    "inverse circular": lambda z: (jnp.arccos(z), jnp.arcsin(z), jnp.arctan(z)),
+    "inverse hyperbolic": lambda z: (jnp.arccosh(z), jnp.arcsinh(z), jnp.arctanh(z)),
+    "angle of two": lambda z: jax.lax.atan2(z, W),
     "other powers": lambda z: (jnp.exp2(z), jnp.tan(z)),
     "lu": lambda z: jax.lax.linalg.lu(z.T @ W),
     "qr": lambda z: (jnp.linalg.qr(z), jnp.linalg.qr(z.T, mode="complete")),
@@ -77,10 +94,21 @@ FUNCTIONS = {
         for lower in (False, True)
         for conjugate in (False, True)
     ],
+    "reflections": reflected,
+    "eigenvalues": lambda z: (
+        jnp.linalg.eigvalsh(z[:, :3], symmetrize_input=False),
+        jnp.linalg.eigvalsh(z[:, :3], UPLO="U", symmetrize_input=False),
+    ),
+    "singular values": lambda z: (
+        jnp.linalg.svd(z, compute_uv=False),
+        jnp.linalg.svd(z.T, compute_uv=False),
+    ),
+    "tridiagonal": lambda z: jax.lax.linalg.tridiagonal_solve(*z, W.T),
+    "solve": lambda z: jnp.linalg.solve(z[:, :3] + 3 * np.eye(3), W),
     "sums": lambda z: (z.sum(1), z.mean(), jnp.cumsum(z, 1), jnp.cumprod(z, 1)),
     "products": lambda z: (z @ W.T, jnp.einsum("ij,kj->ik", z, W), jnp.vdot(z, W)),
     "convolution": lambda z: jax.vmap(lambda a, b: jnp.convolve(a, b))(z, jnp.asarray(W)),
-    "without a rule": lambda z: jnp.arcsin(z) * 2,
+    "without a rule": lambda z: jnp.expm1(z) * 2,
     "scan": scanned,
     "while": looped,
     "mapped while": jax.vmap(looped),
@@ -121,6 +149,14 @@ def test_arguments_and_results_alone_are_complex(name):
 
 SPECIAL_FUNCTIONS = {
     "abs": jnp.abs,
+    "acos": jnp.arccos,
+    "acosh": jnp.arccosh,
+    "asin": jnp.arcsin,
+    "asinh": jnp.arcsinh,
+    "atan": jnp.arctan,
+    "atanh": jnp.arctanh,
+    "cumlogsumexp": jax.lax.cumlogsumexp,
+    "cumprod": functools.partial(jax.lax.cumprod, reverse=True),
     "divide": lambda z: z / z[::-1],
     "exp": jnp.exp,
     "log": jnp.log,
@@ -200,3 +236,34 @@ def test_what_gather_finds_out_of_bounds_has_no_imaginary_part():
     expected = np.asarray(taken(jnp.asarray(Z)))
     np.testing.assert_array_equal(actual.real, expected.real)
     np.testing.assert_array_equal(actual.imag, expected.imag)
+
+
+@pytest.mark.parametrize("full_matrices", [False, True])
+@pytest.mark.parametrize("shape", [(4, 4), (2, 5, 3), (3, 5), (1, 1)])
+def test_singular_vectors(shape, full_matrices):
+    a = (RNG.normal(size=shape) + 1j * RNG.normal(size=shape)).astype(np.complex64)
+    a[..., -1] = a[..., 0]
+    converted = jax2tf.convert(lambda a: jnp.linalg.svd(a, full_matrices), target=IN_PAIRS)
+    u, s, vh = map(np.asarray, converted(a))
+    size = s.shape[-1]
+    assert_near(u[..., :size] * s[..., None, :] @ vh[..., :size, :], a, ulps=64)
+    for q in (u, np.conj(np.swapaxes(vh, -1, -2))):
+        identity = np.eye(q.shape[-1], dtype=q.dtype)
+        product = np.conj(np.swapaxes(q, -1, -2)) @ q
+        assert_near(product, np.broadcast_to(identity, product.shape), ulps=64)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_eigenvectors(lower):
+    a = (RNG.normal(size=(2, 5, 5)) + 1j * RNG.normal(size=(2, 5, 5))).astype(np.complex64)
+    a[1] = np.diag(np.arange(5) // 2)
+    half = (np.tril if lower else np.triu)(a, -1 if lower else 1)
+    hermitian = half + np.conj(np.swapaxes(half, -1, -2)) + np.eye(5) * a.real
+    converted = jax2tf.convert(
+        lambda a: jax.lax.linalg.eigh(a, lower=lower, symmetrize_input=False), target=IN_PAIRS
+    )
+    vectors, values = map(np.asarray, converted(a))
+    adjoint = np.conj(np.swapaxes(vectors, -1, -2))
+    assert_near(vectors * values[..., None, :] @ adjoint, hermitian.astype(a.dtype), ulps=64)
+    identity = np.broadcast_to(np.eye(5, dtype=a.dtype), a.shape)
+    assert_near(adjoint @ vectors, identity, ulps=64)

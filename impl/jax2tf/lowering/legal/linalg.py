@@ -41,9 +41,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     sizes = aval.shape[-1:] if function is _tridiagonal_solve else aval.shape[-2:]
     sizes = (*sizes, eqn.params.get("permutation_size", 1))
     is_known = all(isinstance(d, int) and d > 0 for d in sizes)
-    # What perturbs singular systems is refused by the primitive's own rule.
-    is_refused = eqn.params.get("perturb_singular", False)
-    if not is_lacking or not is_known or is_refused:
+    if not is_lacking or not is_known or _is_refused(eqn):
         return None
     return _nothing if 0 in aval.shape else function
 
@@ -53,9 +51,15 @@ def of_complex(eqn: jex_core.JaxprEqn) -> Function | None:
     aval = aval_of(eqn.invars[0])
     if eqn.primitive not in _OF_COMPLEX or not jnp.issubdtype(aval.dtype, np.complexfloating):
         return None
-    if not all(isinstance(d, int) and d > 0 for d in aval.shape[-2:]):
+    is_known = all(isinstance(d, int) and d > 0 for d in aval.shape[-2:])
+    if not is_known or _is_refused(eqn):
         return None
     return _nothing if 0 in aval.shape else _FUNCTIONS[eqn.primitive][1]
+
+
+def _is_refused(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether the primitive's own rule refuses it: what perturbs singular systems."""
+    return bool(eqn.params.get("perturb_singular", False))
 
 
 def _nothing(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
@@ -66,6 +70,14 @@ def _nothing(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array
 
 def _conjugate(x: jax.Array) -> jax.Array:
     return lax.conj(x) if jnp.iscomplexobj(x) else x
+
+
+def _adjoint(x: jax.Array) -> jax.Array:
+    return _conjugate(jnp.swapaxes(x, -1, -2))
+
+
+def _real(x: jax.Array) -> jax.Array:
+    return x.real if jnp.iscomplexobj(x) else x
 
 
 def _squared_sizes(x: jax.Array) -> jax.Array:
@@ -268,7 +280,7 @@ def _geqrf(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
         a, taus = state
         v, tau = _reflector(jnp.where(rows >= k, _at(a, k, -1), np.zeros((), a.dtype)), k)
         left = jnp.where(columns >= k, a, jnp.zeros_like(a))
-        a = a - _reflection(left, v, tau)
+        a = a - _reflection(left, v, _conjugate(tau))
         is_stored = (rows[:, None] > k) & (columns == k)
         a = jnp.where(is_stored, v[..., :, None], a)
         return a, jnp.where(_numbers(size) == k, tau, taus)
@@ -296,10 +308,12 @@ def _ormqr(
     eqn: jex_core.JaxprEqn, a: jax.Array, taus: jax.Array, c: jax.Array
 ) -> Sequence[jax.Array]:
     left, transpose = eqn.params["left"], eqn.params["transpose"]
+    # Q^H for complex numbers.
+    taus = _conjugate(taus) if transpose else taus
     if left:
         return [_applied(a, taus, c, from_last=not transpose)]
     # C Q is (Q^T C^T)^T.
-    product = _applied(a, taus, jnp.swapaxes(c, -1, -2), from_last=transpose)
+    product = _applied(_conjugate(a), taus, jnp.swapaxes(c, -1, -2), from_last=transpose)
     return [jnp.swapaxes(product, -1, -2)]
 
 
@@ -322,17 +336,17 @@ def _eigh(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     size = a.shape[-1]
     half = np.tril if eqn.params["lower"] else np.triu
     kept = jnp.where(half(np.ones((size, size), bool)), a, jnp.zeros_like(a))
-    diagonal = jnp.where(_identity(size), a, jnp.zeros_like(a))
-    symmetric = kept + jnp.swapaxes(kept, -1, -2) - diagonal
+    diagonal = jnp.where(_identity(size), _conjugate(a), jnp.zeros_like(a))
+    symmetric = kept + _adjoint(kept) - diagonal
 
     def turned(state: PyTree, rotation: jax.Array) -> PyTree:
         matrix, vectors = state
-        matrix = jnp.swapaxes(rotation, -1, -2) @ matrix @ rotation
-        return (matrix + jnp.swapaxes(matrix, -1, -2)) / 2, vectors @ rotation
+        matrix = _adjoint(rotation) @ matrix @ rotation
+        return (matrix + _adjoint(matrix)) / 2, vectors @ rotation
 
     vectors = jnp.broadcast_to(_identity(size).astype(a.dtype), a.shape)
     matrix, vectors = _rotated((symmetric, vectors), turned, lambda state: state[0])
-    values = _diagonal(matrix)
+    values = _real(_diagonal(matrix))
     order = jnp.argsort(values, -1)
     first, last = eqn.params["subset_by_index"] or (0, size)
     values = jnp.take_along_axis(values, order, -1)[..., first:last]
@@ -343,7 +357,7 @@ def _eigh(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 def _svd(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     params = eqn.params
     m, n = a.shape[-2:]
-    tall = a if m >= n else jnp.swapaxes(a, -1, -2)
+    tall = a if m >= n else _adjoint(a)
     first, last = params["subset_by_index"] or (0, min(m, n))
     if not params["compute_uv"]:
         _, lengths, order = _orthogonal_columns(tall, ())
@@ -354,7 +368,7 @@ def _svd(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     left, right = (u, v) if m >= n else (v, u)
     if params["subset_by_index"]:
         s, left, right = (x[..., first:last] for x in (s, left, right))
-    return _nan_unless_finite(a, s, left, jnp.swapaxes(right, -1, -2))
+    return _nan_unless_finite(a, s, left, _adjoint(right))
 
 
 def _tall_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
@@ -365,7 +379,7 @@ def _tall_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     columns, v = (jnp.take_along_axis(x, order[..., None, :], -1) for x in found)
     # Of columns that vanish, a unitary factor still has the vectors.
     u, r, _ = _reflected(columns)
-    signs = jnp.where(_diagonal(r) < 0, np.array(-1, a.dtype), np.array(1, a.dtype))
+    signs = jnp.where(_real(_diagonal(r)) < 0, np.array(-1, a.dtype), np.array(1, a.dtype))
     rest = jnp.ones((*a.shape[:-2], a.shape[-2] - size), a.dtype)
     u = u * jnp.concatenate([signs, rest], -1)[..., None, :]
     return u, jnp.take_along_axis(lengths, order, -1), v
@@ -383,11 +397,11 @@ def _orthogonal_columns(
         return tuple(x @ rotation for x in state)
 
     def products(state: PyTree) -> jax.Array:
-        result: jax.Array = jnp.swapaxes(state[0], -1, -2) @ state[0]
+        result: jax.Array = _adjoint(state[0]) @ state[0]
         return result
 
     columns, *turned_vectors = _rotated((a / scale, *vectors), turned, products)
-    lengths = jnp.sqrt(jnp.sum(columns * columns, -2))
+    lengths = jnp.sqrt(jnp.sum(_squared_sizes(columns), -2))
     return (columns, *turned_vectors), lengths * scale[..., 0], jnp.argsort(-lengths, -1)
 
 
@@ -396,7 +410,7 @@ def _rotated(
     turned: Callable[[PyTree, jax.Array], PyTree],
     matrix_of: Callable[[PyTree], jax.Array],
 ) -> PyTree:
-    """The state after Jacobi's rotations have made a symmetric matrix of it diagonal.
+    """The state after Jacobi's rotations have made a Hermitian matrix of it diagonal.
 
     Args:
       turned: the state and a product of rotations to the state that this leads to.
@@ -414,7 +428,8 @@ def _rotated(
         matrix = matrix_of(state)
         diagonal = jnp.abs(_diagonal(matrix))
         largest = jnp.sqrt(diagonal[..., :, None]) * jnp.sqrt(diagonal[..., None, :])
-        off = jnp.where(_identity(size), jnp.zeros_like(matrix), jnp.abs(matrix))
+        sizes = jnp.abs(matrix)
+        off = jnp.where(_identity(size), jnp.zeros_like(sizes), sizes)
         return (k < _SWEEPS * steps) & jnp.any(off > eps * largest + np.finfo(off.dtype).tiny)
 
     def turn(loop: PyTree) -> PyTree:
@@ -444,9 +459,15 @@ def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
     numbers = _numbers(a.shape[-1])
     zero = jnp.zeros_like(a)
     is_pair = partner[:, None] == numbers
-    diagonal = _diagonal(a)
-    of_partner = jnp.sum(jnp.where(is_pair, diagonal[..., None, :], zero), -1)
+    diagonal = _real(_diagonal(a))
+    of_partner = jnp.sum(jnp.where(is_pair, diagonal[..., None, :], _real(zero)), -1)
     element = jnp.sum(jnp.where(is_pair, a, zero), -1)
+    phase = None
+    if jnp.iscomplexobj(a):
+        # As for the size of the element, and turned by its angle.
+        length = jnp.abs(element)
+        phase = element / jnp.where(length == 0, jnp.ones_like(length), length)
+        element = length
     rests = (element == 0) | (partner == numbers)
     safe = jnp.where(rests, jnp.ones_like(element), element)
     slope = (of_partner - diagonal) / (2 * safe)
@@ -456,16 +477,18 @@ def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
     tangent = 1 / (size + jnp.sqrt(1 + size * size))
     tangent = jnp.where(rests, jnp.zeros_like(size), jnp.where(forward, tangent, -tangent))
     cosine = 1 / jnp.sqrt(1 + tangent * tangent)
-    sine = tangent * cosine
+    sine = tangent * cosine if phase is None else tangent * cosine * phase
     turned = jnp.where(is_pair, sine[..., :, None], zero)
-    return jnp.where(_identity(a.shape[-1]), cosine[..., :, None], turned)
+    return jnp.where(_identity(a.shape[-1]), cosine[..., :, None].astype(a.dtype), turned)
 
 
 def _nan_unless_finite(a: jax.Array, *results: jax.Array) -> list[jax.Array]:
     finite = jnp.all(jnp.isfinite(a), (-1, -2))
-    nan = np.array(np.nan, a.dtype)
     masks = (finite.reshape(*finite.shape, *[1] * (x.ndim - finite.ndim)) for x in results)
-    return [jnp.where(mask, x, nan) for mask, x in zip(masks, results, strict=True)]
+    return [
+        jnp.where(mask, x, np.array(np.nan, x.dtype))
+        for mask, x in zip(masks, results, strict=True)
+    ]
 
 
 def _tridiagonal_solve(
@@ -480,7 +503,7 @@ def _tridiagonal_solve(
         """The next pivot candidate (the row that is left), and the row of U that is finished."""
         d, u, b = row
         below, d_next, u_next, b_next = following
-        swap = jnp.abs(below) > jnp.abs(d)
+        swap = _lengths(below) > _lengths(d)
         pivot = jnp.where(swap, below, d)
         factor = jnp.where(swap, d, below) / jnp.where(pivot == 0, jnp.ones_like(pivot), pivot)
         first = jnp.where(swap, d_next, u)
@@ -526,4 +549,17 @@ _BY_NAME: dict[str, tuple[str, Function]] = {
 }
 _FUNCTIONS = {primitive: found for name, found in _BY_NAME.items() for primitive in named(name)}
 # Those whose functions know complex numbers.
-_OF_COMPLEX = frozenset(named("cholesky", "lu", "qr", "triangular_solve"))
+_OF_COMPLEX = frozenset(
+    named(
+        "cholesky",
+        "eigh",
+        "geqrf",
+        "householder_product",
+        "lu",
+        "ormqr",
+        "qr",
+        "svd",
+        "triangular_solve",
+        "tridiagonal_solve",
+    )
+)

@@ -21,6 +21,7 @@ from jax2tf import compat
 from jax2tf.lowering.legal import linalg
 from jax2tf.lowering.pairs.pair import Pair, Value, is_complex
 from jax2tf.lowering.pairs.rules import rule_of
+from jax2tf.primitives import named
 from jax2tf.targets import Target
 from jax2tf.trace import Trace, inner_jaxprs, results_of, variables_of
 from jax2tf.typing import Array, Atom
@@ -171,6 +172,14 @@ def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     return lax.while_loop(lambda carry: jnp.any(going(carry)), step_of_some, carry)
 
 
+def _linear_solve(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    lengths = eqn.params["const_lengths"]
+    start = lengths.matvec + lengths.vecmat
+    consts = operands[start : start + lengths.solve]
+    rhs = operands[start + lengths.solve + lengths.transpose_solve :]
+    return _function(eqn.params["jaxprs"].solve)(*consts, *rhs)
+
+
 def _where(which: Array, new: Array, old: Array) -> Array:
     return jnp.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
 
@@ -179,6 +188,7 @@ _CONTROL_FLOW: dict[jex_core.Primitive, Callable[..., list[Value]]] = {
     lax.cond_p: _cond,
     lax.scan_p: _scan,
     lax.while_p: _while,
+    **dict.fromkeys(named("custom_linear_solve"), _linear_solve),
 }
 
 

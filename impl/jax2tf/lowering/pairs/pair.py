@@ -52,6 +52,11 @@ def square(z: Pair) -> Pair:
     return multiply(z, z)
 
 
+def equal(z: Pair, w: Pair) -> Array:
+    """Whether both parts are equal."""
+    return (z.real == w.real) & (z.imag == w.imag)
+
+
 def conjugate(z: Pair) -> Pair:
     """The number on the other side of the real axis."""
     return Pair(z.real, -z.imag)
@@ -65,7 +70,7 @@ def absolute(z: Pair) -> Array:
     large, small = jnp.where(wide, x, y), jnp.where(wide, y, x)
     ratio = small / jnp.where(large == 0, 1, large)
     size = large * jnp.sqrt(1 + ratio * ratio)
-    return jnp.where(_is_infinite(z), math.inf, size)
+    return jnp.where(is_infinite(z), math.inf, size)
 
 
 def sign(z: Pair) -> Pair:
@@ -84,8 +89,8 @@ def divide(z: Pair, w: Pair) -> Pair:
     x = jnp.where(wide, a + b * ratio, a * ratio + b) / denominator
     y = jnp.where(wide, b - a * ratio, b * ratio - a) / denominator
     undefined = jnp.isnan(x) & jnp.isnan(y)
-    by_infinity = undefined & _is_finite(z) & _is_infinite(w)
-    of_infinity = undefined & _is_finite(w) & _is_infinite(z)
+    by_infinity = undefined & is_finite(z) & is_infinite(w)
+    of_infinity = undefined & is_finite(w) & is_infinite(z)
     by_zero = undefined & (c == 0) & (d == 0) & ~(jnp.isnan(a) & jnp.isnan(b))
 
     def corrected(a: Array, b: Array, c: Array, d: Array, scale: float) -> Pair:
@@ -164,7 +169,7 @@ def exp(z: Pair) -> Pair:
 def log(z: Pair) -> Pair:
     """The principal logarithm; NaN in both parts where one part of z is."""
     result = Pair(jnp.log(absolute(z)), jnp.atan2(z.imag, z.real))
-    return choose(_is_nan(z), Pair(*(jnp.full_like(part, math.nan) for part in z)), result)
+    return choose(is_nan(z), Pair(*(jnp.full_like(part, math.nan) for part in z)), result)
 
 
 def log1p(z: Pair) -> Pair:
@@ -174,6 +179,14 @@ def log1p(z: Pair) -> Pair:
     excess = jnp.where(near, x * (2 + x) + y * y, 0)
     result = log(Pair(1 + x, y))
     return Pair(jnp.where(near, jnp.log1p(excess) / 2, result.real), result.imag)
+
+
+def logaddexp(z: Pair, w: Pair) -> Pair:
+    """log(e**z + e**w), NaN for infinite real parts."""
+    largest = jnp.maximum(z.real, w.real)
+    powers = (exp(Pair(x.real - largest, x.imag)) for x in (z, w))
+    total = log(add(*powers))
+    return Pair(total.real + largest, total.imag)
 
 
 def logistic(z: Pair) -> Pair:
@@ -193,7 +206,7 @@ def sqrt(z: Pair) -> Pair:
     right = x >= 0
     imag = jnp.where(right, smaller, larger)
     root = Pair(jnp.where(right, larger, smaller), jnp.where(y < 0, -imag, imag))
-    return choose(_is_nan(z), Pair(*(jnp.full_like(part, math.nan) for part in z)), root)
+    return choose(is_nan(z), Pair(*(jnp.full_like(part, math.nan) for part in z)), root)
 
 
 def rsqrt(z: Pair) -> Pair:
@@ -266,15 +279,18 @@ def choose(which: Array, z: Pair, w: Pair) -> Pair:
     return Pair(jnp.where(which, z.real, w.real), jnp.where(which, z.imag, w.imag))
 
 
-def _is_nan(z: Pair) -> Array:
+def is_nan(z: Pair) -> Array:
+    """Whether a part is NaN."""
     return jnp.isnan(z.real) | jnp.isnan(z.imag)
 
 
-def _is_finite(z: Pair) -> Array:
+def is_finite(z: Pair) -> Array:
+    """Whether both parts are finite."""
     return jnp.isfinite(z.real) & jnp.isfinite(z.imag)
 
 
-def _is_infinite(z: Pair) -> Array:
+def is_infinite(z: Pair) -> Array:
+    """Whether a part is infinite, whatever the other."""
     return (jnp.abs(z.real) == math.inf) | (jnp.abs(z.imag) == math.inf)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 
 import jax.numpy as jnp
@@ -10,7 +11,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf.lowering.pairs import fourier, pair
+from jax2tf.lowering.pairs import fourier, inverse, pair
 from jax2tf.lowering.pairs.pair import Pair, Value
 from jax2tf.primitives import named
 from jax2tf.typing import Array, Param
@@ -104,22 +105,46 @@ def _fft(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value] | None:
     return [fourier.transform(x, lax.FftType(eqn.params["fft_type"]), lengths)]
 
 
-def _cumprod(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
-    axis, reverse = eqn.params["axis"], eqn.params["reverse"]
-    return [Pair(*lax.associative_scan(_times, tuple(z), axis=axis, reverse=reverse))]
+def _cumulative(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule:
+    """The rule of a cumulative reduction by a function of two numbers.
 
-
-def _extreme(function: Callable[[Pair, Pair], Pair]) -> Rule:
-    """The rule of a cumulative extreme."""
+    A window of XLA's begins with the identity, which is more than nothing of complex numbers:
+    1 * (inf + 2j) is partly NaN. The window that begins alone is that of the first element, or in
+    reverse the one that holds the last element and no other.
+    """
 
     def combined(z: tuple[Array, Array], w: tuple[Array, Array]) -> tuple[Array, ...]:
         return tuple(function(Pair(*z), Pair(*w)))
 
-    def rule(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
+    def begun(z: Pair) -> Pair:
+        start = Pair(jnp.full_like(z.real, identity), jnp.zeros_like(z.imag))
+        return function(start, z)
+
+    def rule(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
         axis, reverse = eqn.params["axis"], eqn.params["reverse"]
-        return [Pair(*lax.associative_scan(combined, tuple(z), axis=axis, reverse=reverse))]
+        size = z.real.shape[axis]
+        if not isinstance(size, int):
+            return None
+        if not size:
+            return [z]
+        scanned = functools.partial(lax.associative_scan, combined, axis=axis, reverse=reverse)
+        if reverse:
+            z = Pair(*scanned(tuple(z)))
+            return [
+                _joined([_part(z, 0, size - 1, axis), begun(_part(z, size - 1, size, axis))], axis)
+            ]
+        z = _joined([begun(_part(z, 0, 1, axis)), _part(z, 1, size, axis)], axis)
+        return [Pair(*scanned(tuple(z)))]
 
     return rule
+
+
+def _part(z: Pair, start: int, stop: int, axis: int) -> Pair:
+    return Pair(*(lax.slice_in_dim(x, start, stop, axis=axis) for x in z))
+
+
+def _joined(parts: Sequence[Pair], axis: int) -> Pair:
+    return Pair(*(jnp.concatenate(of_one, axis) for of_one in zip(*parts, strict=True)))
 
 
 def _product(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
@@ -133,18 +158,14 @@ def _product(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
 
 
 def _product_along(z: Pair, axis: int) -> Pair:
-    def part(start: int, stop: int) -> Pair:
-        return Pair(*(lax.slice_in_dim(x, start, stop, axis=axis) for x in z))
-
     size = z.real.shape[axis]
     if not size:
         shape = np.delete(z.real.shape, axis)
         return Pair(jnp.ones(shape, z.real.dtype), jnp.zeros(shape, z.real.dtype))
     while size > 1:
         half = size // 2
-        halves = pair.multiply(part(0, half), part(half, 2 * half))
-        rest = part(2 * half, size)
-        z = Pair(*(jnp.concatenate(parts, axis) for parts in zip(halves, rest, strict=True)))
+        halves = pair.multiply(_part(z, 0, half, axis), _part(z, half, 2 * half, axis))
+        z = _joined([halves, _part(z, 2 * half, size, axis)], axis)
         size -= half
     return Pair(*(lax.squeeze(x, (axis,)) for x in z))
 
@@ -158,10 +179,6 @@ def _sort(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
     dimension, is_stable = eqn.params["dimension"], eqn.params["is_stable"]
     made = iter(lax.sort(flat, dimension=dimension, is_stable=is_stable, num_keys=keys))
     return [Pair(next(made), next(made)) if isinstance(x, Pair) else next(made) for x in operands]
-
-
-def _times(z: tuple[Array, Array], w: tuple[Array, Array]) -> tuple[Array, Array]:
-    return tuple(pair.multiply(Pair(*z), Pair(*w)))  # type: ignore[return-value]
 
 
 def _scatter(function: Callable[..., Array]) -> Rule:
@@ -201,6 +218,7 @@ _PART_BY_PART = (
     "dynamic_slice",
     "dynamic_update_slice",
     "gather",
+    "name",
     "neg",
     "pad",
     "reduce_sum",
@@ -212,6 +230,7 @@ _PART_BY_PART = (
     "split",
     "squeeze",
     "stack",
+    "stop_gradient",
     "sub",
     "tile",
     "transpose",
@@ -219,12 +238,21 @@ _PART_BY_PART = (
 )
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "abs": pair.absolute,
+    "acos": inverse.acos,
+    "acosh": inverse.acosh,
+    "asin": inverse.asin,
+    "asinh": inverse.asinh,
+    "atan": inverse.atan,
+    "atan2": inverse.atan2,
+    "atanh": inverse.atanh,
     "clamp": pair.clamp,
     "complex": Pair,
     "cos": pair.cos,
     "cosh": pair.cosh,
     "div": pair.divide,
-    "eq": lambda z, w: (z.real == w.real) & (z.imag == w.imag),
+    "eq": pair.equal,
+    # JAX has no total order of complex numbers: they are compared as by eq.
+    "eq_to": pair.equal,
     "exp": pair.exp,
     "exp2": pair.exp2,
     "imag": lambda z: z.imag,
@@ -251,9 +279,10 @@ _OTHERS: dict[str, Rule] = {
     "conj": _conjugate,
     "conv_general_dilated": _bilinear,
     "convert_element_type": _convert,
-    "cummax": _extreme(pair.maximum),
-    "cummin": _extreme(pair.minimum),
-    "cumprod": _cumprod,
+    "cumlogsumexp": _cumulative(pair.logaddexp, -math.inf),
+    "cummax": _cumulative(pair.maximum, -math.inf),
+    "cummin": _cumulative(pair.minimum, math.inf),
+    "cumprod": _cumulative(pair.multiply, 1),
     "dot_general": _bilinear,
     "fft": _fft,
     "integer_pow": _integer_power,
