@@ -71,6 +71,11 @@ FUNCTIONS = {
         jax.lax.cumlogsumexp(z * 9, 1, reverse=True),
     ),
     "cumulative extremes": lambda z: (jax.lax.cummax(z), jax.lax.cummin(z, 1, reverse=True)),
+    "reductions": lambda z: (
+        jax.lax.reduce(z, np.complex64(1j), lambda x, y: x + y + x * y, (1,)),
+        jax.lax.reduce_window(z, np.complex64(1), jax.lax.mul, (2, 3), (1, 2), "SAME"),
+        jax.lax.reduce_window(z, -np.inf, jax.lax.max, (2, 2), (1, 1), "SAME"),
+    ),
     "product": lambda z: (z.prod(1), z.prod(), z[:, :1].prod(1), z[:, :0].prod(1)),
     "sorted": lambda z: (jnp.sort(z, 0), jax.lax.sort((jnp.round(z), z), num_keys=1)),
     "repeated": lambda z: jnp.tile(z, (2, 3)),

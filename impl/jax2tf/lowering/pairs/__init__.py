@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import threading
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat
 from jax2tf.lowering.legal import linalg
+from jax2tf.lowering.pairs import pair
 from jax2tf.lowering.pairs.pair import Pair, Value, is_complex
 from jax2tf.lowering.pairs.rules import rule_of
 from jax2tf.primitives import named
@@ -74,9 +76,9 @@ def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) 
 
 
 def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
-    control_flow = _CONTROL_FLOW.get(eqn.primitive)
-    if control_flow is not None:
-        return control_flow(eqn, *operands)
+    of_jaxprs = _OF_JAXPRS.get(eqn.primitive)
+    if of_jaxprs is not None:
+        return of_jaxprs(eqn, *operands)
     called = _called(eqn)
     if called is not None:
         return _run(called.jaxpr, called.consts, operands)
@@ -103,6 +105,8 @@ def _run_traced(
 
 def _called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr | None:
     """The jaxpr that an equation calls once, with its own operands."""
+    if eqn.primitive not in _CALLS:
+        return None
     inner = eqn.params.get("call_jaxpr", eqn.params.get("jaxpr"))
     if isinstance(inner, jex_core.Jaxpr) and not inner.constvars:
         inner = jex_core.ClosedJaxpr(inner, ())
@@ -180,15 +184,69 @@ def _linear_solve(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     return _function(eqn.params["jaxprs"].solve)(*consts, *rhs)
 
 
+def _reduce(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    n = len(operands) // 2
+    combine = _combination(eqn.params["jaxpr"])
+    results: list[Value] = lax.reduce(
+        list(operands[:n]), list(operands[n:]), combine, eqn.params["dimensions"]
+    )
+    return results
+
+
+def _reduce_window(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    params = dict(eqn.params)
+    combine = _combination(jex_core.ClosedJaxpr(params.pop("jaxpr"), params.pop("consts")))
+    n = len(operands) // 2
+    results: list[Value] = lax.reduce_window(
+        list(operands[:n]), list(operands[n:]), combine, **params
+    )
+    return results
+
+
+def _combination(
+    closed: jex_core.ClosedJaxpr,
+) -> Callable[[Sequence[Value], Sequence[Value]], list[Value]]:
+    """What a reduction combines two elements by, of as many arrays as it reduces."""
+    return lambda one, other: _run(closed.jaxpr, closed.consts, [*one, *other])
+
+
+def _extreme_of_windows(
+    function: Callable[[Pair, Pair], Pair], identity: float
+) -> Callable[..., list[Value]]:
+    """The rule of an extreme in windows, whose parts lax.reduce_window reduces together."""
+
+    def rule(eqn: jex_core.JaxprEqn, z: Pair) -> list[Value]:
+        start = Pair(*(np.asarray(x, z.real.dtype) for x in (identity, 0)))
+        result: Pair = lax.reduce_window(z, start, function, **eqn.params)
+        return [result]
+
+    return rule
+
+
 def _where(which: Array, new: Array, old: Array) -> Array:
     return jnp.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
 
 
-_CONTROL_FLOW: dict[jex_core.Primitive, Callable[..., list[Value]]] = {
+_CALLS = frozenset(
+    named(
+        "closed_call",
+        "composite",
+        "custom_jvp_call",
+        "custom_vjp_call",
+        "eval_jaxpr",
+        "jit",
+        "remat2",
+    )
+)
+_OF_JAXPRS: dict[jex_core.Primitive, Callable[..., list[Value]]] = {
     lax.cond_p: _cond,
     lax.scan_p: _scan,
     lax.while_p: _while,
     **dict.fromkeys(named("custom_linear_solve"), _linear_solve),
+    **dict.fromkeys(named("reduce"), _reduce),
+    **dict.fromkeys(named("reduce_window"), _reduce_window),
+    **dict.fromkeys(named("reduce_window_max"), _extreme_of_windows(pair.maximum, -math.inf)),
+    **dict.fromkeys(named("reduce_window_min"), _extreme_of_windows(pair.minimum, math.inf)),
 }
 
 

@@ -85,6 +85,14 @@ def _power(eqn: jex_core.JaxprEqn, z: Value, w: Value) -> Sequence[Value] | None
     return [pair.power(z, w)]
 
 
+def _polynomial(eqn: jex_core.JaxprEqn, z: Pair, *coefficients: Pair) -> Sequence[Value]:
+    """By Horner's rule: the coefficient of the highest power comes last."""
+    result = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        result = pair.add(pair.multiply(result, z), coefficient)
+    return [Pair(*(jnp.broadcast_to(part, z.real.shape) for part in result))]
+
+
 def _bilinear(eqn: jex_core.JaxprEqn, z: Value, w: Value) -> Sequence[Value] | None:
     """Products of matrices, and convolutions."""
     preferred = eqn.params["preferred_element_type"]
@@ -186,7 +194,10 @@ def _scatter(function: Callable[..., Array]) -> Rule:
 
     def rule(
         eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Pair
-    ) -> Sequence[Value]:
+    ) -> Sequence[Value] | None:
+        if eqn.primitive is lax.scatter_p and eqn.params["update_jaxpr"] is not None:
+            # `x.at[...].apply(function)`, whose updates are nothing.
+            return None
         params = {name: eqn.params[name] for name in names}
         # Not the same primitive again: how it combines two elements is a jaxpr of complex ones.
         return [
@@ -288,6 +299,7 @@ _OTHERS: dict[str, Rule] = {
     "integer_pow": _integer_power,
     "iota": _iota,
     "optimization_barrier": _on_each,
+    "polynomial": _polynomial,
     "pow": _power,
     "reduce_prod": _product,
     "scatter": _scatter(lax.scatter),
