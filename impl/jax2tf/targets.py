@@ -159,8 +159,8 @@ QUIRKS: Mapping[str, str] = {
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
     "moves_casts": (
-        "LiteRT's converter moves the Cast of a float of 16 bits behind what moves its elements, "
-        "and then lacks that of the dtype"
+        "LiteRT's converter moves the Cast of a float of 16 bits, or of uint32, behind what moves "
+        "its elements, and then lacks that of the dtype"
     ),
     "no_adjoint_of_integers": (
         "tf2onnx 1.17 drops the transposes of a product of batches of integer matrices"

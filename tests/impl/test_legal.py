@@ -542,3 +542,35 @@ def test_ragged_products_of_integers(dtype):
     sizes = np.array([2, 3, 1], np.int32)
     concrete = assert_same(lax.ragged_dot, "litert", x, y, sizes)
     assert not {"MatMul", "BatchMatMulV2"} & ops_of(concrete)
+
+
+def _rows_summed(x):
+    def step(total, row):
+        return total + row, {"row": row, "is_large": row > np.uint32(2**31)}
+
+    return jax.tree.leaves(lax.scan(step, x[0], x, reverse=True))
+
+
+UINT32_IN_LOOPS = {
+    "scan": _rows_summed,
+    "reduce": lambda x: [lax.reduce(x, np.uint32(3), lambda a, b: a * b + a + b, (1,))],
+    "two": lambda x: lax.reduce(
+        (x, x.astype(np.float32)),
+        (np.uint32(0), np.float32(0)),
+        lambda a, b: (a[0] | b[0], a[1] + b[1]),
+        (0,),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UINT32_IN_LOOPS)
+def test_no_cast_of_uint32_is_left_to_be_moved(name):
+    function = UINT32_IN_LOOPS[name]
+    x = EDGES.astype(np.uint32).reshape(4, 3)
+    concrete = graph_of(function, "litert", x)
+    for actual, expected in zip(concrete(tf.constant(x)), function(jnp.asarray(x)), strict=True):
+        np.testing.assert_array_equal(actual.numpy(), np.asarray(expected), strict=True)
+    definition = concrete.graph.as_graph_def()
+    nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
+    casts = [{n.attr["SrcT"].type, n.attr["DstT"].type} for n in nodes if n.op == "Cast"]
+    assert {tf.int32.as_datatype_enum, tf.uint32.as_datatype_enum} not in casts

@@ -101,25 +101,34 @@ def _traced(
     jaxpr = ctx.traced("legal", lambda: held.jaxpr_of(eqn, function, carriers))
     given = zip(eqn.invars, operands, strict=True)
     variables = [x for v, x in given if isinstance(v, jex_core.Var)]
-    results = ctx.inline(jaxpr, *(_to_carrier(x, carriers) for x in variables))
+    results = ctx.inline(jaxpr, *(_to_carrier(ctx, x, carriers) for x in variables))
     results = [
-        ops.cast(x, dtypes.to_tf(aval.dtype))
+        _cast(ctx, x, dtypes.to_tf(aval.dtype))
         for aval, x in zip(ctx.avals_out, results, strict=True)
     ]
     return results if eqn.primitive.multiple_results else results[0]
 
 
-def _to_carrier(x: tf.Tensor, carriers: dict[str, str]) -> tf.Tensor:
+def _to_carrier(ctx: Context, x: tf.Tensor, carriers: dict[str, str]) -> tf.Tensor:
     """The tensor in the dtype that carries it: what it was cast from, if that is the same bits."""
     carrier = tf.as_dtype(carriers.get(x.dtype.name, x.dtype.name))
     if carrier == x.dtype:
         return x
     if tf.executing_eagerly():
-        return ops.cast(x, carrier)
+        return _cast(ctx, x, carrier)
     if x.op.type == "Const":
         return ops.constant(tf.get_static_value(x).astype(carrier.as_numpy_dtype))
-    if x.op.type == "Cast" and carrier.size == x.dtype.size:
+    if x.op.type in ("Bitcast", "Cast") and carrier.size == x.dtype.size:
         (before,) = x.op.inputs
         if before.dtype == carrier:
             return before
-    return ops.cast(x, carrier)
+    return _cast(ctx, x, carrier)
+
+
+def _cast(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The tensor in another dtype: for integers of as many bits an op that no converter moves."""
+    are_integers = x.dtype.is_integer and dtype.is_integer
+    is_same_size = are_integers and x.dtype.size == dtype.size and x.dtype != dtype
+    if is_same_size and ctx.has_quirk("moves_casts"):
+        return ops.bitcast(x, dtype)
+    return ops.cast(x, dtype)

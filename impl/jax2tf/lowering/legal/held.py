@@ -213,7 +213,7 @@ def function_of(
         if of_bits is not None:
             return of_bits
         if _is_update(eqn):
-            return None if primitive in _UPDATES_IN_ORDER else _updated
+            return _updated_in_order if primitive in _UPDATES_IN_ORDER else _updated
         return _same if primitive in _MOVES | _MODULAR | _OF_BITS else None
     if "uint32" in held or _is_moved_as_it_is(primitive, held, target):
         return None
@@ -308,6 +308,14 @@ def _updated(
         indices = unsigned.position(indices)
     params = {name: eqn.params[name] for name in _PARAMS_OF_UPDATES}
     return [_UPDATES[eqn.primitive](x, indices, updates, **params)]
+
+
+def _updated_in_order(
+    eqn: jex_core.JaxprEqn, x: jax.Array, indices: jax.Array, updates: jax.Array
+) -> Sequence[jax.Array]:
+    """The update of uint32 by the larger or the smaller number, as int32 of the same order."""
+    (result,) = _updated(eqn, unsigned.flipped(x), indices, unsigned.flipped(updates))
+    return [unsigned.flipped(result)]
 
 
 _PARAMS_OF_UPDATES = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")

@@ -26,7 +26,7 @@ def position(x: jax.Array) -> jax.Array:
     return jnp.where(x < 0, _LARGEST, x)
 
 
-def _flipped(x: jax.Array) -> jax.Array:
+def flipped(x: jax.Array) -> jax.Array:
     """The bits with the highest one flipped: as int32 they have the order of the uint32 numbers.
 
     Flipping them twice gives the number back.
@@ -39,24 +39,24 @@ def _is_of_uint32(atom: Atom) -> bool:
 
 
 def _by_order(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The same primitive of `_flipped` bits, as int32."""
+    """The same primitive of `flipped` bits, as int32."""
     given = zip(eqn.invars, operands, strict=True)
-    flipped = [_flipped(x) if _is_of_uint32(v) else x for v, x in given]
+    ordered = [flipped(x) if _is_of_uint32(v) else x for v, x in given]
     params = eqn.params
     if "index_dtype" in params:
         # An index may be of uint32 too, and it is never negative.
         params = {**params, "index_dtype": np.dtype(np.int32)}
-        return [eqn.primitive.bind(*flipped, **params)]
-    results = eqn.primitive.bind(*flipped, **params)
+        return [eqn.primitive.bind(*ordered, **params)]
+    results = eqn.primitive.bind(*ordered, **params)
     if not eqn.primitive.multiple_results:
         results = [results]
     of = zip(eqn.outvars, results, strict=True)
-    return [_flipped(x) if _is_of_uint32(v) else x for v, x in of]
+    return [flipped(x) if _is_of_uint32(v) else x for v, x in of]
 
 
 def _extreme(is_first: Callable[[jax.Array, jax.Array], jax.Array]) -> Function:
     def function(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
-        return [jnp.where(is_first(_flipped(x), _flipped(y)), x, y)]
+        return [jnp.where(is_first(flipped(x), flipped(y)), x, y)]
 
     return function
 
@@ -68,8 +68,8 @@ def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
     half = lax.shift_right_logical(x, np.int32(1))
     quotient = lax.div(*_of_one_shape(half, y)) * np.int32(2)
     rest = x - quotient * y
-    quotient += lax.convert_element_type(_flipped(rest) >= _flipped(y), np.int32)
-    by_large = lax.convert_element_type(_flipped(x) >= _flipped(y), np.int32)
+    quotient += lax.convert_element_type(flipped(rest) >= flipped(y), np.int32)
+    by_large = lax.convert_element_type(flipped(x) >= flipped(y), np.int32)
     return jnp.where(y == 0, np.int32(-1), jnp.where(y < 0, by_large, quotient))
 
 
@@ -110,9 +110,10 @@ def _from_bits(x: jax.Array, dtype: np.dtype) -> jax.Array:
         return x != 0
     if jnp.issubdtype(dtype, jnp.floating):
         # One sum rounds: both halves are exact.
-        low = lax.convert_element_type(x & np.int32(0xFFFF), np.float32)
-        high = lax.convert_element_type(lax.shift_right_logical(x, np.int32(16)), np.float32)
-        return lax.convert_element_type(high * np.float32(2**16) + low, dtype)
+        wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
+        low = lax.convert_element_type(x & np.int32(0xFFFF), wide)
+        high = lax.convert_element_type(lax.shift_right_logical(x, np.int32(16)), wide)
+        return lax.convert_element_type(high * wide.type(2**16) + low, dtype)
     converted = lax.convert_element_type(x, dtype)
     if dtype.itemsize < 8:
         return converted
