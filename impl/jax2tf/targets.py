@@ -162,6 +162,9 @@ QUIRKS: Mapping[str, str] = {
         "LiteRT's converter moves the Cast of a float of 16 bits, or of uint32, behind what moves "
         "its elements, and then lacks that of the dtype"
     ),
+    "nan_in_parts_of_softmax": (
+        "OpenVINO's Softmax of a row with a NaN or an infinity is NaN there, and 0 elsewhere"
+    ),
     "no_adjoint_of_integers": (
         "tf2onnx 1.17 drops the transposes of a product of batches of integer matrices"
     ),
@@ -547,11 +550,11 @@ TARGETS: Mapping[str, Target] = {
             ),
             computes_in={"uint16": "int32"},
         ),
-        # A row with a NaN is no NaN in OpenVINO's softmax, and gelu of infinity is one.
+        # A row with a NaN is no NaN in OpenVINO's log_softmax, and gelu of infinity is one.
         Target(
             "openvino",
-            idioms=(_IDIOMS - _SOFTMAX) | _NORMS,
-            finite_idioms=_SOFTMAX | _RESIZE | {"erf"},
+            idioms=(_IDIOMS - {"log_softmax"}) | _NORMS,
+            finite_idioms=_RESIZE | {"erf", "log_softmax"},
             quirks=_REAL
             | _BITS
             | {
@@ -567,6 +570,7 @@ TARGETS: Mapping[str, Target] = {
                 "infinite_exp_of_nan",
                 "infinite_subnormals",
                 "keeps_what_16_bits_lose",
+                "nan_in_parts_of_softmax",
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",

@@ -280,8 +280,15 @@ class TestAssumeFinite:
 
     def test_it_is_part_of_a_target(self):
         finite = dataclasses.replace(jax2tf.TARGETS["openvino"], assume_finite=True)
+        ops = [
+            op_types(_graph(jax.nn.log_softmax, X, target=t).graph) for t in ("openvino", finite)
+        ]
+        assert [counts["LogSoftmax"] for counts in ops] == [0, 1]
+
+    def test_the_sum_of_a_softmax_is_for_nan(self):
+        finite = dataclasses.replace(jax2tf.TARGETS["openvino"], assume_finite=True)
         ops = [op_types(_graph(jax.nn.softmax, X, target=t).graph) for t in ("openvino", finite)]
-        assert [counts["Softmax"] for counts in ops] == [0, 1]
+        assert [(counts["Softmax"], counts["RealDiv"]) for counts in ops] == [(1, 1), (1, 0)]
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,15 @@ def _softmax_by_hand(x: jax.Array) -> jax.Array:
     return powers / jnp.sum(powers, -1, keepdims=True)
 
 
+def _softmax(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    shares = ops.softmax(x)
+    if ctx.assume_finite or not ctx.has_quirk("nan_in_parts_of_softmax"):
+        return shares
+    # They add up to 1, or to NaN.
+    last = ctx.vector([x.shape.rank - 1])
+    return shares / ops.raw.Sum(input=shares, axis=last, keep_dims=True)
+
+
 # Less than this stands for "not this one" in the scores of an attention.
 _OF_MASKS = -1e3
 # So much below all scores a share is less than half of the step of integers of 8 bits.
@@ -402,8 +411,8 @@ IDIOMS: tuple[Idiom, ...] = (
     Idiom("gelu", _gelu_by_erf, _gelu),
     Idiom("gelu", _gelu_by_erf_of_product, _gelu),
     *_masked_softmaxes(),
-    Idiom("softmax", jax.nn.softmax, _of_operand(ops.softmax)),
-    Idiom("softmax", _softmax_by_hand, _of_operand(ops.softmax)),
+    Idiom("softmax", jax.nn.softmax, _softmax),
+    Idiom("softmax", _softmax_by_hand, _softmax),
     Idiom("log_softmax", jax.nn.log_softmax, _of_operand(ops.log_softmax)),
     *_by_axis("mean", jnp.mean, _mean),
     *_by_axis("variance", jnp.var, _variance),
