@@ -10,7 +10,7 @@ bench`.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -45,11 +45,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--engine", action="append", choices=ENGINES, help="only this engine")
     parser.add_argument("--model", action="append", choices=PAIRS, help="only this model")
     parser.add_argument("--quick", action="store_true", help="two rounds")
+    parser.add_argument(
+        "--ops", action="store_true", help="count ops alone; the times of the table stay"
+    )
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
     adapter = Adapter(options.impl)
+    if options.ops:
+        data = _counted_anew(rendering.read_data("engines", options.into), options, adapter)
+        return _write(data, options.into, console)
     rounds = _QUICK_ROUNDS if options.quick else _ROUNDS
     rows = []
     for name in options.model or PAIRS:
@@ -61,9 +67,37 @@ def main(options: argparse.Namespace, console: Console) -> int:
             )
     circumstances = engine_versions(options.impl) | timing.machine()
     data = circumstances | {"rounds": rounds, "quick": options.quick, "rows": rows}
-    for path in rendering.write(engine_files(data), options.into):
+    data["times_are_older"] = False
+    return _write(data, options.into, console)
+
+
+def _write(data: Mapping[str, Any], into: Path, console: Console) -> int:
+    for path in rendering.write(engine_files(data), into):
         console.print(f"wrote {path}", soft_wrap=True)
     return 0
+
+
+def _counted_anew(
+    data: Mapping[str, Any], options: argparse.Namespace, adapter: Adapter
+) -> dict[str, Any]:
+    """The figures of a table, with the ops of the models and engines that were asked for."""
+    names = {engine: ENGINES[engine] for engine in options.engine or ENGINES}
+    asked = {(m, names[e]): (m, e) for m in options.model or PAIRS for e in names}
+    rows = []
+    for row in data["rows"]:
+        key = (row["model"], row["engine"])
+        ops = _counted(*asked[key], adapter) if key in asked else row["ops"]
+        rows.append({**row, "ops": ops})
+    return {**data, "rows": rows, "times_are_older": True}
+
+
+def _counted(model: str, engine: str, adapter: Adapter) -> dict[str, int | None]:
+    """The ops of each contender, None where the converter refuses Keras's model."""
+    pair, module = PAIRS[model], consumers.engine(engine)
+    return {
+        name: None if name == "keras" and engine in pair.refused else module.count_ops(graph)
+        for name, graph in graphs_of(pair, engine, adapter).items()
+    }
 
 
 def measured(pair: Pair, engine: str, adapter: Adapter, rounds: int) -> dict[str, Any]:

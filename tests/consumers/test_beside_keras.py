@@ -43,7 +43,7 @@ def test_it_is_as_lean(name, engine):
     assert (count(graphs["finite"]) <= allowed) == ((name, engine) not in FATTER)
 
 
-def test_a_quick_run(tmp_path):
+def test_a_quick_run_and_ops_that_are_counted_anew(tmp_path):
     command = ["engines", "--quick", "--model", "LSTM", "--engine", "onnx"]
     assert main([*command, "--into", str(tmp_path)], Console()) == 0
     (row,) = json.loads((tmp_path / "engines.json").read_text())["rows"]
@@ -52,3 +52,11 @@ def test_a_quick_run(tmp_path):
     table = (tmp_path / "engines.md").read_text()
     assert "A quick run" in table
     assert f"| LSTM | ONNX Runtime | {row['ops']['keras']} | {row['ops']['jax']} |" in table
+
+    figures = json.loads((tmp_path / "engines.json").read_text())
+    figures["rows"][0]["ops"] = dict.fromkeys(CONTENDERS, 0)
+    (tmp_path / "engines.json").write_text(json.dumps(figures))
+    command = ["engines", "--ops", "--model", "LSTM", "--engine", "onnx"]
+    assert main([*command, "--into", str(tmp_path)], Console()) == 0
+    assert json.loads((tmp_path / "engines.json").read_text())["rows"] == [row]
+    assert "Ops were counted after" in (tmp_path / "engines.md").read_text()
