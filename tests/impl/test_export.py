@@ -224,6 +224,12 @@ class TestThePath:
         result = export(mlp, PARAMS, "b, 4", tmp_path / name, format="savedmodel", verify=False)
         assert result.format == "savedmodel"
 
+    @pytest.mark.parametrize("name", ["model", "model.bin", "model.v2"])
+    def test_a_format_whose_engine_reads_one_suffix(self, name, tmp_path):
+        with pytest.raises(ValueError, match=r"'openvino' should end in \.xml.*got .*\.xml'"):
+            export(mlp, PARAMS, "b, 4", tmp_path / name, format="openvino")
+        assert left(tmp_path) == []
+
     def test_formats_that_do_not_exist(self, tmp_path):
         with pytest.raises(ValueError, match=r"one of savedmodel, litert, .* got 'coreml'"):
             export(mlp, PARAMS, "b, 4", tmp_path / "model", format="coreml")

@@ -67,7 +67,8 @@ def export(
         None where `fun` is a dict.
       path: what to write. Its suffix says the format: none for a SavedModel (a folder), .tflite,
         .onnx, .xml (OpenVINO; a .bin comes with it), .tfjs (a folder).
-      format: "savedmodel", "litert", "onnx", "openvino" or "tfjs", whatever the suffix.
+      format: "savedmodel", "litert", "onnx", "openvino" or "tfjs", whatever the suffix; of OpenVINO
+        that is always .xml.
       polymorphic_constraints: what may be assumed of open dimensions, as `convert` takes it. Each
         holds for the signatures that have its dimensions.
       verify: whether to run what was written, with random inputs (normal numbers, integers from 0

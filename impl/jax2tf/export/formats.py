@@ -106,14 +106,14 @@ def format_of(path: str | os.PathLike[str], name: str | None) -> Format:
     """The format that the caller names, or the one of the path's suffix.
 
     Raises:
-      ValueError: there is none of that name or suffix.
+      ValueError: there is none of that name or suffix, or the engine reads no other suffix.
     """
     if name is not None:
         if name not in FORMATS:
             raise ValueError(
                 f"jax2tf.export: format should be one of {', '.join(FORMATS)}, got {name!r}"
             )
-        return FORMATS[name]
+        return _readable(FORMATS[name], path)
     suffix = Path(path).suffix
     for entry in FORMATS.values():
         if suffix == entry.suffix:
@@ -123,6 +123,17 @@ def format_of(path: str | os.PathLike[str], name: str | None) -> Format:
         f"jax2tf.export: no format has the suffix {suffix!r} of {os.fspath(path)!r} ({known}). "
         "What to do: give one of these, or the format by name, such as format='savedmodel'"
     )
+
+
+def _readable(chosen: Format, path: str | os.PathLike[str]) -> Format:
+    # Files that belong together have one name, and are told from each other by their suffixes.
+    if chosen.beside and Path(path).suffix != chosen.suffix:
+        raise ValueError(
+            f"jax2tf.export: a path of the format {chosen.name!r} should end in {chosen.suffix}, "
+            f"which its engine looks for; got {os.fspath(path)!r}. What to do: give "
+            f"{os.fspath(Path(path).with_suffix(chosen.suffix))!r}"
+        )
+    return chosen
 
 
 def check_options(chosen: Format, options: Mapping[str, Option]) -> None:
