@@ -533,6 +533,11 @@ def stack_trace() -> object:
     return _tf_stack.extract_stack(stacklevel=2)
 
 
+def set_attribute(op: tf.Operation, name: str, value: bytes) -> None:
+    """Gives an op of a graph an attribute, serialised; only a NodeDef has a public way to it."""
+    op._set_attr(name, tf.compat.v1.AttrValue.FromString(value))
+
+
 def write_op(
     graph: tf.Graph,
     op: str,

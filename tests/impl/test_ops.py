@@ -159,8 +159,12 @@ def _nodes(function, *specs):
             node.op,
             node.name.rpartition("/")[0] if node.op not in ("Const", "MatMul") else "",
             [(order[name.split(":")[0].lstrip("^")], name.split(":")[1:]) for name in node.input],
-            # TensorFlow numbers functions as it makes them.
-            sorted((key, re.sub(r"_\d+", "", str(value))) for key, value in node.attr.items()),
+            # TensorFlow numbers functions as it makes them, and leaves its optimiser free.
+            sorted(
+                (key, re.sub(r"_\d+", "", str(value)))
+                for key, value in node.attr.items()
+                if not key.startswith("_grappler")
+            ),
         )
         for node in nodes
     ], [(tensor.dtype, str(tensor.shape)) for tensor in graph.outputs]

@@ -26,6 +26,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import compat
+from jax2tf.ops import kept
 
 # An operand, or an attribute, as the functions of tf.raw_ops take it.
 OpArgument: TypeAlias = tf.types.experimental.TensorLike
@@ -90,12 +91,19 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
 
     def made(**arguments: OpArgument) -> tf.Tensor:
         if not writes():
-            return by_tensorflow(**arguments)
+            return kept_by_tensorflow(**arguments)
         result = None if form is None else write(form, arguments)
         counts = _counts.get()
         if counts is not None:
             counts[op, result is not None] += 1
-        return by_tensorflow(**arguments) if result is None else result
+        return kept_by_tensorflow(**arguments) if result is None else result
+
+    def kept_by_tensorflow(**arguments: OpArgument) -> tf.Tensor:
+        result = by_tensorflow(**arguments)
+        if form is not None and not tf.executing_eagerly():
+            for name, value in kept.attributes(op, result.op.inputs):
+                compat.set_attribute(result.op, name, value)
+        return result
 
     made.__doc__ = by_tensorflow.__doc__
     made.__name__ = made.__qualname__ = op
@@ -111,7 +119,9 @@ def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | None:
     if given is None:
         return None
     try:
-        return write_node(graph, form.op, *given)[0]
+        operands, attributes = given
+        attributes = [*attributes, *kept.attributes(form.op, operands)]
+        return write_node(graph, form.op, operands, attributes)[0]
     except tf.errors.InvalidArgumentError:  # TensorFlow says better what it refuses.
         return None
 
