@@ -122,7 +122,7 @@ BITS = {
 REFUSED = {
     ("openvino", "of a float"): "no bits of a float32 array with an open dimension",
     ("tfjs", "unsigned"): "takes no BitwiseXor",
-    ("tfjs", "of a known key"): "takes no ExpandDims of uint32",
+    ("tfjs", "of a known key"): "takes no LeftShift",
 }
 
 

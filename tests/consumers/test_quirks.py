@@ -173,6 +173,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("openvino", "keeps_what_16_bits_lose"): Program(
         lambda x: (x.astype(np.uint16) >> 1, (x.astype(np.int16) + np.int16(1)) // 3), (WIDE,)
     ),
+    ("openvino", "nan_in_parts_of_softmax"): Program(jax.nn.softmax, (NAN,)),
     ("openvino", "no_bad_indices"): WRITTEN_BY_INDEX,
     ("openvino", "no_bitcast"): BITS,
     ("openvino", "no_complex_numbers"): COMPLEX,
