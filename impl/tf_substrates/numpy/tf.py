@@ -38,6 +38,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     operands,
     poisson_samples,
     pooling,
+    printing,
     private_names,
     random,
     raw_ops,
