@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import jax
+import numpy as np
 import tensorflow as tf
 from jax import export
 
@@ -106,7 +107,7 @@ def convert(
       A function of the same name and documentation, to be called with tensors.
 
     Raises:
-      TypeError: `fun_jax` is not callable.
+      TypeError: `fun_jax` is not callable, or what switches something is neither True nor False.
       ValueError: native serialization with enable_xla=False or with a target that has no XLA ops,
         or an option of it beside native_serialization=False; a target that is not known, or one
         with XLA ops beside enable_xla=False.
@@ -117,6 +118,15 @@ def convert(
     or the primitive and the line of `fun_jax` it comes from.
     """
     require_function(fun_jax, "jax2tf.convert: fun_jax")
+    _require_switches(
+        polymorphic_checks=polymorphic_checks,
+        with_gradient=with_gradient,
+        enable_xla=enable_xla,
+        assume_finite=assume_finite,
+        debug_callbacks=debug_callbacks,
+        eager_graphs=eager_graphs,
+        native_serialization=False if native_serialization is None else native_serialization,
+    )
     if not isinstance(saved_gradient_order, int) or saved_gradient_order < 1:
         raise ValueError(
             "jax2tf.convert: saved_gradient_order should be a number of at least 1, got "
@@ -187,6 +197,13 @@ def convert(
     signature = _without_defaults(function.parameters.signature)
     setattr(converted_fun, "__signature__", signature)  # noqa: B010
     return converted_fun
+
+
+def _require_switches(**switches: object) -> None:
+    """Refuses "no" and "false", which Python takes for true."""
+    for name, value in switches.items():
+        if not isinstance(value, bool | np.bool_):
+            raise TypeError(f"jax2tf.convert: {name} should be True or False, got {value!r}")
 
 
 def _without_defaults(signature: inspect.Signature) -> inspect.Signature:

@@ -236,6 +236,12 @@ class TestErrors:
         with pytest.raises(TypeError, match="fun_jax should be a function, got int"):
             jax2tf.convert(3)
 
+    @pytest.mark.parametrize("option", ["with_gradient", "enable_xla", "native_serialization"])
+    def test_a_switch_that_is_a_text(self, option):
+        with pytest.raises(TypeError, match=f"{option} should be True or False, got 'no'"):
+            jax2tf.convert(jnp.sin, **{option: "no"})
+        assert jax2tf.convert(jnp.sin, **{option: np.bool_(False)})(1.0).dtype == tf.float32
+
     @pytest.mark.parametrize(
         ("value", "words"),
         [
