@@ -261,11 +261,13 @@ class TestSeveralSignatures:
         result = export(self.SIGNATURES, self.SHARED, None, tmp_path / "model.tflite", **options)
         assert result.verified[0] == "encode: representative input 0"
 
-    @pytest.mark.parametrize("format", ["onnx", "openvino", "tfjs"])
-    def test_formats_of_one_function_refuse_them(self, format, tmp_path, monkeypatch):
+    @pytest.mark.parametrize(
+        ("format", "name"), [("onnx", "m.onnx"), ("openvino", "m.xml"), ("tfjs", "m")]
+    )
+    def test_formats_of_one_function_refuse_them(self, format, name, tmp_path, monkeypatch):
         monkeypatch.setattr(formats, "check_packages", lambda *args, **kwargs: None)
         with pytest.raises(jax2tf.ExportError, match=rf"'{format}' holds one .*\(encode, decode\)"):
-            export(self.SIGNATURES, self.SHARED, None, tmp_path / "model", format=format)
+            export(self.SIGNATURES, self.SHARED, None, tmp_path / name, format=format)
 
     @pytest.mark.parametrize(
         ("signatures", "specs", "words"),
