@@ -17,13 +17,13 @@ from jax2tf.lowering.pairs.pair import (
     Pair,
     absolute,
     add,
-    choose,
     divide,
     is_finite,
     is_infinite,
     is_nan,
     log,
     multiply,
+    nan_where,
     sqrt,
 )
 from jax2tf.typing import Array
@@ -123,5 +123,4 @@ def _sides(z: Pair) -> _Sides:
 
 def _nan_for_finite_nan(z: Pair, result: Pair) -> Pair:
     """NaN in both parts where one part of z is and the other is not infinite."""
-    nan = jnp.full_like(z.real, math.nan)
-    return choose(is_nan(z) & ~is_infinite(z), Pair(nan, nan), result)
+    return nan_where(is_nan(z) & ~is_infinite(z), result)

@@ -169,7 +169,7 @@ def exp(z: Pair) -> Pair:
 def log(z: Pair) -> Pair:
     """The principal logarithm; NaN in both parts where one part of z is."""
     result = Pair(jnp.log(absolute(z)), jnp.atan2(z.imag, z.real))
-    return choose(is_nan(z), Pair(*(jnp.full_like(part, math.nan) for part in z)), result)
+    return nan_where(is_nan(z), result)
 
 
 def log1p(z: Pair) -> Pair:
@@ -206,7 +206,7 @@ def sqrt(z: Pair) -> Pair:
     right = x >= 0
     imag = jnp.where(right, smaller, larger)
     root = Pair(jnp.where(right, larger, smaller), jnp.where(y < 0, -imag, imag))
-    return choose(is_nan(z), Pair(*(jnp.full_like(part, math.nan) for part in z)), root)
+    return nan_where(is_nan(z), root)
 
 
 def rsqrt(z: Pair) -> Pair:
@@ -277,6 +277,11 @@ def power(z: Pair, w: Pair) -> Pair:
 def choose(which: Array, z: Pair, w: Pair) -> Pair:
     """z where `which`, and w elsewhere."""
     return Pair(jnp.where(which, z.real, w.real), jnp.where(which, z.imag, w.imag))
+
+
+def nan_where(which: Array, z: Pair) -> Pair:
+    """The numbers, those that `which` says with NaN in both parts."""
+    return Pair(*(jnp.where(which, math.nan, part) for part in z))
 
 
 def is_nan(z: Pair) -> Array:
