@@ -48,10 +48,7 @@ def _printed(tf, make, path, **options):
 @pytest.mark.parametrize("substrate", SUBSTRATES)
 @pytest.mark.parametrize("name", INPUTS)
 def test_as_tensorflow(name, substrate, tmp_path):
-    if (name, substrate) == ("float64", "jax"):
-        with jax.enable_x64(True):
-            actual = _printed(tf_of(substrate), INPUTS[name], tmp_path / "ours")
-    else:
+    with jax.enable_x64(name == "float64"):
         actual = _printed(tf_of(substrate), INPUTS[name], tmp_path / "ours")
     assert actual == _printed(tensorflow, INPUTS[name], tmp_path / "theirs")
 

@@ -7,7 +7,7 @@ import math
 import pprint
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,16 +130,11 @@ def _of_array(array: np.ndarray, summarize: int, depth: int = 1) -> str:
     if not array.size:  # as TensorFlow has it
         return "[]" if not len(array) else "[" + "\n" * (array.ndim - 1) + " ...]"
     between = " " if array.ndim == 1 else "\n" * (array.ndim - 1) + " " * depth
-    count = len(array) if summarize < 0 else summarize
-    of_part: Callable[[Any], str] = functools.partial(
-        _of_array, summarize=summarize, depth=depth + 1
-    )
-    parts: Sequence[str]
-    if len(array) <= 2 * count:
-        parts = [of_part(np.asarray(row)) for row in array]
-    else:
-        ends = [of_part(np.asarray(array[i])) for i in (*range(count), *range(-count, 0))]
-        parts = [*ends[:count], "...", *ends[count:]]
+    is_whole = summarize < 0 or len(array) <= 2 * summarize
+    shown = range(len(array)) if is_whole else (*range(summarize), *range(-summarize, 0))
+    parts = [_of_array(np.asarray(array[i]), summarize, depth + 1) for i in shown]
+    if not is_whole:
+        parts.insert(summarize, "...")
     return f"[{between.join(parts)}]"
 
 
