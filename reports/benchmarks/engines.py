@@ -66,9 +66,8 @@ def main(options: argparse.Namespace, console: Console) -> int:
                 | measured(PAIRS[name], engine, adapter, rounds)
             )
     circumstances = engine_versions(options.impl) | timing.machine()
-    data = circumstances | {"rounds": rounds, "quick": options.quick, "rows": rows}
-    data["times_are_older"] = False
-    return _write(data, options.into, console)
+    figures = {"rounds": rounds, "quick": options.quick, "rows": rows, "times_are_older": False}
+    return _write(circumstances | figures, options.into, console)
 
 
 def _write(data: Mapping[str, Any], into: Path, console: Console) -> int:
@@ -86,17 +85,20 @@ def _counted_anew(
     rows = []
     for row in data["rows"]:
         key = (row["model"], row["engine"])
-        ops = _counted(*asked[key], adapter) if key in asked else row["ops"]
-        rows.append({**row, "ops": ops})
+        if key in asked:
+            model, engine = asked[key]
+            pair = PAIRS[model]
+            row = {**row, "ops": _counted(pair, engine, graphs_of(pair, engine, adapter))}
+        rows.append(row)
     return {**data, "rows": rows, "times_are_older": True}
 
 
-def _counted(model: str, engine: str, adapter: Adapter) -> dict[str, int | None]:
+def _counted(pair: Pair, engine: str, graphs: Mapping[str, Graph]) -> dict[str, int | None]:
     """The ops of each contender, None where the converter refuses Keras's model."""
-    pair, module = PAIRS[model], consumers.engine(engine)
+    count = consumers.engine(engine).count_ops
     return {
-        name: None if name == "keras" and engine in pair.refused else module.count_ops(graph)
-        for name, graph in graphs_of(pair, engine, adapter).items()
+        name: None if name == "keras" and engine in pair.refused else count(graph)
+        for name, graph in graphs.items()
     }
 
 
@@ -106,14 +108,13 @@ def measured(pair: Pair, engine: str, adapter: Adapter, rounds: int) -> dict[str
     graphs = graphs_of(pair, engine, adapter)
     inputs = pair.inputs(1)
     expected = np.asarray(jax.jit(pair.in_jax)(*inputs))
-    ops: dict[str, int | None] = {}
+    ops = _counted(pair, engine, graphs)
     calls: dict[str, Callable[[], Any]] = {}
     for name, graph in graphs.items():
-        if name == "keras" and engine in pair.refused:
+        if ops[name] is None:
             _check_refusal(module, graph, pair, engine)
-            ops[name] = None
             continue
-        ops[name], calls[name] = module.count_ops(graph), partial(module.convert(graph), inputs)
+        calls[name] = partial(module.convert(graph), inputs)
         _check(calls[name]()[0], expected, f"{name} in {engine}")
     times = timing.paired(rounds, {n: timing.repeated(call) for n, call in calls.items()})
     return {"ops": ops, **asdict(times)}
