@@ -193,6 +193,10 @@ QUIRKS: Mapping[str, str] = {
     "no_open_number_of_groups": (
         "engines take a depthwise convolution of a known number of channels alone"
     ),
+    "no_angle_of_scalars": (
+        "tf2onnx 1.17 makes a vector of one number of the Atan2 of two scalars, of which graphs "
+        "without XLA ops make inverse sines, cosines and tangents too"
+    ),
     "no_atan2_of_scalar": "LiteRT's converter fails on an Atan2 of an array and a scalar",
     "no_axes_in_slices": (
         "DTensor ends the process at a StridedSlice that adds a dimension, and takes wrong parts "
@@ -219,6 +223,9 @@ QUIRKS: Mapping[str, str] = {
     "no_tensor_lists": "DTensor spreads no TensorList over a mesh, which a tf.TensorArray is",
     "no_unpack_of_parts": "DTensor cannot give the results of an Unpack other parts than it has",
     "one_reverse_at_a_time": "there are engines whose ReverseV2 takes one dimension",
+    "no_gelu_of_scalar": (
+        "ONNX Runtime makes FastGelu of a gelu by the hyperbolic tangent, which takes no scalar"
+    ),
     "no_gather_in_batches": (
         "OpenVINO's converter moves a transpose behind a GatherV2 of batches, and refuses what "
         "comes of it, or reads other elements"
@@ -535,6 +542,8 @@ TARGETS: Mapping[str, Target] = {
                 "few_functions_of_float16",
                 "integer_reductions_saturate",
                 "no_adjoint_of_integers",
+                "no_angle_of_scalars",
+                "no_gelu_of_scalar",
                 "sorts_integers_as_floats",
             },
             lacks_dtypes=_NARROW | _BFLOAT16,

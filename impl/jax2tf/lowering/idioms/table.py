@@ -187,6 +187,12 @@ def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     return ops.gelu(x)
 
 
+def _gelu_by_tanh(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    if x.shape.rank == 0 and ctx.has_quirk("no_gelu_of_scalar"):
+        return ops.squeeze(_gelu_by_tanh(ctx, ops.expand_dims(x, 0)), [0])
+    return ops.gelu(x, approximate=True)
+
+
 def _axes_of_sum(found: Match) -> dict[str, Param]:
     return {"axis": found.params(lax.reduce_sum_p)["axes"]}
 
@@ -405,7 +411,7 @@ IDIOMS: tuple[Idiom, ...] = (
     Idiom(
         "gelu",
         partial(jax.nn.gelu, approximate=True),
-        _of_operand(partial(ops.gelu, approximate=True)),
+        _gelu_by_tanh,
     ),
     Idiom("gelu", partial(jax.nn.gelu, approximate=False), _gelu),
     Idiom("gelu", _gelu_by_erf, _gelu),

@@ -19,6 +19,7 @@ Function = Callable[..., Sequence[jax.Array]]
 _REDUCTIONS = named(
     "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"
 )
+_ANGLES = named("acos", "asin", "atan", "atan2")
 # Engines reduce arrays of so many dimensions.
 _MOST_DIMENSIONS = 6
 
@@ -28,6 +29,8 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     if eqn.primitive is lax.atan2_p and "no_atan2_of_scalar" in target.quirks:
         shapes = {v.aval.shape for v in (*eqn.invars, *eqn.outvars)}  # type: ignore[attr-defined]
         return _of_one_shape if len(shapes) > 1 else None
+    if eqn.primitive in _ANGLES and "no_angle_of_scalars" in target.quirks:
+        return None if aval_of(eqn.outvars[0]).shape else _of_vectors
     if eqn.primitive not in _REDUCTIONS:
         return None
     aval = aval_of(eqn.invars[0])
@@ -45,6 +48,11 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     out = aval_of(eqn.outvars[0])
     return [eqn.primitive.bind(*(jax.numpy.broadcast_to(x, out.shape) for x in operands))]
+
+
+def _of_vectors(eqn: jex_core.JaxprEqn, *scalars: jax.Array) -> Sequence[jax.Array]:
+    """A scalar, by vectors of one number."""
+    return [lax.squeeze(eqn.primitive.bind(*(lax.expand_dims(x, [0]) for x in scalars)), [0])]
 
 
 def _of_integers(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
