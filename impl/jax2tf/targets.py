@@ -252,6 +252,10 @@ QUIRKS: Mapping[str, str] = {
         "DTensor moves parts between devices at an Identity, and not at a Transpose, a GatherV2 "
         "or a Pad"
     ),
+    "relu_takes_gelu_apart": (
+        "LiteRT's converter merges a Relu into the product that ends a gelu by the error function "
+        "before it looks for the gelu, and has no op for the error function alone"
+    ),
     "sorts_integers_as_floats": (
         "tf2onnx 1.17 makes float32 of the integers that a TopKV2 puts in order, in which "
         "neighbours beyond 2**24 are equal"
@@ -478,6 +482,7 @@ _LITERT = _EXCHANGES | {
     "no_atan2_of_scalar",
     "no_integer_square",
     "no_row_by_computed_matrix",
+    "relu_takes_gelu_apart",
 }
 _REAL = frozenset({"no_complex_numbers"})
 _BITS = frozenset({"no_bitcast"})

@@ -128,6 +128,13 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("litert", "no_row_by_computed_matrix"): Program(
         lambda row, matrix: row @ matrix, (X[0], np.arange(12, dtype=np.float32).reshape(4, 3))
     ),
+    ("litert", "relu_takes_gelu_apart"): Program(
+        lambda x: (
+            jax.nn.relu(jax.nn.gelu(x, approximate=False)),
+            jnp.maximum(0.0, jax.nn.gelu(x * 2, approximate=False)),
+            jnp.clip(jax.nn.gelu(x * 3, approximate=False), 0.0, 6.0),
+        )
+    ),
     ("onnx", "appends_in_loops"): Program(_appended),
     ("onnx", "choice_by_product"): Program(
         lambda x: (

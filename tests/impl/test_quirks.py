@@ -440,3 +440,19 @@ def test_arithmetic_of_float16_stays():
     x = np.array([0.5, -0.25, np.inf, 3], np.float16)
     concrete = graph_of(lambda x: jnp.tanh(x * 2 + 1), FEW, x)
     assert "Cast" not in ops_of(concrete)
+
+
+@pytest.mark.parametrize("activation", [jax.nn.relu, jax.nn.relu6, lambda x: jnp.maximum(0.0, x)])
+@pytest.mark.parametrize("approximate", [False, True])
+def test_a_relu_takes_no_gelu_apart(activation, approximate):
+    def function(x):
+        return activation(jax.nn.gelu(x, approximate=approximate))
+
+    x = np.linspace(-4, 7, 23, dtype=np.float32)
+    for target, apart in ((jax2tf.TARGETS["litert"], not approximate), (jax2tf.TARGETS["xla"], False)):
+        converted = jax2tf.convert(function, target=target)
+        graph = tf.function(converted, autograph=False).get_concrete_function(x).graph
+        below = [op.inputs[1] for op in graph.get_operations() if op.type == "Maximum"]
+        assert (-1.0 in map(tf.get_static_value, below)) == apart
+        for run in (converted, tf.function(converted, autograph=False)):
+            np.testing.assert_allclose(run(x), jax.jit(function)(x), rtol=2e-6, atol=2e-7)

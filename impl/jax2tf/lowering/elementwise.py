@@ -19,6 +19,7 @@ import tensorflow as tf
 from jax2tf import ops
 from jax2tf.carriers import COMPARED, COMPUTED, FLOAT8, IN_FLOAT32, SIGNED, Carriers, carrier_of
 from jax2tf.lowering import complex_math, conversions
+from jax2tf.lowering.fusions import before_relu
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
 from jax2tf.ops import raw
@@ -406,6 +407,8 @@ def _polynomial(
 
 @register("max")
 def _max(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    # A maximum of 0 is a Relu.
+    x, y = before_relu(ctx, x), before_relu(ctx, y)
     return _extreme(ctx, raw.Maximum, raw.LogicalOr, raw.Greater, x, y)
 
 

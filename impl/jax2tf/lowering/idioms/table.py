@@ -17,6 +17,7 @@ from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
 from jax2tf import dims, ops
+from jax2tf.lowering.fusions import before_relu
 from jax2tf.lowering.idioms.matching import Match
 from jax2tf.lowering.index_windows import as_one_index
 from jax2tf.lowering.rules import Context, Lowered
@@ -97,6 +98,10 @@ def _first(ctx: Context, *tensors: tf.Tensor) -> tf.Tensor:
 
 def _leaky_relu(ctx: Context, x: tf.Tensor, negative_slope: np.ndarray) -> tf.Tensor:
     return ops.leaky_relu(x, float(negative_slope))
+
+
+def _relu(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[..., tf.Tensor]:
+    return lambda ctx, x: function(before_relu(ctx, x))
 
 
 def _hard_swish(ctx: Context, x: tf.Tensor) -> tf.Tensor:
@@ -402,9 +407,9 @@ def _dynamic_update_slice(
 
 
 IDIOMS: tuple[Idiom, ...] = (
-    Idiom("relu", jax.nn.relu, _of_operand(ops.relu)),
-    Idiom("relu6", jax.nn.relu6, _of_operand(ops.relu6)),
-    Idiom("relu6", lambda x: jnp.clip(x, 0.0, 6.0), _of_operand(ops.relu6)),
+    Idiom("relu", jax.nn.relu, _relu(ops.relu)),
+    Idiom("relu6", jax.nn.relu6, _relu(ops.relu6)),
+    Idiom("relu6", lambda x: jnp.clip(x, 0.0, 6.0), _relu(ops.relu6)),
     Idiom("leaky_relu", jax.nn.leaky_relu, _leaky_relu, numbers=("negative_slope",)),
     Idiom("elu", jax.nn.elu, _of_operand(ops.elu)),
     Idiom("hard_swish", jax.nn.hard_swish, _hard_swish),
