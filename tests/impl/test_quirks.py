@@ -449,7 +449,7 @@ def test_a_relu_takes_no_gelu_apart(activation, approximate):
         return activation(jax.nn.gelu(x, approximate=approximate))
 
     x = np.linspace(-4, 7, 23, dtype=np.float32)
-    for target, apart in ((jax2tf.TARGETS["litert"], not approximate), (jax2tf.TARGETS["xla"], False)):
+    for target, apart in (("litert", not approximate), ("xla", False)):
         converted = jax2tf.convert(function, target=target)
         graph = tf.function(converted, autograph=False).get_concrete_function(x).graph
         below = [op.inputs[1] for op in graph.get_operations() if op.type == "Maximum"]
