@@ -221,6 +221,10 @@ QUIRKS: Mapping[str, str] = {
         "DTensor ends the process at a SelectV2 of arrays whose condition is a scalar"
     ),
     "no_tensor_lists": "DTensor spreads no TensorList over a mesh, which a tf.TensorArray is",
+    "no_uint32": (
+        "TensorFlow.js has no arrays of uint32, so that none crosses the boundary of a function, a "
+        "branch or the body of a loop, and multiplies integers in float64"
+    ),
     "no_unpack_of_parts": "DTensor cannot give the results of an Unpack other parts than it has",
     "one_reverse_at_a_time": "there are engines whose ReverseV2 takes one dimension",
     "no_gelu_of_scalar": (
@@ -259,6 +263,9 @@ QUIRKS: Mapping[str, str] = {
     "sorts_integers_as_floats": (
         "tf2onnx 1.17 makes float32 of the integers that a TopKV2 puts in order, in which "
         "neighbours beyond 2**24 are equal"
+    ),
+    "takes_constant_branches": (
+        "TensorFlow.js takes the result of a branch that is a constant, whatever the condition is"
     ),
 }
 
@@ -510,7 +517,7 @@ TARGETS: Mapping[str, Target] = {
     for target in (
         Target("xla", XLA, optimizations=frozenset(OPTIMIZATIONS)),
         # What every engine takes.
-        Target("tensorflow", quirks=_TF2ONNX | _EXCHANGES),
+        Target("tensorflow", quirks=_TF2ONNX | _EXCHANGES | {"takes_constant_branches"}),
         Target(
             "litert",
             idioms=_IDIOMS | {"dynamic_update_slice"},
@@ -609,9 +616,16 @@ TARGETS: Mapping[str, Target] = {
             finite_idioms=_RESIZE,
             quirks=_REAL
             | _BITS
-            | {"computes_64_bits_in_32", "no_convolution_in_groups", "no_folding"},
+            | {
+                "computes_64_bits_in_32",
+                "no_convolution_in_groups",
+                "no_folding",
+                "no_uint32",
+                "takes_constant_branches",
+            },
             lacks_dtypes=_NARROW,
             lacks=op_tables.lacks("tfjs", needs=_NEEDS),
+            computes_in={"uint32": "int32"},
         ),
         # Its models run on Apple's systems alone: what is known is what its converter takes.
         Target(

@@ -211,6 +211,17 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("tfjs", "no_bitcast"): BITS,
     ("tfjs", "no_complex_numbers"): COMPLEX,
     ("tfjs", "no_convolution_in_groups"): Program(lambda x: _in_two_groups(x, (2, 4), "VALID")),
+    ("tfjs", "no_uint32"): Program(
+        lambda x: lax.fori_loop(
+            0, 3, lambda i, c: c * np.uint32(2654435769) + jnp.uint32(i), x.astype(jnp.uint32)
+        ).astype(jnp.float32)
+    ),
+    ("tfjs", "takes_constant_branches"): Program(
+        lambda x: [
+            lax.cond(x[0, 0] > limit, lambda x: jnp.full_like(x, 7.0), lambda x: x * 2, x)
+            for limit in (-100.0, 100.0)
+        ]
+    ),
 }
 
 # What a target refuses for a quirk: the engine would give other numbers.

@@ -574,3 +574,99 @@ def test_no_cast_of_uint32_is_left_to_be_moved(name):
     nodes = [*definition.node, *(n for f in definition.library.function for n in f.node_def)]
     casts = [{n.attr["SrcT"].type, n.attr["DstT"].type} for n in nodes if n.op == "Cast"]
     assert {tf.int32.as_datatype_enum, tf.uint32.as_datatype_enum} not in casts
+
+
+def _kept_by_cond(i):
+    key = jax.random.key(i)
+    return lax.cond(i > 0, lambda k: k, lambda k: jax.random.fold_in(k, 3), key)
+
+
+def _kept_by_while(i):
+    def step(carry):
+        n, key = carry
+        return n + 1, jax.random.fold_in(key, n)
+
+    return lax.while_loop(lambda carry: carry[0] < 3, step, (0, jax.random.key(i)))[1]
+
+
+# By name: of a number of int32, and all of uint32 is inside.
+WITH_UINT32_INSIDE = {
+    "cond": lambda i: lax.cond(i > 0, lambda x: x // 7, lambda x: x * 5, i.astype(np.uint32)),
+    "fori": lambda i: lax.fori_loop(
+        0, 3, lambda n, x: x * np.uint32(2654435769) + n.astype(np.uint32), i.astype(np.uint32)
+    ),
+    "while": lambda i: lax.while_loop(
+        lambda x: x < np.uint32(2**31), lambda x: x * 2 + 1, i.astype(np.uint32)
+    ),
+    "vmap of while": lambda i: jax.vmap(
+        lambda x: lax.while_loop(lambda x: x < np.uint32(2**31), lambda x: x * 2 + 1, x)
+    )(jnp.arange(4, dtype=np.uint32) + i.astype(np.uint32)),
+    "scan": lambda i: sum(
+        lax.scan(lambda c, x: (c + x, c ^ x), i.astype(np.uint32), np.arange(5, dtype=np.uint32))
+    ),
+    "jit twice": lambda i: (lambda f: f(f(i.astype(np.uint32))))(
+        jax.jit(lambda x: (x << 3) ^ (x >> 5) ^ (x * 3) ^ (x + 9))
+    ),
+    "key in a branch": lambda i: jax.random.bits(_kept_by_cond(i), (3,)),
+    "key in a loop": lambda i: jax.random.bits(_kept_by_while(i), (3,)),
+    "keys that are split": lambda i: jax.random.bits(jax.random.split(jax.random.key(i))[1], (2,)),
+}
+
+
+def _read_by(outputs):
+    """The ops that results are computed by."""
+    found, pending = set(), [x.op for x in outputs]
+    while pending:
+        op = pending.pop()
+        if op not in found:
+            found.add(op)
+            pending += [x.op for x in op.inputs]
+    return found
+
+
+@pytest.mark.parametrize("name", WITH_UINT32_INSIDE)
+@pytest.mark.parametrize("number", [-3, 5])
+def test_a_target_without_uint32_has_none_between_ops(name, number):
+    def function(i):
+        return WITH_UINT32_INSIDE[name](i).astype(np.int32)
+
+    i = np.int32(number)
+    concrete = assert_same(function, "tfjs", i)
+    graphs = [_read_by(concrete.outputs)]
+    library = concrete.graph.as_graph_def().library.function
+    assert not any(
+        arg.type == tf.uint32.as_datatype_enum
+        for f in library
+        for arg in (*f.signature.input_arg, *f.signature.output_arg)
+    )
+    assert all(x.dtype != tf.uint32 for ops in graphs for op in ops for x in op.inputs)
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "what"),
+    [
+        (lambda d: d["x"] + 1, {"x": np.uint32([1])}, r"argument d\['x'\] is of uint32"),
+        (lambda x: (x, x.astype(np.uint32)), np.float32([1]), "result 1 is of uint32"),
+        (lambda x: jax.random.key(x), np.int32(1), "result 0 is of keys"),
+    ],
+)
+def test_uint32_is_refused_where_a_target_has_no_arrays_of_it(function, argument, what):
+    converted = tf.function(jax2tf.convert(function, target="tfjs"), autograph=False)
+    with pytest.raises(jax2tf.errors.UnsupportedDtypeError, match=what):
+        converted.get_concrete_function(argument)
+
+
+@pytest.mark.parametrize("target", ["tensorflow", "tfjs", "litert"])
+@pytest.mark.parametrize("number", [-1.0, 1.0])
+def test_a_constant_branch_waits_for_what_it_is_given(target, number):
+    def function(x):
+        return lax.switch(
+            (x[0] > 0).astype(np.int32),
+            [lambda x: jnp.full_like(x, 7.0), lambda x: (x @ x) * x],
+            x,
+        )
+
+    concrete = assert_same(function, target, np.float32([number, 2.0]))
+    functions = concrete.graph.as_graph_def().library.function
+    kept = [node for f in functions for node in f.node_def if node.op == "SelectV2"]
+    assert len(kept) == (0 if target == "litert" else 1)

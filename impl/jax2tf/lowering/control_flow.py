@@ -18,6 +18,7 @@ from jax2tf.identity import Identity
 from jax2tf.lowering import carries, empties, switched
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
+from jax2tf.lowering.taken import depends_on_an_argument
 from jax2tf.trace import inner_jaxprs
 from jax2tf.typing import Aval, Dim, Param
 
@@ -51,7 +52,7 @@ def _branch(
     if known is not None:
         taken = known
         return ctx.inline(branches[taken if 0 <= taken <= last else last], *operands)
-    run = [_thunk(ctx, branch, operands) for branch in branches]
+    run = [_thunk(ctx, index, branch, operands) for branch in branches]
     if last == 1:
         # A tf.cond of unchanged tensors needs an op of its own in each branch.
         return _as_list(ops.cond(ops.not_equal(index, 0), run[1], run[0]))
@@ -81,10 +82,25 @@ def _platform() -> str:
 
 
 def _thunk(
-    ctx: Context, branch: jex_core.ClosedJaxpr, operands: Sequence[tf.Tensor]
+    ctx: Context,
+    index: tf.Tensor,
+    branch: jex_core.ClosedJaxpr,
+    operands: Sequence[tf.Tensor],
 ) -> Callable[[], Tensors]:
     consts = [ctx.constant(c) for c in branch.consts]
-    return lambda: [ops.identity(r) for r in switched.inline(ctx, branch.jaxpr, consts, *operands)]
+
+    def run() -> Tensors:
+        results = switched.inline(ctx, branch.jaxpr, consts, *operands)
+        return [_of_branch(ctx, index, ops.identity(r)) for r in results]
+
+    return run
+
+
+def _of_branch(ctx: Context, index: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
+    """The result of a branch; a constant by an op that waits for what the branch is given."""
+    if not ctx.has_quirk("takes_constant_branches") or depends_on_an_argument(result.op):
+        return result
+    return ops.raw.SelectV2(condition=ops.equal(index, 0), t=result, e=result)
 
 
 def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:

@@ -26,9 +26,16 @@ from jax2tf.lowering import compiled
 from jax2tf.lowering.constant_folding import folded
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.eager import is_one_graph
+from jax2tf.lowering.legal.boundaries import has_uint32
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf.lowering.rules import Context
-from jax2tf.lowering.taken import NewOps, Observer, depends_on_an_argument, require_taken
+from jax2tf.lowering.taken import (
+    NewOps,
+    Observer,
+    depends_on_an_argument,
+    require_arrays,
+    require_taken,
+)
 from jax2tf.ops import writing
 from jax2tf.ops.written_functions import WrittenFunction
 from jax2tf.targets import Target
@@ -67,6 +74,7 @@ class Lowering:
     def run_trace(self, args: Sequence[tf.Tensor], eager_graphs: bool = False) -> list[tf.Tensor]:
         """The results of the whole trace on `args`; `eager_graphs` as for `jax2tf.convert`."""
         if not tf.executing_eagerly():
+            require_arrays(self.trace, self.target)
             with writing.called_from_here():
                 results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
             if "drops_constant_results" in self.target.quirks:
@@ -159,7 +167,7 @@ class Lowering:
           any_shape: whether one function serves arguments of all shapes.
           jit_compile: True to have it compiled by XLA, whatever runs around it.
         """
-        if self._are_constant(args):
+        if self._are_constant(args) or self._are_of_no_array(args):
             return list(body(self, *args))
         shapes = [None if any_shape else tuple(a.shape.as_list()) for a in args]
         signature = tuple((a.dtype, shape) for a, shape in zip(args, shapes, strict=True))
@@ -197,6 +205,10 @@ class Lowering:
         if tf.executing_eagerly() or not self.target.lacks:
             return False
         return not depends_on_an_argument(*(arg.op for arg in args))
+
+    def _are_of_no_array(self, args: Sequence[tf.Tensor]) -> bool:
+        """Whether a function would have arguments of a dtype that the target has no arrays of."""
+        return "no_uint32" in self.target.quirks and any(x.dtype == tf.uint32 for x in args)
 
     def constant(self, value: ArrayLike) -> tf.Tensor:
         """A tensor of a constant of the jaxpr; a graph holds each only once.
@@ -282,6 +294,9 @@ class Lowering:
 
     def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
         if not self.trace.shares:
+            return False
+        # A function would take or give arrays that the target has not.
+        if "no_uint32" in self.target.quirks and has_uint32((*jaxpr.invars, *jaxpr.outvars)):
             return False
         if self.trace.use_counts(self.target.shares_repeats)[Identity(jaxpr)] < 2:
             return False

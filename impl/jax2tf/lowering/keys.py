@@ -29,7 +29,7 @@ Params = Mapping[str, Param]
 
 def has_keys(eqn: jex_core.JaxprEqn) -> bool:
     """Whether an operand or result of the equation is an array of typed keys."""
-    return any(_is_keys(aval_of(v)) for v in (*eqn.invars, *eqn.outvars))
+    return any(is_keys(aval_of(v)) for v in (*eqn.invars, *eqn.outvars))
 
 
 def _on_data(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
@@ -79,23 +79,24 @@ def _moved(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
 ON_DATA = Rule(_on_data, frozenset(), takes_all=True, takes_keys=True)
 
 
-def _is_keys(aval: Aval) -> bool:
+def is_keys(aval: Aval) -> bool:
+    """Whether a value is an array of typed keys."""
     return hasattr(aval, "dtype") and dtypes.is_key(aval.dtype)
 
 
 def _key_rank(avals: Sequence[Aval]) -> int:
-    return next(len(dtypes.key_data(a.dtype).shape) for a in avals if _is_keys(a))
+    return next(len(dtypes.key_data(a.dtype).shape) for a in avals if is_keys(a))
 
 
 def _axes(
     avals: Sequence[Aval], primitive: jex_core.Primitive | None = None
 ) -> int | Sequence[int | None] | None:
-    axes = tuple(-1 if _is_keys(a) else None for a in avals)
+    axes = tuple(-1 if is_keys(a) else None for a in avals)
     return axes[0] if primitive is not None and not primitive.multiple_results else axes
 
 
 def _data_spec(aval: Aval) -> jax.ShapeDtypeStruct:
-    dtype = dtypes.key_data(aval.dtype).dtype if _is_keys(aval) else aval.dtype
+    dtype = dtypes.key_data(aval.dtype).dtype if is_keys(aval) else aval.dtype
     return jax.ShapeDtypeStruct(dtypes.physical_shape(aval), dtype)
 
 

@@ -63,10 +63,13 @@ def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[tf.Tensor]:
     shape = ctx.shape(shape)
     if isinstance(shape, tuple) and np.prod(shape, dtype=np.float64) < 2**31:
         size = int(np.prod(shape, dtype=np.int64))
-        low = ops.cast(ops.range(ctx.number(0), ctx.number(size), ctx.number(1)), tf.uint32)
+        low = ops.range(ctx.number(0), ctx.number(size), ctx.number(1))
         if len(shape) != 1:
             low = ops.raw.Reshape(tensor=low, shape=ctx.vector(shape))
-        return [ops.raw.ZerosLike(x=low), low]
+        result = ops.cast(low, tf.uint32)
+        if ctx.has_quirk("no_uint32"):
+            return [ops.cast(ops.raw.ZerosLike(x=low), tf.uint32), result]
+        return [ops.raw.ZerosLike(x=result), result]
     if ctx.lacks_op("FloorDiv", "int64"):
         # Where sizes are of int32, no array has more elements.
         low = ops.cast(ops.range(ops.reduce_prod(shape)), tf.uint32)
@@ -299,6 +302,8 @@ def _call_jax(
     def body(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
         return ctx.inline(_trace(function, specs, partitionable), *operands)
 
+    if ctx.has_quirk("no_uint32"):
+        return body(ctx, *operands)[0]
     compiled = True if draws.is_compiled(ctx) else None
     return ctx.function((*key, partitionable), body, *operands, jit_compile=compiled)[0]
 

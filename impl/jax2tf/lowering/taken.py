@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf.errors import UnsupportedPrimitiveError
+from jax2tf import dtypes
+from jax2tf.errors import UnsupportedDtypeError, UnsupportedPrimitiveError
 from jax2tf.lowering import refusals
 from jax2tf.targets import KEY_INPUTS, Target
+from jax2tf.trace import Trace
 
 # What holds a graph together and computes nothing.
 STRUCTURAL = frozenset(
@@ -92,6 +95,28 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
             f"it is lowered to the op {op.type} of {dtype}, and the target {target.name!r} {takes}",
             _remedy(op.type, dtype, target),
         )
+
+
+def require_arrays(trace: Trace, target: Target) -> None:
+    """Refuses a function with arguments or results of which the target has no arrays.
+
+    Raises:
+      UnsupportedDtypeError: naming the argument or the result, and its dtype.
+    """
+    if "no_uint32" not in target.quirks:
+        return
+    arguments = ((trace.path(i), aval) for i, aval in enumerate(trace.jaxpr.in_avals))
+    results = ((f"result {i}", aval) for i, aval in enumerate(trace.jaxpr.out_avals))
+    for name, aval in (*arguments, *results):
+        dtype = getattr(aval, "dtype", np.dtype(bool))
+        is_of_keys = dtypes.is_key(dtype)
+        if is_of_keys or dtype == np.uint32:
+            raise UnsupportedDtypeError(
+                f"jax2tf.convert: {name} is of {'keys' if is_of_keys else 'uint32'}, and the "
+                f"target {target.name!r} has no arrays of uint32. What to do: have int32 there, "
+                "and make uint32 of it, or a key by jax.random.key, inside the function; or "
+                "convert for another target."
+            )
 
 
 _OTHER_FUNCTIONS = "write that part with other functions, or convert for another target"

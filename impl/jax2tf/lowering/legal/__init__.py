@@ -11,8 +11,8 @@ ops that it does not take, `quirks` what it gets wrong. Two ways lead around a l
   (bitcasts.py), fewer bits those of int32 (precision.py), floats that are moved their bits
   (moved.py), bools numbers (bools.py), what has
   operands of some ranks one of others (ranks.py), a quotient of integers one of estimates
-  (integers.py). It is traced, and lowered in place as any other, so that one lack may lead to
-  another.
+  (integers.py), control flow that carries uint32 one of int32 (boundaries.py). It is traced, and
+  lowered in place as any other, so that one lack may lead to another.
 - Logic of bits and shifts of int32 become arithmetic (bits.py), comparisons of large ones become
   those of differences with zero (integers.py).
 """
@@ -23,6 +23,7 @@ import functools
 from collections.abc import Callable
 
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import dtypes, ops
@@ -31,6 +32,7 @@ from jax2tf.lowering.legal import (
     bitcasts,
     bits,
     bools,
+    boundaries,
     contractions,
     generators,
     held,
@@ -54,8 +56,12 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
 
     The rule takes no params: they stand in the equation.
     """
+    function = boundaries.function_of(eqn, target)
+    if function is not None:
+        return functools.partial(_traced, function, boundaries.CARRIERS)
     if keys.has_keys(eqn):
-        return None
+        is_moved = eqn.primitive is lax.squeeze_p and "no_uint32" in target.quirks
+        return keys.ON_DATA.function if is_moved else None
     for module in (ranks, integers, bitcasts, moved, precision):
         function = module.function_of(eqn, target)
         if function is not None:

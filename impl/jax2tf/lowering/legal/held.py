@@ -14,6 +14,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
+from jax2tf import dtypes
 from jax2tf.lowering.legal import short, unsigned
 from jax2tf.primitives import named
 from jax2tf.targets import Target
@@ -82,6 +83,9 @@ _MODULAR = frozenset(
         "xor",
     )
 )
+# Of these, those that multiply: two numbers, or more.
+_OF_TWO_FACTORS = frozenset(named("mul", "square"))
+_MULTIPLYING = _OF_TWO_FACTORS | frozenset(named("cumprod", "integer_pow", "reduce_prod"))
 # So do these, of as many bits.
 _OF_BITS = frozenset(
     named("clz", "population_count", "shift_right_arithmetic", "shift_right_logical")
@@ -209,6 +213,8 @@ def function_of(
     held = {name for name, carrier in carriers.items() if name != carrier}
     primitive = eqn.primitive
     if held == {"uint32"}:
+        if "no_uint32" in target.quirks and primitive in _MULTIPLYING:
+            return unsigned.exact_product if primitive in _OF_TWO_FACTORS else None
         of_bits = unsigned.FUNCTIONS.get(primitive)
         if of_bits is not None:
             return of_bits
@@ -363,7 +369,10 @@ def jaxpr_of(
 ) -> jex_core.ClosedJaxpr:
     """The jaxpr of `function` for an equation; it takes those operands that are no literals."""
     avals = [aval_of(v) for v in eqn.invars if isinstance(v, jex_core.Var)]
-    specs = [jax.ShapeDtypeStruct(aval.shape, _carrier(aval, carriers)) for aval in avals]
+    specs = [
+        jax.ShapeDtypeStruct(dtypes.physical_shape(aval), _carrier(aval, carriers))
+        for aval in avals
+    ]
 
     def traced(*values: jax.Array) -> list[jax.Array]:
         given = iter(values)
@@ -382,7 +391,8 @@ def jaxpr_of(
 
 
 def _carrier(aval: Aval, carriers: Mapping[str, str]) -> np.dtype:
-    return jax.numpy.dtype(carriers.get(str(aval.dtype), str(aval.dtype)))
+    name = "uint32" if dtypes.is_key(aval.dtype) else str(aval.dtype)
+    return jax.numpy.dtype(carriers.get(name, name))
 
 
 def _literal(literal: jex_core.Literal, carriers: Mapping[str, str]) -> np.ndarray:

@@ -105,6 +105,12 @@ def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     return [lax.convert_element_type(x, np.int32)]
 
 
+def _bitcast(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+    """bitcast_convert_type to uint32 or from it: int32 holds the same bits."""
+    new = aval_of(eqn.outvars[0]).dtype
+    return [lax.bitcast_convert_type(x, np.int32 if new == np.uint32 else new)]
+
+
 def _from_bits(x: jax.Array, dtype: np.dtype) -> jax.Array:
     if dtype == np.bool_:
         return x != 0
@@ -132,6 +138,16 @@ def _bits_of_float(x: jax.Array) -> jax.Array:
 
 def _iota(eqn: jex_core.JaxprEqn, *sizes: jax.Array) -> Sequence[jax.Array]:
     return [eqn.primitive.bind(*sizes, **{**eqn.params, "dtype": np.dtype(np.int32)})]
+
+
+def exact_product(eqn: jex_core.JaxprEqn, *factors: jax.Array) -> Sequence[jax.Array]:
+    """A product or a square, where the target multiplies in float64: of halves, which it holds."""
+    x, y = _of_one_shape(factors[0], factors[-1])
+    half, low_half = np.int32(16), np.int32(0xFFFF)
+    (x_high, x_low), (y_high, y_low) = (
+        (lax.shift_right_logical(v, half), v & low_half) for v in (x, y)
+    )
+    return [(x_high * y_low + x_low * y_high) * np.int32(2**16) + x_low * y_low]
 
 
 def product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
@@ -184,6 +200,7 @@ def _rotated_left(x: jax.Array, bits: int) -> jax.Array:
 _BY_NAMES: Mapping[tuple[str, ...], Function] = {
     ("argmax", "argmin", "clamp", "cummax", "cummin", "ge", "gt", "le", "lt"): _by_order,
     ("le_to", "lt_to", "reduce_max", "reduce_min", "sort", "top_k"): _by_order,
+    ("bitcast_convert_type",): _bitcast,
     ("convert_element_type",): _converted,
     ("div",): _div,
     ("iota",): _iota,
