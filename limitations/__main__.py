@@ -8,12 +8,13 @@ from pathlib import Path
 
 from harnesses.cell import journal
 from harnesses.cell.journal import ResultsError
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.cell.pipes import exit_with
 from harnesses.harness import CONVERT, DIRECTIONS, all_harnesses, harnesses_elsewhere
 from limitations import tolerances
 from limitations.check import check
 from limitations.ledger import LedgerError, Limitation, folder_of, load, load_uncovered
-from limitations.update import update, write
+from limitations.update import update, words_of, write
 
 
 def main(argv: list[str]) -> int:
@@ -26,7 +27,11 @@ def main(argv: list[str]) -> int:
         command.add_argument("--ledger", type=Path, help="folder of the entries")
         command.add_argument("--direction", default=CONVERT, choices=DIRECTIONS)
         if function is update_:
-            command.add_argument("--reason", default="", help="the reason of every new entry")
+            command.add_argument(
+                "--reason",
+                default="",
+                help="the reason of every new entry (of another implementation: its own message)",
+            )
         command.set_defaults(command=function)
     options = parser.parse_args(argv)
     options.results = options.results or [journal.FOLDER / "cpu.jsonl"]
@@ -71,7 +76,12 @@ def update_(options: argparse.Namespace) -> int:
     limitations = load(options.ledger, options.direction)
     harnesses = all_harnesses(direction=options.direction)
     staying, new = update(rows, limitations, harnesses)
-    new = [with_reason(entry, options.reason) for entry in new]
+    # Of an implementation that is not this project's nobody here can say more than it says itself.
+    speaks = bool(rows) and rows[0]["impl"] not in (None, DEFAULT_IMPLEMENTATION)
+    new = [
+        with_reason(entry, options.reason or (words_of(entry, rows) if speaks else ""))
+        for entry in new
+    ]
     options.ledger.mkdir(exist_ok=True)
     changed = write(options.ledger, staying, new, options.direction)
     if options.direction == CONVERT:

@@ -5,7 +5,8 @@ otherwise than its entry says, gets a new one: failing cells of one primitive th
 gathered, and one of them, described in full, is widened condition by condition for as long as no
 cell is matched that passes or fails in another way. Reasons and links of the entries that it
 replaces are kept; the reason of a new one is left empty, and the ledger does not load until a
-person has filled it.
+person has filled it. The ledger of another implementation than this project's has what that said
+of a failure (`words_of`) as the reason, as nobody here can say more of it.
 """
 
 import dataclasses
@@ -30,9 +31,13 @@ from limitations.ledger import Limitation
 _HEADER = "Limitations of the family {family}; `limitations/__init__.py` says what the keys mean."
 
 # Paths, names of dtypes and numbers make messages differ that say the same.
+_ANYTHING = "{{}}"
 _VARYING = re.compile(
     r"(?:/[\w.-]+)+\.py\b|\b(?:u?int|b?float|complex)\d\w*|\bbool\b|\d+|\{\{.*?\}\}"
 )
+# Characters of a list that stands in one line.
+_LONGEST = 120
+_PATH = re.compile(r"(?:/[\w.-]+){2,}")
 
 
 def update(
@@ -48,7 +53,17 @@ def update(
     failing = [row for row in rows if row["outcome"] not in ("pass", INAPPLICABLE)]
     open_rows = [row for row in failing if not index.matching(row)]
     new = [_inheriting(entry, rows, replaced) for entry in explain(open_rows, rows)]
-    return list(staying.values()), _merged(new)
+    return list(staying.values()), merged(new, rows)
+
+
+def words_of(entry: Limitation, rows: Iterable[Row]) -> str:
+    """What an implementation said of the first cell that the entry explains, for a reason."""
+    row = next(row for row in rows if entry.explains(row))
+    versions = (("JAX", row["jax"]), ("TensorFlow", row["tensorflow"]))
+    known = [f"{name} {version}" for name, version in versions if version is not None]
+    made_of = row["impl_versions"] or f"{row['impl']} of {', '.join(known)}"
+    lines = (row["message"] or "").strip().splitlines() or [row["outcome"]]
+    return f"{made_of}: {textwrap.shorten(_PATH.sub('...', lines[0]), 200, placeholder=' ...')}"
 
 
 def explain(failing: Sequence[Row], rows: Sequence[Row]) -> Iterator[Limitation]:
@@ -124,18 +139,38 @@ def _inheriting(
     return entry
 
 
-def _merged(entries: Iterable[Limitation]) -> list[Limitation]:
-    """The entries, with one in place of those that differ in their primitive alone."""
-    merged: list[Limitation] = []
+def merged(entries: Iterable[Limitation], rows: Sequence[Row]) -> list[Limitation]:
+    """The entries, with one in place of those that differ in their primitive and harness alone."""
+    found: list[Limitation] = []
     for entry in entries:
-        for number, other in enumerate(merged):
-            if dataclasses.replace(entry, primitive=other.primitive) == other:
-                together = (*other.primitive, *entry.primitive)
-                merged[number] = dataclasses.replace(other, primitive=together)
+        for number, other in enumerate(found):
+            both = _both(other, entry)
+            if both is not None and not any(
+                both.matches(row) and not (other.matches(row) or entry.matches(row)) for row in rows
+            ):
+                found[number] = both
                 break
         else:
-            merged.append(entry)
-    return merged
+            found.append(entry)
+    return found
+
+
+def _both(one: Limitation, other: Limitation) -> Limitation | None:
+    """The entry in place of two that differ in primitive and harness alone; else None."""
+    alike = dataclasses.replace(
+        other, where=one.where, primitive=one.primitive, harness=one.harness
+    )
+    if alike != one or one.family != other.family or bool(one.harness) != bool(other.harness):
+        return None
+    return dataclasses.replace(
+        one,
+        primitive=_joined(one.primitive, other.primitive),
+        harness=_joined(one.harness, other.harness),
+    )
+
+
+def _joined(one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
 
 
 def _failure(row: Row) -> tuple:
@@ -150,7 +185,10 @@ def _pattern(row: Row) -> str | None:
     """A regular expression for the first line of the row's message, without what varies in it."""
     if row["outcome"] not in ("error", "mismatch") or not row["message"]:
         return None
-    line = textwrap.shorten(row["message"].strip().splitlines()[0], 100, placeholder="")
+    line = row["message"].strip().splitlines()[0]
+    # The primitive is a condition of its own; to shorten a line makes one space of several.
+    line = re.sub(rf"'{re.escape(row['primitive'])}'|\s{{2,}}", _ANYTHING, line)
+    line = textwrap.shorten(line, 100, placeholder="")
     # A space needs no escape, and the pattern is for people too.
     pattern = ".*".join(re.escape(part).replace(r"\ ", " ") for part in _VARYING.split(line))
     return re.sub(r"\.\*(?:[\s,]*\.\*)+", ".*", pattern).strip()
@@ -278,7 +316,8 @@ def _table(limitation: Limitation) -> tomlkit.items.Table:
 def _plain(value: Any) -> Any:
     """A field's value as TOML should write it."""
     if isinstance(value, tuple):
-        return list(value)
+        array = tomlkit.item(list(value))
+        return array.multiline(len(value) > 1 and len(array.as_string()) > _LONGEST)
     if isinstance(value, dict):
         table = tomlkit.inline_table()
         table.update(value)

@@ -11,7 +11,7 @@ from harnesses.cell.names import MODE_NAMES
 from limitations.__main__ import with_reason
 from limitations.check import check
 from limitations.ledger import LedgerError, Limitation, load
-from limitations.update import explain, update, write
+from limitations.update import explain, merged, update, words_of, write
 from tests.judge.rows import all_modes, error, harness, mismatch, passing
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
@@ -93,6 +93,42 @@ def test_messages_that_differ_in_dtypes_and_numbers_alone_are_one():
     (entry,) = _explained(rows)
     assert entry.message == "no kernel for .* in node .*"
     assert all(entry.explains(row) for row in rows)
+
+
+def test_the_name_of_the_primitive_is_no_part_of_a_message():
+    rows = [error(h, message=f"no rule for primitive '{h.primitive}'") for h in DATABASE]
+    _, (entry,) = update(rows, [], DATABASE)
+    assert (entry.primitive, entry.message) == (("sin", "cos"), "no rule for primitive .*")
+
+
+def test_a_message_with_two_spaces_is_matched():
+    rows = [error(h, message="no such node.  Message: it is not there") for h in DATABASE]
+    _, (entry,) = update(rows, [], DATABASE)
+    assert all(entry.explains(row) for row in rows)
+
+
+def test_entries_that_differ_in_primitive_and_harness_alone_are_one():
+    cases = [harness("sin", "float32", case) for case in ("a", "b", "c")]
+    cases.append(harness("sin_pi", "float32", "b"))
+    failing = {"sin_a_float32", "sin_b_float32", "sin_pi_b_float32"}
+    rows = [error(h) if h.name in failing else passing(h) for h in cases]
+    rows.append(passing(harness("sin_pi", "float32", "c")))
+    _, (entry,) = update(rows, [], cases)
+    assert (entry.primitive, set(entry.harness)) == (("sin", "sin_pi"), failing)
+    # "sin_pi" has a case, which passes, that the glob of the other one's names matches.
+    globs = [
+        Limitation("elementwise#1", (name,), "crash", "r", harness=(glob,))
+        for name, glob in (("sin", "sin_*"), ("sin_pi", "sin_pi_b_*"))
+    ]
+    assert merged(globs, rows) == globs
+
+
+def test_a_long_list_has_a_line_for_each_member(tmp_path):
+    names = tuple(f"sin_of_a_case_with_a_long_name_{number}_float32" for number in range(4))
+    write(tmp_path, [], [Limitation("elementwise#", ("sin",), "crash", "r", harness=names)])
+    text = (tmp_path / "elementwise.toml").read_text()
+    assert f'harness = [\n    "{names[0]}",\n' in text
+    assert load(tmp_path)[0].harness == names
 
 
 def test_tolerance_is_the_largest_error_rounded_up():
@@ -207,6 +243,18 @@ def test_a_reason_makes_a_ledger_that_loads(tmp_path):
     loaded = load(tmp_path)
     assert {entry.ulps for entry in loaded} == {math.inf}
     assert {(entry.reason, entry.note) for entry in loaded} == {("not looked into",) * 2}
+
+
+def test_the_words_of_another_implementation_are_a_reason():
+    made_of = {"impl": "jax2onnx", "impl_versions": "jax2onnx 0.17, onnx 1.2"}
+    rows = [
+        error(h, message=f"no rule in /opt/onnx/rules for '{h.primitive}'\nTraceback", **made_of)
+        for h in DATABASE
+    ]
+    _, (entry,) = update(rows, [], DATABASE)
+    assert words_of(entry, rows) == "jax2onnx 0.17, onnx 1.2: no rule in ... for 'sin'"
+    own = [{**row, "impl": "jax.jit", "impl_versions": None, "tensorflow": None} for row in rows]
+    assert words_of(entry, own) == "jax.jit of JAX 0.12.0: no rule in ... for 'sin'"
 
 
 def test_update_leaves_the_other_direction_alone(tmp_path):
