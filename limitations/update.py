@@ -37,6 +37,7 @@ _VARYING = re.compile(
 )
 # Characters of a list that stands in one line.
 _LONGEST = 120
+_NODE = re.compile(r"^\{\{function_node .*?\}\}\s*")
 _PATH = re.compile(r"(?:/[\w.-]+){2,}")
 
 
@@ -62,8 +63,8 @@ def words_of(entry: Limitation, rows: Iterable[Row]) -> str:
     versions = (("JAX", row["jax"]), ("TensorFlow", row["tensorflow"]))
     known = [f"{name} {version}" for name, version in versions if version is not None]
     made_of = row["impl_versions"] or f"{row['impl']} of {', '.join(known)}"
-    lines = (row["message"] or "").strip().splitlines() or [row["outcome"]]
-    return f"{made_of}: {textwrap.shorten(_PATH.sub('...', lines[0]), 200, placeholder=' ...')}"
+    said = textwrap.shorten(_PATH.sub("...", _first_line(row)), 200, placeholder=" ...")
+    return f"{made_of}: {said}"
 
 
 def explain(failing: Sequence[Row], rows: Sequence[Row]) -> Iterator[Limitation]:
@@ -185,13 +186,19 @@ def _pattern(row: Row) -> str | None:
     """A regular expression for the first line of the row's message, without what varies in it."""
     if row["outcome"] not in ("error", "mismatch") or not row["message"]:
         return None
-    line = row["message"].strip().splitlines()[0]
     # The primitive is a condition of its own; to shorten a line makes one space of several.
-    line = re.sub(rf"'{re.escape(row['primitive'])}'|\s{{2,}}", _ANYTHING, line)
-    line = textwrap.shorten(line, 100, placeholder="")
+    line = re.sub(rf"'{re.escape(row['primitive'])}'|\s{{2,}}", _ANYTHING, _first_line(row))
+    line = textwrap.shorten(_VARYING.sub(_ANYTHING, line), 100, placeholder="")
     # A space needs no escape, and the pattern is for people too.
-    pattern = ".*".join(re.escape(part).replace(r"\ ", " ") for part in _VARYING.split(line))
+    parts = (re.escape(part).replace(r"\ ", " ") for part in line.split(_ANYTHING))
+    pattern = ".*".join(parts)
     return re.sub(r"\.\*(?:[\s,]*\.\*)+", ".*", pattern).strip()
+
+
+def _first_line(row: Row) -> str:
+    """The first line of the row's message, without the names of nodes before it in eager mode."""
+    lines = (row["message"] or "").strip().splitlines() or [row["outcome"]]
+    return _NODE.sub("", lines[0])
 
 
 def _exactly(row: Row) -> Limitation:

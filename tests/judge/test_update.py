@@ -95,6 +95,21 @@ def test_messages_that_differ_in_dtypes_and_numbers_alone_are_one():
     assert all(entry.explains(row) for row in rows)
 
 
+def test_a_message_of_eager_mode_is_that_of_a_graph():
+    rows = [
+        error(DATABASE[0], message="{{function_node __wrapped__Op_1/device:CPU:0}} no such op"),
+        error(DATABASE[1], mode="graph", message="no such op"),
+    ]
+    _, (entry,) = update(rows, [], DATABASE)
+    assert (entry.modes, entry.message) == ((), "no such op")
+
+
+def test_what_varies_in_a_message_takes_no_room_in_its_pattern():
+    place = f"/home/{'long/' * 30}judge.py:57:41: error: "
+    _, (entry,) = update([error(DATABASE[0], message=f"{place}no operation")], [], DATABASE)
+    assert entry.message == ".*:.*:.*: error: no operation"
+
+
 def test_the_name_of_the_primitive_is_no_part_of_a_message():
     rows = [error(h, message=f"no rule for primitive '{h.primitive}'") for h in DATABASE]
     _, (entry,) = update(rows, [], DATABASE)
