@@ -11,7 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from harnesses.harness import ALL, FLOATS, Bools, Family, Fill, Integers, Normal, Values, define
+from harnesses.harness import (
+    ALL,
+    FLOATS,
+    INT4,
+    Bools,
+    Family,
+    Fill,
+    Integers,
+    Normal,
+    Values,
+    define,
+)
 
 family = Family("control_flow")
 
@@ -43,7 +54,7 @@ def _running(x: Any, **options: Any) -> Any:
 @family.builder
 def constructs_on_every_dtype() -> None:
     """A branch, a loop and scans that carry values of every dtype."""
-    for dtype in ALL:
+    for dtype in ALL + INT4:
         define(
             "cond",
             "",

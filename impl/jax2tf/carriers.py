@@ -55,7 +55,7 @@ REDUCED_BY_XLA = HOLDS_NARROW | {tf.bool: tf.uint8}
 # In which every engine has the ops of a loop: of as many bits, or exact.
 CARRIED_ROUND_A_LOOP = {
     **dict.fromkeys((tf.bfloat16, tf.float16), tf.float32),
-    **dict.fromkeys((tf.int8, tf.int16, tf.uint8, tf.uint16, tf.uint32), tf.int32),
+    **dict.fromkeys((*INT4, tf.int8, tf.int16, tf.uint8, tf.uint16, tf.uint32), tf.int32),
     tf.uint64: tf.int64,
 }
 

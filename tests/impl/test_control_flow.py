@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 import tensorflow as tf
 from jax import lax
@@ -258,3 +259,25 @@ def test_what_is_kept_from_the_optimiser(lowering, kept):
 
     assert ops(_sum_of_a_product).count(kept) == 1
     assert ops(jnp.sin).count(kept) == (1 if lowering == "xla" else 0)
+
+
+@pytest.mark.parametrize("dtype", [jnp.int4, jnp.uint4])
+def test_branches_and_loops_over_a_dtype_without_kernels(dtype):
+    """TensorFlow has no Switch, Merge and TensorListStack for these."""
+
+    def fun(index: jax.Array, x: jax.Array) -> tuple[jax.Array, ...]:
+        chosen = lax.switch(index, [lambda x: x, lambda x: x + x, jnp.zeros_like], x)
+        _, looped = lax.while_loop(
+            lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] + chosen), (0, jnp.zeros_like(x))
+        )
+        last, scanned = lax.scan(lambda c, y: (y, c + y), looped[0], looped)
+        return chosen, looped, last, scanned
+
+    arguments = np.int32(1), np.array([1, 0, 2], dtype)
+    for switch in ({}, {"enable_xla": False}):
+        converted = jax2tf.convert(fun, **switch)
+        for run in (converted, tf.function(converted, autograph=False)):
+            results = run(*map(tf.constant, arguments))
+            assert [r.dtype.name for r in results] == [np.dtype(dtype).name] * 4
+            for result, expected in zip(results, fun(*arguments), strict=True):
+                np.testing.assert_array_equal(tf.cast(result, tf.int32), expected.astype(np.int32))

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
-from jax2tf.carriers import HOLDS_INT4, carrier_of
+from jax2tf.carriers import HOLDS_INT4, INT4, carrier_of
 
 # Dtypes for which TensorFlow has kernels in compiled code alone. In graphs without XLA ops they are
 # compiled all the same: by standard ops, which nothing runs where XLA is not.
@@ -19,7 +19,11 @@ COMPILED_DTYPES = frozenset({"float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5
 
 # Dtypes that Switch, Merge and TensorListStack have no kernels for: branches and loops are made of
 # these unless they are compiled.
-COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {"float8_e4m3fn", "float8_e5m2"}
+COMPILED_CONTROL_FLOW_DTYPES = COMPILED_DTYPES | {
+    "float8_e4m3fn",
+    "float8_e5m2",
+    *(dtype.name for dtype in INT4),
+}
 
 
 def unpacked(tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from jax2tf.carriers import INT4
 from jax2tf.large_constants import LIMIT
 from jax2tf.lowering.compiled import COMPILED_CONTROL_FLOW_DTYPES
 from jax2tf.primitives import CALLBACKS
@@ -14,9 +13,6 @@ from jax2tf.trace import Trace, count_equations
 
 # The call of a graph costs as much as some ten ops, and a graph takes time to make.
 FEWEST_EQUATIONS = 50
-
-# A graph has no arguments of these dtypes, or no branches and loops.
-_NOT_IN_GRAPHS = COMPILED_CONTROL_FLOW_DTYPES | {dtype.name for dtype in INT4}
 
 
 def is_one_graph(trace: Trace) -> bool:
@@ -42,7 +38,8 @@ def _is_pure(trace: Trace) -> bool:
         or trace.calls_tensorflow
         or CALLBACKS & trace.primitives
         or sum(getattr(c, "nbytes", 0) for c in trace.inner_constants()) > LIMIT
-        or not _NOT_IN_GRAPHS.isdisjoint(_dtypes(trace))
+        # A graph has no arguments of these dtypes, or no branches and loops.
+        or not COMPILED_CONTROL_FLOW_DTYPES.isdisjoint(_dtypes(trace))
     )
 
 
