@@ -20,6 +20,7 @@ COMMANDS = {
     "consumers": "take rows of engines in, and write reports/tables/consumers.md",
     "libraries": "write reports/tables/libraries.md, or --check that it is current",
     "html": "one page to look at: primitives, modes and what came of them",
+    "costs": "what harnesses cost, by which --shard divides a run",
     "merge": "the shards of one run as one results file; what is missing is counted",
     "diff": "what changed from one results file to another",
     "versions": "the same cells on several versions of JAX, TensorFlow and Python",

@@ -85,7 +85,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "help": "call_tf: TensorFlow inside JAX; substrates: its API on NumPy and JAX",
     },
     "sample": {"type": int, "metavar": "N", "help": "N of the harnesses, the same ones every time"},
-    "shard": {"type": _shard, "metavar": "I/N", "help": "part I of N of the harnesses, from 1/N"},
+    "shard": {"type": _shard, "metavar": "I/N", "help": "part I of N of the harnesses, by cost"},
     "impl": {
         "default": DEFAULT_IMPLEMENTATION,
         "metavar": "MODULE",

@@ -15,6 +15,7 @@ from typing import Any
 
 from harnesses.cell.journal import Request, ResultsError, request_of, stopped
 from harnesses.cell.names import JAX_SIDE
+from harnesses.engine import shards
 from harnesses.engine.converters import module_of
 from harnesses.engine.options import environment, run_command, selection
 from harnesses.engine.versions import versions
@@ -35,7 +36,11 @@ def request(options: Any, cells: int) -> Request:
         "versions": versions(impl),
         "code": {
             "the judge": _digest(
-                [*(_ROOT / "harnesses").rglob("*.py"), *(_ROOT / "limitations").glob("*.py")]
+                [
+                    *(_ROOT / "harnesses").rglob("*.py"),
+                    *(_ROOT / "limitations").glob("*.py"),
+                    shards.FILE,
+                ]
             ),
             "the ledger": _digest(ledger.glob("*.toml")),
             "the implementation": _digest(_files_of(impl)) if impl else "",

@@ -17,6 +17,7 @@ from harnesses.cell.names import (
     SUBSTRATE_LOWERINGS,
     UNDER_MODES,
 )
+from harnesses.engine import shards
 from harnesses.harness import CALL_TF, CONVERT, SUBSTRATES, Harness, all_harnesses
 
 
@@ -64,7 +65,7 @@ class Selection:
             chosen = sampled(chosen, self.sample)
         if self.shard is not None:
             index, count = (int(part) for part in self.shard.split("/"))
-            chosen = chosen[index - 1 :: count]
+            chosen = shards.shard(chosen, index, count)
         return chosen
 
     def cells(self) -> list[Cell]:
