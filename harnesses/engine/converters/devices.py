@@ -15,6 +15,9 @@ from harnesses.engine.converters import Converter
 class OtherDevice(Converter):
     """The function compiled for another device of this process."""
 
+    # Which argument it was that a program of a mesh did not find on its devices.
+    noise = ((r"(?<=for jitted computation)\. Got argument .*", ""),)
+
     def convert(self, fun: Callable[..., Any], args: tuple) -> tuple[Any, jax.Device]:
         device = _other()
         return jax.jit(fun).lower(*jax.device_put(args, device)).compile(), device
