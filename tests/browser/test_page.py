@@ -12,6 +12,7 @@ from reports.__main__ import main
 from reports.html import page as html
 from reports.html.data import encoded, page_data
 from tests.browser.devtools import browser, installed
+from tests.browser.picture import take
 from tests.reports.rows import failure, row
 
 ROWS = [
@@ -192,6 +193,15 @@ def test_a_phone(show):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert page.evaluate("$('details').scrollWidth <= $('details').clientWidth")
     assert page.evaluate("$('grid').scrollWidth <= $('grid').clientWidth")
+
+
+def test_a_picture_of_the_page(page, show, tmp_path):
+    show(ROWS)
+    take(page, str(tmp_path / "page.html"), str(tmp_path / "page.png"))
+    picture = (tmp_path / "page.png").read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    # The header of a PNG has its size.
+    assert [int.from_bytes(picture[at : at + 4]) for at in (16, 20)] == [1200, 800]
 
 
 _COLOURS = """(() => {
