@@ -26,7 +26,7 @@ from harnesses.harness.definition import Check, Harness, direction_of, is_arg
 # Of the files of families, the beginning of their paths.
 _INSIDE = f"{Path(__file__).parents[1]}{os.sep}"
 
-_SIXTY_FOUR_BITS = frozenset({"int64", "uint64", "float64", "complex128"})
+_SIXTY_FOUR_BITS = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 Build = Callable[[], None]
 
@@ -162,7 +162,7 @@ def define(
         raise ValueError(f"harness {name!r} at {where}: scale={scale!r}, not 'element' or 'array'")
     if x64 is None:
         leaves = jax.tree.leaves(tuple(args), is_leaf=is_arg)
-        x64 = not _SIXTY_FOUR_BITS.isdisjoint([dtype.name, *(arg.dtype.name for arg in leaves)])
+        x64 = not _SIXTY_FOUR_BITS.isdisjoint([dtype, *(arg.dtype for arg in leaves)])
     harness = Harness(
         family=builder.family,
         primitive=primitive,
