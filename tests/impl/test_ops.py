@@ -350,3 +350,12 @@ class TestWriting:
 
         x = np.array([0.5, 1.5], np.float32)
         np.testing.assert_allclose(loss(tf.constant(x)), jax.grad(in_jax)(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("compare", [ops.greater, ops.greater_equal])
+@pytest.mark.parametrize("dtype", ["int64", "float64", "int32"])
+def test_a_number_is_compared_in_the_dtype_of_the_tensor(compare, dtype):
+    """Larger is smaller the other way round, where the number stands first."""
+    run = tf.function(lambda x: compare(x, 1), autograph=False)
+    expected = [False, compare is ops.greater_equal, True]
+    assert run(tf.constant([0, 1, 2], dtype)).numpy().tolist() == expected

@@ -106,12 +106,17 @@ reduce_sum = _reduction(tf.reduce_sum, "Sum")
 
 def greater(x: OpArgument, y: OpArgument) -> tf.Tensor:
     """tf.greater, as the second being less."""
-    return less(y, x)
+    return less(_of_dtype(y, x), x)
 
 
 def greater_equal(x: OpArgument, y: OpArgument) -> tf.Tensor:
     """tf.greater_equal, as the second being less or equal."""
-    return less_equal(y, x)
+    return less_equal(_of_dtype(y, x), x)
+
+
+def _of_dtype(y: OpArgument, x: OpArgument) -> OpArgument:
+    """A number as a tensor of the dtype of `x`: an op takes that of its first operand."""
+    return constant(y, x.dtype) if isinstance(y, int | float) and isinstance(x, tf.Tensor) else y
 
 
 @_in_graphs(tf.atan2)
