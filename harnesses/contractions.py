@@ -12,6 +12,7 @@ from jax import lax
 
 from harnesses.harness import (
     ALL,
+    COMPLEX,
     FLOATS,
     INT4,
     INTEGERS,
@@ -295,6 +296,13 @@ def elements_that_are_not_finite() -> None:
         largest = float(jnp.finfo(dtype).max)
         overflowing = [Values([[largest, largest]], dtype), Values([[1.0], [1.0]], dtype)]
         _define("dot_general", "to_infinity", _dot(), overflowing, dtype)
+    for dtype in COMPLEX:
+        edges = [Values(_EDGES, dtype), Values(np.transpose(_EDGES), dtype)]
+        _define("dot_general", "not_finite", _dot(), edges, dtype)
+    for dtype in (np.float32, np.complex64):
+        groups = Values(np.stack([np.transpose(_EDGES)] * 2), dtype)
+        edges = [Values(_EDGES, dtype), groups, Values([1, 3], np.int32)]
+        _define("ragged_dot_general", "not_finite", lax.ragged_dot, edges, dtype)
 
 
 FUNCTIONS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
@@ -454,6 +462,20 @@ def scaled_dots() -> None:
                 ],
                 dtype,
             )
+    not_finite = np.ones((4, 16))
+    not_finite[:3, 5] = np.inf, -np.inf, np.nan
+    _define(
+        "scaled_dot",
+        "not_finite",
+        lambda a, b, s, t: lax.scaled_dot(a, b, lhs_scale=s, rhs_scale=t),
+        [
+            Values(not_finite, np.float32),
+            Values(not_finite.T, np.float32),
+            _arg((4, 2), np.float32),
+            _arg((4, 4), np.float32),
+        ],
+        np.float32,
+    )
     _define(
         "scaled_dot",
         "without_scales",

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from harnesses.harness import ALL, INT4, INTEGERS, Normal, Values, define
+from harnesses.harness import ALL, FLOATS, INT4, INTEGERS, Normal, Values, define, edge_values
 from harnesses.indexing import family
 
 _F32, _I32 = np.dtype("float32"), np.dtype("int32")
@@ -85,6 +85,28 @@ def starts_in_and_out_of_bounds() -> None:
                 dtype=_F32,
                 params={"allow_negative_indices": negative},
             )
+
+
+@family.builder
+def edges() -> None:
+    """NaN, infinities and zeros of either sign, in what is sliced and in what is written."""
+    for dtype in FLOATS:
+        values = edge_values(dtype)
+        operand, update = Values(values, dtype), Values(values[::-1][:-2], dtype)
+        define(
+            "dynamic_slice",
+            "edges",
+            lambda x: lax.dynamic_slice(x, (1,), (9,)),
+            [operand],
+            dtype=dtype,
+        )
+        define(
+            "dynamic_update_slice",
+            "edges",
+            lambda x, u: lax.dynamic_update_slice(x, u, (1,)),
+            [operand, update],
+            dtype=dtype,
+        )
 
 
 @family.builder
