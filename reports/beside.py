@@ -1,8 +1,8 @@
 """`python -m reports beside NAME=FILE ...`: converters beside each other on the same harnesses.
 
-Each file holds the rows of a run. Counted are the harnesses that every run has and that JAX itself
-runs; a harness passes where all of its cells do. One that a converter declines does not pass: the
-question is what a user gets.
+Each file holds the rows of a run; beside.rows.xz keeps of them what the figures come from. Counted
+are the harnesses that every run has and that JAX itself runs; a harness passes where all of its
+cells do. One that a converter declines does not pass: the question is what a user gets.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from typing import Any
 
 from rich.console import Console
 
-from harnesses.cell import journal
-from reports import rendering, results
+from reports import kept_rows, rendering
 from reports.causes import cause_of
+from reports.kept_rows import Run
 from reports.results import ResultsError, Row
 
-TABLE = "beside.md"
+TABLE, ROWS = "beside.md", "beside.rows.xz"
 # How many kinds of failures are shown for each run.
 _MOST = 6
+# Options by which a run takes a part of the harnesses of its dtypes.
+_OF_A_PART = ("--sample", "--shard", "--family", "--primitive", "--name")
 _NOT_OF_THE_CONVERTER = "trace"  # the phase of an error of JAX itself
 
 
@@ -34,23 +36,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
+    kept = options.into / ROWS
     if options.runs and not options.check:
-        data = gather([_named(text) for text in options.runs])
+        runs = {name: Run.read(path) for name, path in map(_named, options.runs)}
+        data = gather(runs)
+        kept_rows.write(kept, runs)
     else:
-        data = rendering.read_data("beside", options.into)
-        if not data:
-            raise ResultsError("there are no figures yet: name runs, as in ours=ours.jsonl")
+        data = gather(kept_rows.read(kept))
     command = f"python -m reports beside --into {options.into}"
     return rendering.write_or_check(beside_files(data), options, console, command)
 
 
-def gather(runs: Sequence[tuple[str, Path]]) -> dict[str, Any]:
+def gather(runs: Mapping[str, Run]) -> dict[str, Any]:
     """The figures of the table: for each run what it is, for each family what passed.
 
     Raises:
-      ResultsError: the runs have no harness in common, or are of different versions of JAX.
+      ResultsError: there is no run, or they have no harness in common, or several versions of JAX.
     """
-    by_name = {name: journal.read(path) for name, path in runs}
+    if not runs:
+        raise ResultsError("there are no figures yet: name runs, as in ours=ours.jsonl")
+    by_name = {name: run.rows for name, run in runs.items()}
     versions = sorted({str(row["jax"]) for rows in by_name.values() for row in rows})
     if len(versions) > 1:
         raise ResultsError(f"the runs are of JAX {' and '.join(versions)}; run them on one version")
@@ -66,7 +71,10 @@ def gather(runs: Sequence[tuple[str, Path]]) -> dict[str, Any]:
     return {
         "jax": versions[0],
         "dtypes": sorted({row["dtype"] for rows in by_name.values() for row in rows}),
-        "runs": {name: _described(path, by_name[name], common) for name, path in runs},
+        "whole": not any(
+            word in _OF_A_PART for run in runs.values() for word in run.command.split()
+        ),
+        "runs": {name: _described(run, common) for name, run in runs.items()},
         "families": {
             family: {
                 "harnesses": len(names),
@@ -108,12 +116,12 @@ def _passed(rows: Sequence[Row]) -> dict[str, bool]:
     return passed
 
 
-def _described(path: Path, rows: Sequence[Row], counted: Set[str]) -> dict[str, Any]:
-    row = rows[0]
+def _described(run: Run, counted: Set[str]) -> dict[str, Any]:
+    row = run.rows[0]
     made_of = row.get("impl_versions") or ""
     if row["tensorflow"]:
         made_of = f"TensorFlow {row['tensorflow']}"
-    failures = {r["harness"]: cause_of(r) for r in rows if r["outcome"] != "pass"}
+    failures = {r["harness"]: cause_of(r) for r in run.rows if r["outcome"] != "pass"}
     counts = collections.Counter(text for name, text in failures.items() if name in counted)
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:_MOST]
-    return {"made_of": made_of, "command": results.command_of(path), "failures": most}
+    return {"made_of": made_of, "command": run.command, "failures": most}

@@ -16,6 +16,10 @@ def cause_of(row: Row) -> str:
     """`NotFoundError: Could not find device for node`; of what is no error, the outcome alone."""
     if row["outcome"] != "error":
         return row["outcome"]
+    return f"{row['exception']}: {words_of(row)}".strip()
+
+
+def words_of(row: Row) -> str:
+    """The message of a row, as far as a cause is told by it; the same of its own words."""
     message = _VARYING.sub("...", row["message"] or "")
-    message = textwrap.shorten(message, _LONGEST, placeholder="")
-    return f"{row['exception']}: {message}".strip()
+    return textwrap.shorten(message, _LONGEST, placeholder="")

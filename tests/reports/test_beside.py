@@ -8,8 +8,10 @@ import pytest
 from rich.console import Console
 
 from harnesses.cell.journal import Journal
+from reports import kept_rows, rendering
 from reports.__main__ import main
-from tests.judge.rows import error, harness, passing
+from reports.beside import gather
+from tests.judge.rows import error, harness, mismatch, passing
 
 SIN, COS, SORT = (harness(name, "float32") for name in ("sin", "cos", "sort"))
 
@@ -84,5 +86,33 @@ def test_failures_are_told_without_places(tmp_path, run):
     assert figures["runs"]["ours"]["failures"] == [[words, 1]]
 
 
-def test_the_committed_table_is_what_its_figures_say():
+def test_the_table_says_whether_the_runs_are_whole(tmp_path, run):
+    beside(tmp_path, run("ours", passing(SIN)))
+    assert "The runs are samples" in (tmp_path / "tables/beside.md").read_text()
+    whole = kept_rows.Run("python -m harnesses run --dtype float32", [passing(SIN)])
+    assert gather({"ours": whole})["whole"]
+
+
+def test_the_rows_are_kept_and_give_the_figures_again(tmp_path, run):
+    far = mismatch(SIN, 1234.5)
+    beside(tmp_path, run("ours", passing(COS), far), run("other", passing(SIN), error(COS)))
+    first = (tmp_path / "tables/beside.md").read_text()
+    kept = kept_rows.read(tmp_path / "tables/beside.rows.xz")
+    assert [row["harness"] for row in kept["ours"].rows] == ["cos_float32", "sin_float32"]
+    assert [row["ulps"] for row in kept["ours"].rows] == [0.0, 1230.0]
+    assert kept["other"].rows[1]["message"] == "no kernel"
+    assert beside(tmp_path)[0] == 0
+    assert (tmp_path / "tables/beside.md").read_text() == first
+    assert beside(tmp_path, "--check")[0] == 0
+
+
+def test_nothing_to_make_a_table_of(tmp_path):
+    status, said = beside(tmp_path)
+    assert (status, "there are no figures yet" in said) == (2, True)
+
+
+def test_the_committed_table_comes_from_rows_of_whole_runs():
     assert main(["beside", "--check"], Console()) == 0
+    kept = kept_rows.read(rendering.TABLES / "beside.rows.xz")
+    assert gather(kept)["whole"]
+    assert len({frozenset(row["harness"] for row in run.rows) for run in kept.values()}) == 1
