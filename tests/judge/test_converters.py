@@ -87,6 +87,11 @@ def test_a_program_for_several_devices_is_called_on_them(judged):
     assert row["outcome"] == "pass", row["message"]
 
 
+def test_a_program_of_a_mesh_says_the_same_whichever_argument_is_elsewhere(judged):
+    row, _, _ = judged("jax.jit", name="psum_columns_int32")
+    assert row["message"] == "Received incompatible devices for jitted computation"
+
+
 def test_the_ledger_of_jax_export_is_proved_by_whole_families(tmp_path):
     """Both ways: what fails there is declared, and what is declared of them fails."""
     families = ("callbacks", "calls", "foreign")
@@ -157,6 +162,31 @@ def test_the_command_needs_no_tensorflow_and_begins_a_ledger(tmp_path):
         "harnesses", *asked, f"--results={tmp_path / 'again.jsonl'}", f"--ledger={folder}"
     )
     assert again.returncode == 0, again.stdout
+
+
+def test_what_a_converter_says_is_the_reason_in_its_ledger(tmp_path):
+    rows, folder = tmp_path / "rows.jsonl", tmp_path / "ledger"
+
+    def command(*words):
+        line = [sys.executable, "-m", *words, f"--ledger={folder}"]
+        return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    asked = ("--name=jit_exact_float*", "-n0", f"--results={rows}")
+    command("harnesses", "run", f"--impl={FAKES}:Wrong", *asked)
+    begun = command("limitations", "update", f"--results={rows}")
+    assert "0 need a reason" in begun.stdout, begun.stdout + begun.stderr
+    reasons = [entry.reason for entry in ledger.load(folder)]
+    assert reasons
+    assert all(re.match(r"jax \S+: result is \S+ ULPs of float", reason) for reason in reasons)
+    assert command("limitations", "check", f"--results={rows}").returncode == 0
+
+
+@pytest.mark.parametrize("impl", [*SHIPPED, "jax.experimental.jax2tf"])
+def test_each_that_is_shipped_has_a_ledger(impl):
+    """It loads, so each entry has a reason; docs/converters.md says which run each is of."""
+    entries = ledger.load(ledger.folder_of(impl))
+    assert entries
+    assert f"| `limitations/{impl}` |" in (ROOT / "docs" / "converters.md").read_text()
 
 
 # What the page's class asks of two packages that are not installed here.
