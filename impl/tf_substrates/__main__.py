@@ -6,17 +6,17 @@ python -m tf_substrates check PACKAGE
 from __future__ import annotations
 
 import argparse
-import collections
 import pathlib
 import sys
+from collections.abc import Iterator
 
 from tf_substrates.rewriter import project
-from tf_substrates.rewriter.check import check
+from tf_substrates.rewriter.check import MISSING, REFUSED, UNKNOWN, Missing, check, left_out
 from tf_substrates.rewriter.packages import rewrite
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; 1 if `check` finds something, 2 if what is given cannot be used."""
+    """Runs a command; 1 if `check` finds a missing name, 2 if what is given cannot be used."""
     parser = argparse.ArgumentParser(prog="python -m tf_substrates", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     of_rewrite = commands.add_parser("rewrite", help="write a package on a substrate into a folder")
@@ -45,15 +45,32 @@ def main(arguments: list[str] | None = None) -> int:
                 print(written)
             return 0
         found = check(options.package, options.substrate)
+        omitted = left_out(options.package, options.substrate)
     except (FileNotFoundError, ModuleNotFoundError, SyntaxError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     for missing in found:
         print(missing)
-    if found:
-        names = collections.Counter(missing.name for missing in found)
-        print(f"{len(names)} names are missing, in {len(found)} places")
-    return 1 if found else 0
+    for line in _counts(found):
+        print(line)
+    if omitted:
+        print(
+            f"{_several(len(omitted), 'module')} not looked at: `rewrite` leaves or replaces them"
+        )
+    return 1 if any(missing.kind == MISSING for missing in found) else 0
+
+
+def _counts(found: list[Missing]) -> Iterator[str]:
+    for kind in (MISSING, REFUSED, UNKNOWN):
+        uses = [missing for missing in found if missing.kind == kind]
+        if uses:
+            names = {missing.name for missing in uses}
+            places = "place" if len(uses) == 1 else "places"
+            yield f"{_several(len(names), 'name')} {kind}, in {len(uses)} {places}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"1 {what} is" if count == 1 else f"{count} {what}s are"
 
 
 def _rewritten(options: argparse.Namespace, parser: argparse.ArgumentParser) -> list[pathlib.Path]:

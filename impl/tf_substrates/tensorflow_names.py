@@ -16,3 +16,8 @@ VERSION = "2.21"
 def names() -> frozenset[str]:
     file = pathlib.Path(__file__).with_name("tensorflow_names.txt")
     return frozenset(file.read_text().split())
+
+
+def has(name: str) -> bool:
+    """Whether a name, such as `tf.math` or `tf.math.exp`, is one of them or a module of them."""
+    return any(known == name or known.startswith(f"{name}.") for known in names())

@@ -7,12 +7,13 @@ import importlib
 import inspect
 import subprocess
 import sys
+import types
 
 import pytest
 import tensorflow
 
 from tests.substrates.comparing import SUBSTRATES, tf_of
-from tf_substrates import tensorflow_names
+from tf_substrates import refused, tensorflow_names
 
 importlib.import_module("tf_substrates.numpy.tf")
 EXPORTS = importlib.import_module("tf_substrates.numpy.namespaces").EXPORTS
@@ -47,6 +48,7 @@ WITHOUT_SIGNATURE = {
     "Variable",
     "compat.v1.GraphDef",
     "dtypes.DType",
+    "python.framework.ops.EagerTensor",
     "tuple",
 }
 
@@ -83,9 +85,24 @@ def test_a_missing_name_says_whose_it_is_and_what_is_near(substrate):
         _ = tf.math.lgama
     with pytest.raises(AttributeError, match=r"has no tf.lgamma. Near it is: tf.math.lgamma"):
         _ = tf.lgamma
-    with pytest.raises(AttributeError, match=r"^tf.lite is TensorFlow's and not yet in"):
+    with pytest.raises(
+        AttributeError, match=r"^tf.lite is refused by tf_substrates: .* runtime, which does not"
+    ):
         _ = tf.lite
+    with pytest.raises(AttributeError, match=r"^tf.compat.v1.Session is refused .*jax.jit"):
+        _ = tf.compat.v1.Session
     assert not hasattr(tf.math, "np")
+
+
+@pytest.mark.parametrize("name", sorted(refused.names()))
+def test_what_is_refused_is_not_here_and_is_of_tensorflow(name):
+    for substrate in SUBSTRATES:
+        owner, last = tf_of(substrate), name.rpartition(".")[2]
+        for part in name.split(".")[:-1]:
+            owner = getattr(owner, part, None)
+        assert not isinstance(getattr(owner, last, None), (type, types.FunctionType)), substrate
+    if not name.startswith(("compiler", "python", "keras")):
+        of_tensorflow(name)
 
 
 PROGRAM = """

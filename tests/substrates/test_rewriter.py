@@ -341,17 +341,37 @@ def test_check_names_what_is_missing_by_file_and_line(tmp_path, capsys):
     assert main(["check", str(file)]) == 1
     *lines, last = capsys.readouterr().out.splitlines()
     assert lines == [
-        f"{file}:4: tf.keras",
+        f"{file}:4: tf.keras (refused: it is of Keras, a library of its own. What to do: use Keras"
+        " 3 on JAX, or a library of JAX for layers and optimizers)",
         f"{file}:5: tf.math.sobol_sample",
         f"{file}:9: tf.linalg.LinearOperatorToeplitz",
         f"{file}:9: tf.math.sobol_sample",
-        f"{file}:12: tf.nowhere",
+        f"{file}:12: tf.nowhere (TensorFlow 2.21 has no such name)",
+        "2 names are missing, in 3 places",
+        "1 name is refused, in 1 place",
     ]
-    assert last == "4 names are missing, in 5 places"
+    assert last == "1 name is not TensorFlow's, in 1 place"
+    file.write_text("import tensorflow as tf\ntf.io.read_file('x')\n")
+    assert main(["check", str(file)]) == 0
     file.write_text("import tensorflow as tf\ntf.exp(tf.float32.max)\n")
     assert main(["check", str(file)]) == 0
     assert main(["check", "nowhere_at_all"]) == 2
     assert "no package 'nowhere_at_all'" in capsys.readouterr().err
+
+
+def test_check_looks_at_what_is_rewritten_alone(tmp_path, capsys):
+    package = tmp_path / "tensorflow_probability"
+    for module in ("python/math", "python/layers/util", "python/internal/tf_keras", "substrates/x"):
+        file = package / f"{module}.py"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("import tensorflow as tf\ntf.nowhere()\n")
+    assert main(["check", str(package), "--substrate", "jax"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [
+        f"{package}/python/math.py:2: tf.nowhere (TensorFlow 2.21 has no such name)",
+        "1 name is not TensorFlow's, in 1 place",
+        "3 modules are not looked at: `rewrite` leaves or replaces them",
+    ]
 
 
 def test_the_command_rewrites(package, tmp_path, capsys):

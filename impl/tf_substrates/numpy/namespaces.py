@@ -231,9 +231,12 @@ def missing(owner: str, name: str, here: list[str]) -> str:
     near = difflib.get_close_matches(name, candidates, n=3)
     elsewhere = sorted(f"tf.{known}" for known in EXPORTS if known.rpartition(".")[2] == name)
     hint = elsewhere or [f"{owner}.{symbol}" for symbol in near]
+    refused = importlib.import_module("tf_substrates.refused").reason_for(wanted)
+    if refused:
+        return f"{wanted} is refused by tf_substrates: {refused}."
     if wanted.startswith("tf.compat.v1."):  # the list of names has those of TensorFlow 2 alone
         what = f"{wanted} is not in tf_substrates, which has a few names of TensorFlow 1"
-    elif any(known == wanted or known.startswith(f"{wanted}.") for known in names.names()):
+    elif names.has(wanted):
         what = f"{wanted} is TensorFlow's and not yet in tf_substrates"
     else:
         what = f"TensorFlow {names.VERSION} has no {wanted}"

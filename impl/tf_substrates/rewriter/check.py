@@ -1,4 +1,7 @@
-"""What of TensorFlow a package uses that a substrate does not have, found without running it."""
+"""What of TensorFlow a package uses that a substrate does not have, found without running it.
+
+Such a name is missing, which can be mended; or refused, with a reason; or no name of TensorFlow's.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +12,42 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
-from tf_substrates.rewriter.packages import files_of, source_of
+from tf_substrates import refused, tensorflow_names
+from tf_substrates.rewriter import known_libraries
+from tf_substrates.rewriter.packages import files_of, module_of, source_of
 from tf_substrates.rewriter.places import TENSORFLOW
+
+MISSING, REFUSED, UNKNOWN = "missing", "refused", "not TensorFlow's"
 
 
 @dataclasses.dataclass(frozen=True)
 class Missing:
-    """One use of a name of TensorFlow's that is not here."""
+    """One use of a name of TensorFlow's that is not here.
+
+    Attributes:
+      kind: MISSING, REFUSED or UNKNOWN.
+      reason: why a name is refused, and what to do instead.
+    """
 
     file: pathlib.Path
     line: int
     name: str
+    kind: str = MISSING
+    reason: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.name}"
+        said = {
+            MISSING: "",
+            REFUSED: f" (refused: {self.reason})",
+            UNKNOWN: f" (TensorFlow {tensorflow_names.VERSION} has no such name)",
+        }
+        return f"{self.file}:{self.line}: {self.name}{said[self.kind]}"
 
 
 def check(package: str, substrate: str = "jax") -> list[Missing]:
-    """The uses of missing names in a package, by file and line.
+    """The uses of names that are not here in a package, by file and line.
+
+    Modules that `rewrite` leaves out of a library that it knows are not looked at.
 
     Args:
       package: the name of an installed package, or the path of its folder or of one file.
@@ -37,14 +58,29 @@ def check(package: str, substrate: str = "jax") -> list[Missing]:
       SyntaxError: a file is not Python of this version.
     """
     tf = importlib.import_module(f"tf_substrates.{substrate}.tf")
+    files, _ = _files(package, substrate)
+    return [missing for file in files for missing in _of_file(file, tf)]
+
+
+def left_out(package: str, substrate: str = "jax") -> list[pathlib.Path]:
+    """The files of a package that `check` does not look at: `rewrite` leaves or replaces them."""
+    _, omitted = _files(package, substrate)
+    return omitted
+
+
+def _files(package: str, substrate: str) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
     given = pathlib.Path(package)
     source = given if given.exists() else source_of(package)
-    return [
-        missing
-        for file in files_of(source)
-        if file.suffix == ".py"
-        for missing in _of_file(file, tf)
-    ]
+    place = known_libraries.substrate(substrate, {source.stem: source.stem})
+    looked_at: list[pathlib.Path] = []
+    omitted: list[pathlib.Path] = []
+    for file in files_of(source):
+        if file.suffix == ".py":
+            relative = file.relative_to(source) if source.is_dir() else pathlib.Path("__init__.py")
+            module = module_of(source.stem, relative)
+            here = place.omits(module) or place.of(module) != module
+            (omitted if here else looked_at).append(file)
+    return looked_at, omitted
 
 
 def _of_file(file: pathlib.Path, tf: Any) -> Iterator[Missing]:
@@ -70,7 +106,7 @@ def _of_file(file: pathlib.Path, tf: Any) -> Iterator[Missing]:
                 )
                 bound[alias.asname or alias.name] = path or ""
                 if path and not _has(tf, path):
-                    yield Missing(file, node.lineno, f"tf.{path}")
+                    yield _use(file, node.lineno, path)
     parts_of_longer = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
     found = set()
     for node in ast.walk(tree):
@@ -78,8 +114,18 @@ def _of_file(file: pathlib.Path, tf: Any) -> Iterator[Missing]:
             path = _dotted(node, bound)
             absent = path and _first_missing(tf, path)
             if absent:
-                found.add(Missing(file, node.lineno, f"tf.{absent}"))
+                found.add(_use(file, node.lineno, absent))
     yield from sorted(found, key=lambda missing: (missing.line, missing.name))
+
+
+def _use(file: pathlib.Path, line: int, path: str) -> Missing:
+    reason = refused.reason_for(path)
+    if reason:
+        return Missing(file, line, f"tf.{path}", REFUSED, reason)
+    # The list of names has the public ones of TensorFlow 2 alone.
+    listed = path.partition(".")[0] not in ("compat", "compiler", "python", "__internal__")
+    unknown = listed and not tensorflow_names.has(f"tf.{path}")
+    return Missing(file, line, f"tf.{path}", UNKNOWN if unknown else MISSING)
 
 
 def _inside(module: str) -> str | None:
