@@ -61,3 +61,39 @@ def test_derivatives_under_jit_and_vmap():
     np.testing.assert_allclose(actual, expected, rtol=2e-3)
     batch = np.stack([alpha.numpy(), 2 * alpha.numpy()])
     np.testing.assert_allclose(jax.vmap(of)(batch)[0], total, rtol=1e-4)
+
+
+def derivatives(name, dtype, a, x):
+    first = {"IgammaGradA": "a", "RandomGammaGrad": "alpha"}[name]
+    second = {"IgammaGradA": "x", "RandomGammaGrad": "sample"}[name]
+    return lambda tf: getattr(tf.raw_ops, name)(
+        **{first: tf.constant(a, dtype), second: tf.constant(x, dtype)}
+    )
+
+
+# Near the mean of the distribution and away from it, for small and large shapes.
+SHAPES = np.exp(np.linspace(-4, 5, 40))[:, None]
+POINTS = SHAPES * np.exp(np.linspace(-1, 1, 9) * np.minimum(1.5, 2 / np.sqrt(SHAPES)))
+EDGES = np.array([-1.0, 1.0, np.nan, 2.0, 2.0, 2.0, np.inf, 50.0])
+
+
+@over(
+    [
+        Case(f"{name} of {dtype}", derivatives(name, dtype, SHAPES, POINTS), rtol=rtol)
+        for name in ("IgammaGradA", "RandomGammaGrad")
+        for dtype, rtol in (("float32", 2e-3), ("float64", 3e-12))
+    ]
+    + [
+        Case(
+            f"{name} at edges",
+            derivatives(name, "float64", EDGES, [1.0, 0.0, 1.0, -1.0, np.inf, np.nan, 2.0, 45.0]),
+        )
+        for name in ("IgammaGradA", "RandomGammaGrad")
+    ]
+    + [
+        Case("float16", derivatives("IgammaGradA", "float16", [1.0], [1.0])),
+        Case("other shapes", derivatives("IgammaGradA", "float32", [1.0, 2.0], [1.0, 2.0, 3.0])),
+    ]
+)
+def test_derivatives_in_the_shape(case, substrate):
+    assert_as_tensorflow(case, substrate)

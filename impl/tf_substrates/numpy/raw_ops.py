@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy as xp
 
 from tf_substrates.numpy import dtypes, linalg
 from tf_substrates.numpy.arrays.choosing import UniqueWithCounts, unique_along
+from tf_substrates.numpy.errors import invalid_argument
+from tf_substrates.numpy.gamma_derivatives import igamma_grad_a, random_gamma_grad
 from tf_substrates.numpy.namespaces import EXPORTS, export, op
 from tf_substrates.numpy.reductions import one_axis
-from tf_substrates.numpy.tensors import convert, static_value
+from tf_substrates.numpy.shapes import broadcast_shapes
+from tf_substrates.numpy.tensors import convert, operands, require, static_value, wrap
 
 JAX_MODE = False
 if JAX_MODE:
@@ -57,16 +61,46 @@ def UniqueWithCountsV2(x: Any, axis: Any, out_idx: Any = dtypes.int32, name: Any
     return UniqueWithCounts(y, index.astype(wanted), counts.astype(wanted))
 
 
-if JAX_MODE:
+@op("raw_ops.IgammaGradA")
+def IgammaGradA(a: Any, x: Any, name: Any = None) -> Any:
+    """The derivative of tf.math.igamma in `a`, of float32 and float64."""
+    return _gamma_derivative("IgammaGradA", a, x)
 
-    @op("raw_ops.IgammaGradA")
-    def IgammaGradA(a: Any, x: Any, name: Any = None) -> Any:
-        """The derivative of tf.math.igamma in `a`."""
-        return jax.lax.igamma_grad_a(*jax.numpy.broadcast_arrays(convert(a), convert(x)))
 
-    @op("raw_ops.RandomGammaGrad")
-    def RandomGammaGrad(alpha: Any, sample: Any, name: Any = None) -> Any:
-        """The derivative of a sample of the gamma distribution in `alpha`."""
-        return jax.lax.random_gamma_grad(
-            *jax.numpy.broadcast_arrays(convert(alpha), convert(sample))
+@op("raw_ops.RandomGammaGrad")
+def RandomGammaGrad(alpha: Any, sample: Any, name: Any = None) -> Any:
+    """The derivative of a sample of the gamma distribution in `alpha`, of float32 and float64."""
+    return _gamma_derivative("RandomGammaGrad", alpha, sample)
+
+
+def _gamma_derivative(op_name: str, a: Any, x: Any) -> Any:
+    a, x = operands(op_name, a, x)
+    dtype = require(op_name, a, ("float32", "float64")).dtype
+    broadcast_shapes(a.shape, x.shape, op_name)
+    a, x = xp.broadcast_arrays(a, x)
+    if JAX_MODE:
+        names = {"IgammaGradA": "igamma_grad_a", "RandomGammaGrad": "random_gamma_grad"}
+        found = getattr(jax.lax, names[op_name])(a, x)
+    else:
+        functions = {"IgammaGradA": igamma_grad_a, "RandomGammaGrad": random_gamma_grad}
+        found = functions[op_name](a.astype(np.float64), x.astype(np.float64)).astype(dtype)
+    # TensorFlow's limits, where JAX and the series have NaN.
+    return xp.where(xp.isinf(a) ^ xp.isinf(x), xp.zeros_like(found), found)
+
+
+@export("raw_ops.ResourceApplyGradientDescent")
+def ResourceApplyGradientDescent(
+    var: Any, alpha: Any, delta: Any, use_locking: bool = False, name: Any = None
+) -> None:
+    """Takes `alpha * delta` from a tf.Variable; `var` is its handle, which is the variable here.
+
+    Raises:
+      tf.errors.InvalidArgumentError: `delta` has another shape.
+    """
+    step = convert(delta, var.dtype)
+    if step.shape != tuple(var.shape):
+        raise invalid_argument(
+            "var and delta do not have the same shape"
+            f" {list(var.shape)} {list(step.shape)} [Op:ResourceApplyGradientDescent]"
         )
+    var.assign_sub(wrap(step * convert(alpha, var.dtype)))
