@@ -253,3 +253,28 @@ def refused_descriptions() -> None:
         ("TensorSpec", "shape", lambda tf: tf.TensorSpec("a")),
     ):  # fmt: skip
         ask_raises(op, case, program)
+
+
+@family.builder
+def python_functions() -> None:
+    """Functions of Python's, called eagerly or by the compiled program."""
+
+    def twice(x: Any) -> Any:
+        return x * 2
+
+    for op in ("py_function", "numpy_function"):
+        ask(op, ONE, lambda tf, x, op=op: getattr(tf, op)(
+            twice, [x], tf.TensorSpec(x.shape, x.dtype)) + x, dtypes=_NUMBERS,
+            tags=NO_DERIVATIVES if op == "py_function" else ())  # fmt: skip
+
+
+@family.builder
+def parts_of_graphs() -> None:
+    """Derivatives along a graph and scopes in it, which eager programs do not have."""
+    for op in ("gradients", "hessians"):
+        ask_raises(op, "eager", lambda tf, op=op: getattr(tf, op)(tf.ones([2]), tf.ones([2])))
+    ask_raises(
+        "xla.experimental.jit_scope",
+        "eager",
+        lambda tf: tf.xla.experimental.jit_scope().__enter__(),
+    )

@@ -346,3 +346,33 @@ def functions_of_matrices() -> None:
     ask_raises("linalg.expm", "square", lambda tf: tf.linalg.expm(tf.ones([2, 3])))
     ask_raises("linalg.lu_solve", "rows", lambda tf: tf.linalg.lu_solve(
         tf.eye(3), tf.constant([0, 1, 2]), tf.ones([2, 1])))  # fmt: skip
+
+
+def _entries(tf, values, shape=(3, 4)):
+    """A sparse tensor with three elements."""
+    return tf.SparseTensor([[0, 1], [1, 2], [2, 0]], values, shape)
+
+
+@family.builder
+def sparse_and_partial_tensors() -> None:
+    """Sparse tensors, made dense, and rows of a tensor."""
+    three = normal((3,))
+    ask("sparse.sparse_dense_matmul", normal((3,), (4, 2)),
+        lambda tf, v, b: tf.sparse.sparse_dense_matmul(_entries(tf, v), b),
+        dtypes=(*WIDE, "bfloat16", "int32"))  # fmt: skip
+    ask("sparse.sparse_dense_matmul", normal((3,), (2, 3)),
+        lambda tf, v, b: tf.sparse.sparse_dense_matmul(
+            _entries(tf, v), b, adjoint_a=True, adjoint_b=True),
+        case="adjoint", dtypes=WIDE)  # fmt: skip
+    ask("sparse.sparse_dense_matmul", normal((3,), (2, 3)),
+        lambda tf, v, b: tf.sparse.sparse_dense_matmul(b, _entries(tf, v)),
+        case="second", dtypes=WIDE)  # fmt: skip
+    ask("sparse.reshape", three,
+        lambda tf, v: tf.sparse.to_dense(tf.sparse.reshape(_entries(tf, v), [2, -1])),
+        dtypes=KINDS)  # fmt: skip
+    ask("sparse.slice", three,
+        lambda tf, v: tf.sparse.to_dense(tf.sparse.slice(_entries(tf, v), [0, 1], [3, 2])),
+        dtypes=KINDS)  # fmt: skip
+    ask("IndexedSlices", normal((3, 2)),
+        lambda tf, v: tf.convert_to_tensor(tf.IndexedSlices(v, tf.constant([0, 2, 0]), [4, 2])),
+        dtypes=(*WIDE, "bfloat16", "int32"))  # fmt: skip

@@ -73,6 +73,11 @@ OutOfRangeError = _CLASSES["OutOfRangeError"]
 UnimplementedError = _CLASSES["UnimplementedError"]
 
 
+def class_named(name: str) -> type:
+    """The class of errors of that name."""
+    return _CLASSES[name]
+
+
 def invalid_argument(message: str) -> Exception:
     """The error of an operation whose operands it does not take."""
     return InvalidArgumentError(None, None, message)

@@ -5,22 +5,28 @@ There is one replica, no graph and, on JAX, always XLA.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import enum
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from tf_substrates.numpy import shapes
 from tf_substrates.numpy.arrays.creation import tf_range
 from tf_substrates.numpy.arrays.shaping import get_static_value
 from tf_substrates.numpy.control_flow import vectorized_map
 from tf_substrates.numpy.functions import stop_gradient
+from tf_substrates.numpy.gradient_tape import UnconnectedGradients
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import convert
 
 JAX_MODE = False
+if JAX_MODE:
+    import jax
 
 
 @export("distribute.ReplicaContext")
@@ -103,7 +109,107 @@ class GraphDef:
         )
 
 
+@export("gradients")
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: Any = "gradients",
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
+) -> Any:
+    """Derivatives along a graph, of which there is none: it raises, as eagerly in TensorFlow.
+
+    Raises:
+      RuntimeError: always.
+    """
+    raise RuntimeError(
+        "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape"
+        " instead. (On JAX also inside jax.jit and tf.function; or take jax.grad of the function.)"
+    )
+
+
+@export("hessians")
+def hessians(
+    ys: Any,
+    xs: Any,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    name: Any = "hessians",
+) -> Any:
+    """Second derivatives along a graph: it raises, as eagerly in TensorFlow.
+
+    Raises:
+      RuntimeError: always.
+    """
+    raise RuntimeError(
+        "tf.hessians is not supported when eager execution is enabled. Use two tapes of"
+        " tf.GradientTape instead, the outer one for `jacobian`. (On JAX also inside jax.jit and"
+        " tf.function; or take jax.hessian of the function.)"
+    )
+
+
+@export("xla.experimental.jit_scope")
+@contextlib.contextmanager
+def jit_scope(
+    compile_ops: bool = True, separate_compiled_gradients: bool = False
+) -> Iterator[None]:
+    """A context in a graph, of which there is none: it raises, as eagerly in TensorFlow.
+
+    Raises:
+      RuntimeError: always, when it is entered.
+    """
+    raise RuntimeError(
+        "xla.experimental.jit_scope is not supported when eager execution is enabled. Put what XLA"
+        " is to compile into tf.function or, on JAX, jax.jit."
+    )
+    yield
+
+
+@export("compat.v1.enable_control_flow_v2")
+def enable_control_flow_v2() -> None:
+    """Nothing: loops and branches are functions, as there."""
+
+
+@export("compat.v1.global_variables_initializer")
+def global_variables_initializer() -> None:
+    """Nothing to run: variables have their values."""
+
+
+PhysicalDevice = collections.namedtuple("PhysicalDevice", ["name", "device_type"])
+export("config.PhysicalDevice")(PhysicalDevice)
+
+
+@export("config.list_physical_devices", "config.experimental.list_physical_devices")
+def list_physical_devices(device_type: Any = None) -> list:
+    """The processors: on JAX those of jax.devices, and always the CPU."""
+    found = ["CPU", *(d.platform.upper() for d in jax.devices())] if JAX_MODE else ["CPU"]
+    kinds = found[1:] if "CPU" in found[1:] else found
+    counts: collections.Counter = collections.Counter()
+    devices = []
+    for kind in kinds:
+        devices.append(PhysicalDevice(f"/physical_device:{kind}:{counts[kind]}", kind))
+        counts[kind] += 1
+    return [d for d in devices if device_type in (None, d.device_type)]
+
+
+@export("python.framework.tensor_util.constant_value_as_shape")
+def constant_value_as_shape(tensor: Any) -> TensorShape:
+    """A shape that a tensor holds, with None for -1 and for what JAX traces.
+
+    Raises:
+      TypeError: it is a scalar.
+    """
+    known = get_static_value(tensor)
+    if known is None:
+        return TensorShape([None] * tensor.shape[0])
+    return TensorShape([None if size == -1 else int(size) for size in np.asarray(known)])
+
+
 _UTIL = "python.ops.control_flow_util"
+export(f"{_UTIL}.ENABLE_CONTROL_FLOW_V2")(True)
 
 
 @export(f"{_UTIL}.GraphOrParentsInXlaContext")
@@ -134,8 +240,6 @@ def prevent_gradient(input: Any, message: str = "", name: Any = None) -> Any:
 
 
 def _refusing(value: Any, message: str) -> Any:
-    import jax
-
     identity = jax.custom_jvp(lambda x: x)
 
     @identity.defjvp

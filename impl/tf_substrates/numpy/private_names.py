@@ -15,9 +15,27 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tf_substrates.numpy.namespaces import EXPORTS, export, export_lazily
-from tf_substrates.numpy.tensors import Reference
+from tf_substrates.numpy.tensors import Reference, Tensor, is_tensor, traced
+
+JAX_MODE = False
 
 export("python.util.object_identity.Reference")(Reference)
+
+
+class _HasValue(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return is_tensor(instance) and not traced(instance)
+
+
+if JAX_MODE:
+
+    class EagerTensor(metaclass=_HasValue):
+        """What tensors are that have a value, and are not traced. It makes none."""
+
+else:
+    EagerTensor = Tensor  # type: ignore[assignment]
+
+export("python.framework.ops.EagerTensor")(EagerTensor)
 
 
 @export("python.data.ops.iterator_ops.OwnedIterator")

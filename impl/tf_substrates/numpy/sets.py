@@ -1,4 +1,4 @@
-"""tf.SparseTensor as far as tf.sets gives one, and tf.sets of values that are known.
+"""tf.SparseTensor and its dense tensor, and tf.sets of values that are known.
 
 How many elements a set has decides a shape, so its values are known while JAX traces.
 """
@@ -17,6 +17,10 @@ from tf_substrates.numpy.errors import invalid_argument
 from tf_substrates.numpy.namespaces import export, named, op
 from tf_substrates.numpy.shapes import TensorShape
 from tf_substrates.numpy.tensors import convert, static_value, wrap
+
+JAX_MODE = False
+if JAX_MODE:
+    import jax
 
 
 @export("SparseTensor", "sparse.SparseTensor", "compat.v1.SparseTensorValue")
@@ -50,13 +54,29 @@ class SparseTensor:
         )
 
 
+if JAX_MODE:
+
+    def _flattened(value: SparseTensor) -> tuple:
+        return (value.indices, value.values), tuple(value.shape.as_list())
+
+    def _unflattened(shape: tuple, parts: tuple) -> SparseTensor:
+        # Not by __init__: the parts may be anything while JAX takes trees apart.
+        made = object.__new__(SparseTensor)
+        made.indices, made.values = parts
+        made.dense_shape = np.array(shape, np.int64)
+        return made
+
+    jax.tree_util.register_pytree_node(SparseTensor, _flattened, _unflattened)
+
+
 @op("sparse.to_dense")
 def to_dense(
     sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: Any = None
 ) -> Any:
     """The whole tensor, with `default_value` (0) where the sparse one has no element."""
     values, shape = convert(sp_input.values), sp_input.shape.as_list()
-    default = convert(0 if default_value is None else default_value, dtype=values.dtype)
+    nothing = b"" if values.dtype.kind == "O" else np.zeros((), values.dtype)
+    default = convert(nothing if default_value is None else default_value, dtype=values.dtype)
     indices = convert(sp_input.indices)
     if validate_indices and isinstance(indices, np.ndarray):
         _validate(indices, shape)

@@ -9,8 +9,8 @@ import numpy as xp
 
 from tf_substrates.numpy.arrays.gathering import inside_nd
 from tf_substrates.numpy.errors import invalid_argument
-from tf_substrates.numpy.namespaces import named, op
-from tf_substrates.numpy.tensors import convert, listed, operands, static_shape, static_value
+from tf_substrates.numpy.namespaces import EXPORTS, export, named, op
+from tf_substrates.numpy.tensors import convert, listed, operands, static_shape, static_value, wrap
 
 JAX_MODE = False
 
@@ -80,6 +80,25 @@ def _tensor_scatter_nd(kind: str, how: str) -> None:
 
 for _kind, _how in (("add", "add"), ("sub", "subtract"), ("max", "max"), ("min", "min")):
     _tensor_scatter_nd(_kind, _how)
+
+
+@export("compat.v1.scatter_add")
+def scatter_add(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: Any = None
+) -> Any:
+    """Adds updates to rows of a tf.Variable, and returns the variable.
+
+    Args:
+      ref: the variable.
+      indices: the rows, in any shape.
+      updates: `[*indices.shape, *ref.shape[1:]]`, or one number for all.
+
+    Raises:
+      tf.errors.InvalidArgumentError: a row is outside of the variable.
+    """
+    at = convert(indices)
+    rows = xp.broadcast_to(convert(updates, ref.dtype), (*at.shape, *ref.shape[1:]))
+    return ref.assign(EXPORTS["tensor_scatter_nd_add"](ref.value(), at[..., None], wrap(rows)))
 
 
 @op("dynamic_stitch", static=True)
