@@ -374,16 +374,21 @@ class _Block:
 
             return derivative.of(outputs, pulled, upstream)
 
-        # A call like any other, so that an outer tape differentiates it.
-        try:
-            found = recorded(of_leaves)(self.leaves, reached)
-        except jax.errors.UnexpectedTracerError as error:
-            raise StatefulError(
-                "tf.GradientTape: the tape recorded in a function that JAX has traced to its end"
-                " (jax.jit, jax.vmap, jax.grad), and what it recorded has no values outside. What"
-                " to do: take the derivative inside that function and return it."
-            ) from error
+        found = _recorded_here(of_leaves, self.leaves, reached)
         return {id(s): value for s, value in zip(self.sources, found, strict=True)}
+
+    def directional(self, along: dict[int, Any]) -> dict[int, Any]:
+        """The derivative of each connected target, by its number, along tangents of the sources."""
+        if not self.targets:
+            return {}
+
+        def of_leaves(leaves: list, tangents: list) -> list:
+            at = [jax.numpy.zeros_like(source) for source in self.sources]
+            return jax.jvp(functools.partial(self._run, leaves), (at,), (tangents,))[1]
+
+        tangents = [along[id(source)] for source in self.sources]
+        found = _recorded_here(of_leaves, self.leaves, tangents)
+        return dict(zip(self.reached, found, strict=True))
 
     def _run(self, leaves: list, perturbations: list) -> list:
         """The targets where each source is moved by a perturbation."""
@@ -396,6 +401,18 @@ class _Block:
                 if is_differentiable(output):
                     values[id(output)] = _moved(value, moves.get(id(output)))
         return [values[id(target)] for target in self.targets]
+
+
+def _recorded_here(function: Callable, *args: Any) -> Any:
+    """A call like any other, so that an outer tape differentiates it."""
+    try:
+        return recorded(function)(*args)
+    except jax.errors.UnexpectedTracerError as error:
+        raise StatefulError(
+            "tf.GradientTape: the tape recorded in a function that JAX has traced to its end"
+            " (jax.jit, jax.vmap, jax.grad), and what it recorded has no values outside. What"
+            " to do: take the derivative inside that function and return it."
+        ) from error
 
 
 def _moved(value: Any, perturbation: Any) -> Any:

@@ -19,6 +19,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     debugging,
     dtypes,
     errors,
+    forward_accumulator,
     functions,
     gamma_samples,
     gradient_tape,
