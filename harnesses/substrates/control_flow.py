@@ -278,3 +278,23 @@ def parts_of_graphs() -> None:
         "eager",
         lambda tf: tf.xla.experimental.jit_scope().__enter__(),
     )
+
+
+@family.builder
+def datasets_and_directions() -> None:
+    """Elements of datasets, and derivatives along tangents."""
+    ask("data.Dataset", ONE, lambda tf, x: tf.stack([
+        tf.reduce_sum(rows) for rows in tf.data.Dataset.from_tensor_slices(x).batch(2)]),
+        dtypes=_NUMBERS, tags=NO_DERIVATIVES)  # fmt: skip
+    ask("data.Dataset", ONE, lambda tf, x: tf.stack(list(
+        tf.data.Dataset.from_tensor_slices(x).shuffle(2, seed=1).map(lambda row: row * 2))),
+        case="shuffle", dtypes=_NUMBERS, tags=NO_DERIVATIVES)  # fmt: skip
+    ask("autodiff.ForwardAccumulator", normal(SHAPE, SHAPE), _along, dtypes=FLOAT64,
+        tags=NO_DERIVATIVES)  # fmt: skip
+
+
+def _along(tf: Any, x: Any, tangent: Any) -> Any:
+    """The derivative of a function along a tangent."""
+    with tf.autodiff.ForwardAccumulator(x, tangent) as accumulator:
+        y = tf.sin(x) * x
+    return accumulator.jvp(y)

@@ -128,3 +128,18 @@ def refused_programs() -> None:
          lambda tf: tf.random.stateless_categorical(tf.ones([2]), 4, SEED)),
     ):  # fmt: skip
         ask_raises(op, case, program)
+
+
+@family.builder
+def initial_values() -> None:
+    """First values of variables; those with a seed are TensorFlow's own."""
+    for op, options in {
+        "zeros_initializer": {},
+        "ones_initializer": {},
+        "constant_initializer": {"value": 2.5},
+        "random_uniform_initializer": {"minval": -1.0, "maxval": 2.0, "seed": 5},
+        "random_normal_initializer": {"mean": 1.0, "stddev": 2.0, "seed": 5},
+    }.items():
+        for dtype in FLOAT64:
+            ask(op, [], lambda tf, op=op, options=options, dtype=dtype: getattr(tf, op)(
+                **options)([3, 4], tf.as_dtype(dtype)), dtypes=(dtype,))  # fmt: skip

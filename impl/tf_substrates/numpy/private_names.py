@@ -38,16 +38,6 @@ else:
 export("python.framework.ops.EagerTensor")(EagerTensor)
 
 
-@export("python.data.ops.iterator_ops.OwnedIterator")
-class OwnedIterator:
-    """An iterator of a tf.data.Dataset, which libraries ask for by name. There are none here."""
-
-    def __init__(self, dataset: Any = None, components: Any = None, element_spec: Any = None):
-        raise NotImplementedError(
-            "tf.data: tf_substrates has no datasets. What to do: pass the arrays of each step."
-        )
-
-
 @export("python.trackable.data_structures.sticky_attribute_assignment")
 def sticky_attribute_assignment(trackable: Any, name: str, value: Any) -> Any:
     """The value as it is: a module finds its variables by walking its attributes."""

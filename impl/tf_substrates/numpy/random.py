@@ -11,6 +11,8 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import importlib
+import itertools
 import math
 import random
 from collections.abc import Callable, Iterator
@@ -393,22 +395,29 @@ class _Generators:
         if _SHAPES_ALONE.get():
             return _Stream(_DEFAULT_SEED, 0, 0)
         step = _step_of(kind)
-        if seed is None and JAX_MODE and traced(xp.zeros(())):
-            raise ValueError(
-                f"tf.random.{kind}: it has no seed, and inside jax.jit there is no state to draw"
-                " one from. What to do: pass `seed`, which gives the same samples in every call, or"
-                f" use tf.random.stateless_{kind} with a seed that is an argument."
-            )
-        if seed is not None:
-            pair = _small(_DEFAULT_SEED if self.seed is None else self.seed, int(seed))
-        else:
-            own = self.seeds.randint(0, 2**31 - 1)
-            pair = (self.seeds.randint(1, 2**31 - 1) if self.seed is None else self.seed, own)
+        pair = self.pair(kind, seed)
         key = (kind, dtypes.as_dtype(dtype).name, *pair)
         first = self.drawn.get(key, 0) + step * count * blocks
         if not (JAX_MODE and traced(xp.zeros(()))):
             self.drawn[key] = first + count * blocks
         return _Stream(*pair, first)
+
+    def pair(self, kind: str, seed: int | None) -> tuple[int, int]:
+        """The two seeds of an operation: that of tf.random.set_seed, and its own.
+
+        Raises:
+          ValueError: JAX is tracing, and the operation has no seed.
+        """
+        if seed is not None:
+            return _small(_DEFAULT_SEED if self.seed is None else self.seed, int(seed))
+        if JAX_MODE and traced(xp.zeros(())):
+            raise ValueError(
+                f"tf.random.{kind}: it has no seed, and inside jax.jit there is no state to draw"
+                " one from. What to do: pass `seed`, which gives the same samples in every call, or"
+                f" use tf.random.stateless_{kind} with a seed that is an argument."
+            )
+        own = self.seeds.randint(0, 2**31 - 1)
+        return (self.seeds.randint(1, 2**31 - 1) if self.seed is None else self.seed, own)
 
 
 def _small(first: int, second: int) -> tuple[int, int]:
@@ -418,6 +427,20 @@ def _small(first: int, second: int) -> tuple[int, int]:
 
 
 _GENERATORS = _Generators()
+
+
+def seeds_of(kind: str, seed: int | None) -> tuple[int, int]:
+    """The two seeds of an operation that keeps its own state."""
+    return _GENERATORS.pair(kind, seed)
+
+
+def philox_words(seed: int, seed2: int) -> Iterator[int]:
+    """The stream of 32-bit words of two seeds, computed by NumPy also on JAX."""
+    twin = importlib.import_module(".numpy.random", "tf_substrates")
+    for block in itertools.count(step=64):
+        blocks = np.arange(block, block + 64, dtype=np.uint32)
+        yield from twin.blocks_of_seed(twin._Stream(seed, seed2, 0), blocks).tolist()
+
 
 _SHAPES_ALONE: contextvars.ContextVar[bool] = contextvars.ContextVar("shapes alone", default=False)
 

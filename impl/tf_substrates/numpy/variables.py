@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -31,6 +32,26 @@ def _reflected(name: str) -> Callable:
         return OPERATORS[name](wrap(convert(other, dtype=self.dtype)), self.value())
 
     return method
+
+
+@export("VariableSynchronization")
+class VariableSynchronization(enum.Enum):
+    """When the copies of a variable are made equal; there is one copy here."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+@export("VariableAggregation")
+class VariableAggregation(enum.Enum):
+    """How the copies of a variable are made one; there is one copy here."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
 
 
 @export("Variable")
