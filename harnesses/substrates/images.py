@@ -5,7 +5,7 @@ from typing import Any
 from harnesses.harness import Integers, Uniform
 from harnesses.harness.arguments import Arg
 from harnesses.substrates import family
-from harnesses.substrates.asking import FLOAT64, FLOATS, NO_DERIVATIVES, ask, ask_raises
+from harnesses.substrates.asking import FLOAT64, FLOATS, NO_DERIVATIVES, ask, ask_raises, call
 
 _SHAPE = (2, 6, 7, 3)
 _KINDS = ("float32", "uint8", "int32")
@@ -104,6 +104,22 @@ def measures() -> None:
     ask("image.sobel_edges", images, dtypes=FLOAT64, ulps={"float32": 64, "float64": 64})
 
 
+def _pair_of_images(dtype: str) -> list:
+    return [Uniform((2, 15, 12, 2), dtype, 0, 1), Uniform((2, 15, 12, 2), dtype, 0, 1)]
+
+
+@family.builder
+def structural_similarities() -> None:
+    """Structural similarities: of unlike images, small quotients of differences of means."""
+    loose = {"float32": 512, "float64": 1 << 37, "float16": 6}
+    ask("image.ssim", _pair_of_images, call("image.ssim", 1.0), dtypes=(*FLOAT64, "float16"),
+        ulps=loose)  # fmt: skip
+    ask("image.ssim", _pair_of_images, call("image.ssim", 1.0, 4, 0.7, 0.02, 0.1, True),
+        case="map", ulps=loose)  # fmt: skip
+    ask("image.ssim_multiscale", _pair_of_images,
+        call("image.ssim_multiscale", 1.0, (0.4, 0.6), 4), dtypes=FLOAT64, ulps=loose)  # fmt: skip
+
+
 def _ones(tf: Any) -> Any:
     return tf.ones([1, 5, 6, 3])
 
@@ -129,6 +145,9 @@ def refused_programs() -> None:
         ("total_variation", "rank", lambda tf, x: tf.image.total_variation(x[0, 0])),
         ("resize_with_crop_or_pad", "nothing",
          lambda tf, x: tf.image.resize_with_crop_or_pad(x, 0, 2)),
+        ("ssim", "rank", lambda tf, x: tf.image.ssim(x[0, 0], x[0, 0], 1.0)),
+        ("ssim", "small", lambda tf, x: tf.image.ssim(x, x, 1.0)),
+        ("ssim", "channels", lambda tf, x: tf.image.ssim(x, x[..., :1], 1.0, 2)),
         ("flip_left_right", "rank", lambda tf, x: tf.image.flip_left_right(x[0, 0])),
     ):  # fmt: skip
         ask_raises(f"image.{op}", case, lambda tf, program=program: program(tf, _ones(tf)))

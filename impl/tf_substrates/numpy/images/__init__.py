@@ -5,5 +5,6 @@ from tf_substrates.numpy.images import (  # noqa: F401  # each registers its nam
     layout,
     measures,
     patches,
+    similarity,
     sizes,
 )
