@@ -123,6 +123,10 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO's converter drops a result that is a constant; what an op makes of one stays, "
         "and of one of float16 what a Cast makes"
     ),
+    "drops_unread_carries": (
+        "OpenVINO drops what a loop carries and its body does not read: what comes out where the "
+        "body does not run is memory that nobody wrote"
+    ),
     "equates_large_integers": (
         "OpenVINO compares int32 in float32, in which neighbours beyond 2**24 are equal"
     ),
@@ -584,6 +588,7 @@ TARGETS: Mapping[str, Target] = {
                 "computes_64_bits_in_32",
                 "divides_integers_as_floats",
                 "drops_constant_results",
+                "drops_unread_carries",
                 "equates_large_integers",
                 "extreme_keeps_a_nan_of_the_second",
                 "extremes_from_a_finite_number",

@@ -141,6 +141,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             jnp.where(x > 0, x * jnp.log(x), 0.0),
             jnp.where(np.array([True, False, False, True]), x, x / 0),
             jax.grad(_pooled)(x),
+            jnp.full(3, -jnp.inf).at[1 + x[0, :1].astype(jnp.int32)].max(x[0, :1]),
         )
     ),
     ("onnx", "compares_integers_as_floats"): Program(lambda x: x[:, 1:] > x[:, :-1], (WIDE,)),
@@ -167,6 +168,11 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ),
     ("openvino", "divides_integers_as_floats"): Program(lambda x: lax.div(x, np.int32(3)), (WIDE,)),
     ("openvino", "drops_constant_results"): Program(lambda x: (x, jnp.arange(3))),
+    ("openvino", "drops_unread_carries"): Program(
+        lambda x: lax.while_loop(
+            lambda c: c[0] < x[0, 0] - 2, lambda c: (c[0] + 1, x.T @ x), (0.0, jnp.ones((4, 4)))
+        )
+    ),
     ("openvino", "equates_large_integers"): Program(lambda x: x[:, 1:] == x[:, :-1], (WIDE,)),
     ("openvino", "extreme_keeps_a_nan_of_the_second"): Program(
         lambda x: (jnp.maximum(x, 1.0), jnp.minimum(2.0, x)), (NAN,)

@@ -1,5 +1,6 @@
 """What a target lacks, in what it has: the numbers stay JAX's, and the lacking ops are gone."""
 
+import dataclasses
 import operator
 
 import jax
@@ -670,3 +671,57 @@ def test_a_constant_branch_waits_for_what_it_is_given(target, number):
     functions = concrete.graph.as_graph_def().library.function
     kept = [node for f in functions for node in f.node_def if node.op == "SelectV2"]
     assert len(kept) == (0 if target == "litert" else 1)
+
+
+# By name: a loop up to a number, from 0, and a matrix; some carries are not read by the body.
+UNREAD_CARRIES = {
+    "constant": lambda n, x: lax.while_loop(
+        lambda c: c[0] < n, lambda c: (c[0] + 1, jnp.full_like(x, 5.0)), (0, x)
+    ),
+    "flag": lambda n, x: lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, True), (0, False)),
+    "of another": lambda n, x: lax.while_loop(
+        lambda c: c[0] < n, lambda c: (c[0] + 1, c[2], c[2] * 2), (0, x, x + 1)
+    ),
+    "number alone": lambda n, x: lax.while_loop(lambda c: c < n, lambda c: n, 3),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD_CARRIES)
+@pytest.mark.parametrize("n", [0, 2, 5])
+def test_a_loop_reads_what_it_carries_for_a_target_that_loses_it(name, n):
+    function, x = UNREAD_CARRIES[name], np.arange(4, dtype=np.float32).reshape(2, 2)
+    args = np.int32(n), x
+    concrete = graph_of(function, "openvino", *args)
+    for actual, expected in zip(
+        jax.tree.leaves(concrete(*map(tf.constant, args))),
+        jax.tree.leaves(jax.jit(function)(*args)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(actual.numpy(), np.asarray(expected), strict=True)
+
+    assert _nodes_of_bodies(function, "openvino", args) > _nodes_of_bodies(
+        function, NO_UNREAD_CARRIES, args
+    )
+
+
+NO_UNREAD_CARRIES = dataclasses.replace(
+    jax2tf.TARGETS["openvino"],
+    quirks=jax2tf.TARGETS["openvino"].quirks - {"drops_unread_carries"},
+)
+
+
+def _nodes_of_bodies(function, target, args):
+    library = graph_of(function, target, *args).graph.as_graph_def().library.function
+    return sum(len(f.node_def) for f in library)
+
+
+def test_a_loop_that_reads_what_it_carries_stays_as_it_is():
+    def function(n, x):
+        return lax.while_loop(
+            lambda c: c[0] < n, lambda c: (c[0] + 1, c[1] * 2, c[2]), (0, x, x + 1)
+        )
+
+    args = np.int32(2), np.ones(2, np.float32)
+    assert _nodes_of_bodies(function, "openvino", args) == _nodes_of_bodies(
+        function, NO_UNREAD_CARRIES, args
+    )

@@ -20,6 +20,7 @@ from jax2tf.identity import Identity
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.elementwise import negative
 from jax2tf.lowering.rules import Context
+from jax2tf.lowering.selection import select
 
 Write = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
 
@@ -135,13 +136,21 @@ def _dropping(
             nothing = (neutral or _current)(x, near)
             window = [1] * (updates.shape.rank - indices.shape.rank + 1)
             mask = ops.reshape(inside, ops.concat([ops.shape(inside)[:-1], window], 0))
-            return write(x, near, ops.where(mask, updates, nothing))
+            return write(x, near, _chosen(ctx, mask, updates, nothing))
         beyond = ops.concat([bounds[:1], ops.zeros_like(bounds[1:])], 0)
         longer = ops.concat([x, x[:1]], 0)
         written = write(longer, ops.where(inside, near, beyond), updates)
         return ops.slice(written, [0] * x.shape.rank, ops.shape(x))
 
     return write_inside if ctx.has_quirk("no_bad_indices") and not in_bounds else write
+
+
+def _chosen(ctx: Context, mask: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x` where `mask` holds, which has dimensions of size 1, and `y` elsewhere."""
+    if not (ctx.has_quirk("choice_by_product") and x.dtype.is_floating):
+        return ops.where(mask, x, y)
+    whole = y if y.shape.rank else x
+    return select(ctx, ops.logical_and(mask, ops.ones_like(whole, tf.bool)), x, y)
 
 
 def _current(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
@@ -210,13 +219,13 @@ def _by_last_writers(
     count = ops.shape(rows)[0]
     mask = [-1] + [1] * (rows.shape.rank - 1)
     if _is_one(indices):
-        return _like(
-            x, ops.where(ops.reshape(ops.equal(ops.range(count), places), mask), updates, rows)
-        )
+        is_written = ops.reshape(ops.equal(ops.range(count), places), mask)
+        return _like(x, _chosen(ctx, is_written, updates, rows))
     turns = ops.range(ops.shape(updates)[0])
     last = _of_segments(ctx, "scatter-max", turns, places, count, in_bounds)
     chosen = ops.gather(updates, ops.maximum(last, 0))
-    return _like(x, ops.where(ops.reshape(ops.greater_equal(last, 0), mask), chosen, rows))
+    is_written = ops.reshape(ops.greater_equal(last, 0), mask)
+    return _like(x, _chosen(ctx, is_written, chosen, rows))
 
 
 def _like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
