@@ -56,7 +56,8 @@ def _on_bits(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
 def _from_bits(x: jax.Array, aval: Aval) -> jax.Array:
     if is_keys(aval):
         data = lax.bitcast_convert_type(x, _UINT32)
-        return jax.random.wrap_key_data(data, impl=compat.prng_impl(aval.dtype))
+        keys: jax.Array = jax.random.wrap_key_data(data, impl=compat.prng_impl(aval.dtype))
+        return keys
     return lax.bitcast_convert_type(x, _UINT32) if _is_uint32(aval) else x
 
 
