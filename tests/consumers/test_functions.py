@@ -112,7 +112,9 @@ BITS = {
     "one of two": lambda x: jnp.argsort(x[0]) ^ 5,
     "either": lambda x: jnp.argsort(x[0]) | 8,
     "none": lambda x: ~jnp.argsort(x[0]),
-    "unsigned": lambda x: (jnp.argsort(x[0]).astype(jnp.uint32) ^ np.uint32(0xF0000000)) >> 3,
+    "unsigned": lambda x: (
+        (jnp.argsort(x[0]).astype(jnp.uint32) ^ np.uint32(0xF0000000)) >> 3
+    ).astype(jnp.int32),
     "of a float": lambda x: jax.lax.bitcast_convert_type(x, jnp.int32),
     "to a float": lambda x: jax.lax.bitcast_convert_type(
         (jnp.argsort(x[0]) - 2) * 0x1C0FFEE3, jnp.float32
@@ -121,8 +123,6 @@ BITS = {
 }
 REFUSED = {
     ("openvino", "of a float"): "no bits of a float32 array with an open dimension",
-    ("tfjs", "unsigned"): "takes no BitwiseXor",
-    ("tfjs", "of a known key"): "takes no LeftShift",
 }
 
 

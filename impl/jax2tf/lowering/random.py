@@ -72,8 +72,8 @@ def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[tf.Tensor]:
         return [ops.raw.ZerosLike(x=result), result]
     if ctx.lacks_op("FloorDiv", "int64"):
         # Where sizes are of int32, no array has more elements.
-        low = ops.cast(ops.range(ops.reduce_prod(shape)), tf.uint32)
-        return [ops.cast(ops.zeros(shape, tf.int32), tf.uint32), ops.reshape(low, shape)]
+        low = ops.reshape(ops.range(ops.reduce_prod(shape)), shape)
+        return [ops.cast(ops.zeros(shape, tf.int32), tf.uint32), ops.cast(low, tf.uint32)]
     count = ops.reshape(
         ops.range(ops.reduce_prod(ops.cast(shape, tf.int64)), dtype=tf.int64), shape
     )

@@ -114,8 +114,8 @@ def require_arrays(trace: Trace, target: Target) -> None:
             raise UnsupportedDtypeError(
                 f"jax2tf.convert: {name} is of {'keys' if is_of_keys else 'uint32'}, and the "
                 f"target {target.name!r} has no arrays of uint32. What to do: have int32 there, "
-                "and make uint32 of it, or a key by jax.random.key, inside the function; or "
-                "convert for another target."
+                "and its bits inside the function, jax.lax.bitcast_convert_type(x, jnp.uint32), of "
+                "which jax.random.wrap_key_data makes a key; or convert for another target."
             )
 
 

@@ -11,10 +11,11 @@ from tests.consumers.models.model import Model, Models, floats, integers, weight
 
 
 def policy(key: jax.Array, observations: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Actions drawn by a key, and their log-probabilities."""
+    """Actions drawn by a key, whose data are given as int32, and their log-probabilities."""
     hidden = jnp.tanh(observations @ weights(6, 16) + weights(16))
     logits = hidden @ weights(16, 5)
-    actions = jax.random.categorical(jax.random.wrap_key_data(key), logits)
+    data = lax.bitcast_convert_type(key, jnp.uint32)
+    actions = jax.random.categorical(jax.random.wrap_key_data(data), logits)
     shares = jax.nn.log_softmax(logits)
     return actions, jnp.take_along_axis(shares, actions[:, None], 1)[:, 0]
 
@@ -78,7 +79,7 @@ def diffusion(images: jax.Array, times: jax.Array, noise: jax.Array) -> jax.Arra
 
 def _policy_inputs(batch: int, length: int) -> tuple[np.ndarray, ...]:
     del length
-    return np.array([7, 0xDEADBEEF], np.uint32), floats(batch, 6)
+    return np.array([7, 0xDEADBEEF], np.uint32).view(np.int32), floats(batch, 6)
 
 
 def _graph_inputs(batch: int, length: int) -> tuple[np.ndarray, ...]:

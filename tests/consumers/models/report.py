@@ -14,10 +14,7 @@ _ENGINES = {
 }
 
 # What the target of an engine refuses when a model is converted for it: the words of the message.
-REFUSED: Mapping[tuple[str, str], str] = {
-    # It draws by a key, which is arithmetic of the bits of unsigned integers.
-    ("tfjs", "policy"): "takes no Unpack of uint32",
-}
+REFUSED: Mapping[tuple[str, str], str] = {}
 
 # Where all sizes are known the engine ends the process: see "OpenVINO" in the guide.
 ENDS_THE_PROCESS = {("openvino", "policy")}
