@@ -56,9 +56,9 @@ PAIRS = ([1, 2, 3], [3.0, 4.0, 5.0])
         of_range("enumerate", 5, count=3),
         of_range("cache"),
         of_range("prefetch", 1),
-        of_range("filter", lambda x: x % 3 == 1),
-        of_range("filter", lambda x: x),
-        of_range("apply", lambda d: d.take(1)),
+        Case("filter", lambda tf: list(tf.data.Dataset.range(10).filter(lambda x: x % 3 == 1))),
+        Case("filter by numbers", lambda tf: list(tf.data.Dataset.range(10).filter(lambda x: x))),
+        Case("apply", lambda tf: list(tf.data.Dataset.range(10).apply(lambda d: d.take(1)))),
         *(
             of_range("shuffle", size, seed=seed, reshuffle_each_iteration=again)
             for size in (1, 4, 10, 200)
