@@ -413,11 +413,7 @@ IDIOMS: tuple[Idiom, ...] = (
     Idiom("leaky_relu", jax.nn.leaky_relu, _leaky_relu, numbers=("negative_slope",)),
     Idiom("elu", jax.nn.elu, _of_operand(ops.elu)),
     Idiom("hard_swish", jax.nn.hard_swish, _hard_swish),
-    Idiom(
-        "gelu",
-        partial(jax.nn.gelu, approximate=True),
-        _gelu_by_tanh,
-    ),
+    Idiom("gelu", partial(jax.nn.gelu, approximate=True), _gelu_by_tanh),
     Idiom("gelu", partial(jax.nn.gelu, approximate=False), _gelu),
     Idiom("gelu", _gelu_by_erf, _gelu),
     Idiom("gelu", _gelu_by_erf_of_product, _gelu),

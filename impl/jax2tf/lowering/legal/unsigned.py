@@ -142,19 +142,19 @@ def _iota(eqn: jex_core.JaxprEqn, *sizes: jax.Array) -> Sequence[jax.Array]:
 
 def exact_product(eqn: jex_core.JaxprEqn, *factors: jax.Array) -> Sequence[jax.Array]:
     """A product or a square, where the target multiplies in float64: of halves, which it holds."""
-    x, y = _of_one_shape(factors[0], factors[-1])
-    half, low_half = np.int32(16), np.int32(0xFFFF)
-    (x_high, x_low), (y_high, y_low) = (
-        (lax.shift_right_logical(v, half), v & low_half) for v in (x, y)
-    )
+    (x_high, x_low), (y_high, y_low) = _halves(factors[0], factors[-1])
     return [(x_high * y_low + x_low * y_high) * np.int32(2**16) + x_low * y_low]
 
 
 def product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
     """The upper half of the bits of the product of numbers without a sign."""
+    return [upper_product(*_halves(x, y))]
+
+
+def _halves(*factors: jax.Array) -> list[tuple[jax.Array, jax.Array]]:
+    """The upper and the lower 16 bits of each factor, all of one shape."""
     half, low_half = np.int32(16), np.int32(0xFFFF)
-    halves = ((lax.shift_right_logical(v, half), v & low_half) for v in _of_one_shape(x, y))
-    return [upper_product(*halves)]
+    return [(lax.shift_right_logical(x, half), x & low_half) for x in _of_one_shape(*factors)]
 
 
 def upper_product(x: tuple[jax.Array, jax.Array], y: tuple[ArrayLike, ArrayLike]) -> jax.Array:
