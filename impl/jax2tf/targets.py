@@ -68,6 +68,9 @@ FORMS: Mapping[str, str] = {
         "TensorFlow.js counts no axes of a Cumsum from the end, and tf2onnx 1.16 miscounts -1 in a "
         "gather with batch dimensions"
     ),
+    "logic_for_choice": (
+        "OpenVINO refuses a choice between bools one of which is the condition itself"
+    ),
     "logarithm_of_half": (
         "LiteRT's kernel takes the logarithm of the largest numbers of float32 for infinite"
     ),
@@ -238,6 +241,10 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO's converter moves a transpose behind a GatherV2 of batches, and refuses what "
         "comes of it, or reads other elements"
     ),
+    "no_gather_of_one_batch": (
+        "OpenVINO's GatherV2 of batches reads memory that is not the array's, or ends the process, "
+        "where it is of one batch"
+    ),
     "no_integers_of_three_dimensions": (
         "OpenVINO merges a product or sum with a number into the reduction of integers before it, "
         "and takes other elements where that is along the middle one of three dimensions, or along "
@@ -249,6 +256,10 @@ QUIRKS: Mapping[str, str] = {
     "orders_integers_as_floats": (
         "OpenVINO reverses int32, and takes the largest and the smallest, in float32, in which "
         "neighbours beyond 2**24 are equal"
+    ),
+    "overwrites_vectors": (
+        "OpenVINO's Abs of a vector that a ConcatV2 or a Pack made writes into the vector itself, "
+        "which others read"
     ),
     "pads_integers_as_floats": (
         "OpenVINO pads int32 with a number of float32: the largest int32 becomes the smallest"
@@ -270,6 +281,10 @@ QUIRKS: Mapping[str, str] = {
     ),
     "takes_constant_branches": (
         "TensorFlow.js takes the result of a branch that is a constant, whatever the condition is"
+    ),
+    "updates_in_place": (
+        "TensorFlow.js writes what a TensorScatterUpdate writes into the memory of its operand, "
+        "which may be a constant, an argument, or read by other ops"
     ),
 }
 
@@ -600,8 +615,10 @@ TARGETS: Mapping[str, Target] = {
                 "no_bits_of_open_shape",
                 "no_folding",
                 "no_gather_in_batches",
+                "no_gather_of_one_batch",
                 "no_integers_of_three_dimensions",
                 "orders_integers_as_floats",
+                "overwrites_vectors",
                 "pads_integers_as_floats",
                 "pads_with_constants_alone",
             },
@@ -627,6 +644,7 @@ TARGETS: Mapping[str, Target] = {
                 "no_folding",
                 "no_uint32",
                 "takes_constant_branches",
+                "updates_in_place",
             },
             lacks_dtypes=_NARROW,
             lacks=op_tables.lacks("tfjs", needs=_NEEDS),

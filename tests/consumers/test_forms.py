@@ -66,6 +66,12 @@ NEEDED = {
         lambda x, i: tf.transpose(tf.gather(x, i)),
         (X[0], PLACES),
     ),
+    "logic_for_choice": Form(
+        "openvino",
+        tf.logical_or,
+        lambda b, c: tf.raw_ops.SelectV2(condition=b, t=b, e=c),
+        (X > 0, X > 1),
+    ),
     "minimum_of_maximum": Form(
         "litert",
         lambda i: tf.minimum(tf.maximum(i, 0), 6),

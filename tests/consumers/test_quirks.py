@@ -222,11 +222,19 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             0, 3, lambda i, c: c * np.uint32(2654435769) + jnp.uint32(i), x.astype(jnp.uint32)
         ).astype(jnp.float32)
     ),
+    ("openvino", "overwrites_vectors"): Program(
+        lambda x: [
+            (y, jnp.abs(y), jnp.isfinite(y)) for y in (jnp.append(x[0], x[1]), jnp.stack(x[0]))
+        ]
+    ),
     ("tfjs", "takes_constant_branches"): Program(
         lambda x: [
             lax.cond(x[0, 0] > limit, lambda x: jnp.full_like(x, 7.0), lambda x: x * 2, x)
             for limit in (-100.0, 100.0)
         ]
+    ),
+    ("tfjs", "updates_in_place"): Program(
+        lambda x: [(y, y.at[0].set(y[1])) for y in (x / 2, x > 0, jnp.floor(x).astype(jnp.int32))]
     ),
 }
 
@@ -243,6 +251,14 @@ REFUSED: dict[tuple[str, str], Program] = {
 # Without the quirk the engine ends the process.
 ENDS: dict[tuple[str, str], Program] = {
     ("openvino", "no_product_of_vectors"): Program(lambda x: x[0] @ x[1]),
+    ("openvino", "no_gather_of_one_batch"): Program(
+        lambda x: (
+            jnp.sort(x[:1]),
+            jnp.argsort(x[:1, ::-1]),
+            lax.top_k(x.T[None, :, :1], 2, axis=1),
+        ),
+        tries=9,
+    ),
 }
 
 

@@ -201,7 +201,7 @@ def _bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     digits, exponent = _digits_and_exponent(ctx, x)
     # A leading 1 adds 1 to the exponent, and subnormal numbers have none.
     bits = ops.cast(digits * 2.0**23, tf.int32) + (exponent - _EXPONENTS[0]) * 2**23
-    bits = ops.where(ops.equal(ops.abs(x), np.inf), np.int32(0x7F800000), bits)
+    bits = ops.where(ops.equal(ops.abs(ctx.to_abs(x)), np.inf), np.int32(0x7F800000), bits)
     bits = ops.where(_is_negative(x), bits + _LEAST, bits)
     return ops.where(ops.not_equal(x, x), np.int32(0x7FC00000), bits)
 
@@ -222,7 +222,7 @@ def _digits_and_exponent(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tens
     What is not finite gets digits of no meaning.
     """
     least, largest = _EXPONENTS
-    size = ops.minimum(ops.abs(x), np.finfo(np.float32).max)
+    size = ops.minimum(ops.abs(ctx.to_abs(x)), np.finfo(np.float32).max)
     size = select(ctx, ctx.is_nan(x), ops.constant(1.0), size)
     # One too many or too few, as engines round logarithms; the inverse of the largest power is
     # subnormal.

@@ -122,7 +122,7 @@ _DECOMPOSED = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan"),
 )
 IN_ONE_OP = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
-_IN_CONTEXT = frozenset({"exp", "is_finite"})
+_IN_CONTEXT = frozenset({"abs", "exp", "is_finite"})
 register_table(
     {name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP.keys() | _IN_CONTEXT}
 )
@@ -321,6 +321,11 @@ def _pow(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 _power = in_kernel_dtype(_or_complex(binary(raw.Pow), complex_math.power))
 
 
+@register("abs")
+def _abs(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    return _FUNCTIONS["abs"](ctx.to_abs(x))
+
+
 @register("cbrt")
 def _cbrt(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     return in_kernel_dtype(functools.partial(_cube_root, ctx), IN_FLOAT32)(x)
@@ -329,7 +334,7 @@ def _cbrt(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 def _cube_root(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     # tf.pow takes no root of a negative number, and 1/3 is not exact: one of Newton's steps mends
     # that. Zero, infinity and NaN are their own roots.
-    size = ops.abs(x)
+    size = ops.abs(ctx.to_abs(x))
     root = ops.pow(size, ops.constant(1 / 3, x.dtype))
     root -= (root - size / (root * root)) / 3
     root = select(ctx, x < 0, -root, root)
@@ -348,7 +353,7 @@ def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 @register("is_finite")
 def _is_finite(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     if ctx.has_quirk("infinite_subnormals"):
-        return raw.Less(x=raw.Abs(x=x), y=math.inf)
+        return raw.Less(x=raw.Abs(x=ctx.to_abs(x)), y=math.inf)
     return _FUNCTIONS["is_finite"](x)
 
 

@@ -132,6 +132,10 @@ class Context:
         """Where `x` is NaN; for a target that has no IsNan: where it is not equal to itself."""
         return ops.not_equal(x, x) if self.lacks_op("IsNan", x.dtype.name) else ops.is_nan(x)
 
+    def to_abs(self, x: tf.Tensor) -> tf.Tensor:
+        """What Abs is given for the magnitude of `x`: its negative, if it would overwrite `x`."""
+        return -x if x.shape.rank == 1 and self.has_quirk("overwrites_vectors") else x
+
     def has_idiom(self, name: str) -> bool:
         """Whether what the graph is for has an op for that idiom."""
         return self._lowering.target.has_idiom(name)

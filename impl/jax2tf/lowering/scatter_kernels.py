@@ -73,7 +73,14 @@ def at_once(
 def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
     if ctx.lacks_op(_UPDATE, dtype.name):
         return functools.partial(_by_last_writers, ctx, in_bounds=in_bounds)
-    return _dropping(ctx, _op(_UPDATE), in_bounds=in_bounds)
+    op = _updating_a_copy if ctx.has_quirk("updates_in_place") else _op(_UPDATE)
+    return _dropping(ctx, op, in_bounds=in_bounds)
+
+
+def _updating_a_copy(tensor: tf.Tensor, **others: object) -> tf.Tensor:
+    """TensorScatterUpdate of new memory: of two equal numbers the larger one is each of them."""
+    copy = ops.logical_or if tensor.dtype == tf.bool else ops.maximum
+    return _op(_UPDATE)(tensor=copy(tensor, tensor), **others)
 
 
 def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write:

@@ -50,6 +50,11 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     what is computed: it gets one or the other. Between integers one may choose in float32 (quirk
     "chooses_integers_as_floats"); their difference wraps around and so leads from one to the other.
     """
+    # Form: logic_for_choice.
+    if x is condition:
+        return raw.LogicalOr(x=condition, y=y)
+    if y is condition:
+        return raw.LogicalAnd(x=condition, y=x)
     if tf.executing_eagerly():
         return raw.SelectV2(condition=condition, t=x, e=y)
     # One of the three has to keep the shape of the result.

@@ -32,11 +32,17 @@ def _calls(number: int) -> st.SearchStrategy[Any]:
     return calls()
 
 
-KINDS = {"combinations": _combinations, "call_tf": _calls}
+DRAWN = {"combinations": _combinations, "call_tf": _calls}
+ENGINES = ("litert", "onnx", "openvino", "tfjs")
+KINDS = (*DRAWN, *ENGINES)
 
 
 def program(kind: str, number: int) -> Any:
     """The program of this kind with this number."""
+    if kind in ENGINES:
+        from tests.impl.fuzzing import engine_programs
+
+        return engine_programs.program(kind, number)
     found: list[Any] = []
 
     # The first example that Hypothesis draws is the simplest one, whatever the seed is.
@@ -49,7 +55,7 @@ def program(kind: str, number: int) -> Any:
         phases=[hypothesis.Phase.generate],
         suppress_health_check=EVERYTHING,
     )
-    @hypothesis.given(KINDS[kind](number))
+    @hypothesis.given(DRAWN[kind](number))
     def draw(example: Any) -> None:
         found.append(example)
 
@@ -62,7 +68,8 @@ def row(kind: str, number: int) -> Row:
     drawn = program(kind, number)
     result = {"kind": kind, "number": number, "examples": drawn.n_examples}
     try:
-        drawn.check()
+        if note := drawn.check():
+            result["note"] = note
     except hypothesis.errors.UnsatisfiedAssumption:
         result["examples"] = 0
     except Exception as error:  # Whatever it is, it is what was looked for.

@@ -20,6 +20,12 @@ _REDUCTIONS = named(
     "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"
 )
 _ANGLES = named("acos", "asin", "atan", "atan2")
+# What puts rows in order, and the param that says along which dimension.
+_ORDERS = {
+    **dict.fromkeys(named("sort"), "dimension"),
+    **dict.fromkeys(named("top_k"), "axis"),
+    **dict.fromkeys(named("approx_top_k"), "reduction_dimension"),
+}
 # Engines reduce arrays of so many dimensions.
 _MOST_DIMENSIONS = 6
 
@@ -31,6 +37,8 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
         return _of_one_shape if len(shapes) > 1 else None
     if eqn.primitive in _ANGLES and "no_angle_of_scalars" in target.quirks:
         return None if aval_of(eqn.outvars[0]).shape else _of_vectors
+    if eqn.primitive in _ORDERS and "no_gather_of_one_batch" in target.quirks:
+        return _of_one_row if _is_one_row(eqn) else None
     if eqn.primitive not in _REDUCTIONS:
         return None
     aval = aval_of(eqn.invars[0])
@@ -53,6 +61,22 @@ def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.
 def _of_vectors(eqn: jex_core.JaxprEqn, *scalars: jax.Array) -> Sequence[jax.Array]:
     """A scalar, by vectors of one number."""
     return [lax.squeeze(eqn.primitive.bind(*(lax.expand_dims(x, [0]) for x in scalars)), [0])]
+
+
+def _is_one_row(eqn: jex_core.JaxprEqn) -> bool:
+    shape = list(aval_of(eqn.invars[0]).shape)
+    del shape[eqn.params[_ORDERS[eqn.primitive]]]
+    return bool(shape) and all(isinstance(size, int) and size == 1 for size in shape)
+
+
+def _of_one_row(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """The order of a vector."""
+    param = _ORDERS[eqn.primitive]
+    along = eqn.params[param] % operands[0].ndim
+    others = [d for d in range(operands[0].ndim) if d != along]
+    vectors = (lax.squeeze(x, others) for x in operands)
+    results = eqn.primitive.bind(*vectors, **(eqn.params | {param: 0}))
+    return [lax.expand_dims(y, others) for y in results]
 
 
 def _of_integers(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:

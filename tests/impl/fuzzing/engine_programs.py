@@ -1,0 +1,218 @@
+"""Random programs in the engines that read TensorFlow graphs, as engines are given them.
+
+A program is a chain of steps of `engine_steps`, drawn by its number: of arrays of known shapes, or
+with an open first dimension; its results are those of all steps, or of the last alone. What an
+engine gives is held against JAX's result. A number that changes where each float on the way changes
+by some ULPs is not compared: rounding decides it. What a target refuses at conversion is a note.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import hypothesis
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax import export
+
+import jax2tf
+from harnesses.engine import consumers
+from harnesses.engine.consumers.graph import graph_of
+from tests.impl.fuzzing.engine_steps import DTYPES, STEPS
+
+SHAPES = ((), (3,), (1,), (2, 4), (1, 3), (3, 1), (2, 3, 2))
+OPEN_SHAPES = (("b",), ("b", 4), ("b", 3, 2), (3,), ())
+ROWS = 3
+# OpenVINO computes float16 in float32, and drops a Cast to it and back.
+WITHOUT: dict[str, frozenset[str]] = {"openvino": frozenset({"through float16"})}
+# What engines' own approximations of functions may differ by, relative to what JAX gives.
+NOISE = 2e-6
+ROUNDING = 2e-5
+
+
+@dataclasses.dataclass(frozen=True)
+class Chosen:
+    """A step and the values that it takes: indices into arguments and results so far."""
+
+    name: str
+    operands: tuple[int, ...]
+
+    def __call__(self, values: Sequence[Any]) -> Any:
+        return STEPS[self.name][2](*(values[i] for i in self.operands))
+
+    def __repr__(self) -> str:
+        return f"{self.name}{self.operands}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    """A function of arrays, and the engine that it is converted for."""
+
+    engine: str
+    number: int
+    kinds: str
+    shapes: tuple[tuple[int | str, ...], ...]
+    steps: tuple[Chosen, ...]
+    gives_all: bool
+
+    n_examples = 1
+
+    def __call__(self, *args: Any, noise: float = 0.0) -> list[Any]:
+        values: list[Any] = [jnp.asarray(a) for a in args]
+        for step in self.steps:
+            values.append(_noisy(step(values), noise))
+        results = values[len(args) :]
+        return results if self.gives_all else results[-1:]
+
+    @property
+    def is_open(self) -> bool:
+        return any("b" in shape for shape in self.shapes)
+
+    @property
+    def arguments(self) -> list[np.ndarray]:
+        """Small numbers, and whole ones."""
+        rng = np.random.default_rng(self.number)
+        arrays = []
+        for kind, shape in zip(self.kinds, self.shapes, strict=True):
+            sizes = [ROWS if size == "b" else size for size in shape]
+            drawn = {
+                "f": rng.normal(size=sizes),
+                "i": rng.integers(-9, 30, sizes),
+                "b": rng.integers(0, 2, sizes),
+            }
+            arrays.append(np.asarray(drawn[kind]).astype(DTYPES[kind]))
+        return arrays
+
+    def check(self) -> str | None:
+        """Raises AssertionError where the engine differs from JAX; what the target refuses."""
+        if not self.steps:
+            raise hypothesis.errors.UnsatisfiedAssumption
+        try:
+            graph = graph_of(self._converted(), [self._spec(i) for i in range(len(self.kinds))])
+        except jax2tf.ConversionError as error:
+            return f"refused: {error}"[:500]
+        model = consumers.engine(self.engine).convert(graph)
+        results = jax.tree.unflatten(graph.tree, model(self.arguments))
+        for index, words in enumerate(self._differences(results)):
+            if words:
+                step = self.steps[index if self.gives_all else -1]
+                raise AssertionError(f"{step}: {words}")
+        return None
+
+    def _converted(self) -> Any:
+        opened = {"polymorphic_shapes": [_words(s) for s in self.shapes]} if self.is_open else {}
+        return jax2tf.convert(
+            self, target=self.engine, with_gradient=False, polymorphic_checks=False, **opened
+        )
+
+    def _spec(self, index: int) -> tf.TensorSpec:
+        shape = [None if size == "b" else size for size in self.shapes[index]]
+        return tf.TensorSpec(shape, DTYPES[self.kinds[index]])
+
+    def _differences(self, results: Sequence[Any]) -> Iterator[str]:
+        """For each result what is wrong with it, or nothing."""
+        runs = [
+            [
+                np.asarray(y)
+                for y in jax.jit(functools.partial(self.__call__, noise=noise))(*self.arguments)
+            ]
+            for noise in (0.0, NOISE, -NOISE)
+        ]
+        for result, expected, *others in zip(results, *runs, strict=True):
+            yield _difference(np.asarray(result), expected, others)
+
+
+def _noisy(value: Any, noise: float) -> Any:
+    return value * np.float32(1 + noise) if value.dtype == np.float32 and noise else value
+
+
+def _difference(result: np.ndarray, expected: np.ndarray, others: Sequence[np.ndarray]) -> str:
+    if (result.shape, result.dtype) != (expected.shape, expected.dtype):
+        return f"is {result.dtype}{result.shape}, should be {expected.dtype}{expected.shape}"
+    if expected.dtype != np.float32:
+        decided = np.logical_and.reduce([expected == other for other in others])
+        wrong = decided & (result != expected)
+    else:
+        with np.errstate(all="ignore"):
+            size = np.abs(expected[np.isfinite(expected)]).max(initial=0)
+            spread = sum(np.abs(expected - other) for other in others)
+            allowed = ROUNDING * (size + np.abs(expected)) + 20 * spread + 1e-6
+            decided = np.logical_and.reduce([_same_kind(expected, other) for other in others])
+            near = (np.abs(result - expected) <= allowed) | (result == expected)
+            wrong = decided & ~(near | (np.isnan(result) & np.isnan(expected)))
+    if not wrong.any():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    return (
+        f"is {result[at]} at {list(at)}, should be {expected[at]} ({wrong.sum()} of {wrong.size})"
+    )
+
+
+def _same_kind(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return (
+        (np.isfinite(one) & np.isfinite(other)) | (one == other) | (np.isnan(one) & np.isnan(other))
+    )
+
+
+def _words(shape: Sequence[int | str]) -> str:
+    return "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
+
+
+def program(engine: str, number: int) -> Program:
+    """The program of this number for an engine."""
+    rng = np.random.default_rng([number, 7])
+    shapes: Any = OPEN_SHAPES if number % 3 == 0 else SHAPES
+    kinds = "f" + "".join(rng.choice(list("ffib"), size=2)) + "i"
+    chosen = tuple(shapes[i] for i in rng.integers(0, len(shapes), len(kinds)))
+    scope = export.SymbolicScope()
+    avals = [
+        jax.ShapeDtypeStruct(export.symbolic_shape(_words(shape), scope=scope), DTYPES[kind])
+        for kind, shape in zip(kinds, chosen, strict=True)
+    ]
+    steps: list[Chosen] = []
+    for _ in range(40):
+        if len(steps) == 2 + number % 6:
+            break
+        step = _drawn(rng, avals)
+        if step and step.name in WITHOUT.get(engine, ()):
+            continue
+        aval = step and _aval(step, avals)
+        if step and aval is not None:
+            steps.append(step)
+            avals.append(aval)
+    return Program(engine, number, kinds, chosen, tuple(steps), bool(rng.integers(0, 3)))
+
+
+def _drawn(rng: np.random.Generator, avals: Sequence[Any]) -> Chosen | None:
+    name = list(STEPS)[rng.integers(0, len(STEPS))]
+    operands = []
+    for kind in STEPS[name][0]:
+        fit = [
+            i
+            for i, aval in enumerate(avals)
+            if aval.dtype == DTYPES[kind.lower()] and (kind.islower() or aval.shape)
+        ]
+        if not fit:
+            return None
+        # Of two, the one that came last is taken more often.
+        operands.append(fit[max(rng.integers(0, len(fit), 2))])
+    return Chosen(name, tuple(operands))
+
+
+def _aval(step: Chosen, avals: Sequence[Any]) -> Any:
+    """The shape and dtype of what a step gives; None if it does not fit."""
+    try:
+        aval = jax.eval_shape(lambda *values: step(values), *avals)
+    except Exception:  # whatever JAX says of a step that does not fit these shapes
+        return None
+    result = STEPS[step.name][1]
+    fits = getattr(aval, "dtype", None) == DTYPES[result] and len(aval.shape) <= 4
+    small = fits and len(str(aval.shape)) < 40
+    if small and all(isinstance(size, int) for size in aval.shape):
+        small = aval.size <= 600
+    return jax.ShapeDtypeStruct(aval.shape, aval.dtype) if small else None
