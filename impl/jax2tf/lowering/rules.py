@@ -134,7 +134,9 @@ class Context:
 
     def to_abs(self, x: tf.Tensor) -> tf.Tensor:
         """What Abs is given for the magnitude of `x`: its negative, if it would overwrite `x`."""
-        return -x if x.shape.rank == 1 and self.has_quirk("overwrites_vectors") else x
+        # Numbers of one byte, which the engine does not store, may have no Neg.
+        is_overwritten = x.shape.rank == 1 and x.dtype.size > 1
+        return -x if is_overwritten and self.has_quirk("overwrites_vectors") else x
 
     def has_idiom(self, name: str) -> bool:
         """Whether what the graph is for has an op for that idiom."""

@@ -78,9 +78,15 @@ def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
 
 
 def _updating_a_copy(tensor: tf.Tensor, **others: object) -> tf.Tensor:
-    """TensorScatterUpdate of new memory: of two equal numbers the larger one is each of them."""
-    copy = ops.logical_or if tensor.dtype == tf.bool else ops.maximum
-    return _op(_UPDATE)(tensor=copy(tensor, tensor), **others)
+    """TensorScatterUpdate of new memory: of two equal numbers the larger one is each of them.
+
+    Of what TensorFlow.js has no arrays there is nothing to copy: it is refused.
+    """
+    copy = _COPIES.get(tensor.dtype)
+    return _op(_UPDATE)(tensor=copy(tensor, tensor) if copy else tensor, **others)
+
+
+_COPIES = {tf.bool: ops.logical_or, tf.float32: ops.maximum, tf.int32: ops.maximum}
 
 
 def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write:

@@ -1,6 +1,7 @@
-"""Random programs in the engines that read TensorFlow graphs, as engines are given them.
+"""Random programs in TensorFlow and in the engines that read its graphs, as these are given them.
 
-A program is a chain of steps of `engine_steps`, drawn by its number: of arrays of known shapes, or
+A program is a chain of steps of `engine_steps`, those with odd numbers of steps of `engine_params`
+too, drawn by its number: of arrays of known shapes, or
 with an open first dimension; its results are those of all steps, or of the last alone. What an
 engine gives is held against JAX's result. A number that changes where each float on the way changes
 by some ULPs is not compared: rounding decides it. What a target refuses at conversion is a note.
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import hypothesis
@@ -23,11 +24,14 @@ from jax import export
 import jax2tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
+from tests.impl.fuzzing.engine_params import MAKERS
 from tests.impl.fuzzing.engine_steps import DTYPES, STEPS
 
 SHAPES = ((), (3,), (1,), (2, 4), (1, 3), (3, 1), (2, 3, 2))
 OPEN_SHAPES = (("b",), ("b", 4), ("b", 3, 2), (3,), ())
 ROWS = 3
+# TensorFlow's own graphs, and whether XLA compiles them.
+COMPILED = {"graph": False, "compiled": True}
 # OpenVINO computes float16 in float32, and drops a Cast to it and back.
 WITHOUT: dict[str, frozenset[str]] = {"openvino": frozenset({"through float16"})}
 # What engines' own approximations of functions may differ by, relative to what JAX gives.
@@ -41,9 +45,11 @@ class Chosen:
 
     name: str
     operands: tuple[int, ...]
+    result: str
+    function: Callable[..., Any] = dataclasses.field(compare=False)
 
     def __call__(self, values: Sequence[Any]) -> Any:
-        return STEPS[self.name][2](*(values[i] for i in self.operands))
+        return self.function(*(values[i] for i in self.operands))
 
     def __repr__(self) -> str:
         return f"{self.name}{self.operands}"
@@ -93,21 +99,31 @@ class Program:
         if not self.steps:
             raise hypothesis.errors.UnsatisfiedAssumption
         try:
-            graph = graph_of(self._converted(), [self._spec(i) for i in range(len(self.kinds))])
+            results = self._results()
         except jax2tf.ConversionError as error:
             return f"refused: {error}"[:500]
-        model = consumers.engine(self.engine).convert(graph)
-        results = jax.tree.unflatten(graph.tree, model(self.arguments))
         for index, words in enumerate(self._differences(results)):
             if words:
                 step = self.steps[index if self.gives_all else -1]
                 raise AssertionError(f"{step}: {words}")
         return None
 
-    def _converted(self) -> Any:
+    def _results(self) -> Sequence[Any]:
+        specs = [self._spec(i) for i in range(len(self.kinds))]
+        if self.engine in COMPILED:
+            options = {"autograph": False, "jit_compile": COMPILED[self.engine]}
+            function = tf.function(self._converted("xla"), input_signature=specs, **options)
+            return [y.numpy() for y in function(*self.arguments)]
+        target = "tensorflow" if self.engine == "savedmodel" else self.engine
+        graph = graph_of(self._converted(target), specs)
+        model = consumers.engine(self.engine).convert(graph)
+        results: Sequence[Any] = jax.tree.unflatten(graph.tree, model(self.arguments))
+        return results
+
+    def _converted(self, target: str) -> Any:
         opened = {"polymorphic_shapes": [_words(s) for s in self.shapes]} if self.is_open else {}
         return jax2tf.convert(
-            self, target=self.engine, with_gradient=False, polymorphic_checks=False, **opened
+            self, target=target, with_gradient=False, polymorphic_checks=False, **opened
         )
 
     def _spec(self, index: int) -> tf.TensorSpec:
@@ -178,7 +194,7 @@ def program(engine: str, number: int) -> Program:
     for _ in range(40):
         if len(steps) == 2 + number % 6:
             break
-        step = _drawn(rng, avals)
+        step = _drawn(rng, avals, with_params=number % 2 == 1)
         if step and step.name in WITHOUT.get(engine, ()):
             continue
         aval = step and _aval(step, avals)
@@ -188,10 +204,22 @@ def program(engine: str, number: int) -> Program:
     return Program(engine, number, kinds, chosen, tuple(steps), bool(rng.integers(0, 3)))
 
 
-def _drawn(rng: np.random.Generator, avals: Sequence[Any]) -> Chosen | None:
+def _drawn(rng: np.random.Generator, avals: Sequence[Any], *, with_params: bool) -> Chosen | None:
+    if with_params and rng.integers(0, 4):
+        name = list(MAKERS)[rng.integers(0, len(MAKERS))]
+        made = MAKERS[name](rng)
+        operands = _operands(rng, "f", avals)
+        return operands and Chosen(made.words, operands, "f", made.function)
     name = list(STEPS)[rng.integers(0, len(STEPS))]
+    kinds, result, function = STEPS[name]
+    operands = _operands(rng, kinds, avals)
+    return operands and Chosen(name, operands, result, function)
+
+
+def _operands(rng: np.random.Generator, kinds: str, avals: Sequence[Any]) -> tuple[int, ...] | None:
+    """Values of these kinds, the last ones more often; None if there are none."""
     operands = []
-    for kind in STEPS[name][0]:
+    for kind in kinds:
         fit = [
             i
             for i, aval in enumerate(avals)
@@ -199,9 +227,8 @@ def _drawn(rng: np.random.Generator, avals: Sequence[Any]) -> Chosen | None:
         ]
         if not fit:
             return None
-        # Of two, the one that came last is taken more often.
         operands.append(fit[max(rng.integers(0, len(fit), 2))])
-    return Chosen(name, tuple(operands))
+    return tuple(operands)
 
 
 def _aval(step: Chosen, avals: Sequence[Any]) -> Any:
@@ -210,8 +237,7 @@ def _aval(step: Chosen, avals: Sequence[Any]) -> Any:
         aval = jax.eval_shape(lambda *values: step(values), *avals)
     except Exception:  # whatever JAX says of a step that does not fit these shapes
         return None
-    result = STEPS[step.name][1]
-    fits = getattr(aval, "dtype", None) == DTYPES[result] and len(aval.shape) <= 4
+    fits = getattr(aval, "dtype", None) == DTYPES[step.result] and len(aval.shape) <= 5
     small = fits and len(str(aval.shape)) < 40
     if small and all(isinstance(size, int) for size in aval.shape):
         small = aval.size <= 600
