@@ -23,6 +23,8 @@ FUNCTIONS = {
     "masked": lambda x: jnp.where(x > 0, x, -jnp.inf),
     "masked softmax": lambda x: jax.nn.softmax(jnp.where(x > 0, x, -jnp.inf)),
     "variance": lambda x: x.var(axis=-1),
+    # Of nothing both are NaN.
+    "mean of nothing": lambda x: (x[:, :0].mean(axis=-1), x[:, :0].var(axis=-1)),
     # NaN becomes 0.
     "integers": lambda x: jnp.log(x).astype(jnp.int32),
     "softplus": jax.nn.softplus,

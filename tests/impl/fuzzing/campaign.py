@@ -33,7 +33,10 @@ def _calls(number: int) -> st.SearchStrategy[Any]:
 
 
 DRAWN = {"combinations": _combinations, "call_tf": _calls}
-ENGINES = ("graph", "compiled", "savedmodel", "litert", "onnx", "openvino", "tfjs")
+ENGINES = (
+    *("graph", "compiled", "tape", "compiled_tape"),
+    *("savedmodel", "litert", "onnx", "openvino", "tfjs"),
+)
 KINDS = (*DRAWN, *ENGINES)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import hypothesis
@@ -30,8 +30,9 @@ from tests.impl.fuzzing.engine_steps import DTYPES, STEPS
 SHAPES = ((), (3,), (1,), (2, 4), (1, 3), (3, 1), (2, 3, 2))
 OPEN_SHAPES = (("b",), ("b", 4), ("b", 3, 2), (3,), ())
 ROWS = 3
-# TensorFlow's own graphs, and whether XLA compiles them.
-COMPILED = {"graph": False, "compiled": True}
+# TensorFlow's own graphs, and whether XLA compiles them; a tape's gradients are taken in some.
+COMPILED = {"graph": False, "compiled": True, "tape": False, "compiled_tape": True}
+TAPES = frozenset({"tape", "compiled_tape"})
 # OpenVINO computes float16 in float32, and drops a Cast to it and back.
 WITHOUT: dict[str, frozenset[str]] = {"openvino": frozenset({"through float16"})}
 # What engines' own approximations of functions may differ by, relative to what JAX gives.
@@ -75,6 +76,21 @@ class Program:
         results = values[len(args) :]
         return results if self.gives_all else results[-1:]
 
+    def gradients(self, *args: Any, noise: float = 0.0) -> list[Any]:
+        """Those of the sum of all results that are floats, by the arguments that are."""
+        floats = [i for i, kind in enumerate(self.kinds) if kind == "f"]
+
+        def total(given: Sequence[Any]) -> Any:
+            at = dict(zip(floats, given, strict=True))
+            results = self(*(at.get(i, a) for i, a in enumerate(args)), noise=noise)
+            return sum(y.sum() for y in results if y.dtype == np.float32) + jnp.float32(0)
+
+        return jax.grad(total)([args[i] for i in floats])
+
+    @property
+    def is_gradient(self) -> bool:
+        return self.engine in TAPES
+
     @property
     def is_open(self) -> bool:
         return any("b" in shape for shape in self.shapes)
@@ -96,23 +112,43 @@ class Program:
 
     def check(self) -> str | None:
         """Raises AssertionError where the engine differs from JAX; what the target refuses."""
-        if not self.steps:
-            raise hypothesis.errors.UnsatisfiedAssumption
+        expected = self._expected()
         try:
             results = self._results()
         except jax2tf.ConversionError as error:
             return f"refused: {error}"[:500]
-        for index, words in enumerate(self._differences(results)):
-            if words:
-                step = self.steps[index if self.gives_all else -1]
-                raise AssertionError(f"{step}: {words}")
+        for index, (result, right) in enumerate(zip(results, expected, strict=True)):
+            if words := _difference(np.asarray(result), *right):
+                what = f"gradient {index}" if self.is_gradient else self._step_of(index)
+                raise AssertionError(f"{what}: {words}")
         return None
+
+    def _step_of(self, result: int) -> Chosen:
+        return self.steps[result if self.gives_all else -1]
+
+    def _expected(self) -> list[tuple[np.ndarray, list[np.ndarray]]]:
+        """For each result what JAX gives, and what it gives with noise."""
+        if not self.steps:
+            raise hypothesis.errors.UnsatisfiedAssumption
+        function = self.gradients if self.is_gradient else self.__call__
+        runs = []
+        for noise in (0.0, NOISE, -NOISE):
+            try:
+                results = jax.jit(functools.partial(function, noise=noise))(*self.arguments)
+            except ValueError as error:
+                if "Reverse-mode differentiation does not work" not in str(error):
+                    raise
+                raise hypothesis.errors.UnsatisfiedAssumption from error
+            runs.append([np.asarray(y) for y in results])
+        return [(right, others) for right, *others in zip(*runs, strict=True)]
 
     def _results(self) -> Sequence[Any]:
         specs = [self._spec(i) for i in range(len(self.kinds))]
         if self.engine in COMPILED:
             options = {"autograph": False, "jit_compile": COMPILED[self.engine]}
-            function = tf.function(self._converted("xla"), input_signature=specs, **options)
+            converted = self._converted("xla")
+            run = functools.partial(_by_tape, converted) if self.is_gradient else converted
+            function = tf.function(run, input_signature=specs, **options)
             return [y.numpy() for y in function(*self.arguments)]
         target = "tensorflow" if self.engine == "savedmodel" else self.engine
         graph = graph_of(self._converted(target), specs)
@@ -123,24 +159,23 @@ class Program:
     def _converted(self, target: str) -> Any:
         opened = {"polymorphic_shapes": [_words(s) for s in self.shapes]} if self.is_open else {}
         return jax2tf.convert(
-            self, target=target, with_gradient=False, polymorphic_checks=False, **opened
+            self, target=target, with_gradient=self.is_gradient, polymorphic_checks=False, **opened
         )
 
     def _spec(self, index: int) -> tf.TensorSpec:
         shape = [None if size == "b" else size for size in self.shapes[index]]
         return tf.TensorSpec(shape, DTYPES[self.kinds[index]])
 
-    def _differences(self, results: Sequence[Any]) -> Iterator[str]:
-        """For each result what is wrong with it, or nothing."""
-        runs = [
-            [
-                np.asarray(y)
-                for y in jax.jit(functools.partial(self.__call__, noise=noise))(*self.arguments)
-            ]
-            for noise in (0.0, NOISE, -NOISE)
-        ]
-        for result, expected, *others in zip(results, *runs, strict=True):
-            yield _difference(np.asarray(result), expected, others)
+
+def _by_tape(converted: Callable[..., Any], *args: tf.Tensor) -> list[tf.Tensor]:
+    """What `Program.gradients` gives, of what was converted."""
+    floats = [a for a in args if a.dtype == tf.float32]
+    with tf.GradientTape() as tape:
+        tape.watch(floats)
+        results = converted(*args)
+        total = sum((tf.reduce_sum(y) for y in results if y.dtype == tf.float32), tf.zeros([]))
+    gradients: list[tf.Tensor] = tape.gradient(total, floats, unconnected_gradients="zero")
+    return gradients
 
 
 def _noisy(value: Any, noise: float) -> Any:
