@@ -227,6 +227,9 @@ QUIRKS: Mapping[str, str] = {
     "no_scalar_choice": (
         "DTensor ends the process at a SelectV2 of arrays whose condition is a scalar"
     ),
+    "no_strides_of_dilated": (
+        "TensorFlow.js refuses a convolution that has strides and a dilation: its kernel gets zeros"
+    ),
     "no_tensor_lists": "DTensor spreads no TensorList over a mesh, which a tf.TensorArray is",
     "no_uint32": (
         "TensorFlow.js has no arrays of uint32, so that none crosses the boundary of a function, a "
@@ -642,6 +645,7 @@ TARGETS: Mapping[str, Target] = {
                 "computes_64_bits_in_32",
                 "no_convolution_in_groups",
                 "no_folding",
+                "no_strides_of_dilated",
                 "no_uint32",
                 "takes_constant_branches",
                 "updates_in_place",

@@ -227,6 +227,16 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             (y, jnp.abs(y), jnp.isfinite(y)) for y in (jnp.append(x[0], x[1]), jnp.stack(x[0]))
         ]
     ),
+    ("tfjs", "no_strides_of_dilated"): Program(
+        lambda x: lax.conv_general_dilated(
+            jnp.tile(x.reshape(1, 2, 4, 1), (1, 3, 2, 1)),
+            np.arange(4, dtype=np.float32).reshape(2, 2, 1, 1),
+            (1, 2),
+            "SAME",
+            rhs_dilation=(2, 3),
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        )
+    ),
     ("tfjs", "takes_constant_branches"): Program(
         lambda x: [
             lax.cond(x[0, 0] > limit, lambda x: jnp.full_like(x, 7.0), lambda x: x * 2, x)

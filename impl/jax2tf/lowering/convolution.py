@@ -35,6 +35,7 @@ from jax2tf.lowering.convolution_ops import (
     conv_backprop_input,
     in_groups,
     is_transposed_conv,
+    with_dilated_kernel,
     with_padding,
     xla_conv,
 )
@@ -135,6 +136,9 @@ def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Te
         apart = ctx.has_quirk("no_convolution_in_groups") and dims.is_static((conv.feature_groups,))
         if apart and in_groups(conv, lhs.dtype):
             return _convolved_by_groups(ctx, lhs, rhs, conv)
+        is_dilated = not (all_ones(conv.strides) or all_ones(conv.rhs_dilation))
+        if is_dilated and ctx.has_quirk("no_strides_of_dilated"):
+            rhs, conv = with_dilated_kernel(ctx, rhs, conv)
         return conv2d(ctx, lhs, rhs, conv)
     if plainer and conv.rank == 3 and lhs.dtype in FLOATS:
         return conv3d(ctx, lhs, rhs, conv)

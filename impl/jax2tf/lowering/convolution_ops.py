@@ -133,6 +133,15 @@ def with_padding(ctx: Context, lhs: tf.Tensor, conv: Conv) -> tf.Tensor:
     )
 
 
+def with_dilated_kernel(ctx: Context, rhs: tf.Tensor, conv: Conv) -> tuple[tf.Tensor, Conv]:
+    """The same convolution with zeros in its kernel, in the place of a dilation."""
+    edges, gaps = [0] * (conv.rank + 2), [*(d - 1 for d in conv.rhs_dilation), 0, 0]
+    zero = ops.zeros([], rhs.dtype)
+    rhs = padded(ctx, rhs, zero, conv.rhs_shape, edges, edges, gaps)
+    shape = (*conv.window, *conv.rhs_shape[conv.rank :])
+    return rhs, dataclasses.replace(conv, rhs_shape=shape, rhs_dilation=(1,) * conv.rank)
+
+
 def is_transposed_conv(conv: Conv) -> bool:
     """Whether the convolution is the gradient, by its input, of one with stride `lhs_dilation`."""
     return (
