@@ -262,7 +262,11 @@ CASES = [
     ),
     Case(
         "meshgrid",
-        lambda tf: [tf.meshgrid([1, 2], [3, 4, 5]), tf.meshgrid([1, 2], [3], indexing="ij")],
+        lambda tf: [
+            tf.meshgrid([1, 2], [3, 4, 5]),
+            tf.meshgrid([1, 2], [3], indexing="ij"),
+            tf.meshgrid([[1, 2], [3, 4]], 5),
+        ],
     ),
     # joining
     Case(

@@ -181,6 +181,10 @@ RULES = [
     Case("limit of another dtype", lambda tf: tf.clip_by_value(i32(tf), tf.constant(0.5), 2)),
     Case("limit that is a float", lambda tf: tf.clip_by_value(i32(tf), 0.5, 2)),
     Case("static division by zero", lambda tf: tf.math.floordiv(7, 0)),
+    Case(
+        "complex of infinite parts",
+        lambda tf: tf.complex([1.0, np.inf, -np.inf, 0.0], [np.inf, 2.0, np.nan, -0.0]),
+    ),
     Case("complex of two dtypes", lambda tf: tf.complex(f32(tf), tf.constant(1.0, tf.float64))),
     Case("add_n", lambda tf: tf.add_n([f32(tf), f32(tf), f32(tf)])),
     Case("add_n of two shapes", lambda tf: tf.add_n([f32(tf), tf.constant(1.0)])),

@@ -55,6 +55,36 @@ def test_operators_take_lists(case, substrate):
     assert_as_tensorflow(case, substrate)
 
 
+def _in_place(make):
+    """A tensor, and what an operator in place makes of it under another name."""
+
+    def program(tf):
+        first = make(tf)
+        second = first
+        second -= 1
+        third = first
+        third *= 3
+        return [first, second, third]
+
+    return program
+
+
+@over(
+    [
+        Case("in place, of a list", _in_place(lambda tf: tf.constant([4, 3]))),
+        Case("in place, of floats", _in_place(lambda tf: tf.constant([4.0, 3.0]))),
+        Case("in place, of an array", _in_place(lambda tf: tf.identity(np.int32([4, 3])))),
+        Case("in place, of a shape", _in_place(lambda tf: tf.shape(tf.zeros([2, 3])))),
+        Case("in place, of a tensor", _in_place(lambda tf: tf.convert_to_tensor((4, 3), tf.int64))),
+        Case("in place, of a row", _in_place(lambda tf: tf.constant([[4, 3]])[0])),
+        Case("in place, of a range", _in_place(lambda tf: tf.range(3))),
+        Case("in place, of a scalar", _in_place(lambda tf: tf.constant(3))),
+    ]
+)
+def test_nothing_changes_in_place(case, substrate):
+    assert_as_tensorflow(case, substrate)
+
+
 def test_operators_take_lists_under_jit_and_in_tapes():
     tf = tf_of("jax")
 

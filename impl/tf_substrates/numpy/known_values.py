@@ -113,6 +113,13 @@ def known(value: Any) -> Any:
     return value
 
 
+def unchanging(value: Any) -> Any:
+    """An array of integers or booleans that no `x -= 1` changes, for whoever else has it."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
+        return value.view(Known)
+    return value
+
+
 def is_known(value: Any) -> bool:
     """Whether an argument is known while JAX traces, and small."""
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes, np.generic)):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tf_substrates.numpy.known_values import as_twin, is_known, is_small, known
+from tf_substrates.numpy.known_values import as_twin, is_known, is_small, known, unchanging
 from tf_substrates.numpy.recording import recorded, staged
 
 JAX_MODE = False
@@ -101,7 +101,7 @@ def _tensors_out(function: Callable) -> Callable:
 
 
 def _jax_out(function: Callable) -> Callable:
-    """The results on the device, but for integers and booleans that are known while tracing."""
+    """The results on the device, but for integers and booleans, which stay known under a trace."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -113,6 +113,8 @@ def _jax_out(function: Callable) -> Callable:
 def _on_device(value: Any) -> Any:
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind not in "iubOS":
         return jax.numpy.asarray(value)
+    if isinstance(value, np.ndarray):
+        return unchanging(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(_on_device, value))
     if type(value) in (list, tuple):

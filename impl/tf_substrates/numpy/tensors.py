@@ -15,7 +15,7 @@ import numpy as xp
 
 from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import UnknownValueError, invalid_argument
-from tf_substrates.numpy.known_values import Known
+from tf_substrates.numpy.known_values import Known, unchanging
 from tf_substrates.numpy.namespaces import export, op
 from tf_substrates.numpy.shapes import TensorShape
 
@@ -211,9 +211,11 @@ def _unwrap(value: Any) -> Any:
 
 
 def wrap(value: Any) -> Any:
-    """Plain arrays as tensors, in lists and tuples too."""
+    """Plain arrays as tensors, in lists and tuples too; on JAX those of integers and booleans."""
     if isinstance(value, (np.ndarray, np.generic)):
-        return value if JAX_MODE or isinstance(value, Tensor) else np.asarray(value).view(Tensor)
+        if JAX_MODE:
+            return unchanging(value)
+        return value if isinstance(value, Tensor) else np.asarray(value).view(Tensor)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return type(value)(*map(wrap, value))
     if type(value) in (list, tuple):

@@ -179,4 +179,4 @@ def meshgrid(*args: Any, **kwargs: Any) -> Any:
         raise ValueError(
             f"Argument `indexing` parameter must be either 'xy' or 'ij', got '{indexing}'"
         )
-    return list(xp.meshgrid(*map(convert, args), indexing=indexing))
+    return list(xp.meshgrid(*(xp.ravel(convert(x)) for x in args), indexing=indexing))

@@ -13,6 +13,8 @@ from tf_substrates.numpy.shapes import broadcast_shapes
 from tf_substrates.numpy.tensors import convert, require
 
 JAX_MODE = False
+if JAX_MODE:
+    import jax
 
 
 @op("complex", "dtypes.complex")
@@ -33,12 +35,13 @@ def tf_complex(real: Any, imag: Any, name: Any = None) -> Any:
             " float32, float64."
         )
     broadcast_shapes(real.shape, imag.shape, "Complex")
-    return (
-        (real + imag * np.array(1j, dtype)).astype(dtype) if JAX_MODE else _parts(real, imag, dtype)
-    )
+    return _parts(real, imag, dtype)
 
 
 def _parts(real: Any, imag: Any, dtype: Any) -> Any:
+    if JAX_MODE:
+        # Not real + 1j * imag, in which an infinity makes a NaN of the other part.
+        return jax.lax.complex(*jax.numpy.broadcast_arrays(real, imag))
     result = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
     result.real, result.imag = real, imag
     return result
