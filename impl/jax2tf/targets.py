@@ -285,6 +285,10 @@ QUIRKS: Mapping[str, str] = {
     "takes_constant_branches": (
         "TensorFlow.js takes the result of a branch that is a constant, whatever the condition is"
     ),
+    "truncates_quotients": (
+        "tf2onnx rounds the quotients of integers in a FloorDiv and a FloorMod toward zero: sizes "
+        "computed of negative numbers, as 1 - -b // 4, are corrected"
+    ),
     "updates_in_place": (
         "TensorFlow.js writes what a TensorScatterUpdate writes into the memory of its operand, "
         "which may be a constant, an argument, or read by other ops"
@@ -579,6 +583,7 @@ TARGETS: Mapping[str, Target] = {
                 "no_angle_of_scalars",
                 "no_gelu_of_scalar",
                 "sorts_integers_as_floats",
+                "truncates_quotients",
             },
             lacks_dtypes=_NARROW | _BFLOAT16,
             lacks=op_tables.lacks(

@@ -38,12 +38,20 @@ class Call:
 Expression: TypeAlias = int | str | Call
 
 
-def evaluate(dim: Dim, values: Values) -> Size:
-    """The size of a dimension: an int where the values it needs are ints, else an int32 tensor."""
-    return dim if isinstance(dim, int) else evaluate_expression(parse(str(dim)), values)
+def evaluate(dim: Dim, values: Values, *, truncates: bool = False) -> Size:
+    """The size of a dimension: an int where the values it needs are ints, else an int32 tensor.
+
+    Args:
+      dim: an int or a symbolic dimension.
+      values: of the dimension variables.
+      truncates: whether what reads the graph may round quotients toward zero.
+    """
+    if isinstance(dim, int):
+        return dim
+    return evaluate_expression(parse(str(dim)), values, truncates=truncates)
 
 
-def evaluate_expression(expression: Expression, values: Values) -> Size:
+def evaluate_expression(expression: Expression, values: Values, *, truncates: bool = False) -> Size:
     """As `evaluate`, for a dimension that was parsed."""
     match expression:
         case int():
@@ -51,7 +59,10 @@ def evaluate_expression(expression: Expression, values: Values) -> Size:
         case str():
             return values[expression]
         case Call(function, operands):
-            return FUNCTIONS[function](*(evaluate_expression(o, values) for o in operands))
+            sizes = [evaluate_expression(o, values, truncates=truncates) for o in operands]
+            is_truncated = truncates and _may_be_negative(operands[0])
+            functions = FUNCTIONS | _OF_TRUNCATED if is_truncated else FUNCTIONS
+            return functions[function](*sizes)
 
 
 @functools.lru_cache(4096)
@@ -88,7 +99,7 @@ def _minimum(a: Size, b: Size) -> Size:
 
 
 # Division rounds down in Python, in TensorFlow and in JAX's symbolic dimensions.
-FUNCTIONS: Mapping[str, Callable[[Size, Size], Size]] = {
+FUNCTIONS: dict[str, Callable[[Size, Size], Size]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -98,6 +109,33 @@ FUNCTIONS: Mapping[str, Callable[[Size, Size], Size]] = {
     "max": _maximum,
     "min": _minimum,
 }
+
+
+def _floor_division(a: Size, b: Size) -> Size:
+    """a // b for a positive b, which is right if `//` rounds toward zero too."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    quotient = a // b
+    return quotient - tf.cast(a - quotient * b < 0, tf.int32)
+
+
+def _remainder(a: Size, b: Size) -> Size:
+    """a % b for a positive b, which is right if `%` has the sign of a too."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    rest = a % b
+    return rest + b * tf.cast(rest < 0, tf.int32)
+
+
+_OF_TRUNCATED = {"floordiv": _floor_division, "mod": _remainder}
+
+
+def _may_be_negative(expression: Expression) -> bool:
+    match expression:
+        case Call(function, operands):
+            return function == "-" or any(map(_may_be_negative, operands))
+    return False
+
 
 _TOKENS = re.compile(r"\s*(?:(\d+)|([^\W\d]\w*)|(\S))")
 

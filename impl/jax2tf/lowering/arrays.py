@@ -6,6 +6,7 @@ may lack some. Then the elements travel in a dtype that holds them exactly (conv
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -72,12 +73,37 @@ def _broadcast_in_dim(
         x = _expanded(ctx, x, expanded, broadcast_dimensions)
     if expanded == shape:
         return x
-    return _broadcast_to(ctx, x, shape)
+    for step in _steps_of_broadcast(expanded, shape):
+        x = _broadcast_to(ctx, x, step)
+    return x
 
 
 def _broadcast_to(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
     sizes = ctx.vector(shape)
     return in_carrier(HOLDS_INT4, lambda t: ops.raw.BroadcastTo(input=t, shape=sizes), x)
+
+
+def _steps_of_broadcast(expanded: Shape, shape: Shape) -> list[list[Dim]]:
+    """The shapes to broadcast to, one after the other.
+
+    TensorFlow's kernels see neighbours that are all repeated, or all kept, as one dimension, and
+    take five: two groups that are repeated, and what is between and around them.
+    """
+    groups = [
+        [d for d, _ in pairs]
+        for is_kept, pairs in itertools.groupby(
+            enumerate(zip(expanded, shape, strict=True)), lambda pair: pair[1][0] == pair[1][1]
+        )
+        if not is_kept
+    ]
+    steps = []
+    for i in range(0, len(groups), _MOST_GROUPS):
+        last = groups[min(i + _MOST_GROUPS, len(groups)) - 1][-1]
+        steps.append([*shape[: last + 1], *expanded[last + 1 :]])
+    return steps
+
+
+_MOST_GROUPS = 2
 
 
 def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -> tf.Tensor:

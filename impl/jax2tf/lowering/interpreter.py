@@ -240,7 +240,8 @@ class Lowering:
             return dim
         if not self._has_unknown_dims():
             return dims.evaluate(dim, self.dim_values)
-        make = functools.partial(dims.evaluate, dim, self.dim_values)
+        truncates = "truncates_quotients" in self.target.quirks
+        make = functools.partial(dims.evaluate, dim, self.dim_values, truncates=truncates)
         return self._pooled(("dim", str(dim)), make, "dims/", in_root=True)
 
     def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:

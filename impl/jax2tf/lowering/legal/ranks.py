@@ -20,6 +20,28 @@ _REDUCTIONS = named(
     "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"
 )
 _ANGLES = named("acos", "asin", "atan", "atan2")
+# They repeat operands along dimensions of size 1. Neighbours that are repeated alike are one
+# dimension to TensorFlow's kernels, which take so many.
+_OF_TWO = named(
+    *(
+        "add",
+        "add_any",
+        "and",
+        "atan2",
+        "complex",
+        "div",
+        "eq",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "max",
+        "min",
+    ),
+    *("mul", "ne", "nextafter", "or", "pow", "rem", "shift_left", "shift_right_arithmetic"),
+    *("shift_right_logical", "sub", "xor"),
+)
+_MOST_GROUPS = 5
 # What puts rows in order, and the param that says along which dimension.
 _ORDERS = {
     **dict.fromkeys(named("sort"), "dimension"),
@@ -32,6 +54,8 @@ _MOST_DIMENSIONS = 6
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for operands of ranks that the target gets wrong; None for others."""
+    if eqn.primitive in _OF_TWO and _has_many_groups(eqn):
+        return _of_one_shape
     if eqn.primitive is lax.atan2_p and "no_atan2_of_scalar" in target.quirks:
         shapes = {v.aval.shape for v in (*eqn.invars, *eqn.outvars)}  # type: ignore[attr-defined]
         return _of_one_shape if len(shapes) > 1 else None
@@ -53,9 +77,20 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     return None
 
 
+def _has_many_groups(eqn: jex_core.JaxprEqn) -> bool:
+    out = aval_of(eqn.outvars[0]).shape
+    shapes = [aval_of(v).shape for v in eqn.invars]
+    if len(out) <= _MOST_GROUPS or any(len(shape) != len(out) for shape in shapes):
+        return False
+    sizes = zip(out, *shapes, strict=True)
+    repeated = (tuple(size != whole for size in of_each) for whole, *of_each in sizes)
+    return sum(1 for _ in itertools.groupby(repeated)) > _MOST_GROUPS
+
+
 def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     out = aval_of(eqn.outvars[0])
-    return [eqn.primitive.bind(*(jax.numpy.broadcast_to(x, out.shape) for x in operands))]
+    whole = (jax.numpy.broadcast_to(x, out.shape) for x in operands)
+    return [eqn.primitive.bind(*whole, **eqn.params)]
 
 
 def _of_vectors(eqn: jex_core.JaxprEqn, *scalars: jax.Array) -> Sequence[jax.Array]:
