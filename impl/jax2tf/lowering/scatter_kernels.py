@@ -80,7 +80,7 @@ def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
 def _updating_a_copy(tensor: tf.Tensor, **others: object) -> tf.Tensor:
     """TensorScatterUpdate of new memory: of two equal numbers the larger one is each of them.
 
-    Of what TensorFlow.js has no arrays there is nothing to copy: it is refused.
+    Other dtypes are refused: an engine that writes into its operand has no arrays of them.
     """
     copy = _COPIES.get(tensor.dtype)
     return _op(_UPDATE)(tensor=copy(tensor, tensor) if copy else tensor, **others)

@@ -204,7 +204,7 @@ def _axes_of_sum(found: Match) -> dict[str, Param]:
 
 def _mean(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
     if any(x.shape[a] == 0 for a in axis):
-        # OpenVINO's mean of nothing is 0.
+        # There are engines whose mean of nothing is 0.
         return ops.reduce_sum(x, axis, keepdims) * ops.constant(math.nan, x.dtype)
     return ops.raw.Mean(input=x, axis=ctx.vector(axis), keep_dims=keepdims)
 
