@@ -165,6 +165,9 @@ QUIRKS: Mapping[str, str] = {
     "lists_of_known_shape": (
         "LiteRT takes no list of arrays (TensorListReserve) whose shape is not known at conversion"
     ),
+    "magnitudes_as_floats": (
+        "TensorFlow.js takes Abs of int32 in float32, which rounds what is beyond 2**24"
+    ),
     "moves_casts": (
         "LiteRT's converter moves the Cast of a float of 16 bits, or of uint32, behind what moves "
         "its elements, and then lacks that of the dtype"
@@ -648,6 +651,7 @@ TARGETS: Mapping[str, Target] = {
             | _BITS
             | {
                 "computes_64_bits_in_32",
+                "magnitudes_as_floats",
                 "no_convolution_in_groups",
                 "no_folding",
                 "no_strides_of_dilated",

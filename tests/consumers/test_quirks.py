@@ -241,6 +241,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
         lambda x: (jnp.resize(x.reshape(-1), (3,)), x * (-x.shape[0] // 5), x * (-x.shape[0] % 5)),
         is_open=True,
     ),
+    ("tfjs", "magnitudes_as_floats"): Program(jnp.abs, (WIDE,)),
     ("tfjs", "takes_constant_branches"): Program(
         lambda x: [
             lax.cond(x[0, 0] > limit, lambda x: jnp.full_like(x, 7.0), lambda x: x * 2, x)

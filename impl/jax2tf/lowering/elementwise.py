@@ -323,6 +323,8 @@ _power = in_kernel_dtype(_or_complex(binary(raw.Pow), complex_math.power))
 
 @register("abs")
 def _abs(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    if x.dtype == tf.int32 and ctx.has_quirk("magnitudes_as_floats"):
+        return raw.Maximum(x=x, y=negative(x))
     return _FUNCTIONS["abs"](ctx.to_abs(x))
 
 
