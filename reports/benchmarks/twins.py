@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +50,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
     rows = []
     for name, make in PROGRAMS.items():
         console.print(f"measuring {name}")
-        times = paired(rounds, {who: repeated(call) for who, call in contenders(make).items()})
+        times = paired(rounds, contenders(make))
         rows.append({"program": name, **asdict(times)})
     data = {
         "jax": jax.__version__,
@@ -74,22 +74,43 @@ def twin_files(data: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-Twins = tuple[Callable[..., Any], Callable[..., Any], tuple[Any, ...], float]
+class Twins(NamedTuple):
+    """A program, by hand and by a library.
+
+    Attributes:
+      twin, library: the functions; they give the same.
+      args: the arrays that they take.
+      tolerance: relative and absolute, of the library's result.
+      steps: of a sampler whose result is how many points a step computes. Each of the two draws its
+        own numbers, and so computes another number of points: times are those of a point.
+    """
+
+    twin: Callable[..., Any]
+    library: Callable[..., Any]
+    args: tuple[Any, ...]
+    tolerance: float
+    steps: int = 0
 
 
-def contenders(make: Callable[[], Twins]) -> dict[str, Call]:
-    """The calls of a program: the twin, and the library.
+def contenders(make: Callable[[], tuple[Any, ...]]) -> dict[str, Callable[[], float]]:
+    """The measurements of seconds of a program: of the twin, and of the library.
 
     Raises:
       AssertionError: if the two do not agree.
     """
-    twin, library, args, tolerance = make()
-    calls = {
-        name: _jitted(function, args) for name, function in (("twin", twin), ("library", library))
-    }
-    expected, actual = (np.asarray(calls[name]()) for name in ("twin", "library"))
-    np.testing.assert_allclose(actual, expected, tolerance, tolerance)
-    return calls
+    twins = Twins(*make())
+    functions = {"twin": twins.twin, "library": twins.library}
+    calls = {name: _jitted(function, twins.args) for name, function in functions.items()}
+    results = {name: np.asarray(call()) for name, call in calls.items()}
+    np.testing.assert_allclose(
+        results["library"], results["twin"], twins.tolerance, twins.tolerance
+    )
+    parts = {name: twins.steps * float(results[name]) if twins.steps else 1.0 for name in calls}
+    return {name: _part(repeated(call), parts[name]) for name, call in calls.items()}
+
+
+def _part(measurement: Callable[[], float], parts: float) -> Callable[[], float]:
+    return lambda: measurement() / parts
 
 
 def _jitted(function: Callable[..., Any], args: tuple[Any, ...]) -> Call:
@@ -105,7 +126,7 @@ def _on_jax(library: str) -> Any:
     return importlib.import_module(f"tf_substrates.on_jax.{library}")
 
 
-def _black_scholes() -> Twins:
+def _black_scholes() -> tuple[Any, ...]:
     """Prices of a hundred thousand calls."""
     finance = _on_jax("tf_quant_finance")
     draw = np.random.default_rng(0)
@@ -126,7 +147,7 @@ def _black_scholes() -> Twins:
     return twin, library, args, 1e-4
 
 
-def _heston() -> Twins:
+def _heston() -> tuple[Any, ...]:
     """Ten thousand paths of a price and its variance, fifty Euler steps; the mean price."""
     finance = _on_jax("tf_quant_finance")
     tf = importlib.import_module("tf_substrates.jax").tf
@@ -173,7 +194,7 @@ def _heston() -> Twins:
     return twin, library, (start,), _OF_MEANS
 
 
-def _normal() -> Twins:
+def _normal() -> tuple[Any, ...]:
     """Densities of a thousand points under a normal distribution of fifty dimensions."""
     probability = _on_jax("tensorflow_probability")
     draw = np.random.default_rng(0)
@@ -198,7 +219,7 @@ def _density(x: Any) -> Any:
     return -0.5 * (x[0] ** 2 + ((x[1:] - 0.9 * x[:-1]) ** 2).sum())
 
 
-def _hamiltonian() -> Twins:
+def _hamiltonian() -> tuple[Any, ...]:
     """A hundred steps of Hamiltonian Monte Carlo of ten leaps each; the share of those taken."""
     mcmc = _on_jax("tensorflow_probability").mcmc
     start = jnp.zeros(200, jnp.float32)
@@ -238,7 +259,7 @@ def _hamiltonian() -> Twins:
     return twin, library, (start,), 0.1
 
 
-def _no_u_turn() -> Twins:
+def _no_u_turn() -> tuple[Any, ...]:
     """Two hundred steps of the No-U-Turn sampler; how many points a step computes."""
     mcmc = _on_jax("tensorflow_probability").mcmc
     start = jnp.zeros(200, jnp.float32)
@@ -259,15 +280,15 @@ def _no_u_turn() -> Twins:
         )[1]
         return jnp.mean(jnp.asarray(computed, jnp.float32))
 
-    return twin, library, (start,), 0.1
+    return twin, library, (start,), 0.1, steps
 
 
-PROGRAMS: dict[str, Callable[[], Twins]] = {
+PROGRAMS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "Black-Scholes": _black_scholes,
     "Heston by Euler steps": _heston,
     "multivariate normal": _normal,
     "Hamiltonian Monte Carlo": _hamiltonian,
-    "No-U-Turn sampler": _no_u_turn,
+    "No-U-Turn sampler, a point": _no_u_turn,
 }
 
 

@@ -38,6 +38,18 @@ def test_twins_that_do_not_agree():
         twins.contenders(_sum_of_squares(1.5))
 
 
+def test_times_of_a_point(monkeypatch):
+    """The library computes four points in each of ten steps, and the twin two."""
+    monkeypatch.setattr(twins, "repeated", lambda call: lambda: 8.0)
+
+    def make():
+        return lambda x: x + 2.0, lambda x: x + 4.0, (jnp.zeros(()),), 2.0, 10
+
+    of_points, of_calls = twins.contenders(make), twins.contenders(lambda: make()[:4])
+    assert {who: time() for who, time in of_points.items()} == {"twin": 0.4, "library": 0.2}
+    assert {who: time() for who, time in of_calls.items()} == {"twin": 8.0, "library": 8.0}
+
+
 def test_a_library_that_is_not_there(monkeypatch):
     monkeypatch.setattr(twins, "LIBRARIES", ("no_such_library",))
     with pytest.raises(twins.ResultsError, match="there is no no_such_library here"):
