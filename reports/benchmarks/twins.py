@@ -126,7 +126,7 @@ def _on_jax(library: str) -> Any:
     return importlib.import_module(f"tf_substrates.on_jax.{library}")
 
 
-def _black_scholes() -> tuple[Any, ...]:
+def _black_scholes() -> Twins:
     """Prices of a hundred thousand calls."""
     finance = _on_jax("tf_quant_finance")
     draw = np.random.default_rng(0)
@@ -144,10 +144,10 @@ def _black_scholes() -> tuple[Any, ...]:
             volatilities=volatility, strikes=strike, expiries=expiry, forwards=forward
         )
 
-    return twin, library, args, 1e-4
+    return Twins(twin, library, args, 1e-4)
 
 
-def _heston() -> tuple[Any, ...]:
+def _heston() -> Twins:
     """Ten thousand paths of a price and its variance, fifty Euler steps; the mean price."""
     finance = _on_jax("tf_quant_finance")
     tf = importlib.import_module("tf_substrates.jax").tf
@@ -191,10 +191,10 @@ def _heston() -> tuple[Any, ...]:
         )
         return tf.reduce_mean(paths[:, -1, 0])
 
-    return twin, library, (start,), _OF_MEANS
+    return Twins(twin, library, (start,), _OF_MEANS)
 
 
-def _normal() -> tuple[Any, ...]:
+def _normal() -> Twins:
     """Densities of a thousand points under a normal distribution of fifty dimensions."""
     probability = _on_jax("tensorflow_probability")
     draw = np.random.default_rng(0)
@@ -211,7 +211,7 @@ def _normal() -> tuple[Any, ...]:
         normal = probability.distributions.MultivariateNormalTriL(loc, scale_tril=root)
         return normal.log_prob(points)
 
-    return twin, library, args, 1e-4
+    return Twins(twin, library, args, 1e-4)
 
 
 def _density(x: Any) -> Any:
@@ -219,7 +219,7 @@ def _density(x: Any) -> Any:
     return -0.5 * (x[0] ** 2 + ((x[1:] - 0.9 * x[:-1]) ** 2).sum())
 
 
-def _hamiltonian() -> tuple[Any, ...]:
+def _hamiltonian() -> Twins:
     """A hundred steps of Hamiltonian Monte Carlo of ten leaps each; the share of those taken."""
     mcmc = _on_jax("tensorflow_probability").mcmc
     start = jnp.zeros(200, jnp.float32)
@@ -256,10 +256,10 @@ def _hamiltonian() -> tuple[Any, ...]:
         )[1]
         return jnp.mean(jnp.asarray(taken, jnp.float32))
 
-    return twin, library, (start,), 0.1
+    return Twins(twin, library, (start,), 0.1)
 
 
-def _no_u_turn() -> tuple[Any, ...]:
+def _no_u_turn() -> Twins:
     """Two hundred steps of the No-U-Turn sampler; how many points a step computes."""
     mcmc = _on_jax("tensorflow_probability").mcmc
     start = jnp.zeros(200, jnp.float32)
@@ -280,10 +280,10 @@ def _no_u_turn() -> tuple[Any, ...]:
         )[1]
         return jnp.mean(jnp.asarray(computed, jnp.float32))
 
-    return twin, library, (start,), 0.1, steps
+    return Twins(twin, library, (start,), 0.1, steps)
 
 
-PROGRAMS: dict[str, Callable[[], tuple[Any, ...]]] = {
+PROGRAMS: dict[str, Callable[[], Twins]] = {
     "Black-Scholes": _black_scholes,
     "Heston by Euler steps": _heston,
     "multivariate normal": _normal,

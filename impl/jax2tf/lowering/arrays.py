@@ -89,21 +89,14 @@ def _steps_of_broadcast(expanded: Shape, shape: Shape) -> list[list[Dim]]:
     TensorFlow's kernels see neighbours that are all repeated, or all kept, as one dimension, and
     take five: two groups that are repeated, and what is between and around them.
     """
-    groups = [
-        [d for d, _ in pairs]
-        for is_kept, pairs in itertools.groupby(
-            enumerate(zip(expanded, shape, strict=True)), lambda pair: pair[1][0] == pair[1][1]
-        )
-        if not is_kept
-    ]
-    steps = []
-    for i in range(0, len(groups), _MOST_GROUPS):
-        last = groups[min(i + _MOST_GROUPS, len(groups)) - 1][-1]
-        steps.append([*shape[: last + 1], *expanded[last + 1 :]])
-    return steps
+    places = enumerate(zip(expanded, shape, strict=True))
+    groups = itertools.groupby(places, lambda place: place[1][0] == place[1][1])
+    ends = [max(d for d, _ in group) + 1 for is_kept, group in groups if not is_kept]
+    at_once = (ends[i : i + _REPEATED_AT_ONCE][-1] for i in range(0, len(ends), _REPEATED_AT_ONCE))
+    return [[*shape[:end], *expanded[end:]] for end in at_once]
 
 
-_MOST_GROUPS = 2
+_REPEATED_AT_ONCE = 2
 
 
 def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -> tf.Tensor:

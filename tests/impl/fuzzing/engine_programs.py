@@ -1,10 +1,10 @@
 """Random programs in TensorFlow and in the engines that read its graphs, as these are given them.
 
-A program is a chain of steps of `engine_steps`, those with odd numbers of steps of `engine_params`
-too, drawn by its number: of arrays of known shapes, or
-with an open first dimension; its results are those of all steps, or of the last alone. What an
-engine gives is held against JAX's result. A number that changes where each float on the way changes
-by some ULPs is not compared: rounding decides it. What a target refuses at conversion is a note.
+A program is drawn by its number: a chain of steps of `engine_steps`, and where the number is odd of
+`engine_params` too. Its arrays have known shapes, or an open first dimension; its results are those
+of all steps, or of the last alone. What an engine gives is held against JAX's result. A number that
+changes where each float on the way changes by some ULPs is not compared: rounding decides it. What
+a target refuses at conversion is a note.
 """
 
 from __future__ import annotations

@@ -48,6 +48,11 @@ def _inside(x: Any) -> Any:
     return x / (1 + jnp.abs(x))
 
 
+def _square(x: Any, n: int) -> Any:
+    """A matrix of small numbers."""
+    return jnp.resize(_inside(x).reshape(-1), (n, n))
+
+
 def _positive(x: Any) -> Any:
     return jnp.abs(x) + 0.3
 
@@ -381,26 +386,22 @@ STEPS: Steps = {
     "inverse": (
         "f",
         "f",
-        lambda x: jnp.linalg.inv(jnp.eye(2) * 4 + jnp.resize(_inside(x).reshape(-1), (2, 2))),
+        lambda x: jnp.linalg.inv(jnp.eye(2) * 4 + _square(x, 2)),
     ),
     "solve": (
         "f",
         "f",
-        lambda x: jnp.linalg.solve(
-            jnp.eye(3) * 4 + jnp.resize(_inside(x).reshape(-1), (3, 3)), jnp.ones(3)
-        ),
+        lambda x: jnp.linalg.solve(jnp.eye(3) * 4 + _square(x, 3), jnp.ones(3)),
     ),
     "det": (
         "f",
         "f",
-        lambda x: jnp.linalg.det(jnp.eye(3) * 2 + jnp.resize(_inside(x).reshape(-1), (3, 3))),
+        lambda x: jnp.linalg.det(jnp.eye(3) * 2 + _square(x, 3)),
     ),
     "cholesky": (
         "f",
         "f",
-        lambda x: jnp.linalg.cholesky(
-            (lambda a: a @ a.T + jnp.eye(3))(jnp.resize(_inside(x).reshape(-1), (3, 3)))
-        ),
+        lambda x: jnp.linalg.cholesky((lambda a: a @ a.T + jnp.eye(3))(_square(x, 3))),
     ),
     "spectrum": ("F", "f", lambda x: jnp.abs(jnp.fft.rfft(x)) / 2),
     "convolution": ("F", "f", _convolved),
