@@ -19,7 +19,7 @@ from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.large_constants import LargeConstants, Policy
 from jax2tf.lowering import Lowering, compiled, sharding
 from jax2tf.lowering.pairs import prepared
-from jax2tf.primitives import CALLBACKS, CALLBACKS_WITH_VALUES
+from jax2tf.primitives import CALLBACKS, CALLBACKS_WITH_VALUES, EIGENVALUES
 from jax2tf.targets import TARGETS, XLA, Target
 from jax2tf.trace import Trace, Tracer
 from jax2tf.typing import PyTree
@@ -48,8 +48,9 @@ def convert(
     The result takes what `fun_jax` takes, positional and keyword, with tensors at the leaves of the
     arguments' pytrees, and gives the tree that `fun_jax` gives, of tf.Tensors. Dtypes follow JAX's
     rules under the current jax_enable_x64: where they ask for it, arguments are cast. A function
-    that is jitted (`convert(jax.jit(f))`) is compiled with XLA by itself, unless enable_xla=False.
-    What jax.jit has static stays a Python value, and each such value has a trace of its own.
+    that is jitted (`convert(jax.jit(f))`) is compiled with XLA by itself, unless enable_xla=False,
+    or unless it has an eigh or an svd, for which TensorFlow's kernels are faster. What jax.jit has
+    static stays a Python value, and each such value has a trace of its own.
 
     >>> import jax.numpy as jnp
     >>> f = convert(lambda x, scale: {"y": jnp.sin(x) * scale})
@@ -167,7 +168,8 @@ def convert(
             return checked(trace, tensors, name, polymorphic_checks, native_here)
         lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks, eager_graphs)
         on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
-        if lowered_for.enable_xla and function.is_jitted and not on_host & trace.primitives:
+        is_compiled = not on_host & trace.primitives and not _has_kernels(trace, lowered_for)
+        if lowered_for.enable_xla and function.is_jitted and is_compiled:
             compile_here = partial(_compiled, trace, lower_here)
             compiled = trace.cached(("compiled", lowered_for), compile_here)
             # TensorFlow captures the arguments of a compiled function as if all around it were
@@ -286,6 +288,14 @@ def checked(
     with tf.control_dependencies(checks):
         made: list[tf.Tensor] = tf.raw_ops.IdentityN(input=[*results, *checked])[: len(results)]
         return made
+
+
+def _has_kernels(trace: Trace, target: Target) -> bool:
+    """Whether a function is run by TensorFlow's kernels, though its user jitted it."""
+    by_kernels = "eigenvalues_by_kernels" in target.optimizations
+    # A TPU has no kernels: all that it runs is compiled.
+    has_eigenvalues = not EIGENVALUES.isdisjoint(trace.primitives)
+    return by_kernels and has_eigenvalues and not tf.config.list_logical_devices("TPU")
 
 
 def _compiled(

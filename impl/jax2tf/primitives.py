@@ -71,3 +71,6 @@ def _by_name() -> dict[str, dict[jex_core.Primitive, None]]:
 DEBUG_CALLBACKS = frozenset(named("debug_callback", "debug_print"))
 CALLBACKS_WITH_VALUES = frozenset(named("pure_callback", "io_callback"))
 CALLBACKS = DEBUG_CALLBACKS | CALLBACKS_WITH_VALUES
+
+# What XLA computes by loops, and TensorFlow by kernels.
+EIGENVALUES = frozenset(named("eigh", "svd"))

@@ -326,11 +326,25 @@ OF_DTENSOR = frozenset(
 )
 
 
-# What makes a graph faster and changes no value. `Target.without_optimizations` leaves some out.
+# What makes a graph faster, and changes a result by its rounding at most.
+# `Target.without_optimizations` leaves some out.
 OPTIMIZATIONS: Mapping[str, str] = {
     "compiled_draws": (
         "XLA compiles the generator of many random bits whose number is known: TensorFlow runs it "
         "as over a hundred ops, each of which goes through memory"
+    ),
+    "eigenvalues_by_kernels": (
+        "XLA does not compile a jitted function by itself where that has eigenvalues of symmetric "
+        "matrices or singular values: on a CPU its loops take 10 to 200 times as long as "
+        "TensorFlow's kernels"
+    ),
+    "floats_in_top_k": (
+        "what XLA compiles takes the largest of float32 with TopKV2 itself, which goes by the bits "
+        "there: XLA has a kernel for floats, and sorts integers whole"
+    ),
+    "rows_of_one_matrix": (
+        "a product of many dimensions and a matrix is one MatMul: TensorFlow's BatchMatMulV2 takes "
+        "1.5 times as long, and for few rows 3 times"
     ),
     "sorts_by_top_k": (
         "what XLA does not compile sorts by one integer key, along the last axis, with TopKV2: on "

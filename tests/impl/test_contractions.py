@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from harnesses.engine.graphs import op_types
 from tests.running import (
     assert_near,
     check,
@@ -55,3 +56,26 @@ class TestProductsThatOverwroteMemory:
         function = tf.function(converted, autograph=False)
         graph = function.get_concrete_function(tf.TensorSpec([None, 8, 12, 3]))
         assert_near(tuple(graph(tf.constant(x))), jax.jit(backward)(x), least=1)
+
+
+@pytest.mark.parametrize("batch", [4, None])
+def test_rows_of_many_dimensions_are_one_matrix_in_a_graph(batch):
+    rng = np.random.default_rng(0)
+    x, w = (rng.normal(size=s).astype(np.float32) for s in ((4, 3, 5), (5, 2)))
+
+    def fun(x, w):
+        return jnp.einsum("btk,kn->btn", x, w), jnp.einsum("btk,kn->btn", x[:, :0], w)
+
+    without = jax2tf.TARGETS["xla"].without_optimizations("rows_of_one_matrix")
+    products = {}
+    for target in ("xla", without):
+        spec = None if batch else ("b, ...", None)
+        converted = jax2tf.convert(fun, target=target, polymorphic_shapes=spec)
+        graph = tf.function(converted, autograph=False).get_concrete_function(
+            tf.TensorSpec([batch, 3, 5], tf.float32), tf.TensorSpec(w.shape, tf.float32)
+        )
+        found = op_types(graph.graph)
+        products[target] = {op for op in ("MatMul", "BatchMatMulV2") if found[op]}
+        for actual, expected in zip(graph(tf.constant(x), tf.constant(w)), fun(x, w), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6, strict=True)
+    assert products == {"xla": {"MatMul"}, without: {"BatchMatMulV2"}}

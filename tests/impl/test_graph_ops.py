@@ -23,6 +23,7 @@ from tests.running import graph_of, ops_in_order
 EVERY = ("xla", "tensorflow")
 WITH_XLA = ("xla",)
 WITHOUT_XLA = ("tensorflow",)
+WITHOUT_XLA = ("tensorflow",)
 
 
 class Row(NamedTuple):
@@ -238,8 +239,18 @@ CONTRACTIONS = {
     "ik,kj->ij": Row(_einsum("ik,kj->ij"), [(3, 4), (4, 5)], {"MatMul": 1}),
     "ik,jk->ij": Row(_einsum("ik,jk->ij"), [(3, 4), (5, 4)], {"MatMul": 1}),
     "ki,kj->ij": Row(_einsum("ki,kj->ij"), [(4, 3), (4, 5)], {"MatMul": 1}),
-    "btd,df->btf": Row(_einsum("btd,df->btf"), [(2, 3, 4), (4, 5)], {"BatchMatMulV2": 1}),
-    "btd,fd->btf": Row(_einsum("btd,fd->btf"), [(2, 3, 4), (5, 4)], {"BatchMatMulV2": 1}),
+    "btd,df->btf": Row(
+        _einsum("btd,df->btf"), [(2, 3, 4), (4, 5)], {"BatchMatMulV2": 1}, WITHOUT_XLA
+    ),
+    "btd,df->btf, one matrix of rows": Row(
+        _einsum("btd,df->btf"), [(2, 3, 4), (4, 5)], {"MatMul": 1, "Reshape": 2}, WITH_XLA
+    ),
+    "btd,fd->btf": Row(
+        _einsum("btd,fd->btf"), [(2, 3, 4), (5, 4)], {"BatchMatMulV2": 1}, WITHOUT_XLA
+    ),
+    "btd,fd->btf, one matrix of rows": Row(
+        _einsum("btd,fd->btf"), [(2, 3, 4), (5, 4)], {"MatMul": 1, "Reshape": 2}, WITH_XLA
+    ),
     "bhtd,bhsd->bhts": Row(
         _einsum("bhtd,bhsd->bhts"), [(2, 3, 4, 5), (2, 3, 6, 5)], {"BatchMatMulV2": 1}
     ),

@@ -162,3 +162,34 @@ def test_integers_that_an_engine_sorts_as_floats(name, dtype, monkeypatch):
         results = jax.tree.leaves(function(tf.constant(x)))
         for actual, expected in zip(results, jax.tree.leaves(SORTS[name](x)), strict=True):
             np.testing.assert_array_equal(actual, expected, strict=True)
+
+
+@pytest.mark.parametrize("k", [1, 4, 24])
+@pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16, np.float16])
+@pytest.mark.parametrize("shape", [(24,), (2, 24), (2, 3, 24), (3, 0)])
+def test_floats_that_compiled_code_takes_as_they_are(shape, dtype, k):
+    values = [1.0, np.nan, -np.nan, 0.0, -0.0, np.inf, -np.inf, 2.0]
+    x = np.random.default_rng(0).choice(np.array(values, dtype), size=shape)
+    k = min(k, shape[-1])
+
+    def fun(x):
+        return lax.top_k(x, k), lax.top_k(-x, k)
+
+    expected = jax.jit(fun)(x)
+    without = jax2tf.TARGETS["xla"].without_optimizations("floats_in_top_k")
+    for target in ("xla", without):
+        actual = MODES["compiled"](jax2tf.convert(fun, target=target))(tf.constant(x))
+        for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+            assert a.dtype.as_numpy_dtype == e.dtype
+            a, e = (np.asarray(x, np.float64) for x in (a, e))  # NumPy finds no NaN in bfloat16
+            np.testing.assert_array_equal(a, e, strict=True)
+            np.testing.assert_array_equal(np.signbit(a), np.signbit(e))
+
+
+def test_compiled_code_sorts_no_vector_whole_for_its_largest():
+    converted = jax2tf.convert(lambda x: lax.top_k(x, 8)[0])
+    function = tf.function(converted, jit_compile=True, autograph=False)
+    x = tf.zeros([1000])
+    program = function.experimental_get_compiler_ir(x)(stage="optimized_hlo")
+    assert 'custom_call_target="TopK"' in program
+    assert " sort(" not in program

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +14,7 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import op_types
+from jax2tf.targets import OPTIMIZATIONS
 from tests.running import assert_near
 
 X = np.linspace(-2.0, 2.0, 12, dtype=np.float32).reshape(3, 4)
@@ -146,6 +149,11 @@ class TestTheChoice:
             jax2tf.TARGETS["xla"].without_optimizations("slow")
         with pytest.raises(ValueError, match=r"has no idiom fft; it has .*softmax"):
             jax2tf.TARGETS["onnx"].without_idioms("fft")
+
+    def test_the_guide_names_every_optimisation(self):
+        guide = (Path(__file__).parents[2] / "docs/guides/targets.md").read_text()
+        table = re.findall(r"^\| `(\w+)` \|", guide.partition("| Optimisation |")[2], re.MULTILINE)
+        assert table[: len(OPTIMIZATIONS)] == sorted(OPTIMIZATIONS)
 
     def test_what_a_target_lacks(self):
         mine = jax2tf.Target("mine", lacks={"Sin": (), "BitwiseXor": ("uint32",)})

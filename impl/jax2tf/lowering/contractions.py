@@ -340,8 +340,11 @@ def _contract(
     if of_vectors and ctx.has_quirk("no_product_of_vectors"):
         return _inner_product(lhs, rhs, left, right)
     # A right side without batch dimensions broadcasts over the free dimensions of the left one.
-    merge_left = bool(left.batch or left.contracting_first or not left.free) or overwrites_memory(
-        left.split(lhs_shape)[1]
+    rows = left.split(lhs_shape)[1]
+    merge_left = (
+        bool(left.batch or left.contracting_first or not left.free)
+        or overwrites_memory(rows)
+        or _is_faster_merged(ctx)
     )
     out = _matrix_product(
         ctx,
@@ -353,7 +356,14 @@ def _contract(
     if len(right.free) == 1 and (len(left.free) == 1 or not merge_left):
         return out
     batch, left_free, _ = left.split(lhs_shape)
-    return ops.reshape(out, ctx.shape(batch + left_free + right.split(rhs_shape)[1]))
+    whole = ctx.vector(batch + left_free + right.split(rhs_shape)[1])
+    return ops.raw.Reshape(tensor=out, shape=whole)
+
+
+def _is_faster_merged(ctx: Context) -> bool:
+    """Whether rows of many dimensions are merged into one: XLA does it, and eager ops cost more."""
+    is_graph = not (tf.executing_eagerly() or compat.in_compiled_function())
+    return is_graph and ctx.optimizes("rows_of_one_matrix")
 
 
 def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side) -> bool:
@@ -398,7 +408,7 @@ def _as_matrices(
         free = [math.prod(free)]
     columns = [math.prod(contracting)]
     matrix = columns + free if side.contracting_first else free + columns
-    return ops.reshape(x, ctx.shape(batch + matrix))
+    return ops.raw.Reshape(tensor=x, shape=ctx.vector(batch + matrix))
 
 
 def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:

@@ -239,7 +239,7 @@ def _extremes(
         # These are stored as they are.
         order = _stable_order(_parts(ctx, stored), descending=largest)[..., :k]
         return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
-    if largest and ctx.assume_finite and stored.dtype in (tf.float32, tf.int32):
+    if _is_in_order(ctx, stored.dtype, largest):
         values, indices = ops.top_k(stored, k)
         return [_from_last(ops.cast(values, x.dtype), axis), _from_last(indices, axis)]
     if stored.dtype == tf.float32 and not ctx.uses("Bitcast", "float32"):
@@ -252,6 +252,14 @@ def _extremes(
     # Form: bools_by_comparison.
     values = ops.not_equal(values, 0) if x.dtype == tf.bool else ops.cast(values, x.dtype)
     return [values, _from_last(indices, axis)]
+
+
+def _is_in_order(ctx: Context, dtype: tf.DType, largest: bool) -> bool:
+    """Whether TopKV2 puts numbers of `dtype`, as they are, in JAX's order."""
+    if largest and ctx.assume_finite and dtype in (tf.float32, tf.int32):
+        return True
+    compiled = ctx.optimizes("floats_in_top_k") and ctx.runs_xla and compat.in_compiled_function()
+    return largest and compiled and dtype == tf.float32
 
 
 def _order_without_bits(ctx: Context, x: tf.Tensor, k: Dim, largest: bool) -> tf.Tensor:
