@@ -47,8 +47,11 @@ def lu(a: tf.Tensor) -> Tensors:
         size = ops.where(rows >= k, _abs1(ops.gather(a, k, axis=2)), -1)
         pivot_row = ops.argmax(size, axis=1, output_type=tf.int32)
         order = _swap(rows, k, pivot_row)
-        a = ops.gather(a, order, batch_dims=1)
-        column, row = ops.gather(a, k, axis=2), ops.gather(a, k, axis=1)
+        # Two rows change places; a gather of all would take longer.
+        here, row = ops.gather(a, k, axis=1), ops.gather(a, pivot_row, batch_dims=1)
+        a = ops.where((order == k)[:, :, None], here[:, None, :], a)
+        a = ops.where((rows == k)[:, None], row[:, None, :], a)
+        column = ops.gather(a, k, axis=2)
         pivot = ops.gather(row, k, axis=1)[:, None]
         factors = column / ops.where(ops.equal(pivot, 0), ops.ones_like(pivot), pivot)
         factors = ops.where(rows > k, factors, ops.zeros_like(factors))
