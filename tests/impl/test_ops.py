@@ -142,10 +142,9 @@ FUNCTIONS = {
 
 # Those of them that are left to TensorFlow; a cast to itself makes nothing.
 LEFT_TO_TENSORFLOW = {
-    *("add of a number", "cast of complex", "cast to complex", "cast to itself"),
-    *("concat of one", "gather of an array", "matmul of complex", "maximum of a number"),
-    *("reduce_sum of all", "reshape to what is not known", "squeeze of all"),
-    *("transpose of all", "where of a number"),
+    *("cast of complex", "cast to complex", "cast to itself", "concat of one"),
+    *("gather of an array", "matmul of complex", "reduce_sum of all"),
+    *("reshape to what is not known", "squeeze of all", "transpose of all"),
 }
 
 

@@ -46,9 +46,19 @@ def _binary(by_tensorflow: Function, op: str) -> Function:
     made = getattr(raw, op)
 
     def written(x: OpArgument, y: OpArgument) -> tf.Tensor | None:
+        x, y = _beside(x, y), _beside(y, x)
         return made(x=x, y=y) if _are_tensors(x, y) else None
 
     return _in_graphs(by_tensorflow)(written)
+
+
+def _beside(x: OpArgument, y: OpArgument) -> OpArgument:
+    """A number as a tensor of the dtype of the other operand, which is a tensor that holds such."""
+    if isinstance(x, tf.Tensor) or not isinstance(y, tf.Tensor):
+        return x
+    is_number = isinstance(x, int) and not isinstance(x, bool) and not y.dtype.is_bool
+    is_float = isinstance(x, float) and (y.dtype.is_floating or y.dtype.is_complex)
+    return constant(x, y.dtype) if is_number or is_float else x
 
 
 def _reduction(by_tensorflow: Function, op: str) -> Function:
@@ -137,7 +147,8 @@ def constant(
 
 @_in_graphs(tf.where)
 def where(condition: OpArgument, x: OpArgument = None, y: OpArgument = None) -> tf.Tensor | None:
-    """tf.where of three tensors."""
+    """tf.where of tensors; one of the two that are chosen from may be a number."""
+    x, y = _beside(x, y), _beside(y, x)
     return raw.SelectV2(condition=condition, t=x, e=y) if _are_tensors(condition, x, y) else None
 
 
