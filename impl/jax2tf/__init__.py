@@ -28,7 +28,7 @@ from jax2tf.errors import (
     UnsupportedPrimitiveError,
     VerificationError,
 )
-from jax2tf.explain import explain
+from jax2tf.explain import explain, profile
 from jax2tf.export import ExportResult, export
 from jax2tf.lowering.sharding import split_to_logical_devices
 from jax2tf.module import Module
@@ -62,6 +62,7 @@ __all__ = [
     "export",
     "install",
     "keras",
+    "profile",
     "split_to_logical_devices",
     "uninstall",
 ]

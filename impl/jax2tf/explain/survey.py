@@ -19,7 +19,7 @@ from jax2tf.explain import known
 from jax2tf.explain.explanation import Explanation, Refusal, Report
 from jax2tf.lowering import Lowering
 from jax2tf.lowering.pairs import prepared
-from jax2tf.lowering.taken import STRUCTURAL
+from jax2tf.lowering.taken import STRUCTURAL, Observer
 from jax2tf.targets import TARGETS, Target
 from jax2tf.trace import Trace, Tracer
 from jax2tf.typing import Aval, PyTree, aval_of
@@ -94,13 +94,18 @@ def _spec(aval: Aval) -> str:
 
 def _report(trace: Trace, target: Target, name: str) -> Report:
     survey = _Survey()
-    trace = prepared(trace, target)
+    lower(prepared(trace, target), target, name, survey)
+    return survey.report(target)
 
-    def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
-        return Lowering(trace, target, values, survey).run_trace(tensors)
+
+def lower(trace: Trace, target: Target, name: str, observer: Observer) -> None:
+    """Makes the graph of a prepared trace, before the eyes of `observer`."""
+
+    def lower_here(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
+        return Lowering(trace, target, values, observer).run_trace(tensors)
 
     def function(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        return [tf.identity(r) for r in checked(trace, tensors, name, False, lower)]
+        return [tf.identity(r) for r in checked(trace, tensors, name, False, lower_here)]
 
     specs = []
     for aval in trace.jaxpr.in_avals:
@@ -108,7 +113,6 @@ def _report(trace: Trace, target: Target, name: str) -> Report:
         known = [d if isinstance(d, int) else None for d in shape]
         specs.append(tf.TensorSpec(known, dtypes.to_tf(aval.dtype)))
     tf.function(function, autograph=False).get_concrete_function(*specs)
-    return survey.report(target)
 
 
 class _Survey:
