@@ -10,7 +10,8 @@ Three questions a program, for plain jax.jit and for the converted function in e
 - first call: from the Python function to the first result, all caches empty;
 - steady: a call when everything is there.
 
-And one more, for graphs with and without XLA ops: what the same call costs without them.
+And what the same call costs beside other graphs of the same program: as StableHLO in one op, which
+is what TensorFlow's XLA makes of JAX's own program, and without XLA ops.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.benchmarks import timing
 from reports.benchmarks.files import benchmark_files
-from reports.benchmarks.programs import Program, programs
+from reports.benchmarks.programs import Program, Size, programs
 from reports.benchmarks.timing import Call, Paired, cold, paired, repeated
+from reports.benchmarks.workloads import workloads
 
 MODES = ("eager", "graph", "compiled")
 # Two float32 programs that agree to this compute the same; the tests look closer than that.
@@ -63,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace, console: Console) -> int:
     settings = QUICK if options.quick else FULL
-    chosen = programs("small" if options.quick else "full")
+    size: Size = "small" if options.quick else "full"
+    chosen = programs(size) + workloads(size)
     if options.program:
         chosen = [program for program in chosen if program.name in options.program]
     parts = {part: measure for part, measure in PARTS.items() if part in (options.part or PARTS)}
@@ -214,6 +217,23 @@ def measure_without_xla(
     return _measure_variants(program, graphs, settings)
 
 
+def measure_native(
+    program: Program, adapter: Adapter, lowering: str, settings: Settings
+) -> Variants | None:
+    """Measures one program, compiled, beside its StableHLO in one op ("native")."""
+    if program.has_custom_calls:
+        return None
+
+    def to_graph(lowering: str) -> Any:
+        fun = adapter.convert(_fresh(program.fun), lowering, with_gradient=True)
+        specs = jax.tree.map(tf.TensorSpec.from_tensor, _tensors(program))
+        graph = tf.function(fun, autograph=False, jit_compile=True)
+        return graph.get_concrete_function(*specs)
+
+    graphs = {name: partial(to_graph, name) for name in ("native", lowering)}
+    return _measure_variants(program, graphs, settings)
+
+
 def measure_polymorphic(
     program: Program, adapter: Adapter, lowering: str, settings: Settings
 ) -> Variants | None:
@@ -269,7 +289,12 @@ def _tensors(program: Program) -> Any:
 
 
 # What there is to measure, each with circumstances of its own.
-PARTS = {"jax": measure, "no_xla": measure_without_xla, "polymorphic": measure_polymorphic}
+PARTS = {
+    "jax": measure,
+    "native": measure_native,
+    "no_xla": measure_without_xla,
+    "polymorphic": measure_polymorphic,
+}
 
 
 def _words(problem: Exception) -> str:

@@ -28,13 +28,16 @@ Size = Literal["small", "full"]
 class Program:
     """A function and how to make its arguments (a tuple of pytrees of numpy arrays).
 
-    The first dimension of the last argument is a batch, unless `has_batch` is false.
+    The first dimension of the last argument is a batch, unless `has_batch` is false. JAX compiles
+    some programs to calls of its own code (`has_custom_calls`): their StableHLO does not run in
+    TensorFlow.
     """
 
     name: str
     fun: Callable[..., Any]
     make_args: Callable[[], tuple[Any, ...]]
     has_batch: bool = True
+    has_custom_calls: bool = False
 
 
 def programs(size: Size = "full") -> list[Program]:
@@ -75,19 +78,19 @@ def mlp(params: list[dict[str, Any]], images: jax.Array) -> jax.Array:
     """Log-probabilities `[batch, 10]` of flattened images `[batch, 784]`."""
     *hidden, last = params
     for layer in hidden:
-        images = jax.nn.relu(_dense(layer, images))
-    return jax.nn.log_softmax(_dense(last, images))
+        images = jax.nn.relu(dense(layer, images))
+    return jax.nn.log_softmax(dense(last, images))
 
 
 def mlp_args(*, width: int, batch: int) -> tuple[Any, ...]:
     """Three dense layers of `width`, and a batch of images."""
-    make = _Maker(seed=0)
+    make = Maker(seed=0)
     sizes = [784, width, width, 10]
     layers = [make.dense(a, b) for a, b in itertools.pairwise(sizes)]
     return layers, make.normal(batch, 784)
 
 
-def _dense(layer: dict[str, Any], x: jax.Array) -> jax.Array:
+def dense(layer: dict[str, Any], x: jax.Array) -> jax.Array:
     return x @ layer["kernel"] + layer["bias"]
 
 
@@ -101,36 +104,36 @@ def resnet18(params: dict[str, Any], images: jax.Array) -> jax.Array:
 
     He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition, 2015 (table 1).
     """
-    x = jax.nn.relu(_batch_norm(params["stem_norm"], _conv(images, params["stem"], stride=2)))
+    x = jax.nn.relu(batch_norm(params["stem_norm"], conv(images, params["stem"], stride=2)))
     x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
     for (_, stride), blocks in zip(_STAGES, params["stages"], strict=True):
         for i, block in enumerate(blocks):
             x = _residual_block(block, x, stride=stride if i == 0 else 1)
-    return _dense(params["head"], x.mean(axis=(1, 2)))
+    return dense(params["head"], x.mean(axis=(1, 2)))
 
 
 def _residual_block(block: dict[str, Any], x: jax.Array, *, stride: int) -> jax.Array:
-    y = _conv(x, block["conv1"], stride=stride)
-    y = jax.nn.relu(_batch_norm(block["norm1"], y))
-    y = _batch_norm(block["norm2"], _conv(y, block["conv2"], stride=1))
+    y = conv(x, block["conv1"], stride=stride)
+    y = jax.nn.relu(batch_norm(block["norm1"], y))
+    y = batch_norm(block["norm2"], conv(y, block["conv2"], stride=1))
     if "shortcut" in block:
-        x = _batch_norm(block["shortcut_norm"], _conv(x, block["shortcut"], stride=stride))
+        x = batch_norm(block["shortcut_norm"], conv(x, block["shortcut"], stride=stride))
     return jax.nn.relu(x + y)
 
 
-def _conv(x: jax.Array, kernel: jax.Array, *, stride: int) -> jax.Array:
+def conv(x: jax.Array, kernel: jax.Array, *, stride: int) -> jax.Array:
     return lax.conv_general_dilated(
         x, kernel, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
     )
 
 
-def _batch_norm(norm: dict[str, Any], x: jax.Array) -> jax.Array:
+def batch_norm(norm: dict[str, Any], x: jax.Array) -> jax.Array:
     return (x - norm["mean"]) * lax.rsqrt(norm["var"] + 1e-5) * norm["scale"] + norm["offset"]
 
 
 def resnet18_args(*, width: int, batch: int, image: int) -> tuple[Any, ...]:
     """Four stages of two blocks, `width` channels in the first; square images."""
-    make = _Maker(seed=1)
+    make = Maker(seed=1)
     params: dict[str, Any] = {
         "stem": make.conv(7, 3, width),
         "stem_norm": make.batch_norm(width),
@@ -172,14 +175,14 @@ def transformer(
     x = params["embedding"][tokens] + params["positions"]
     for layer_params in params["layers"]:
         x = layer(layer_params, x, heads=heads)
-    return _layer_norm(params["norm"], x) @ params["embedding"].T
+    return layer_norm(params["norm"], x) @ params["embedding"].T
 
 
 def decoder_layer(params: dict[str, Any], x: jax.Array, *, heads: int) -> jax.Array:
     """One pre-norm decoder block over `x` `[batch, length, width]`: attention, then an MLP."""
-    x = x + causal_attention(params["attention"], _layer_norm(params["norm1"], x), heads=heads)
-    hidden = jax.nn.gelu(_dense(params["up"], _layer_norm(params["norm2"], x)))
-    return x + _dense(params["down"], hidden)
+    x = x + causal_attention(params["attention"], layer_norm(params["norm1"], x), heads=heads)
+    hidden = jax.nn.gelu(dense(params["up"], layer_norm(params["norm2"], x)))
+    return x + dense(params["down"], hidden)
 
 
 _jitted_layer = jax.jit(decoder_layer, static_argnames="heads")
@@ -189,23 +192,23 @@ def causal_attention(params: dict[str, Any], x: jax.Array, *, heads: int) -> jax
     """Multi-head attention of `x` `[batch, length, width]` over itself and what came before."""
     batch, length, width = x.shape
     q, k, v = (
-        _dense(params[name], x).reshape(batch, length, heads, width // heads)
+        dense(params[name], x).reshape(batch, length, heads, width // heads)
         for name in ("query", "key", "value")
     )
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(width // heads)
     causal = jnp.tril(jnp.ones((length, length), bool))
     weights = jax.nn.softmax(jnp.where(causal, scores, -jnp.inf))
     mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, v).reshape(batch, length, width)
-    return _dense(params["out"], mixed)
+    return dense(params["out"], mixed)
 
 
-def _layer_norm(norm: dict[str, Any], x: jax.Array) -> jax.Array:
+def layer_norm(norm: dict[str, Any], x: jax.Array) -> jax.Array:
     mean = x.mean(axis=-1, keepdims=True)
     var = jnp.square(x - mean).mean(axis=-1, keepdims=True)
     return (x - mean) * lax.rsqrt(var + 1e-5) * norm["scale"] + norm["offset"]
 
 
-def decoder_layer_params(make: _Maker, width: int) -> dict[str, Any]:
+def decoder_layer_params(make: Maker, width: int) -> dict[str, Any]:
     """The weights of one `decoder_layer`."""
     names = ("query", "key", "value", "out")
     return {
@@ -219,7 +222,7 @@ def decoder_layer_params(make: _Maker, width: int) -> dict[str, Any]:
 
 def decoder_layer_args(*, width: int, batch: int, length: int) -> tuple[Any, ...]:
     """The arguments of one `decoder_layer`."""
-    make = _Maker(seed=2)
+    make = Maker(seed=2)
     return decoder_layer_params(make, width), make.normal(batch, length, width)
 
 
@@ -227,7 +230,7 @@ def decoder_args(
     *, layers: int, width: int, vocabulary: int, batch: int, length: int
 ) -> tuple[Any, ...]:
     """The parameters of a decoder-only transformer, and a batch of tokens."""
-    make = _Maker(seed=3)
+    make = Maker(seed=3)
     params = {
         "embedding": make.normal(vocabulary, width, scale=0.1),
         "positions": make.normal(length, width, scale=0.1),
@@ -272,13 +275,13 @@ def random_heavy(key: jax.Array, x: jax.Array) -> jax.Array:
 
 def random_args(*, size: int) -> tuple[Any, ...]:
     """A raw threefry key and a vector."""
-    return np.array([0, 42], np.uint32), _Maker(seed=4).normal(size)
+    return np.array([0, 42], np.uint32), Maker(seed=4).normal(size)
 
 
 # --- Weights --------------------------------------------------------------------------------
 
 
-class _Maker:
+class Maker:
     """Makes float32 weights, scaled so that activations stay near one."""
 
     def __init__(self, seed: int) -> None:

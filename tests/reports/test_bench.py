@@ -106,6 +106,16 @@ def test_graphs_without_xla_ops_are_held_against_those_with_them(quick_run):
     assert f"| mlp | {mlp['nodes']['xla']} | {mlp['nodes']['xla']} |" in text
 
 
+def test_compiled_graphs_are_held_against_the_program_of_jax(quick_run):
+    folder, _ = quick_run
+    native = json.loads((folder / "benchmarks.json").read_text())["cpu"]["native"]
+    (mlp,) = native["programs"]
+    assert set(mlp["steady"]["ratios"]) == {"xla"}
+    assert set(mlp["steady"]["seconds"]) == {"native", "xla"}
+    text = (folder / "benchmarks.md").read_text()
+    assert "| program | a call of JAX's program | ratio |" in text
+
+
 def test_batches_of_unknown_size_are_held_against_known_ones(quick_run):
     folder, _ = quick_run
     section = json.loads((folder / "benchmarks.json").read_text())["cpu"]["polymorphic"]
@@ -157,7 +167,7 @@ def test_a_program_that_does_not_convert_is_named_with_the_reason(tmp_path, caps
     assert _run(tmp_path, HANDWRITTEN, "random-heavy") == 1
     text = (tmp_path / "benchmarks.md").read_text()
     assert "| random-heavy | 3" in text
-    assert text.count("not converted: ") == 2  # beside JAX, and without XLA ops
+    assert text.count("not converted: ") == 3  # beside JAX, native, and without XLA ops
     assert "random-heavy: " in capsys.readouterr().out
 
 

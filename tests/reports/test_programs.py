@@ -5,20 +5,39 @@ import numpy as np
 import pytest
 
 from reports.benchmarks.programs import Program, programs
+from reports.benchmarks.workloads import workloads
 
-SMALL = {program.name: program for program in programs("small")}
+SMALL = {program.name: program for program in programs("small") + workloads("small")}
 SHAPES = {
     "mlp": (32, 10),
     "resnet18": (2, 10),
     "transformer": (2, 8, 50),
     "transformer, no inner jit": (2, 8, 50),
     "random-heavy": (64,),
+    "lstm": (16, 10),
+    "resnet50": (2, 10),
+    "transformer, 48 layers": (2, 8, 50),
+    "decoding": (4, 1000),
+    "mixture of experts": (256, 8),
+    "ODE solve": (4, 6),
+    "embedding bags": (512, 64),
+    "shallow water": (3, 16, 16),
+    "sort, 1e3": (1000,),
+    "cumsum, 1e3": (1000,),
+    "top_k, 1e3": (64,),
+    "solve, 16": (16,),
+    "cholesky, 16": (16, 16),
+    "eigh, 16": (2, 16),
 }
 
 
 def test_every_program_is_listed_in_both_sizes():
     assert set(SMALL) == set(SHAPES)
-    assert [p.name for p in programs("full")] == list(SMALL)
+    names = [p.name for p in programs("full") + workloads("full")]
+    assert names[: len(programs())] == [p.name for p in programs("small")]
+    assert len(set(names)) == len(names)
+    kinds = [{name.partition(", ")[0] for name in some} for some in (names, SMALL)]
+    assert kinds[0] == kinds[1]
 
 
 @pytest.mark.parametrize("program", SMALL.values(), ids=SMALL)
