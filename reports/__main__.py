@@ -32,6 +32,7 @@ COMMANDS = {
 # Modules of reports.benchmarks.
 BENCHMARKS = {
     "bench": "the converter beside jax.jit, in time and in graph nodes",
+    "growth": "how conversion and calls grow with a program and with what it gets",
     "engines": "models in engines beside the same models of Keras: ops and time",
     "overhead": "a call of TensorFlow from JAX beside another call_tf",
     "twins": "libraries on the JAX substrate beside JAX by hand, and their imports",

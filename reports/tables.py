@@ -47,7 +47,12 @@ from harnesses.harness import (
 )
 from limitations.ledger import Limitation, load, load_uncovered
 from reports import engine_rows, explained, proofs, rendering, results
-from reports.benchmarks.files import benchmark_files, engine_files, memory_files
+from reports.benchmarks.files import (
+    benchmark_files,
+    engine_files,
+    growth_files,
+    memory_files,
+)
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
 from reports.explained import explained_files
@@ -72,6 +77,14 @@ DTYPE_GROUPS = {
     "exotic": WITHOUT_TENSORFLOW,
 }
 TRIED = ALL + NARROW + WITHOUT_TENSORFLOW
+
+
+_BENCHMARKS = {
+    "benchmarks": benchmark_files,
+    "engines": engine_files,
+    "growth": growth_files,
+    "memory": memory_files,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,15 +114,9 @@ def main(options: argparse.Namespace, console: Console) -> int:
     texts = table_files(harnesses, ledger, load_uncovered(), proved)
     texts |= consumer_files(harnesses, ledger, rendering.read_data(engine_rows.NAME, options.into))
     texts |= op_table_files(dtypes_text)
-    benchmarks = rendering.read_data("benchmarks", options.into)
-    if benchmarks:
-        texts |= benchmark_files(benchmarks)
-    engines = rendering.read_data("engines", options.into)
-    if engines:
-        texts |= engine_files(engines)
-    memory = rendering.read_data("memory", options.into)
-    if memory:
-        texts |= memory_files(memory)
+    for name, files_of in _BENCHMARKS.items():
+        figures = rendering.read_data(name, options.into)
+        texts |= files_of(figures) if figures else {}
     data = explained_files(ledger, _View(harnesses).matched)
     written = [(texts, options.into), (data, _data_folder(options))]
     if options.check:

@@ -48,6 +48,47 @@ def engine_files(data: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def growth_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of `python -m reports growth`, by name."""
+    return {
+        "growth.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
+        "growth.md": rendering.render("growth.md", **data),
+        "growth.svg": rendering.render("growth.svg", panels=list(map(_panel, data["axes"]))),
+    }
+
+
+def _panel(axis: Mapping[str, Any]) -> dict[str, Any]:
+    """One picture of growth: a line for each contender, its points between 0 and 1."""
+    points = axis["points"]
+    sizes = [point["size"] for point in points]
+    medians = {
+        name: [point["seconds"][name]["median"] for point in points]
+        for name in sorted(points[0]["seconds"])
+    }
+    across = _Axis([float(size) for size in sizes])
+    up = _Axis([seconds for line in medians.values() for seconds in line])
+    return {
+        "title": f"{axis['times']} by {axis['name']}",
+        "across": [{"at": across(size), "label": f"{size:,}"} for size in sizes],
+        "up": [{"at": up(t), "label": _short_time(t)} for t in up.ticks if _is_power_of_ten(t)],
+        "lines": {
+            name: [(across(size), up(value)) for size, value in zip(sizes, line, strict=True)]
+            for name, line in medians.items()
+        },
+    }
+
+
+def _is_power_of_ten(value: float) -> bool:
+    return math.isclose(math.log10(value), round(math.log10(value)), abs_tol=1e-9)
+
+
+def _short_time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= 0.999 * size:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds / 1e-6:g} µs"
+
+
 def steady_picture(device: str, section: Mapping[str, Any]) -> str:
     """An SVG image of the steady ratios of the benchmark's section about a device."""
     programs = [p for p in section["programs"] if not p["refused"]]
@@ -74,7 +115,7 @@ class _Axis:
     """A logarithmic axis over some values: maps a value to its place between 0 and 1."""
 
     def __init__(self, values: list[float]):
-        steps = [m * 10.0**e for e in range(-4, 6) for m in (1, 2, 5)]
+        steps = [m * 10.0**e for e in range(-6, 6) for m in (1, 2, 5)]
         first = max(s for s in steps if s <= min(values))
         last = min(s for s in steps if s >= max(values) and s > first)
         self.ticks = [step for step in steps if first <= step <= last]
