@@ -356,8 +356,8 @@ def _contract(
     if len(right.free) == 1 and (len(left.free) == 1 or not merge_left):
         return out
     batch, left_free, _ = left.split(lhs_shape)
-    whole = ctx.vector(batch + left_free + right.split(rhs_shape)[1])
-    return ops.raw.Reshape(tensor=out, shape=whole)
+    whole = batch + left_free + right.split(rhs_shape)[1]
+    return ops.raw.Reshape(tensor=out, shape=ctx.vector(_one_inferred(ctx, whole)))
 
 
 def _is_faster_merged(ctx: Context) -> bool:
@@ -408,7 +408,16 @@ def _as_matrices(
         free = [math.prod(free)]
     columns = [math.prod(contracting)]
     matrix = columns + free if side.contracting_first else free + columns
-    return ops.raw.Reshape(tensor=x, shape=ctx.vector(batch + matrix))
+    return ops.raw.Reshape(tensor=x, shape=ctx.vector(_one_inferred(ctx, batch + matrix)))
+
+
+def _one_inferred(ctx: Context, shape: list[Dim]) -> list[Dim]:
+    """The shape, the one size in it that is not known as -1: a graph need not compute it."""
+    unknown = [d for d in shape if not isinstance(d, int)]
+    is_empty = any(isinstance(d, int) and d == 0 for d in shape)
+    if len(unknown) != 1 or is_empty or not _is_faster_merged(ctx):
+        return shape
+    return [d if isinstance(d, int) else -1 for d in shape]
 
 
 def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
