@@ -168,8 +168,8 @@ def convert(
             return checked(trace, tensors, name, polymorphic_checks, native_here)
         lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks, eager_graphs)
         on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
-        is_compiled = not on_host & trace.primitives and not _has_kernels(trace, lowered_for)
-        if lowered_for.enable_xla and function.is_jitted and is_compiled:
+        is_jitted = lowered_for.enable_xla and function.is_jitted
+        if is_jitted and not on_host & trace.primitives and not _has_kernels(trace, lowered_for):
             compile_here = partial(_compiled, trace, lower_here)
             compiled = trace.cached(("compiled", lowered_for), compile_here)
             # TensorFlow captures the arguments of a compiled function as if all around it were

@@ -39,7 +39,7 @@ from reports import rendering
 from reports.benchmarks import timing
 from reports.benchmarks.files import benchmark_files
 from reports.benchmarks.programs import Program, Size, programs
-from reports.benchmarks.timing import Call, Paired, cold, paired, repeated
+from reports.benchmarks.timing import Call, Paired, cold, fresh, paired, repeated
 from reports.benchmarks.workloads import workloads
 
 MODES = ("eager", "graph", "compiled")
@@ -158,13 +158,11 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
 
     def contenders() -> dict[str, Call]:
         """jax.jit and each mode, all anew: nothing of it is traced, lowered or compiled."""
-        jitted = jax.jit(_fresh(program.fun))
+        jitted = jax.jit(fresh(program.fun))
         made = {
-            "eager": convert(_fresh(program.fun)),
-            "graph": tf.function(convert(_fresh(program.fun)), autograph=False),
-            "compiled": tf.function(
-                convert(_fresh(program.fun)), autograph=False, jit_compile=True
-            ),
+            "eager": convert(fresh(program.fun)),
+            "graph": tf.function(convert(fresh(program.fun)), autograph=False),
+            "compiled": tf.function(convert(fresh(program.fun)), autograph=False, jit_compile=True),
         }
         calls = {mode: partial(_call_and_wait, fun, tensors) for mode, fun in made.items()}
         return {"jax": lambda: jax.block_until_ready(jitted(*arrays))} | calls
@@ -173,11 +171,11 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
         return cold(contenders()[mode])
 
     def to_graph() -> Any:
-        fun = tf.function(convert(_fresh(program.fun)), autograph=False)
+        fun = tf.function(convert(fresh(program.fun)), autograph=False)
         return fun.get_concrete_function(*tensors)
 
     def to_stablehlo() -> Any:
-        return jax.jit(_fresh(program.fun)).trace(*arrays).lower()
+        return jax.jit(fresh(program.fun)).trace(*arrays).lower()
 
     try:
         nodes = count_nodes(to_graph().graph)
@@ -209,7 +207,7 @@ def measure_without_xla(
     del lowering
 
     def to_graph(lowering: str) -> Any:
-        fun = adapter.convert(_fresh(program.fun), lowering, with_gradient=True)
+        fun = adapter.convert(fresh(program.fun), lowering, with_gradient=True)
         specs = jax.tree.map(tf.TensorSpec.from_tensor, _tensors(program))
         return tf.function(fun, autograph=False).get_concrete_function(*specs)
 
@@ -225,7 +223,7 @@ def measure_native(
         return None
 
     def to_graph(lowering: str) -> Any:
-        fun = adapter.convert(_fresh(program.fun), lowering, with_gradient=True)
+        fun = adapter.convert(fresh(program.fun), lowering, with_gradient=True)
         specs = jax.tree.map(tf.TensorSpec.from_tensor, _tensors(program))
         graph = tf.function(fun, autograph=False, jit_compile=True)
         return graph.get_concrete_function(*specs)
@@ -246,7 +244,7 @@ def measure_polymorphic(
 
     def to_graph(last: tf.TensorSpec, polymorphic_shapes: Any, **options: Any) -> Any:
         fun = adapter.convert(
-            _fresh(program.fun),
+            fresh(program.fun),
             lowering,
             with_gradient=True,
             polymorphic_shapes=polymorphic_shapes,
@@ -306,11 +304,6 @@ def _call_and_wait(fun: Callable[..., Any], tensors: tuple[Any, ...]) -> Any:
     result = fun(*tensors)
     tf.test.experimental.sync_devices()
     return result
-
-
-def _fresh(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as another object, so that no cache knows it."""
-    return lambda *args: fun(*args)
 
 
 def _check_agreement(calls: Mapping[str, Call]) -> None:

@@ -29,7 +29,7 @@ from reports import rendering
 from reports.benchmarks import timing
 from reports.benchmarks.files import growth_files
 from reports.benchmarks.programs import decoder_args, transformer
-from reports.benchmarks.timing import Paired, cold, paired, repeated
+from reports.benchmarks.timing import Paired, cold, fresh, paired, repeated
 
 Fun = Callable[..., Any]
 
@@ -130,11 +130,11 @@ def _conversion(adapter: Adapter, axis: Axis, size: int) -> dict[str, Any]:
     specs = jax.tree.map(lambda a: tf.TensorSpec(a.shape, a.dtype), args)
 
     def to_graph() -> Any:
-        converted = adapter.convert(_fresh(fun), "xla", with_gradient=True)
+        converted = adapter.convert(fresh(fun), "xla", with_gradient=True)
         return tf.function(converted, autograph=False).get_concrete_function(*specs)
 
     def to_stablehlo() -> Any:
-        return jax.jit(_fresh(fun)).trace(*args).lower()
+        return jax.jit(fresh(fun)).trace(*args).lower()
 
     contenders = {"jax.jit": to_stablehlo, "graph": to_graph}
     rounds = 3 if size <= 10_000 else 2
@@ -146,7 +146,7 @@ def _call(adapter: Adapter, axis: Axis, size: int) -> dict[str, Any]:
     jitted, arrays = jax.jit(fun), jax.device_put(args)
     tensors = jax.tree.map(tf.constant, args)
     graph, compiled = (
-        tf.function(adapter.convert(_fresh(fun), "xla", with_gradient=True), autograph=False, **way)
+        tf.function(adapter.convert(fresh(fun), "xla", with_gradient=True), autograph=False, **way)
         for way in ({}, {"jit_compile": True})
     )
     contenders = {
@@ -159,8 +159,3 @@ def _call(adapter: Adapter, axis: Axis, size: int) -> dict[str, Any]:
 
 def _point(size: int, measured: Paired) -> dict[str, Any]:
     return {"size": size} | asdict(measured)
-
-
-def _fresh(fun: Fun) -> Fun:
-    """The function as another object, so that no cache knows it."""
-    return lambda *args: fun(*args)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -104,11 +104,21 @@ def resnet18(params: dict[str, Any], images: jax.Array) -> jax.Array:
 
     He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition, 2015 (table 1).
     """
+    return resnet(params, images, _residual_block, [stride for _, stride in _STAGES])
+
+
+def resnet(
+    params: dict[str, Any],
+    images: jax.Array,
+    block: Callable[..., jax.Array],
+    strides: Sequence[int],
+) -> jax.Array:
+    """Stem, stages of blocks and head; a stage begins with its stride."""
     x = jax.nn.relu(batch_norm(params["stem_norm"], conv(images, params["stem"], stride=2)))
     x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
-    for (_, stride), blocks in zip(_STAGES, params["stages"], strict=True):
-        for i, block in enumerate(blocks):
-            x = _residual_block(block, x, stride=stride if i == 0 else 1)
+    for stride, blocks in zip(strides, params["stages"], strict=True):
+        for i, weights in enumerate(blocks):
+            x = block(weights, x, stride=stride if i == 0 else 1)
     return dense(params["head"], x.mean(axis=(1, 2)))
 
 

@@ -57,6 +57,11 @@ def _rotated(names: list[str], by: int) -> list[str]:
     return names[by:] + names[:by]
 
 
+def fresh(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """The function as another object, so that no cache knows it."""
+    return lambda *args: fun(*args)
+
+
 def cold(call: Call) -> float:
     """Seconds of one call without anything that JAX has cached."""
     jax.clear_caches()

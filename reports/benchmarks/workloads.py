@@ -25,6 +25,7 @@ from reports.benchmarks.programs import (
     decoder_args,
     dense,
     layer_norm,
+    resnet,
     transformer,
 )
 
@@ -134,12 +135,7 @@ def resnet50(params: dict[str, Any], images: jax.Array) -> jax.Array:
 
     He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition, 2015 (table 1).
     """
-    x = jax.nn.relu(batch_norm(params["stem_norm"], conv(images, params["stem"], stride=2)))
-    x = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
-    for (_, stride), blocks in zip(_DEPTHS, params["stages"], strict=True):
-        for i, block in enumerate(blocks):
-            x = _bottleneck(block, x, stride=stride if i == 0 else 1)
-    return dense(params["head"], x.mean(axis=(1, 2)))
+    return resnet(params, images, _bottleneck, [stride for _, stride in _DEPTHS])
 
 
 def _bottleneck(block: dict[str, Any], x: jax.Array, *, stride: int) -> jax.Array:

@@ -23,7 +23,6 @@ from tests.running import graph_of, ops_in_order
 EVERY = ("xla", "tensorflow")
 WITH_XLA = ("xla",)
 WITHOUT_XLA = ("tensorflow",)
-WITHOUT_XLA = ("tensorflow",)
 
 
 class Row(NamedTuple):
