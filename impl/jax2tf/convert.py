@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 from jax import export
 
-from jax2tf import dims, dtypes, gradients, graph_gradients, native, targets
+from jax2tf import compat, dims, dtypes, gradients, graph_gradients, native, targets
 from jax2tf.arguments import Argument
 from jax2tf.callables import Function, require_function
 from jax2tf.decorators import without_autograph
@@ -190,6 +190,8 @@ def convert(
             saved_gradient_order,
             lowered_for.enable_xla,
         )
+        if not tf.executing_eagerly():
+            compat.skip_order_of_effects(tf.compat.v1.get_default_graph())
         return trace.results(results)
 
     # Not functools.wraps: tf.function would open a function that it gets as an argument down to

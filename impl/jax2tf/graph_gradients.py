@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from jax2tf import compat
 from jax2tf.decorators import without_autograph
+from jax2tf.ops import writing
 
 # From cotangents of results to gradients of arguments.
 Gradient: TypeAlias = Callable[..., "list[tf.Tensor | None]"]
@@ -60,9 +61,18 @@ def with_gradient(
     _keep(graph, gradient, op_type)
     inputs = [*results, *args]
     with graph.gradient_override_map({"IdentityN": op_type}), compat.nothing_recorded():
-        outputs = tf.identity_n(inputs)
+        outputs = _identities(inputs)
     compat.record(name, outputs, inputs, lambda *cotangents: backward(gradient, cotangents))
     return list(outputs[:count])
+
+
+def _identities(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
+    """tf.identity_n."""
+    if writing.writes() and writing.is_writable():
+        graph = tf.compat.v1.get_default_graph()
+        return writing.write_node(graph, "IdentityN", [tensors], [])
+    identities: list[tf.Tensor] = tf.identity_n(tensors)
+    return identities
 
 
 def in_this_graph(args: Sequence[tf.Tensor]) -> list[tf.Tensor]:

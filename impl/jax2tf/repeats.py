@@ -198,7 +198,8 @@ class _Run:
 
 def _runs(codes: Sequence[int]) -> list[_Run]:
     """Runs that do not overlap, in order: those that save most."""
-    found = [run for period in _periods(codes) for run in _runs_of(codes, period)]
+    numbers = np.array(codes)
+    found = [run for period in _periods(codes) for run in _runs_of(numbers, period)]
     taken: list[_Run] = []
     for run in sorted(found, key=lambda run: (-run.saved, run.period)):
         if all(run.end <= other.start or other.end <= run.start for other in taken):
@@ -220,15 +221,14 @@ def _periods(codes: Sequence[int]) -> list[int]:
     return list(dict.fromkeys(frequent))
 
 
-def _runs_of(codes: Sequence[int], period: int) -> Iterator[_Run]:
-    start = 0
-    for i in range(len(codes) - period + 1):
-        if i + period < len(codes) and codes[i] == codes[i + period]:
-            continue
-        run = _Run(start, i + period, period)
-        if i - start >= period and run.saved >= MIN_SAVED:
+def _runs_of(codes: np.ndarray, period: int) -> Iterator[_Run]:
+    repeats = codes[:-period] == codes[period:]
+    # Where equations begin to repeat, and where they end, in turn.
+    (borders,) = np.diff(repeats, prepend=False, append=False).nonzero()
+    for start, end in borders.reshape(-1, 2).tolist():
+        run = _Run(start, end + period, period)
+        if end - start >= period and run.saved >= MIN_SAVED:
             yield run
-        start = i + 1
 
 
 class _Uses:

@@ -281,3 +281,68 @@ def test_branches_and_loops_over_a_dtype_without_kernels(dtype):
             assert [r.dtype.name for r in results] == [np.dtype(dtype).name] * 4
             for result, expected in zip(results, fun(*arguments), strict=True):
                 np.testing.assert_array_equal(tf.cast(result, tf.int32), expected.astype(np.int32))
+
+
+_LOOPS = {
+    "scan": lambda x: lax.scan(lambda c, y: (c * y, c), x[0], x),
+    "scan of a scan": lambda x: lax.scan(lambda c, y: lax.scan(_step, c + y, x), x[0], x),
+    "while": lambda x: lax.while_loop(
+        lambda c: c[0] < 3, lambda c: (c[0] + 1, c[2], c[1]), (0, x, -x)
+    ),
+    "batched while": lambda x: jax.vmap(
+        lambda v: lax.while_loop(lambda c: c.sum() < 9, lambda c: c * 2 + 1, v)
+    )(x),
+    "large constant": lambda x: lax.fori_loop(
+        0, 3, lambda i, c: c + np.arange(60.0).reshape(20, 3), x
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph", "compiled"])
+@pytest.mark.parametrize("name", _LOOPS)
+def test_loops_whose_ops_have_no_effects_to_order(name, mode):
+    x = np.linspace(0.1, 2, 60, dtype=np.float32).reshape(20, 3)
+    without = jax2tf.TARGETS["xla"].without_optimizations("unordered_loops")
+    results = [
+        jax.tree.leaves(MODES[mode](jax2tf.convert(_LOOPS[name], target=target))(tf.constant(x)))
+        for target in ("xla", without)
+    ]
+    for actual, expected in zip(*results, strict=True):
+        np.testing.assert_array_equal(actual, expected, strict=True)
+
+
+def test_the_step_of_a_loop_has_no_op_more_for_each_result():
+    def identities(target):
+        converted = jax2tf.convert(_LOOPS["while"], target=target, with_gradient=False)
+        graph = tf.function(converted, autograph=False).get_concrete_function(tf.ones([2, 3])).graph
+        functions = graph.as_graph_def().library.function
+        return [node.op for f in functions for node in f.node_def].count("Identity")
+
+    without = jax2tf.TARGETS["xla"].without_optimizations("unordered_loops")
+    assert identities("xla") == 0
+    assert identities(without) > 3
+
+
+@pytest.mark.parametrize("name", ["scan", "while", "batched while"])
+def test_effects_in_loops_stay_in_order(name):
+    variable = tf.Variable(1.0)
+
+    def double_and_add(x):
+        variable.assign(variable * 2)
+        variable.assign_add(tf.reduce_sum(x))
+        return x
+
+    effect = jax2tf.call_tf(double_and_add, ordered=True)
+    loops = {
+        "scan": lambda x: lax.scan(lambda c, y: (c + effect(y), c), 0.0, x),
+        "while": lambda x: lax.fori_loop(0, 3, lambda i, c: c + effect(x[i]), 0.0),
+        "batched while": lambda x: lax.while_loop(
+            lambda c: jnp.any(c < 3),
+            lambda c: c + 1 + 0 * effect(x[c[0].astype(int)]),
+            jnp.zeros(2),
+        ),
+    }
+    tf.function(jax2tf.convert(loops[name], with_gradient=False), autograph=False)(
+        tf.constant([1.0, 2.0, 3.0])
+    )
+    assert variable.numpy() == ((1 * 2 + 1) * 2 + 2) * 2 + 3

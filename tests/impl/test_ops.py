@@ -94,6 +94,11 @@ FUNCTIONS = {
     "cast to itself": (lambda f: lambda x: f(x, tf.float32), tf.cast, (F32,)),
     "concat": (lambda f: lambda x, y: f([x, y], 1), tf.concat, (F32, F32)),
     "concat of one": (lambda f: lambda x: f([x], 1), tf.concat, (F32,)),
+    "concat along a tensor": (
+        lambda f: lambda x, y: f([x, y], tf.constant(1)),
+        tf.concat,
+        (F32, F32),
+    ),
     "constant": (lambda f: lambda: f([1, 2, 3]), tf.constant, ()),
     "constant of a dtype": (lambda f: lambda: f(1, tf.bfloat16), tf.constant, ()),
     "constant array": (lambda f: lambda: f(np.ones((2, 0), np.uint8)), tf.constant, ()),
@@ -107,13 +112,24 @@ FUNCTIONS = {
         tf.nn.conv2d,
         (IMAGES, KERNEL),
     ),
+    "ensure_shape": (
+        lambda f: lambda x: f(x, tf.TensorShape([None, 4])),
+        tf.ensure_shape,
+        (ANY_ROWS,),
+    ),
     "equal": (lambda f: lambda x, y: f(x, y), tf.equal, (MASK, MASK)),
     "exp": (lambda f: lambda x: f(x), tf.exp, (ANY_ROWS,)),
     "expand_dims": (lambda f: lambda x: f(x, -1), tf.expand_dims, (ANY_ROWS,)),
+    "expand_dims at a tensor": (
+        lambda f: lambda x: f(x, tf.constant(0)),
+        tf.expand_dims,
+        (ANY_ROWS,),
+    ),
     "gather": (lambda f: lambda x, i: f(x, i, axis=1), tf.gather, (F32, I32)),
     "gather in batches": (lambda f: lambda x, i: f(x, i, batch_dims=1), tf.gather, (F32, I32)),
     "gather in all but one": (lambda f: lambda x, i: f(x, i, batch_dims=-1), tf.gather, (F32, I32)),
     "gather of an array": (lambda f: lambda i: f(np.ones((3, 4)), i), tf.gather, (I32,)),
+    "identity": (lambda f: lambda x: f(x), tf.identity, (ANY_ROWS,)),
     "matmul": (lambda f: lambda x, y: f(x, y, transpose_b=True), tf.matmul, (F32, F32)),
     "matmul of batches": (
         lambda f: lambda x, y: f(x[None], y, adjoint_a=True),
@@ -132,10 +148,19 @@ FUNCTIONS = {
         tf.reshape,
         (ANY_ROWS,),
     ),
+    "split": (lambda f: lambda x: f(x, 2, tf.constant(1), num=2), tf.split, (F32,)),
+    "split into sizes": (
+        lambda f: lambda x: f(x, tf.constant([1, 3]), tf.constant(1), num=2),
+        tf.split,
+        (F32,),
+    ),
+    "split without a number": (lambda f: lambda x: f(x, 2, 1), tf.split, (F32,)),
     "squeeze": (lambda f: lambda x: f(x[None], 0), tf.squeeze, (F32,)),
     "squeeze of all": (lambda f: lambda x: f(x[None]), tf.squeeze, (F32,)),
     "transpose": (lambda f: lambda x: f(x, [1, 0]), tf.transpose, (ANY_ROWS,)),
     "transpose of all": (lambda f: lambda x: f(x), tf.transpose, (F32,)),
+    "unstack": (lambda f: lambda x: f(x, 4, 1), tf.unstack, (ANY_ROWS,)),
+    "unstack of all": (lambda f: lambda x: f(x), tf.unstack, (F32,)),
     "where": (lambda f: lambda c, x, y: f(c, x, y), tf.where, (MASK, F32, F32)),
     "where of a number": (lambda f: lambda c, x: f(c, x, 0.0), tf.where, (MASK, F32)),
 }
@@ -144,7 +169,8 @@ FUNCTIONS = {
 LEFT_TO_TENSORFLOW = {
     *("cast of complex", "cast to complex", "cast to itself", "concat of one"),
     *("gather of an array", "matmul of complex", "reduce_sum of all"),
-    *("reshape to what is not known", "squeeze of all", "transpose of all"),
+    *("reshape to what is not known", "split without a number", "squeeze of all"),
+    *("transpose of all", "unstack of all"),
 }
 
 
@@ -358,3 +384,61 @@ def test_a_number_is_compared_in_the_dtype_of_the_tensor(compare, dtype):
     run = tf.function(lambda x: compare(x, 1), autograph=False)
     expected = [False, compare is ops.greater_equal, True]
     assert run(tf.constant([0, 1, 2], dtype)).numpy().tolist() == expected
+
+
+class TestTheSearchForEffects:
+    """TensorFlow puts ops with effects in order where a function ends."""
+
+    def fun(self, variable):
+        converted = jax2tf.convert(lambda x: jnp.sin(x) * 2)
+
+        @tf.function(autograph=False)
+        def with_effects(x):
+            before = converted(x)
+            variable.assign_add(tf.reduce_sum(before))
+            read = variable.read_value()
+            variable.assign(read * 3)
+            return converted(before) + variable
+
+        return with_effects
+
+    def test_effects_stay_in_order(self):
+        variable = tf.Variable(1.0)
+        fun = self.fun(variable)
+        for _ in range(2):
+            expected = (variable.numpy() + 2 * np.sin(0.5)) * 3
+            result = fun(tf.constant(0.5))
+            np.testing.assert_allclose(variable, expected, rtol=1e-6)
+            np.testing.assert_allclose(result, 2 * np.sin(2 * np.sin(0.5)) + expected, rtol=1e-6)
+
+    def test_the_graph_is_the_same_without_it(self, monkeypatch):
+        def graph():
+            variable = tf.Variable(1.0)
+            return self.fun(variable).get_concrete_function(tf.TensorSpec([])).graph.as_graph_def()
+
+        spared = graph()
+        monkeypatch.setattr(compat, "skip_order_of_effects", lambda graph: None)
+        searched = graph()
+        assert [re.sub(r"[._]\d+", "", str(n)) for n in spared.node] == [
+            re.sub(r"[._]\d+", "", str(n)) for n in searched.node
+        ]
+
+    def test_it_is_spared_where_nothing_has_effects(self):
+        variable = tf.Variable(1.0)
+
+        def left(read):
+            seen = []
+
+            @tf.function(autograph=False)
+            def fun(x):
+                x = x * variable if read else x
+                result = jax2tf.convert(jnp.sin)(x)
+                graph = tf.compat.v1.get_default_graph()
+                seen.append(graph.num_operations() - graph.experimental_acd_manager._n_operations)
+                return result
+
+            fun.get_concrete_function(tf.TensorSpec([]))
+            return seen[0]
+
+        assert left(read=False) == 0
+        assert left(read=True) > 3

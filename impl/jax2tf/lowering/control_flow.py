@@ -6,7 +6,9 @@ so there a loop is one TensorFlow function, made once; of a cond only the branch
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 
 import jax
 import numpy as np
@@ -14,15 +16,20 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, ops
+from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.identity import Identity
 from jax2tf.lowering import carries, empties, switched
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.lowering.taken import depends_on_an_argument
+from jax2tf.primitives import CALLBACKS
 from jax2tf.trace import inner_jaxprs
 from jax2tf.typing import Aval, Dim, Param
 
 Tensors = list[tf.Tensor]
+
+# What runs outside of the graph, or in ops of the user's.
+_OUTSIDE = CALLBACKS | {call_tf_p}
 
 
 @register("cond", op="Case", takes_keys=True)
@@ -150,10 +157,12 @@ def _while_scalar(
     run_body: Callable[..., Tensors],
     carry: Sequence[tf.Tensor],
 ) -> Tensors:
-    del ctx
-    return list(
-        ops.while_loop(lambda *carry: run_cond(*carry)[0], lambda *carry: run_body(*carry), carry)
-    )
+    with _order_of_loop(ctx):
+        return list(
+            ops.while_loop(
+                lambda *carry: run_cond(*carry)[0], lambda *carry: run_body(*carry), carry
+            )
+        )
 
 
 def _while_batched(
@@ -171,9 +180,9 @@ def _while_batched(
         ]
         return [run_cond(*kept)[0], *kept]
 
-    _, *result = ops.while_loop(
-        lambda going, *_: ops.reduce_any(going), body, [run_cond(*carry)[0], *carry]
-    )
+    going = run_cond(*carry)[0]
+    with _order_of_loop(ctx):
+        _, *result = ops.while_loop(lambda going, *_: ops.reduce_any(going), body, [going, *carry])
     made: Tensors = result
     return made
 
@@ -248,9 +257,10 @@ def _scan_loop(
 
     start = [output.start for output in outputs]
     # No maximum_iterations: TensorFlow would count the steps a second time.
-    _, carry, ys = ops.while_loop(
-        lambda i, *_: i < size, body, (ops.constant(0), list(carry), start)
-    )
+    with _order_of_loop(ctx):
+        _, carry, ys = ops.while_loop(
+            lambda i, *_: i < size, body, (ops.constant(0), list(carry), start)
+        )
     stacked = [output.stacked(y) for output, y in zip(outputs, ys, strict=True)]
     if turned:
         stacked = [ops.gather(y, size - 1 - ops.range(size)) for y in stacked]
@@ -382,6 +392,14 @@ def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
             made.update(eqn.outvars)
     made_of = jaxpr.outvars[result]
     return isinstance(made_of, jex_core.Var) and made_of in made
+
+
+def _order_of_loop(ctx: Context) -> AbstractContextManager[None]:
+    """A context for a loop, in which TensorFlow orders ops that have effects if there are any."""
+    orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
+    if orders or not ctx.optimizes("unordered_loops"):
+        return contextlib.nullcontext()
+    return compat.without_order_of_effects(tf.compat.v1.get_default_graph())
 
 
 def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:

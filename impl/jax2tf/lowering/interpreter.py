@@ -117,9 +117,10 @@ class Lowering:
             for step in plan.steps:
                 self._step(step, slots)
         else:
+            graph = tf.compat.v1.get_default_graph()
             base = tf.get_current_name_scope()
             for step in plan.steps:
-                with tf.name_scope(f"{base}/{step.scope}/" if base else f"{step.scope}/"):
+                with compat.name_scope(graph, f"{base}/{step.scope}" if base else step.scope):
                     self._step(step, slots)
         return [self._read(slots, ref) for ref in plan.outputs]
 
@@ -222,9 +223,9 @@ class Lowering:
         if tf.executing_eagerly():
             return ops.convert_to_tensor(variable) if variable is not None else ops.constant(value)
         large = value.size > SMALL_CONSTANT_SIZE
-        key: Hashable = SameElements.of(value)
-        if not large:
-            key = (value.dtype, value.shape, value.tobytes())
+        key: Hashable = (
+            SameElements.of(value) if large else (value.dtype, value.shape, value.tobytes())
+        )
 
         def make() -> tf.Tensor:
             if variable is None:
@@ -264,7 +265,7 @@ class Lowering:
                 return sizes
         if tf.executing_eagerly():
             return _eager_vector(tuple(sizes))
-        return self.constant(np.array(sizes, np.int32))
+        return self.constant(_vector(tuple(sizes)))
 
     def number(self, value: int) -> tf.Tensor:
         """An axis or a size as the int32 operand of an op, made once."""
@@ -390,7 +391,10 @@ class Lowering:
                 f"a rule gave dtype {result.dtype.name}, but should {expected.name}"
             )
         if not tf.executing_eagerly():
-            result.set_shape(self.static_shape(dtypes.physical_shape(aval)))
+            shape = self.static_shape(dtypes.physical_shape(aval))
+            # To ask for the shape takes a fifth of the time, and rules ask for it again.
+            if result.shape.rank is None or result.shape.as_list() != shape:
+                result.set_shape(shape)
         return result
 
     def _read(self, slots: list[tf.Tensor | None], ref: int | Constant) -> tf.Tensor:
@@ -444,6 +448,11 @@ def _scope_in(graph: tf.Graph, scope: str) -> str:
     if outer is None or not outer.building_function:
         return scope
     return f"{scope}{re.sub(r'[^A-Za-z0-9_.]', '_', graph.name)}/"
+
+
+@functools.lru_cache(maxsize=4096)
+def _vector(sizes: tuple[int, ...]) -> np.ndarray:
+    return np.array(sizes, np.int32)
 
 
 @functools.cache

@@ -38,7 +38,7 @@ from jax2tf.trace import inner_jaxprs
 from jax2tf.typing import Atom, Param, aval_of
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(slots=True)
 class Constant:
     """A literal of a jaxpr, with its eager tensor once that was needed."""
 
@@ -46,7 +46,7 @@ class Constant:
     tensor: tf.Tensor | None = None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(slots=True)
 class Step:
     """One equation, ready to run.
 
@@ -257,8 +257,13 @@ def no_rule(eqn: jex_core.JaxprEqn, target: Target) -> UnsupportedPrimitiveError
 
 def _scope(eqn: jex_core.JaxprEqn) -> str:
     """A TensorFlow name scope that reads like the JAX program: `layer/transpose_jvp/sin`."""
-    parts = [*compat.name_stack(eqn).split("/"), str(eqn.params.get("name") or eqn.primitive.name)]
-    return "/".join(p for p in (identifier(part) for part in parts) if p) or "op"
+    return _scope_of(compat.name_stack(eqn), str(eqn.params.get("name") or eqn.primitive.name))
+
+
+@functools.lru_cache(maxsize=4096)
+def _scope_of(stack: str, name: str) -> str:
+    parts = (identifier(part) for part in (*stack.split("/"), name))
+    return "/".join(part for part in parts if part) or "op"
 
 
 @functools.lru_cache(maxsize=4096)

@@ -18,10 +18,10 @@ from jax2tf.ops.writing import OpArgument
 Function = Callable[..., tf.Tensor]
 
 
-def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., tf.Tensor | None]], Function]:
+def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., OpArgument]], Function]:
     """`by_tensorflow`, but in graphs the decorated function where that gives a tensor."""
 
-    def decorate(written: Callable[..., tf.Tensor | None]) -> Function:
+    def decorate(written: Callable[..., OpArgument]) -> Function:
         def function(*args: OpArgument, **options: OpArgument) -> tf.Tensor:
             result = written(*args, **options) if writing.writes() else None
             return by_tensorflow(*args, **options) if result is None else result
@@ -178,8 +178,8 @@ def reshape(tensor: OpArgument, shape: OpArgument) -> tf.Tensor | None:
 
 @_in_graphs(tf.expand_dims)
 def expand_dims(input: OpArgument, axis: OpArgument) -> tf.Tensor | None:
-    """tf.expand_dims at an integer."""
-    if not isinstance(axis, int) or not _are_tensors(input):
+    """tf.expand_dims at an axis, which may be a tensor."""
+    if not isinstance(axis, int | tf.Tensor) or not _are_tensors(input):
         return None
     return raw.ExpandDims(input=input, axis=axis)
 
@@ -204,12 +204,51 @@ def transpose(a: OpArgument, perm: OpArgument = None) -> tf.Tensor | None:
 
 @_in_graphs(tf.concat)
 def concat(values: OpArgument, axis: OpArgument) -> tf.Tensor | None:
-    """tf.concat of at least two tensors."""
-    if not isinstance(axis, int) or not isinstance(values, list | tuple):
+    """tf.concat of at least two tensors along an axis, which may be a tensor."""
+    if not isinstance(axis, int | tf.Tensor) or not isinstance(values, list | tuple):
         return None
     if len(values) < 2 or not _are_tensors(*values):
         return None
     return raw.ConcatV2(values=values, axis=axis)
+
+
+@_in_graphs(tf.unstack)
+def unstack(value: OpArgument, num: int | None = None, axis: int = 0) -> list[tf.Tensor] | None:
+    """tf.unstack into a number of tensors."""
+    if num is None or not _are_tensors(value):
+        return None
+    parts: list[tf.Tensor] = raw.Unpack(value=value, num=num, axis=axis)
+    return parts
+
+
+@_in_graphs(tf.split)
+def split(
+    value: OpArgument, num_or_size_splits: OpArgument, axis: OpArgument = 0, num: int | None = None
+) -> list[tf.Tensor] | None:
+    """tf.split into parts of one size, or of sizes that are a tensor, if their number is given."""
+    if num is None or not _are_tensors(value):
+        return None
+    parts: list[tf.Tensor] | None = None
+    if isinstance(num_or_size_splits, int):
+        parts = raw.Split(axis=axis, value=value, num_split=num_or_size_splits)
+    elif _are_tensors(num_or_size_splits):
+        parts = raw.SplitV(value=value, size_splits=num_or_size_splits, axis=axis, num_split=num)
+    return parts
+
+
+@_in_graphs(tf.ensure_shape)
+def ensure_shape(x: OpArgument, shape: OpArgument) -> tf.Tensor | None:
+    """tf.ensure_shape."""
+    if not isinstance(shape, tf.TensorShape) or not _are_tensors(x):
+        return None
+    return raw.EnsureShape(input=x, shape=shape)
+
+
+@_in_graphs(tf.identity)
+def identity(input: OpArgument) -> tf.Tensor | None:
+    """tf.identity of an array; what a resource stands for is known to TensorFlow's alone."""
+    is_array = _are_tensors(input) and input.dtype not in (tf.resource, tf.variant)
+    return raw.Identity(input=input) if is_array else None
 
 
 @_in_graphs(tf.gather)

@@ -100,7 +100,7 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
 
     def kept_by_tensorflow(**arguments: OpArgument) -> tf.Tensor:
         result = by_tensorflow(**arguments)
-        if form is not None and not tf.executing_eagerly():
+        if form is not None and not form.gives_list and not tf.executing_eagerly():
             for name, value in kept.attributes(op, result.op.inputs):
                 compat.set_attribute(result.op, name, value)
         return result
@@ -110,7 +110,7 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
     return made
 
 
-def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | None:
+def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | list[tf.Tensor] | None:
     """The result of an op in the graph under construction; None where TensorFlow has to make it."""
     graph = compat.writable_graph()
     if graph is None:
@@ -121,7 +121,8 @@ def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | None:
     try:
         operands, attributes = given
         attributes = [*attributes, *kept.attributes(form.op, operands)]
-        return write_node(graph, form.op, operands, attributes)[0]
+        results = write_node(graph, form.op, operands, attributes)
+        return results if form.gives_list else results[0]
     except tf.errors.InvalidArgumentError:  # TensorFlow says better what it refuses.
         return None
 
@@ -183,27 +184,29 @@ _LARGE = 2**30
 
 @dataclass(frozen=True)
 class Form:
-    """The arguments of an op without side effects whose result is one tensor.
+    """The arguments of an op without side effects whose result is one tensor or a list of them.
 
     Attributes:
       op: its type.
       operands: the operands, in order.
       attributes: those that operands do not determine: the name of the argument of the function
         of tf.raw_ops, the name in the op, the kind.
+      gives_list: whether the result is a list, of tensors of one dtype.
     """
 
     op: str
     operands: tuple[Operand, ...]
     attributes: tuple[tuple[str, str, str], ...]
+    gives_list: bool
 
     @classmethod
     def of(cls, op: str, function: Callable[..., tf.Tensor]) -> Form | None:
-        """The form of an op; None for one that has side effects, or not one tensor as result."""
+        """The form of an op; None for one that has side effects, or several results."""
         definition = compat.op_definition(op)
         results = definition.output_arg
         if definition.is_stateful or len(results) != 1:
             return None
-        if results[0].number_attr or results[0].type_list_attr:
+        if results[0].type_list_attr:
             return None
         inferred = {x.type_attr for x in definition.input_arg}
         inferred |= {x.number_attr for x in definition.input_arg}
@@ -216,7 +219,8 @@ class Form:
             Operand(names[x.name], x.type_attr, x.type, defaults.get(x.type_attr), x.number_attr)
             for x in definition.input_arg
         )
-        return cls(op, operands, tuple((names[a.name], a.name, a.type) for a in attributes))
+        given = tuple((names[a.name], a.name, a.type) for a in attributes)
+        return cls(op, operands, given, bool(results[0].number_attr))
 
     def read(
         self, arguments: Mapping[str, OpArgument]
@@ -324,6 +328,7 @@ _ATTRIBUTES: Mapping[str, Callable[[OpArgument], tf.compat.v1.AttrValue]] = {
     "bool": lambda v: AttrValue(b=bool(v)),
     "float": lambda v: AttrValue(f=float(v)),
     "int": lambda v: AttrValue(i=int(v)),
+    "shape": lambda v: AttrValue(shape=v.as_proto()),
     "list(int)": lambda v: AttrValue(list=AttrValue.ListValue(i=map(int, v))),
     "string": lambda v: AttrValue(s=v if isinstance(v, bytes) else v.encode()),
     "type": lambda v: AttrValue(type=tf.as_dtype(v).as_datatype_enum),

@@ -29,6 +29,7 @@ Function = Callable[..., Sequence[jax.Array]]
 Rule = Callable[..., tf.Tensor]
 
 _DIVISIONS = named("div", "rem")
+_MULHI = named("mulhi")
 _LEAST = np.int32(-(2**31))
 # Less than 1 by more than a quotient in float32 is rounded, so that an estimate is never too large.
 _LESS = np.float32(1 - 2**-20)
@@ -41,7 +42,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
     None for any other equation. Of the product of int64 a shift would take the upper half.
     """
-    if eqn.primitive in named("mulhi"):
+    if eqn.primitive in _MULHI:
         is_lacking = target.lacks_op("RightShift", "int64") and _dtype_of(eqn) == np.int32
         return _product_high if is_lacking else None
     if eqn.primitive is lax.clamp_p and "equates_large_integers" in target.quirks:
