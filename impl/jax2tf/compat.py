@@ -17,6 +17,7 @@ import types
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import jax
 import numpy as np
@@ -29,7 +30,6 @@ from jax._src.interpreters import ad as _jax_ad
 from jax._src.interpreters import mlir as _mlir
 from jax._src.state import discharge as _discharge
 from jax._src.state import types as _state_types
-from jax.extend import core as jex_core
 from tensorflow.compiler.mlir.stablehlo import stablehlo as _tf_stablehlo
 from tensorflow.compiler.tf2xla.ops import gen_xla_ops
 from tensorflow.compiler.tf2xla.python import xla as _tf_xla
@@ -52,6 +52,10 @@ from tensorflow.python.util import tf_stack as _tf_stack
 
 from jax2tf.errors import ConversionError
 from jax2tf.typing import Param, PyTree
+
+if TYPE_CHECKING:
+    # Importing jax.extend takes JAX longer than this package takes for all that it imports at once.
+    from jax.extend import core as jex_core
 
 # The XLA ops have kernels on every device (compiled on demand), but TensorFlow exports them under
 # no public name.

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import arguments, callables, compat, dims, dtypes, keras_layer
-from jax2tf.convert import convert
+from jax2tf.converting import convert
 from jax2tf.decorators import without_autograph
 from jax2tf.errors import ConversionError
 from jax2tf.typing import KeyPath, Option, PyTree

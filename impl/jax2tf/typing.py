@@ -6,11 +6,13 @@ TensorFlow ships no types: to mypy `tf.Tensor` and its like are anything, and st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import jax
 import numpy as np
-from jax.extend import core as jex_core
+
+if TYPE_CHECKING:
+    from jax.extend import core as jex_core
 
 # What JAX knows of an array before the run.
 Aval: TypeAlias = jax.core.ShapedArray
@@ -19,7 +21,7 @@ Aval: TypeAlias = jax.core.ShapedArray
 Array: TypeAlias = jax.Array | np.ndarray
 
 # What an equation reads.
-Atom: TypeAlias = jex_core.Var | jex_core.Literal
+Atom: TypeAlias = "jex_core.Var | jex_core.Literal"
 
 # Containers that jax.tree knows, with leaves of any type.
 PyTree: TypeAlias = Any

@@ -16,9 +16,16 @@ The way of a call, one module a step:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from jax2tf import first_use as _first_use
 from jax2tf.call_tf import slice_gradients as _slice_gradients  # registers them
-from jax2tf.call_tf.call import call_tf
+
+if TYPE_CHECKING:
+    from jax2tf.call_tf.call import call_tf
+else:
+    __getattr__, __dir__ = _first_use.names(__name__, {"call_tf": "jax2tf.call_tf.call"})
 
 __all__ = ["call_tf"]
 
-del _slice_gradients
+del _first_use, _slice_gradients

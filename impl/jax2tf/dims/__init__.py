@@ -19,12 +19,11 @@ from jax2tf.dims.specs import (
     PolyShape,
     Spec,
     assumptions,
-    is_static,
-    may_be_zero,
     new_scope,
     symbolic_shape,
     variables_of,
 )
+from jax2tf.symbolic_sizes import is_static, may_be_zero
 
 __all__ = [
     "Assumptions",

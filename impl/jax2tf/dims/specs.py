@@ -7,12 +7,12 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-import jax
 import tensorflow as tf
 from jax import export
 
 from jax2tf import compat
 from jax2tf.dims import expressions
+from jax2tf.symbolic_sizes import is_static
 from jax2tf.typing import Dim, PyTree
 
 _COMPARISON_HELP = "a comparison such as 'b >= 8', 'mod(b, 4) == 0' or 'a <= 2*b'"
@@ -48,17 +48,6 @@ class Assumptions:
 
     constraints: tuple[str, ...] = ()
     definitions: Mapping[str, Dim] = dataclasses.field(default_factory=dict)
-
-
-def is_static(shape: Sequence[Dim]) -> bool:
-    """Whether no dimension of a JAX shape is symbolic."""
-    return not any(export.is_symbolic_dim(d) for d in shape)
-
-
-def may_be_zero(size: Dim) -> bool:
-    """Whether a size is 0, or may turn out to be."""
-    # JAX gives back what it knows to be at least one.
-    return bool(jax.core.max_dim(size, 1) != size)
 
 
 def variables_of(shape: Iterable[Dim]) -> dict[str, Dim]:

@@ -11,7 +11,7 @@ import tensorflow as tf
 from jax2tf import arguments, callables, compat
 from jax2tf.arguments import Argument
 from jax2tf.callables import Function
-from jax2tf.convert import convert as convert_for_one_device
+from jax2tf.converting import convert as convert_for_one_device
 from jax2tf.decorators import without_autograph
 from jax2tf.dtensor.layouts import (
     is_sharding,

@@ -13,7 +13,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, shape_evaluation, targets
 from jax2tf.callables import Function, require_function
-from jax2tf.convert import checked
+from jax2tf.converting import checked
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.explain import known
 from jax2tf.explain.explanation import Explanation, Refusal, Report

@@ -15,7 +15,19 @@ command.py       the command line
 
 from __future__ import annotations
 
-from jax2tf.export.exporting import export
-from jax2tf.export.result import ExportResult
+from typing import TYPE_CHECKING
+
+from jax2tf import first_use as _first_use
+
+if TYPE_CHECKING:
+    from jax2tf.export.exporting import export
+    from jax2tf.export.result import ExportResult
+else:
+    __getattr__, __dir__ = _first_use.names(
+        __name__,
+        {"ExportResult": "jax2tf.export.result", "export": "jax2tf.export.exporting"},
+    )
 
 __all__ = ["ExportResult", "export"]
+
+del _first_use

@@ -16,14 +16,13 @@ from collections.abc import Callable, Sequence
 
 import jax
 from jax import lax
-from jax.extend.core import primitives
 from jax.interpreters import ad
 
-from jax2tf import dims
 from jax2tf.symbolic_derivatives.padding import Cotangent, of_shape, padded
+from jax2tf.symbolic_sizes import is_static, may_be_zero
 from jax2tf.typing import Dim, Param, PyTree
 
-_CONV = primitives.conv_general_dilated_p
+_CONV = lax.conv_general_dilated_p
 _of_jax: PyTree = ad.primitive_transposes[_CONV]
 
 
@@ -115,7 +114,7 @@ def _not_empty(x: jax.Array, axes: Sequence[int]) -> jax.Array:
     """With an element of 0 along each axis that has none: no engine takes an empty kernel."""
     config = [(0, 0, 0)] * x.ndim
     for axis in axes:
-        if dims.may_be_zero(x.shape[axis]):
+        if may_be_zero(x.shape[axis]):
             config[axis] = (0, jax.core.max_dim(1 - x.shape[axis], 0), 0)
     return padded(x, config)
 
@@ -140,7 +139,7 @@ def _convolved(
     """A convolution with (low, high, dilation) for each spatial dimension of the operand."""
     conv, pad = list(config), [(0, 0, 0)] * lhs.ndim
     for i, (low, high, dilation) in enumerate(config):
-        if not dims.is_static((low, high)):
+        if not is_static((low, high)):
             pad[dimension_numbers.lhs_spec[2 + i]] = (low, high, dilation - 1)
             conv[i] = (0, 0, 1)
     return lax.conv_general_dilated(
@@ -178,7 +177,7 @@ def _transpose(
             )
             for d in spec[2:]
         ]
-        chosen = of_jax if dims.is_static(sizes) else for_symbols
+        chosen = of_jax if is_static(sizes) else for_symbols
         return chosen(cotangent, *operands, **params)
 
     return rule

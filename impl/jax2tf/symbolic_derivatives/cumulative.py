@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend import core as jex_core
-from jax.extend.core import primitives
 from jax.interpreters import ad
 
-from jax2tf import dims
+from jax2tf.symbolic_sizes import is_static
 from jax2tf.typing import Param
+
+if TYPE_CHECKING:
+    from jax.extend import core as jex_core
 
 _Combine = Callable[[jax.Array, jax.Array], jax.Array]
 
 _COMBINE: dict[jex_core.Primitive, _Combine] = {
-    primitives.cumprod_p: lax.mul,
-    primitives.cummax_p: lax.max,
-    primitives.cummin_p: lax.min,
-    primitives.cumlogsumexp_p: jnp.logaddexp,
+    lax.cumprod_p: lax.mul,
+    lax.cummax_p: lax.max,
+    lax.cummin_p: lax.min,
+    lax.cumlogsumexp_p: jnp.logaddexp,
 }
 
 
@@ -42,7 +44,7 @@ def _register(primitive: jex_core.Primitive, combine: _Combine) -> None:
     ) -> tuple[jax.Array, jax.Array]:
         params = {"axis": axis, "reverse": reverse, **params}
         (x,), (tangent,) = primals, tangents
-        if dims.is_static(x.shape[axis : axis + 1]):
+        if is_static(x.shape[axis : axis + 1]):
             results: tuple[jax.Array, jax.Array] = of_numbers(primals, tangents, **params)
             return results
         sequential = partial(_sequential, combine, axis=axis, reverse=reverse)

@@ -13,14 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import primitives
 from jax.interpreters import ad
 
-from jax2tf import dims
 from jax2tf.symbolic_derivatives.padding import Cotangent
+from jax2tf.symbolic_sizes import is_static
 from jax2tf.typing import Dim, Param
 
-_FFT = primitives.fft_p
+_FFT = lax.fft_p
 _of_numbers: Callable[..., Sequence[Cotangent]] = ad.primitive_transposes[_FFT]
 
 
@@ -32,7 +31,7 @@ def _transpose(
     fft_lengths: Sequence[Dim],
 ) -> Sequence[Cotangent]:
     rule = _RULES.get(fft_type)
-    if rule is None or dims.is_static(fft_lengths[-1:]):
+    if rule is None or is_static(fft_lengths[-1:]):
         return _of_numbers(cotangent, operand, fft_type=fft_type, fft_lengths=fft_lengths)
     if isinstance(cotangent, ad.Zero):
         return [ad.Zero(operand.aval)]

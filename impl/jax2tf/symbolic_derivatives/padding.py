@@ -7,15 +7,14 @@ from typing import TypeAlias
 
 import jax
 from jax import lax
-from jax.extend.core import primitives
 from jax.interpreters import ad
 
-from jax2tf import dims
+from jax2tf.symbolic_sizes import is_static
 from jax2tf.typing import Dim, Param
 
 Cotangent: TypeAlias = jax.Array | ad.Zero
 
-_PAD = primitives.pad_p
+_PAD = lax.pad_p
 _of_jax: Callable[..., tuple[Cotangent, Cotangent]] = ad.primitive_transposes[_PAD]
 
 
@@ -37,7 +36,7 @@ def _transpose(
     of_operand, of_value = _of_jax(cotangent, operand, padding_value, **params)
     # JAX takes a dilation away by a strided slice. The size of its result is that of the operand,
     # but where the operand may be empty the slice has another expression for it.
-    if isinstance(of_operand, jax.Array) and not dims.is_static(of_operand.shape):
+    if isinstance(of_operand, jax.Array) and not is_static(of_operand.shape):
         of_operand = of_shape(of_operand, operand.aval.shape)
     return of_operand, of_value
 

@@ -14,14 +14,12 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend import core as jex_core
-from jax.extend.core import primitives
 from jax.interpreters import ad
 
-from jax2tf import dims
+from jax2tf.symbolic_sizes import is_static
 from jax2tf.typing import Param
 
-_PRODUCT, _REDUCE = primitives.reduce_prod_p, primitives.reduce_p
+_PRODUCT, _REDUCE = lax.reduce_prod_p, lax.reduce_p
 _product_of_numbers: Callable[..., tuple[jax.Array, jax.Array]] = ad.primitive_jvps[_PRODUCT]
 _reduce_of_numbers: Callable[..., tuple[list[jax.Array], list[jax.Array]]] = ad.primitive_jvps[
     _REDUCE
@@ -36,7 +34,7 @@ def _product_jvp(
     **params: Param,
 ) -> tuple[jax.Array, jax.Array]:
     (x,), (tangent,) = primals, tangents
-    if dims.is_static(x.shape):
+    if is_static(x.shape):
         return _product_of_numbers(primals, tangents, axes=axes, **params)
     factors, changes = (_reduced_first(a, axes) for a in (x, tangent))
     others = _product_before(factors, reverse=False) * _product_before(factors, reverse=True)
@@ -59,12 +57,14 @@ def _reduce_jvp(
 ) -> tuple[list[jax.Array], list[jax.Array]]:
     operands = primals[: len(primals) // 2]
     are_inexact = all(jnp.issubdtype(operand.dtype, jnp.inexact) for operand in operands)
-    if are_inexact and dims.is_static(operands[0].shape):
+    if are_inexact and is_static(operands[0].shape):
         return _reduce_of_numbers(primals, tangents, dimensions=dimensions, **params)
     results = _REDUCE.bind(*primals, dimensions=dimensions, **params)
     changes = [ad.instantiate_zeros(tangent) for tangent in tangents]
     if not dimensions:  # The results are the operands, whatever the function.
         return results, changes[: len(operands)]
+    from jax.extend import core as jex_core  # takes as long as the rest of what jax2tf imports
+
     function = jex_core.jaxpr_as_fun(params["jaxpr"])
 
     def sequential(*operands_and_inits: jax.Array) -> list[jax.Array]:

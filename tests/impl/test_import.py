@@ -1,0 +1,158 @@
+"""What `import jax2tf` imports, and what is imported when a name is first used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import jax2tf
+
+# What a program that converts nothing needs none of. jax.extend is as large as all the rest.
+AT_FIRST_USE = [
+    *("arguments", "callables", "converting", "dims", "dtensor", "dtypes", "gradients", "keras"),
+    *("lowering", "module", "native", "op_tables", "ops", "primitives", "shape_evaluation"),
+    *("targets", "trace"),
+    *("call_tf.call", "call_tf.functions", "explain.survey", "explain.timing"),
+    *("export.exporting", "export.formats", "export.result"),
+]
+
+
+def printed(program: str) -> list[str]:
+    """The lines that a program prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout.splitlines()
+
+
+def test_what_is_imported_at_first_use_alone():
+    before, after = printed("""
+        import sys, jax, tensorflow
+        known = set(sys.modules)
+        import jax2tf
+        print(*sorted(set(sys.modules) - known))
+        jax2tf.call_tf, jax2tf.convert, jax2tf.dtensor, jax2tf.export, jax2tf.keras, jax2tf.profile
+        print(*sorted(set(sys.modules) - known))
+    """)
+    lazy = {"jax.extend", *(f"jax2tf.{name}" for name in AT_FIRST_USE)}
+    assert not lazy & set(before.split())
+    # The names above are those of modules.
+    assert lazy <= set(after.split())
+
+
+# Modules that are called as a public function is, or that import such a module.
+@pytest.mark.parametrize(
+    "first",
+    [
+        "",
+        "import jax2tf.call_tf.functions, jax2tf.explain.known, jax2tf.export.formats",
+        "import jax2tf.export.exporting, jax2tf.explain.survey, jax2tf.explain.timing",
+        "from jax2tf.keras import Layer",
+        "from jax2tf.lowering.rules import register",
+        "from jax2tf import *",
+    ],
+)
+def test_every_public_name_is_what_it_was(first):
+    """Whatever was imported before it is asked for; the second time it is the same object."""
+    lines = printed(f"""
+        import jax2tf
+        {first}
+        for name in jax2tf.__all__:
+            value = getattr(jax2tf, name)
+            assert value is getattr(jax2tf, name) is vars(jax2tf)[name], name
+            print(name, type(value).__name__, getattr(value, "__name__", None))
+    """)
+    expected = []
+    for name in jax2tf.__all__:
+        value = getattr(jax2tf, name)
+        expected.append(f"{name} {type(value).__name__} {getattr(value, '__name__', None)}")
+    assert lines == expected
+    kinds = {name: kind for name, kind, _ in map(str.split, lines)}
+    functions = {"call_tf", "convert", "explain", "export", "install", "profile"}
+    assert {kinds[name] for name in functions} == {"function"}
+    assert {name for name, kind in kinds.items() if kind == "module"} == {"dtensor", "keras"}
+
+
+def test_names_of_packages_that_have_the_names_of_functions():
+    from jax2tf.call_tf import call_tf
+    from jax2tf.explain import Explanation, Profile, Refusal, Report, explain, profile
+    from jax2tf.export import ExportResult, export
+
+    assert call_tf is jax2tf.call_tf
+    assert (explain, profile) == (jax2tf.explain, jax2tf.profile)
+    assert (export, ExportResult) == (jax2tf.export, jax2tf.ExportResult)
+    assert all(isinstance(kind, type) for kind in (Explanation, Profile, Refusal, Report))
+
+
+def test_names_are_listed_before_they_are_used():
+    (names,) = printed("import jax2tf; print(*dir(jax2tf))")
+    assert set(jax2tf.__all__) <= set(names.split())
+    # As in any module.
+    with pytest.raises(AttributeError, match="module 'jax2tf' has no attribute 'konvert'"):
+        jax2tf.konvert  # noqa: B018
+    assert not hasattr(jax2tf, "__wrapped__")
+
+
+@pytest.mark.parametrize("first", ["", "import jax2tf"])
+def test_threads_that_use_it_first_at_once(first):
+    """Each begins with another name, and so with other modules."""
+    lines = printed(f"""
+        import sys, threading
+        import jax, numpy as np, tensorflow as tf
+        {first}
+
+        def converts(): return jax2tf.convert(jax.numpy.sin)(np.float32(0))
+        def calls(): return jax2tf.call_tf(tf.math.cos)(np.float32(0))
+        def explains(): return len(jax2tf.explain(jax.numpy.sin, np.float32(0)).reports)
+        def holds(): return jax2tf.Module(lambda p, x: p * x, np.float32(2))(np.float32(3))
+        def evaluates(): return jax2tf.eval_polymorphic_shape(jax.numpy.sin)(np.float32(0))[1]
+        def finds(): return len(jax2tf.TARGETS)
+        def exports(): return jax2tf.export.__name__
+        def spreads(): return jax2tf.dtensor.convert.__name__
+
+        def run(function):
+            global jax2tf
+            barrier.wait()
+            import jax2tf
+            results[function.__name__] = str(function())
+
+        functions = [converts, calls, explains, holds, evaluates, finds, exports, spreads]
+        results, barrier = {{}}, threading.Barrier(2 * len(functions))
+        sys.setswitchinterval(1e-6)
+        threads = [threading.Thread(target=run, args=[f]) for f in [*functions, *functions]]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for function in functions:
+            print(function.__name__, results.get(function.__name__, "failed"))
+    """)
+    assert lines == [
+        "converts tf.Tensor(0.0, shape=(), dtype=float32)",
+        "calls 1.0",
+        f"explains {len(jax2tf.TARGETS)}",
+        "holds tf.Tensor(6.0, shape=(), dtype=float32)",
+        "evaluates ()",
+        f"finds {len(jax2tf.TARGETS)}",
+        "exports export",
+        "spreads convert",
+    ]
+
+
+def test_without_tensorflow():
+    lines = printed("""
+        import sys
+        sys.modules["tensorflow"] = None
+        try:
+            import jax2tf
+        except ModuleNotFoundError as error:
+            print(error.name)
+    """)
+    assert lines == ["tensorflow"]
