@@ -350,9 +350,9 @@ OPTIMIZATIONS: Mapping[str, str] = {
         "what XLA does not compile sorts by one integer key, along the last axis, with TopKV2: on "
         "a CPU that takes a part of the time of XlaVariadicSort"
     ),
-    "unordered_loops": (
-        "TensorFlow looks for no ops with effects to put in order in loops that have none: that "
-        "takes as long as to make the ops, and an op for each result of a step"
+    "unordered_bodies": (
+        "TensorFlow looks for no ops with effects to put in order in loops and branches that have "
+        "none: that takes as long as to make the ops, and an op for each result"
     ),
 }
 

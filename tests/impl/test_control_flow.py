@@ -292,6 +292,10 @@ _LOOPS = {
     "batched while": lambda x: jax.vmap(
         lambda v: lax.while_loop(lambda c: c.sum() < 9, lambda c: c * 2 + 1, v)
     )(x),
+    "branches": lambda x: lax.switch(
+        x.sum().astype(int) % 3, [jnp.sin, lambda x: x, lambda x: x * x[::-1]], x
+    ),
+    "branch of an argument": lambda x: lax.cond(x[0, 0] > 0, lambda y: y, lambda y: -y, x),
     "large constant": lambda x: lax.fori_loop(
         0, 3, lambda i, c: c + np.arange(60.0).reshape(20, 3), x
     ),
@@ -302,7 +306,7 @@ _LOOPS = {
 @pytest.mark.parametrize("name", _LOOPS)
 def test_loops_whose_ops_have_no_effects_to_order(name, mode):
     x = np.linspace(0.1, 2, 60, dtype=np.float32).reshape(20, 3)
-    without = jax2tf.TARGETS["xla"].without_optimizations("unordered_loops")
+    without = jax2tf.TARGETS["xla"].without_optimizations("unordered_bodies")
     results = [
         jax.tree.leaves(MODES[mode](jax2tf.convert(_LOOPS[name], target=target))(tf.constant(x)))
         for target in ("xla", without)
@@ -318,13 +322,13 @@ def test_the_step_of_a_loop_has_no_op_more_for_each_result():
         functions = graph.as_graph_def().library.function
         return [node.op for f in functions for node in f.node_def].count("Identity")
 
-    without = jax2tf.TARGETS["xla"].without_optimizations("unordered_loops")
+    without = jax2tf.TARGETS["xla"].without_optimizations("unordered_bodies")
     assert identities("xla") == 0
     assert identities(without) > 3
 
 
-@pytest.mark.parametrize("name", ["scan", "while", "batched while"])
-def test_effects_in_loops_stay_in_order(name):
+@pytest.mark.parametrize("name", ["scan", "while", "batched while", "branches"])
+def test_effects_in_loops_and_branches_stay_in_order(name):
     variable = tf.Variable(1.0)
 
     def double_and_add(x):
@@ -333,7 +337,11 @@ def test_effects_in_loops_stay_in_order(name):
         return x
 
     effect = jax2tf.call_tf(double_and_add, ordered=True)
-    loops = {
+
+    def chosen(x):
+        return lax.cond(x > 0, lambda: effect(x), lambda: effect(-x))
+
+    functions = {
         "scan": lambda x: lax.scan(lambda c, y: (c + effect(y), c), 0.0, x),
         "while": lambda x: lax.fori_loop(0, 3, lambda i, c: c + effect(x[i]), 0.0),
         "batched while": lambda x: lax.while_loop(
@@ -341,8 +349,8 @@ def test_effects_in_loops_stay_in_order(name):
             lambda c: c + 1 + 0 * effect(x[c[0].astype(int)]),
             jnp.zeros(2),
         ),
+        "branches": lambda x: [chosen(x[0]), chosen(-x[1]), lax.switch(2, [jnp.sin, chosen], x[2])],
     }
-    tf.function(jax2tf.convert(loops[name], with_gradient=False), autograph=False)(
-        tf.constant([1.0, 2.0, 3.0])
-    )
+    converted = jax2tf.convert(functions[name], with_gradient=False)
+    tf.function(converted, autograph=False)(tf.constant([1.0, 2.0, 3.0]))
     assert variable.numpy() == ((1 * 2 + 1) * 2 + 2) * 2 + 3

@@ -61,9 +61,13 @@ def _branch(
         return ctx.inline(branches[taken if 0 <= taken <= last else last], *operands)
     run = [_thunk(ctx, index, branch, operands) for branch in branches]
     if last == 1:
-        # A tf.cond of unchanged tensors needs an op of its own in each branch.
-        return _as_list(ops.cond(ops.not_equal(index, 0), run[1], run[0]))
-    return _as_list(choose(index, run))
+        choose = _choose_of_two
+    with order_of_effects(ctx):
+        return _as_list(choose(index, run))
+
+
+def _choose_of_two(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
+    return ops.cond(ops.not_equal(index, 0), run[1], run[0])
 
 
 def _known_index(index: tf.Tensor) -> int | None:
@@ -98,6 +102,7 @@ def _thunk(
 
     def run() -> Tensors:
         results = switched.inline(ctx, branch.jaxpr, consts, *operands)
+        # A tf.cond of unchanged tensors needs an op of its own in each branch.
         return [_of_branch(ctx, index, ops.identity(r)) for r in results]
 
     return run
@@ -157,7 +162,7 @@ def _while_scalar(
     run_body: Callable[..., Tensors],
     carry: Sequence[tf.Tensor],
 ) -> Tensors:
-    with _order_of_loop(ctx):
+    with order_of_effects(ctx):
         return list(
             ops.while_loop(
                 lambda *carry: run_cond(*carry)[0], lambda *carry: run_body(*carry), carry
@@ -181,7 +186,7 @@ def _while_batched(
         return [run_cond(*kept)[0], *kept]
 
     going = run_cond(*carry)[0]
-    with _order_of_loop(ctx):
+    with order_of_effects(ctx):
         _, *result = ops.while_loop(lambda going, *_: ops.reduce_any(going), body, [going, *carry])
     made: Tensors = result
     return made
@@ -257,7 +262,7 @@ def _scan_loop(
 
     start = [output.start for output in outputs]
     # No maximum_iterations: TensorFlow would count the steps a second time.
-    with _order_of_loop(ctx):
+    with order_of_effects(ctx):
         _, carry, ys = ops.while_loop(
             lambda i, *_: i < size, body, (ops.constant(0), list(carry), start)
         )
@@ -394,10 +399,10 @@ def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
     return isinstance(made_of, jex_core.Var) and made_of in made
 
 
-def _order_of_loop(ctx: Context) -> AbstractContextManager[None]:
-    """A context for a loop, in which TensorFlow orders ops that have effects if there are any."""
+def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
+    """A context for a loop or branches, where TensorFlow orders effects if there are any."""
     orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
-    if orders or not ctx.optimizes("unordered_loops"):
+    if orders or not ctx.optimizes("unordered_bodies"):
         return contextlib.nullcontext()
     return compat.without_order_of_effects(tf.compat.v1.get_default_graph())
 

@@ -19,6 +19,7 @@ from jax.typing import ArrayLike
 
 from jax2tf import ops
 from jax2tf.carriers import FLOAT8, REDUCED_BY_XLA, carrier_of
+from jax2tf.lowering.control_flow import order_of_effects
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.folding import on_arrays, to_carrier
 from jax2tf.lowering.rules import Context, register
@@ -87,7 +88,8 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Ten
             return exact()
         # MaxPool is far faster, but knows no NaN, and nothing below the lowest finite number.
         beats = ops.reduce_all(monoid.beats(x, identity))
-        return ops.cond(beats, lambda: pool(ctx, x, window), exact)
+        with order_of_effects(ctx):
+            return ops.cond(beats, lambda: pool(ctx, x, window), exact)
     if pool is not None:
         return pool(ctx, x, window)
     (out,), _ = folded(ctx, combine, [to_carrier(x)], aval.shape, window, [identity])
