@@ -26,6 +26,7 @@ from jax import export
 from jax._src import config as _jax_config
 from jax._src import core as _jax_core
 from jax._src import source_info_util as _source_info_util
+from jax._src import util as _jax_util
 from jax._src.interpreters import ad as _jax_ad
 from jax._src.interpreters import mlir as _mlir
 from jax._src.state import discharge as _discharge
@@ -78,6 +79,15 @@ def trace_context() -> Hashable:
     """
     result: Hashable = _jax_config.trace_context()
     return result
+
+
+def cached_weakly(kind: type) -> None:
+    """Has JAX's caches of abstract evaluation refer weakly to params of exactly that type.
+
+    They hold params of other types for the life of the process, unless thousands of others follow,
+    and a param of ours holds a TensorFlow function with its graphs. JAX does this for jaxprs.
+    """
+    _jax_util.weakref_cache_key_types.add(kind)
 
 
 # What JAX names as the source of an operation is the first line outside of such folders: a line of

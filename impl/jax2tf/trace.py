@@ -29,6 +29,7 @@ from jax2tf.callables import Function
 from jax2tf.identity import Identity
 from jax2tf.large_constants import LargeConstants
 from jax2tf.primitives import jit_p
+from jax2tf.recent import Recent
 from jax2tf.repeats import with_shared_repeats
 from jax2tf.typing import Array, PyTree
 
@@ -67,6 +68,10 @@ class Leaf(Protocol):
 
 # From so many equations on, a graph keeps its shared functions.
 INLINED_MAX_EQUATIONS = 10_000
+
+# How many traces of one function are kept. One takes from 50 kB to some megabytes, and a process
+# that meets a new shape with every call would keep all of them.
+KEPT_TRACES = 256
 
 LeafOrArgument = TypeVar("LeafOrArgument", bound=Leaf)
 
@@ -222,7 +227,9 @@ class Tracer:
         self._large_constants = large_constants or LargeConstants()
         self._debug_callbacks = debug_callbacks
         self._specs: dict[Hashable, list[dims.Spec | None]] = {}
-        self._traces: dict[Hashable, Trace] = {}
+        # By what the arguments are, and by what JAX traces for them.
+        self._by_signature: Recent[Trace] = Recent(KEPT_TRACES)
+        self._traces: Recent[Trace] = Recent(KEPT_TRACES)
         self._lock = threading.RLock()
 
     def trace(
@@ -256,12 +263,12 @@ class Tracer:
         )
         context = compat.trace_context()
         key = (in_tree, given, context)
-        try:
-            return self._traces[key]
-        except KeyError:
-            pass
+        known = self._by_signature.get(key)
+        if known is not None:
+            return known
         with self._lock:
-            if key not in self._traces:
+            trace = self._by_signature.get(key)
+            if trace is None:
                 scope = dims.new_scope(self._constraints, specs)
                 avals = _avals(leaves, specs, scope)
                 # Dimensions of different scopes do not compare: their texts do.
@@ -269,11 +276,13 @@ class Tracer:
                 types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
                 assumed = dims.assumptions(self._constraints, scope)
                 shared = (in_tree, texts, types, assumed.constraints, context)
-                if shared not in self._traces:
+                trace = self._traces.get(shared)
+                if trace is None:
                     with self._advising(in_tree, leaves, specs, avals):
-                        self._traces[shared] = self._trace(in_tree, leaves, avals, assumed)
-                self._traces[key] = self._traces[shared]
-            return self._traces[key]
+                        trace = self._trace(in_tree, leaves, avals, assumed)
+                self._traces.add(shared, trace)
+                self._by_signature.add(key, trace)
+            return trace
 
     def _advising(
         self,

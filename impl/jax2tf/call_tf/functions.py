@@ -69,6 +69,9 @@ class Function(abc.ABC):
     stand_ins: Mapping[int, tf.Variable] = types.MappingProxyType({})
     is_derived = False
 
+    def __init_subclass__(cls) -> None:
+        compat.cached_weakly(cls)
+
     def __init__(self, name: str, options: Options, base: Function | None = None):
         self.name = name
         self.options = options

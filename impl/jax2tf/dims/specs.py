@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -89,13 +90,26 @@ def new_scope(
             f"got the text {constraints!r}; write [{constraints!r}]"
         )
     try:
-        return export.SymbolicScope(tuple(constraints))
+        return _scope(tuple(constraints), next(_turns) % _SCOPES)
     # JAX reads them with Python's tokenizer, which has errors of its own.
     except Exception as error:
         raise ValueError(
             f"jax2tf.convert: polymorphic_constraints {list(constraints)!r} should each be "
             f"{_COMPARISON_HELP}, and hold together: {error}"
         ) from error
+
+
+# Scopes with the same constraints take turns. JAX's caches hold what they know of each scope anew:
+# with a new one for each trace they would fill, and would find nothing in them. With one for all,
+# JAX would not see that a function uses the dimension of a function before it.
+_SCOPES = 32
+_turns = itertools.count()
+
+
+@functools.lru_cache(maxsize=8 * _SCOPES)
+def _scope(constraints: tuple[str, ...], turn: int) -> export.SymbolicScope:
+    del turn
+    return export.SymbolicScope(constraints)
 
 
 def assumptions(

@@ -1,0 +1,93 @@
+"""The cache of what was used last, and what the process keeps of what was converted and called."""
+
+import gc
+import itertools
+import weakref
+
+import jax
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import jax2tf
+from jax2tf import dims, trace
+from jax2tf.recent import Recent
+
+
+def test_what_was_not_used_for_longest_goes():
+    recent = Recent(3)
+    for key in ("a", "b", "c"):
+        recent.add(key, key.upper())
+    assert recent.get("a") == "A"
+    recent.add("b", "again")
+    recent.add("d", "D")
+    assert [recent.get(key) for key in ("a", "b", "c", "d")] == ["A", "again", None, "D"]
+
+
+def test_a_value_that_goes_is_not_kept_alive():
+    recent = Recent(1)
+    recent.add("a", kept := Recent(1))
+    gone = weakref.ref(kept)
+    del kept
+    assert gone() is not None
+    recent.add("b", Recent(1))
+    assert gone() is None
+
+
+@pytest.mark.parametrize("spec", [None, "b, ..."])
+def test_a_trace_that_was_forgotten_is_made_again(monkeypatch, spec):
+    monkeypatch.setattr(trace, "KEPT_TRACES", 4)
+    converted = jax2tf.convert(lambda x: x * 2 + x.shape[0], polymorphic_shapes=spec)
+    # Eleven sizes, of which the first is forgotten and the last is not.
+    for size in (*range(1, 12), 1, 11, 1, 2):
+        x = np.arange(size, dtype=np.float32)
+        np.testing.assert_array_equal(converted(x), x * 2 + size)
+
+
+def test_traces_of_many_shapes_go(monkeypatch):
+    monkeypatch.setattr(trace, "KEPT_TRACES", 4)
+    converted = jax2tf.convert(lambda x: x * 2)
+    before = _count(trace.Trace)
+    for size in range(1, 40):
+        converted(np.ones(size, np.float32))
+    # Each has a second form beside it, ready to be lowered.
+    assert _count(trace.Trace) - before <= 2 * 4
+
+
+def _count(kind):
+    gc.collect()
+    return sum(type(o) is kind for o in gc.get_objects())
+
+
+def test_a_called_tensorflow_function_goes_with_the_function_that_calls_it():
+    def graph_of_called():
+        doubled = tf.function(lambda x: x * 2, autograph=False)
+        jitted = jax.jit(jax.grad(lambda x: jax2tf.call_tf(doubled)(x).sum()))
+        np.testing.assert_array_equal(jitted(np.ones(3, np.float32)), [2, 2, 2])
+        return weakref.ref(doubled.get_concrete_function(tf.TensorSpec([3], tf.float32)).graph)
+
+    gone = graph_of_called()
+    gc.collect()
+    assert gone() is None
+
+
+def test_scopes_of_dimension_variables_take_turns():
+    scopes = [dims.new_scope(["b >= 2"]) for _ in range(200)]
+    assert len(set(map(id, scopes))) < 50
+    assert all(a is not b for a, b in itertools.pairwise(scopes))
+
+
+def test_a_dimension_of_another_function_is_refused():
+    kept = []
+
+    def first(x):
+        kept.append(x.shape[0])
+        return x
+
+    def second(x):
+        return x + np.float32(1) * jax.numpy.ones(kept[0])
+
+    x = np.ones(3, np.float32)
+    jax2tf.convert(first, polymorphic_shapes="b")(x)
+    with pytest.raises(TypeError, match="incompatible shapes"):
+        jax2tf.convert(second, polymorphic_shapes="b")(x)
