@@ -28,7 +28,7 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes, graph_gradients
+from jax2tf import compat, dims, dtypes, graph_gradients, ops
 from jax2tf.call_tf.variables import value_of
 from jax2tf.decorators import custom_gradient
 from jax2tf.errors import NotDifferentiableError
@@ -147,7 +147,7 @@ def _without_derivative(residual: tf.Tensor) -> tf.Tensor:
     """
     if tf.executing_eagerly() or residual.dtype not in dtypes.DIFFERENTIABLE:
         return residual
-    return tf.stop_gradient(residual)
+    return ops.raw.StopGradient(input=residual)
 
 
 def _is_same(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:

@@ -62,8 +62,10 @@ def with_gradient(
     inputs = [*results, *args]
     with graph.gradient_override_map({"IdentityN": op_type}), compat.nothing_recorded():
         outputs = _identities(inputs)
-    compat.record(name, outputs, inputs, lambda *cotangents: backward(gradient, cotangents))
-    return list(outputs[:count])
+    given = list(outputs[:count])
+    # A tape makes zeros for the cotangent of each output that nobody reads: it hears of no others.
+    compat.record(name, given, inputs, lambda *cotangents: backward(gradient, cotangents))
+    return given
 
 
 def _identities(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
