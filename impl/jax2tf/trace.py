@@ -38,18 +38,41 @@ T = TypeVar("T")
 
 @contextlib.contextmanager
 def uncollected() -> Iterator[None]:
-    """While JAX traces, cycles of objects are not collected.
+    """While JAX traces, in whatever thread, cycles of objects are not collected.
 
     Where JAX derives a linear function, it looks at its weak reference to a tracer twice. Once in
     some hundred times the collector came between, and the trace ended in an AssertionError.
     """
-    is_on = gc.isenabled()
-    gc.disable()
+    _uncollected.enter()
     try:
         yield
     finally:
-        if is_on:
-            gc.enable()
+        _uncollected.leave()
+
+
+class _Uncollected:
+    """Switches the collector off for the first of several traces, and on again after the last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._count = 0
+        self._was_on = False
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._count == 0:
+                self._was_on = gc.isenabled()
+                gc.disable()
+            self._count += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._count -= 1
+            if self._count == 0 and self._was_on:
+                gc.enable()
+
+
+_uncollected = _Uncollected()
 
 
 class Leaf(Protocol):

@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import threading
 import weakref
 
 import jax
@@ -69,6 +70,27 @@ def test_a_called_tensorflow_function_goes_with_the_function_that_calls_it():
     gone = graph_of_called()
     gc.collect()
     assert gone() is None
+
+
+def test_nothing_is_collected_while_another_thread_traces():
+    assert gc.isenabled()
+    seen = []
+    first_is_in, second_is_out = threading.Event(), threading.Event()
+
+    def first(x):
+        first_is_in.set()
+        assert second_is_out.wait(20)
+        seen.append(gc.isenabled())
+        return x
+
+    thread = threading.Thread(target=jax2tf.convert(first), args=(np.float32(1),))
+    thread.start()
+    assert first_is_in.wait(20)
+    jax2tf.convert(lambda x: x + 1)(np.float32(1))
+    second_is_out.set()
+    thread.join()
+    assert seen == [False]
+    assert gc.isenabled()
 
 
 def test_scopes_of_dimension_variables_take_turns():
