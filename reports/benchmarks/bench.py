@@ -11,20 +11,22 @@ Three questions a program, for plain jax.jit and for the converted function in e
 - steady: a call when everything is there.
 
 And what the same call costs beside other graphs of the same program: as StableHLO in one op, which
-is what TensorFlow's XLA makes of JAX's own program, and without XLA ops.
+is what TensorFlow's XLA makes of JAX's own program, and without XLA ops. And what a step of
+training costs, whose gradient a tape takes.
 """
 
 from __future__ import annotations
 
 import argparse
 import platform
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
@@ -45,6 +47,8 @@ from reports.benchmarks.workloads import workloads
 MODES = ("eager", "graph", "compiled")
 # Two float32 programs that agree to this compute the same; the tests look closer than that.
 AGREEMENT = 1e-3
+# Programs that are trained: the part "gradients" measures these.
+DIFFERENTIATED = ("mlp", "resnet18", "transformer", "lstm")
 # Where a table is read, nobody knows the folders of the machine that made it.
 CHECKOUT = Path(__file__).parents[2]
 
@@ -264,6 +268,76 @@ def measure_polymorphic(
     return replace(measured, conversion=paired(settings.cold_rounds, conversions))
 
 
+def measure_gradients(
+    program: Program, adapter: Adapter, lowering: str, settings: Settings
+) -> Variants | None:
+    """Measures a step of training beside JAX's: a loss and its gradient by all float arguments."""
+    if program.name not in DIFFERENTIATED:
+        return None
+    args = program.make_args()
+    leaves, tree = jax.tree.flatten(args)
+    inexact = [i for i, x in enumerate(leaves) if np.issubdtype(x.dtype, np.inexact)]
+
+    def loss(sources: Sequence[Any], others: Sequence[Any]) -> jax.Array:
+        given = list(others)
+        for i, x in zip(inexact, sources, strict=True):
+            given[i] = x
+        return jnp.sum(jnp.square(program.fun(*jax.tree.unflatten(tree, given))))
+
+    arrays = jax.device_put(leaves)
+    sources = [arrays[i] for i in inexact]
+
+    def by_jax() -> Any:
+        return jax.jit(jax.value_and_grad(fresh(loss)))
+
+    def by_tape(**options: Any) -> Any:
+        converted = adapter.convert(fresh(program.fun), lowering, with_gradient=True)
+
+        def step(*given: tf.Tensor) -> list[tf.Tensor]:
+            sources = [given[i] for i in inexact]
+            with tf.GradientTape() as tape:
+                tape.watch(sources)
+                result = converted(*jax.tree.unflatten(tree, given))
+                value = tf.reduce_sum(tf.square(result))
+            return [value, *tape.gradient(value, sources)]
+
+        return tf.function(step, autograph=False, **options)
+
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in leaves]
+    tensors = tuple(map(tf.constant, leaves))
+    conversions = {
+        "jax": lambda: by_jax().trace(sources, arrays).lower(),
+        "trace": lambda: by_jax().trace(sources, arrays),
+        "graph": lambda: by_tape().get_concrete_function(*specs),
+    }
+    try:
+        jitted = by_jax()
+        made = {
+            "graph": by_tape().get_concrete_function(*specs),
+            "compiled": by_tape(jit_compile=True).get_concrete_function(*specs),
+        }
+        calls = {name: partial(_call_and_wait, fun, tensors) for name, fun in made.items()}
+        value, gradients = jitted(sources, arrays)
+        for name, call in calls.items():
+            for actual, expected in zip(call(), [value, *gradients], strict=True):
+                size = max(1.0, float(jnp.abs(expected).max()))
+                _check_close(actual / size, expected / size, name)
+    except Exception as problem:
+        return Variants(program.name, refused=_words(problem))
+    steady: dict[str, Call] = {"jax": lambda: jax.block_until_ready(jitted(sources, arrays))}
+    steady |= calls
+    return Variants(
+        program.name,
+        {"graph": count_nodes(made["graph"].graph)},
+        conversion=paired(
+            settings.cold_rounds, {name: partial(cold, f) for name, f in conversions.items()}
+        ),
+        steady=paired(
+            settings.steady_rounds, {name: repeated(call) for name, call in steady.items()}
+        ),
+    )
+
+
 def _measure_variants(
     program: Program, graphs: Mapping[str, Callable[[], Any]], settings: Settings
 ) -> Variants:
@@ -292,6 +366,7 @@ PARTS = {
     "native": measure_native,
     "no_xla": measure_without_xla,
     "polymorphic": measure_polymorphic,
+    "gradients": measure_gradients,
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 from packaging.version import Version
 
+from harnesses.engine.adapter import Adapter
 from reports import rendering
 from reports.benchmarks import bench, files
 from reports.benchmarks.bench import count_equations, count_nodes
@@ -125,6 +126,29 @@ def test_batches_of_unknown_size_are_held_against_known_ones(quick_run):
         assert set(mlp[what]["ratios"]) == {"polymorphic"}
     text = (folder / "benchmarks.md").read_text()
     assert f"| mlp | {mlp['nodes']['static']} | {mlp['nodes']['polymorphic']} |" in text
+
+
+def test_steps_of_training_are_held_against_those_of_jax(quick_run):
+    folder, _ = quick_run
+    section = json.loads((folder / "benchmarks.json").read_text())["cpu"]["gradients"]
+    (mlp,) = section["programs"]
+    assert mlp["refused"] is None
+    assert set(mlp["conversion"]["ratios"]) == {"trace", "graph"}
+    assert set(mlp["steady"]["ratios"]) == {"graph", "compiled"}
+    text = (folder / "benchmarks.md").read_text()
+    assert "| program | trace | jax.jit | convert | ratio | a step of jax.jit |" in text
+
+
+def test_a_wrong_gradient_is_not_timed():
+    (mlp,) = (p for p in bench.programs("small") if p.name == "mlp")
+
+    class Wrong:
+        def convert(self, fun, lowering, **options):
+            right = Adapter(HANDWRITTEN).convert(fun, lowering, **options)
+            return lambda *args: 2 * right(*args)
+
+    measured = bench.measure_gradients(mlp, Wrong(), "xla", bench.QUICK)
+    assert "in graph" in measured.refused
 
 
 def test_a_part_that_is_measured_anew_leaves_the_other(quick_run, tmp_path):
