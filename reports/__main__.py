@@ -36,6 +36,7 @@ BENCHMARKS = {
     "engines": "models in engines beside the same models of Keras: ops and time",
     "overhead": "a call of TensorFlow from JAX beside another call_tf",
     "twins": "libraries on the JAX substrate beside JAX by hand, and their imports",
+    "endurance": "what 10,000 conversions leave behind, and eight threads that convert at once",
     "memory": "what saving, restoring and differentiating a large model take",
 }
 

@@ -49,6 +49,7 @@ from limitations.ledger import Limitation, load, load_uncovered
 from reports import engine_rows, explained, proofs, rendering, results
 from reports.benchmarks.files import (
     benchmark_files,
+    endurance_files,
     engine_files,
     growth_files,
     memory_files,
@@ -84,6 +85,7 @@ _BENCHMARKS = {
     "engines": engine_files,
     "growth": growth_files,
     "memory": memory_files,
+    "endurance": endurance_files,
 }
 
 

@@ -18,6 +18,9 @@ COLORS = {"eager": "#0072b2", "graph": "#d55e00", "compiled": "#009e73"}
 # A step that takes more memory than so many sizes of the parameters is a defect.
 MEMORY_LIMIT = 1.5
 
+# Megabytes that a process may hold of all that it converted, beyond what JAX and TensorFlow hold.
+ENDURANCE_LIMIT = 50
+
 
 def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files, by name, for the figures of each device."""
@@ -37,6 +40,14 @@ def memory_files(data: Mapping[str, Any]) -> dict[str, str]:
     return {
         "memory.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
         "memory.md": rendering.render("memory.md", limit=MEMORY_LIMIT, **data),
+    }
+
+
+def endurance_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of `python -m reports endurance`, by name."""
+    return {
+        "endurance.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
+        "endurance.md": rendering.render("endurance.md", limit=ENDURANCE_LIMIT, **data),
     }
 
 

@@ -161,13 +161,14 @@ def _peak(step: Callable[[], Any]) -> int:
     """The bytes that a call takes at its peak beyond what is held before it."""
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     kept = step()
     del kept
-    return _resident("VmHWM") - before
+    return resident("VmHWM") - before
 
 
-def _resident(field: str) -> int:
+def resident(field: str) -> int:
+    """The bytes that Linux counts for this process: "VmRSS" now, "VmHWM" at the peak."""
     status = Path("/proc/self/status").read_text()
     found = re.search(rf"^{field}:\s+(\d+) kB$", status, re.MULTILINE)
     assert found is not None
