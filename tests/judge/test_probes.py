@@ -31,6 +31,7 @@ NOT_TRIED = {
     "IdentityN": "structural",
     "PlaceholderWithDefault": "structural",
     "PreventGradient": "structural",
+    "StopGradient": "structural",
 }
 SQUARE = Probe("Square", lambda x: tf.raw_ops.Square(x=x), (Of(),), ("int32", "float32"))
 
