@@ -621,18 +621,19 @@ def without_order_of_effects(graph: tf.Graph) -> Iterator[None]:
 
 
 def skip_order_of_effects(graph: tf.Graph) -> None:
-    """Spares a function under construction the search for effects, if none of its ops has any.
+    """Spares a function under construction the search for effects up to its first op that has any.
 
     Where a tf.function ends, TensorFlow looks at each of its ops for effects, and puts those in
-    order. That takes as long as to write the ops. It goes on behind the ops that are there now: the
-    graph is the same. No public function of its says that there are none.
+    order. That takes as long as to write the ops. The search begins later: the graph is the same.
+    No public function of its says that ops have none.
     """
     search = getattr(graph, "experimental_acd_manager", None)
     if search is None:
         return
-    operations = graph.get_operations()
-    if not any(map(_may_have_effects, operations[search._n_operations :])):
-        search._n_operations = len(operations)
+    found = map(_may_have_effects, graph.get_operations()[search._n_operations :])
+    search._n_operations += len(
+        list(itertools.takewhile(lambda has_effects: not has_effects, found))
+    )
 
 
 def _may_have_effects(op: tf.Operation) -> bool:

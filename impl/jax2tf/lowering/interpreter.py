@@ -457,7 +457,7 @@ def _vector(sizes: tuple[int, ...]) -> np.ndarray:
 
 @functools.cache
 def _eager_vector(sizes: tuple[Dim, ...]) -> tf.Tensor:
-    return ops.constant(np.array(sizes, np.int32))
+    return ops.constant(_vector(sizes))
 
 
 @functools.cache
