@@ -11,8 +11,10 @@ Three questions a program, for plain jax.jit and for the converted function in e
 - steady: a call when everything is there.
 
 And what the same call costs beside other graphs of the same program: as StableHLO in one op, which
-is what TensorFlow's XLA makes of JAX's own program, and without XLA ops. And what a step of
-training costs, whose gradient a tape takes.
+is what TensorFlow's XLA makes of JAX's own program, without XLA ops, and as one writes it in
+TensorFlow by hand. And what a step of training costs, whose gradient a tape takes.
+
+A conversion has a limit: JAX's trace, and a tf.function of the same arguments that does nothing.
 """
 
 from __future__ import annotations
@@ -181,6 +183,10 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
     def to_stablehlo() -> Any:
         return jax.jit(fresh(program.fun)).trace(*arrays).lower()
 
+    def at_least() -> None:
+        jax.jit(fresh(program.fun)).trace(*arrays)
+        _trace_nothing(tensors)
+
     try:
         nodes = count_nodes(to_graph().graph)
         steady = contenders()
@@ -192,7 +198,11 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
         nodes=nodes,
         conversion=paired(
             settings.cold_rounds,
-            {"jax": lambda: cold(to_stablehlo), "graph": lambda: cold(to_graph)},
+            {
+                "jax": lambda: cold(to_stablehlo),
+                "graph": lambda: cold(to_graph),
+                "limit": lambda: cold(at_least),
+            },
         ),
         first_call=paired(
             settings.cold_rounds,
@@ -234,6 +244,46 @@ def measure_native(
 
     graphs = {name: partial(to_graph, name) for name in ("native", lowering)}
     return _measure_variants(program, graphs, settings)
+
+
+def measure_by_hand(
+    program: Program, adapter: Adapter, lowering: str, settings: Settings
+) -> Variants | None:
+    """Measures one program beside jax.jit and beside what one writes in TensorFlow by hand."""
+    if program.by_hand is None:
+        return None
+    arrays = jax.device_put(program.make_args())
+    tensors = _tensors(program)
+
+    def to_stablehlo() -> Any:
+        return jax.jit(fresh(program.fun)).trace(*arrays).lower()
+
+    def to_graph(fun: Callable[..., Any]) -> Any:
+        return tf.function(fresh(fun), autograph=False).get_concrete_function(*tensors)
+
+    def converted() -> Any:
+        return to_graph(adapter.convert(fresh(program.fun), lowering, with_gradient=True))
+
+    graphs: dict[str, Call] = {
+        "by hand": partial(to_graph, program.by_hand),
+        "graph": converted,
+    }
+    try:
+        made = {name: graph() for name, graph in graphs.items()}
+        jitted = jax.jit(program.fun)
+        calls: dict[str, Call] = {"jax": lambda: jax.block_until_ready(jitted(*arrays))}
+        for name, function in made.items():
+            calls[name] = partial(_call_and_wait, function, tensors)
+            _check_close(calls[name](), calls["jax"](), name)
+    except Exception as problem:
+        return Variants(program.name, refused=_words(problem))
+    conversions: dict[str, Call] = {"jax": to_stablehlo, **graphs}
+    return Variants(
+        program.name,
+        {name: count_nodes(function.graph) for name, function in made.items()},
+        paired(settings.cold_rounds, {name: partial(cold, f) for name, f in conversions.items()}),
+        paired(settings.steady_rounds, {name: repeated(call) for name, call in calls.items()}),
+    )
 
 
 def measure_polymorphic(
@@ -303,12 +353,17 @@ def measure_gradients(
 
         return tf.function(step, autograph=False, **options)
 
+    def at_least() -> None:
+        by_jax().trace(sources, arrays)
+        _trace_nothing(specs)
+
     specs = [tf.TensorSpec(x.shape, x.dtype) for x in leaves]
     tensors = tuple(map(tf.constant, leaves))
     conversions = {
-        "jax": lambda: by_jax().trace(sources, arrays).lower(),
         "trace": lambda: by_jax().trace(sources, arrays),
+        "jax": lambda: by_jax().trace(sources, arrays).lower(),
         "graph": lambda: by_tape().get_concrete_function(*specs),
+        "limit": at_least,
     }
     try:
         jitted = by_jax()
@@ -365,9 +420,15 @@ PARTS = {
     "jax": measure,
     "native": measure_native,
     "no_xla": measure_without_xla,
+    "by_hand": measure_by_hand,
     "polymorphic": measure_polymorphic,
     "gradients": measure_gradients,
 }
+
+
+def _trace_nothing(tensors: Any) -> None:
+    """Makes a graph of a function that gives back its arguments."""
+    tf.function(lambda *args: args, autograph=False).get_concrete_function(*tensors)
 
 
 def _words(problem: Exception) -> str:

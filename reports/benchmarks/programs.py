@@ -21,6 +21,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from reports.benchmarks import by_hand
+
 Size = Literal["small", "full"]
 
 
@@ -30,7 +32,7 @@ class Program:
 
     The first dimension of the last argument is a batch, unless `has_batch` is false. JAX compiles
     some programs to calls of its own code (`has_custom_calls`): their StableHLO does not run in
-    TensorFlow.
+    TensorFlow. `by_hand` is the same function as one writes it in TensorFlow.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Program:
     make_args: Callable[[], tuple[Any, ...]]
     has_batch: bool = True
     has_custom_calls: bool = False
+    by_hand: Callable[..., Any] | None = None
 
 
 def programs(size: Size = "full") -> list[Program]:
@@ -54,13 +57,21 @@ def programs(size: Size = "full") -> list[Program]:
     )
     heads = 8 if full else 2
     return [
-        Program("mlp", mlp, partial(mlp_args, width=512 if full else 16, batch=32)),
-        Program("resnet18", resnet18, resnet_args),
-        Program("transformer", partial(transformer, heads=heads), transformer_args),
         Program(
-            "transformer, no inner jit",
-            partial(transformer, heads=heads, inner_jit=False),
-            transformer_args,
+            "mlp",
+            mlp,
+            partial(mlp_args, width=512 if full else 16, batch=32),
+            by_hand=by_hand.mlp,
+        ),
+        Program("resnet18", resnet18, resnet_args),
+        *(
+            Program(
+                name,
+                partial(transformer, heads=heads, inner_jit=inner_jit),
+                transformer_args,
+                by_hand=partial(by_hand.transformer, heads=heads),
+            )
+            for name, inner_jit in (("transformer", True), ("transformer, no inner jit", False))
         ),
         Program(
             "random-heavy",

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from reports.benchmarks import by_hand
 from reports.benchmarks.programs import (
     Maker,
     Program,
@@ -50,12 +51,13 @@ def workloads(size: Size = "full") -> list[Program]:
         ("eigh", modes, orders[:2]),
     ]
     return [
-        Program("lstm", lstm, partial(lstm_args, width=256 if full else 8)),
+        Program("lstm", lstm, partial(lstm_args, width=256 if full else 8), by_hand=by_hand.lstm),
         Program("resnet50", resnet50, partial(resnet50_args, width=64 if full else 8)),
         Program(
             "transformer, 48 layers",
             partial(transformer, heads=4, inner_jit=False),
             deep,
+            by_hand=partial(by_hand.transformer, heads=4),
         ),
         Program("decoding", decoding, partial(decoding_args, width=256 if full else 16)),
         Program(

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 import tensorflow as tf
 from packaging.version import Version
@@ -14,6 +15,7 @@ from reports import rendering
 from reports.benchmarks import bench, files
 from reports.benchmarks.bench import count_equations, count_nodes
 from reports.benchmarks.timing import Quartiles, paired
+from reports.benchmarks.workloads import workloads
 
 HANDWRITTEN = "tests.reports.handwritten"
 
@@ -89,6 +91,7 @@ def test_a_quick_run_writes_figures_and_table(quick_run):
     assert mlp["program"] == "mlp"
     assert mlp["refused"] is None
     assert 10 < mlp["nodes"] < 50
+    assert set(mlp["conversion"]["ratios"]) == {"graph", "limit"}
     for what in ("first_call", "steady"):
         assert set(mlp[what]["ratios"]) == {"eager", "graph", "compiled"}
     for what in ("conversion", "first_call", "steady"):
@@ -117,6 +120,29 @@ def test_compiled_graphs_are_held_against_the_program_of_jax(quick_run):
     assert "| program | a call of JAX's program | ratio |" in text
 
 
+def test_graphs_are_held_against_tensorflow_by_hand(quick_run):
+    folder, _ = quick_run
+    section = json.loads((folder / "benchmarks.json").read_text())["cpu"]["by_hand"]
+    (mlp,) = section["programs"]
+    assert mlp["refused"] is None
+    for what in ("conversion", "steady"):
+        assert set(mlp[what]["ratios"]) == {"by hand", "graph"}
+    text = (folder / "benchmarks.md").read_text()
+    assert f"| mlp | {mlp['nodes']['by hand']} | {mlp['nodes']['graph']} |" in text
+
+
+@pytest.mark.parametrize(
+    "program",
+    [p for p in bench.programs("small") + workloads("small") if p.by_hand],
+    ids=lambda program: program.name,
+)
+def test_what_is_written_by_hand_computes_the_same(program):
+    args = program.make_args()
+    expected = jax.jit(program.fun)(*args)
+    actual = program.by_hand(*jax.tree.map(tf.constant, args))
+    np.testing.assert_allclose(actual.numpy(), np.asarray(expected), 1e-5, 1e-5)
+
+
 def test_batches_of_unknown_size_are_held_against_known_ones(quick_run):
     folder, _ = quick_run
     section = json.loads((folder / "benchmarks.json").read_text())["cpu"]["polymorphic"]
@@ -133,10 +159,10 @@ def test_steps_of_training_are_held_against_those_of_jax(quick_run):
     section = json.loads((folder / "benchmarks.json").read_text())["cpu"]["gradients"]
     (mlp,) = section["programs"]
     assert mlp["refused"] is None
-    assert set(mlp["conversion"]["ratios"]) == {"trace", "graph"}
+    assert set(mlp["conversion"]["ratios"]) == {"jax", "graph", "limit"}
     assert set(mlp["steady"]["ratios"]) == {"graph", "compiled"}
     text = (folder / "benchmarks.md").read_text()
-    assert "| program | trace | jax.jit | convert | ratio | a step of jax.jit |" in text
+    assert "| program | trace | jax.jit | convert | limit | a step of jax.jit |" in text
 
 
 def test_a_wrong_gradient_is_not_timed():
