@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import json
 import statistics
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harnesses.engine import shards
-from reports import results
+from reports import rendering, results
 from reports.results import ResultsError, Row
 
 # Of a primitive that is farther than this from its family the costs are kept.
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace, console: Console) -> int:
     rows = [row for path in options.runs for row in results.read(path).values()]
     costs = costs_of(rows)
-    options.into.write_text(json.dumps(costs, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    options.into.write_text(rendering.figures(costs), encoding="utf-8")
     kept = f"{len(costs['families'])} families and {len(costs['primitives'])} primitives"
     console.print(f"{options.into}: {kept}", markup=False, highlight=False, soft_wrap=True)
     return 0

@@ -60,6 +60,17 @@ def read_data(name: str, folder: Path = TABLES) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
+def figures(data: Mapping[str, Any]) -> str:
+    """The text of the file that `read_data` reads."""
+    return json.dumps(data, indent=1, sort_keys=True) + "\n"
+
+
+def table_with_figures(name: str, data: Mapping[str, Any], **more: Any) -> dict[str, str]:
+    """The text of the table NAME.md and of its figures, by file name; `more` is for the table."""
+    table = render(f"{name}.md", **more, **data)
+    return {f"{name}.json": figures(data), f"{name}.md": table}
+
+
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),

@@ -5,7 +5,6 @@ The figures come from `reports.benchmarks.bench`; nothing here needs TensorFlow.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +28,7 @@ def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
         for device, section in data.items()
     }
     return {
-        "benchmarks.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
+        "benchmarks.json": rendering.figures(data),
         "benchmarks.md": rendering.render("benchmarks.md", devices=data),
         **pictures,
     }
@@ -37,35 +36,23 @@ def benchmark_files(data: Mapping[str, Any]) -> dict[str, str]:
 
 def memory_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files of `python -m reports memory`, by name."""
-    return {
-        "memory.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
-        "memory.md": rendering.render("memory.md", limit=MEMORY_LIMIT, **data),
-    }
+    return rendering.table_with_figures("memory", data, limit=MEMORY_LIMIT)
 
 
 def endurance_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files of `python -m reports endurance`, by name."""
-    return {
-        "endurance.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
-        "endurance.md": rendering.render("endurance.md", limit=ENDURANCE_LIMIT, **data),
-    }
+    return rendering.table_with_figures("endurance", data, limit=ENDURANCE_LIMIT)
 
 
 def engine_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files of `python -m reports engines`, by name."""
-    return {
-        "engines.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
-        "engines.md": rendering.render("engines.md", **data),
-    }
+    return rendering.table_with_figures("engines", data)
 
 
 def growth_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files of `python -m reports growth`, by name."""
-    return {
-        "growth.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
-        "growth.md": rendering.render("growth.md", **data),
-        "growth.svg": rendering.render("growth.svg", panels=list(map(_panel, data["axes"]))),
-    }
+    picture = rendering.render("growth.svg", panels=list(map(_panel, data["axes"])))
+    return rendering.table_with_figures("growth", data) | {"growth.svg": picture}
 
 
 def _panel(axis: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ with captured variables. The table holds ratios to the other implementation.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -70,10 +69,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
 
 def overhead_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files, by name, for the figures of a run."""
-    return {
-        "call_tf_overhead.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
-        "call_tf_overhead.md": rendering.render("call_tf_overhead.md", **data),
-    }
+    return rendering.table_with_figures("call_tf_overhead", data)
 
 
 def contenders(

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
-import json
 import os
 import subprocess
 import sys
@@ -68,10 +67,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
 
 def twin_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files, by name, for the figures of a run."""
-    return {
-        "twins.json": json.dumps(data, indent=1, sort_keys=True) + "\n",
-        "twins.md": rendering.render("twins.md", **data),
-    }
+    return rendering.table_with_figures("twins", data)
 
 
 class Twins(NamedTuple):

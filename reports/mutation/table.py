@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import collections
-import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,7 +85,7 @@ def files(data: Mapping[str, Any]) -> dict[str, str]:
         totals=(tried, caught, equivalent, survived),
         score=score(data),
     )
-    return {f"{NAME}.md": text, f"{NAME}.json": json.dumps(data, indent=1, sort_keys=True) + "\n"}
+    return {f"{NAME}.md": text, f"{NAME}.json": rendering.figures(data)}
 
 
 def score(data: Mapping[str, Any]) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,7 +80,7 @@ def files(data: Mapping[str, Any]) -> dict[str, str]:
         survivors=[row for row in data["survivors"] if explained[id(row)] is None],
         explained=[(row, explained[id(row)]) for row in data["survivors"] if explained[id(row)]],
     )
-    return {f"{NAME}.md": text, f"{NAME}.json": json.dumps(data, indent=1, sort_keys=True) + "\n"}
+    return {f"{NAME}.md": text, f"{NAME}.json": rendering.figures(data)}
 
 
 def score(data: Mapping[str, Any]) -> float:
