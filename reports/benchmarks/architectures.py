@@ -269,6 +269,47 @@ def gpt(tokens: jax.Array) -> jax.Array:
     return _dense(w, _layer_norm(w, x), _VOCABULARY)
 
 
+_PLACES = 4 * _LENGTH
+
+
+def gpt_step(token: jax.Array, place: jax.Array, *cache: jax.Array) -> list[jax.Array]:
+    """One token more: logits `[1, vocabulary]`, and the cache with its keys and values.
+
+    Args:
+      token: int32, of shape `[1]`.
+      place: the int32 at which the token stands.
+      cache: the keys and the values of each layer, float32 `[1, heads, places, size]`.
+    """
+    w = Weights()
+    words, places = jnp.asarray(w(_VOCABULARY, _WIDTH)), jnp.asarray(w(_PLACES, _WIDTH))
+    x = words[token] + places[place]
+    mask = jnp.arange(_PLACES) <= place
+    written = []
+    for layer in range(_LAYERS):
+        y = _layer_norm(w, x)
+        q, *new = (_dense(w, y, _WIDTH).reshape(1, _HEADS, 1, _HEAD) for _ in range(3))
+        keys, values = (
+            lax.dynamic_update_slice_in_dim(old, one, place, axis=2)
+            for old, one in zip(cache[2 * layer :][:2], new, strict=True)
+        )
+        written += [keys, values]
+        scores = jnp.einsum("bhqd,bhkd->bhqk", q, keys) * _HEAD**-0.5
+        shares = jax.nn.softmax(jnp.where(mask, scores, -1e9))
+        mixed = jnp.einsum("bhqk,bhkd->bhqd", shares, values).reshape(1, _WIDTH)
+        x = x + _dense(w, mixed, _WIDTH)
+        hidden = jax.nn.gelu(_dense(w, _layer_norm(w, x), 4 * _WIDTH), approximate=True)
+        x = x + _dense(w, hidden, _WIDTH)
+    return [_dense(w, _layer_norm(w, x), _VOCABULARY), *written]
+
+
+def gpt_step_inputs() -> list[np.ndarray]:
+    """A token, its place, and a full cache."""
+    rng = np.random.default_rng(1)
+    shape = (1, _HEADS, _PLACES, _HEAD)
+    cache = [rng.normal(size=shape).astype(np.float32) for _ in range(2 * _LAYERS)]
+    return [np.array([7], np.int32), np.array(_PLACES // 2, np.int32), *cache]
+
+
 def _keras_layer_norm(w: Weights, x: Any) -> Any:
     scale, offset = _given(w.scale(_WIDTH)), _given(w(_WIDTH))
     return layers.LayerNormalization(

@@ -28,7 +28,7 @@ from harnesses.engine.consumers.graph import Graph, graph_of
 from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
 from reports.benchmarks import timing
-from reports.benchmarks.architectures import PAIRS, Pair
+from reports.benchmarks.architectures import PAIRS, Pair, gpt_step, gpt_step_inputs
 from reports.benchmarks.files import engine_files
 from reports.results import ResultsError
 
@@ -65,8 +65,18 @@ def main(options: argparse.Namespace, console: Console) -> int:
                 {"model": name, "engine": ENGINES[engine]}
                 | measured(PAIRS[name], engine, adapter, rounds)
             )
+    decoding = []
+    for engine in options.engine or ENGINES:
+        console.print(f"a step of decoding in {ENGINES[engine]}")
+        decoding.append({"engine": ENGINES[engine]} | measured_decoding(engine, adapter, rounds))
     circumstances = engine_versions(options.impl) | timing.machine()
-    figures = {"rounds": rounds, "quick": options.quick, "rows": rows, "times_are_older": False}
+    figures = {
+        "rounds": rounds,
+        "quick": options.quick,
+        "rows": rows,
+        "decoding": decoding,
+        "times_are_older": False,
+    }
     return _write(circumstances | figures, options.into, console)
 
 
@@ -118,6 +128,26 @@ def measured(pair: Pair, engine: str, adapter: Adapter, rounds: int) -> dict[str
         _check(calls[name]()[0], expected, f"{name} in {engine}")
     times = timing.paired(rounds, {n: timing.repeated(call) for n, call in calls.items()})
     return {"ops": ops, **asdict(times)}
+
+
+def measured_decoding(engine: str, adapter: Adapter, rounds: int) -> dict[str, Any]:
+    """The ops of a step of a decoder, and its time beside that of jax.jit."""
+    module = consumers.engine(engine)
+    inputs = gpt_step_inputs()
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in inputs]
+    graph = graph_of(adapter.convert_for(gpt_step, engine, with_gradient=False), specs)
+    step = partial(module.convert(graph), inputs)
+    jitted = jax.jit(gpt_step)
+    arrays = jax.device_put(inputs)
+    for given, expected in zip(step(), jitted(*arrays), strict=True):
+        _check(given, np.asarray(expected), f"a step of decoding in {engine}")
+    # An engine takes numpy arrays and gives numpy arrays: so does jax.jit here.
+    calls: dict[str, timing.Call] = {
+        "jax": lambda: list(map(np.asarray, jitted(*inputs))),
+        "engine": step,
+    }
+    times = timing.paired(rounds, {name: timing.repeated(call) for name, call in calls.items()})
+    return {"ops": module.count_ops(graph), **asdict(times)}
 
 
 def graphs_of(pair: Pair, engine: str, adapter: Adapter | None = None) -> dict[str, Graph]:

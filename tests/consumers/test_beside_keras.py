@@ -46,12 +46,16 @@ def test_it_is_as_lean(name, engine):
 def test_a_quick_run_and_ops_that_are_counted_anew(tmp_path):
     command = ["engines", "--quick", "--model", "LSTM", "--engine", "onnx"]
     assert main([*command, "--into", str(tmp_path)], Console()) == 0
-    (row,) = json.loads((tmp_path / "engines.json").read_text())["rows"]
+    measured = json.loads((tmp_path / "engines.json").read_text())
+    (row,) = measured["rows"]
     assert row["ops"].keys() == set(CONTENDERS)
     assert row["ratios"].keys() == set(CONTENDERS[1:])
     table = (tmp_path / "engines.md").read_text()
     assert "A quick run" in table
     assert f"| LSTM | ONNX Runtime | {row['ops']['keras']} | {row['ops']['jax']} |" in table
+    (step,) = measured["decoding"]
+    assert step["ratios"].keys() == {"engine"}
+    assert f"| ONNX Runtime | {step['ops']} |" in table
 
     figures = json.loads((tmp_path / "engines.json").read_text())
     figures["rows"][0]["ops"] = dict.fromkeys(CONTENDERS, 0)

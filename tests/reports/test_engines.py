@@ -25,3 +25,10 @@ def test_where_keras_is_refused_the_times_stand_alone():
     assert row["ops"]["keras"] is None
     line = f"| LSTM | LiteRT | refused | {row['ops']['jax']} | {row['ops']['finite']} |  | "
     assert line in engine_files(data)["engines.md"]
+
+
+def test_a_step_of_decoding_stands_beside_jax():
+    data = rendering.read_data("engines")
+    assert [row["engine"] for row in data["decoding"]] == ["LiteRT", "ONNX Runtime", "OpenVINO"]
+    assert all(row["ratios"]["engine"]["median"] > 0 for row in data["decoding"])
+    assert "| engine | ops | jax.jit | engine | ratio |" in engine_files(data)["engines.md"]
