@@ -14,7 +14,7 @@ And what the same call costs beside other graphs of the same program: as StableH
 is what TensorFlow's XLA makes of JAX's own program, without XLA ops, and as one writes it in
 TensorFlow by hand. And what a step of training costs, whose gradient a tape takes.
 
-A conversion has a limit: JAX's trace, and a tf.function of the same arguments that does nothing.
+A conversion has a limit: JAX's trace, and a tf.function that does nothing with the same arguments.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
 
     def at_least() -> None:
         jax.jit(fresh(program.fun)).trace(*arrays)
-        _trace_nothing(tensors)
+        _trace_nothing(tensors, results=1)
 
     try:
         nodes = count_nodes(to_graph().graph)
@@ -355,7 +355,7 @@ def measure_gradients(
 
     def at_least() -> None:
         by_jax().trace(sources, arrays)
-        _trace_nothing(specs)
+        _trace_nothing(specs, results=1 + len(sources))
 
     specs = [tf.TensorSpec(x.shape, x.dtype) for x in leaves]
     tensors = tuple(map(tf.constant, leaves))
@@ -426,9 +426,13 @@ PARTS = {
 }
 
 
-def _trace_nothing(tensors: Any) -> None:
-    """Makes a graph of a function that gives back its arguments."""
-    tf.function(lambda *args: args, autograph=False).get_concrete_function(*tensors)
+def _trace_nothing(tensors: Any, results: int) -> None:
+    """Makes a graph of a function that gives back so many of its arguments."""
+
+    def first(*args: Any) -> list[tf.Tensor]:
+        return jax.tree.leaves(args)[:results]
+
+    tf.function(first, autograph=False).get_concrete_function(*tensors)
 
 
 def _words(problem: Exception) -> str:

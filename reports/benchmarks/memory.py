@@ -1,12 +1,16 @@
-"""`python -m reports memory`: what saving, restoring and differentiating a transformer take.
+"""`python -m reports memory`: what converting, saving, restoring and differentiating take.
 
-The transformer has 50 million parameters, and what is reported are multiples of their size. Each
-step runs in a process of its own: what it takes at its peak (resident, as Linux counts it) beyond
-what the process held before. The parameters are tf.Variables, made before; what a step leaves
-behind counts too: a gradient for each parameter, the restored parameters.
+The models are transformers of 50 million and of a billion parameters, and what is reported are
+multiples of their size. Each step runs in a process of its own: what it takes at its peak
+(resident, as Linux counts it) beyond what the process held before. The parameters are
+tf.Variables, made before; what a step leaves behind counts too: a gradient for each parameter, the
+restored parameters.
 
 The first training step also traces, and has TensorFlow prepare the graph, which takes the same for
 small parameters and for large ones: it is reported, and held against no limit.
+
+Seconds of saving and restoring stand beside those in which as many bytes are written to a file and
+read from it.
 """
 
 from __future__ import annotations
@@ -19,12 +23,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 import tensorflow as tf
 from rich.console import Console
 
@@ -35,8 +41,12 @@ from reports import rendering
 from reports.benchmarks.files import MEMORY_LIMIT, memory_files
 from reports.benchmarks.programs import decoder_args, transformer
 
-_FULL = {"layers": 12, "width": 512, "vocabulary": 24_000, "batch": 1, "length": 64}
-_QUICK = _FULL | {"layers": 1, "width": 64, "vocabulary": 500}
+_SMALL = {"layers": 12, "width": 512, "vocabulary": 24_000, "batch": 1, "length": 64}
+_MODELS = {
+    "small": _SMALL,
+    "large": _SMALL | {"layers": 20, "width": 2048},
+    "quick": _SMALL | {"layers": 1, "width": 64, "vocabulary": 500},
+}
 _HEADS = 8
 # What is freed goes back to the system at once. TensorFlow's allocator for oneDNN takes memory in
 # regions, each twice the one before, and gives none back: its size says little about what is used.
@@ -47,13 +57,18 @@ _COUNTED = {
 }
 FIRST_STEP = "first_step"
 
+_Make = Callable[[], tf.Module]
+_BLOCK = 2**24
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--impl", default=DEFAULT_IMPLEMENTATION, help="module with a convert")
     parser.add_argument("--lowering", default="xla", choices=LOWERINGS)
-    parser.add_argument("--quick", action="store_true", help="a small transformer")
+    parser.add_argument("--quick", action="store_true", help="a very small transformer alone")
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
-    parser.add_argument("--step", choices=STEPS, help="print the bytes of one step alone")
+    parser.add_argument("--step", choices=STEPS, help="print what one step takes, alone")
+    parser.add_argument("--model", choices=_MODELS, default="small", help="the model of --step")
+    parser.add_argument("--bytes", type=int, help="how many its parameters have")
     parser.add_argument("--folder", help="where the step finds what an earlier one saved")
 
 
@@ -61,70 +76,107 @@ def main(options: argparse.Namespace, console: Console) -> int:
     if options.step:
         print(json.dumps(_measure(options)))
         return 0
-    with tempfile.TemporaryDirectory(prefix="memory-") as folder:
-        measured = [_in_a_process(options, step, folder) for step in STEPS]
-    ratios = [m["extra"] / m["parameters"] for m in measured]
+    names = ["quick"] if options.quick else ["small", "large"]
     data = engine_versions(options.impl) | {
         "lowering": options.lowering,
         "quick": options.quick,
-        "megabytes": measured[0]["parameters"] / 1e6,
-        "steps": dict(zip(STEPS, ratios, strict=True)),
+        "models": [_measured_model(options, name, console) for name in names],
     }
     for path in rendering.write(memory_files(data), options.into):
         console.print(f"wrote {path}", soft_wrap=True)
-    limited = {step: ratio for step, ratio in data["steps"].items() if step != FIRST_STEP}
-    too_much = [step for step, ratio in limited.items() if ratio >= MEMORY_LIMIT]
-    for step in too_much:
-        words = f"takes {data['steps'][step]:.2f} times the parameters' size"
-        console.print(f"{step} {words}; {MEMORY_LIMIT} are allowed", style="red")
+    too_much = [
+        f"{step} of {model['megabytes']:.0f} MB takes {taken['ratio']:.2f} times the parameters' "
+        f"size; {MEMORY_LIMIT} are allowed"
+        for model in data["models"]
+        for step, taken in model["steps"].items()
+        if step != FIRST_STEP and taken["ratio"] >= MEMORY_LIMIT
+    ]
+    for words in too_much:
+        console.print(words, style="red", soft_wrap=True)
     return 1 if too_much and not options.quick else 0
 
 
-def _in_a_process(options: argparse.Namespace, step: str, folder: str) -> dict[str, int]:
-    command = [sys.executable, "-m", "reports", "memory", "--step", step, "--folder", folder]
+def _measured_model(options: argparse.Namespace, name: str, console: Console) -> dict[str, Any]:
+    shapes = jax.eval_shape(lambda: decoder_args(**_MODELS[name])[0])
+    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
+    steps = {}
+    with tempfile.TemporaryDirectory(prefix="memory-") as folder:
+        for step in STEPS:
+            console.print(f"{step} of the {name} model")
+            words = ["--model", name, "--bytes", str(size), "--step", step, "--folder", folder]
+            taken = _in_a_process(options, words)
+            steps[step] = {"ratio": taken["extra"] / size, "seconds": taken["seconds"]}
+    return {"megabytes": size / 1e6, "steps": steps}
+
+
+def _in_a_process(options: argparse.Namespace, words: Sequence[str]) -> dict[str, float]:
+    command = [sys.executable, "-m", "reports", "memory", *words]
     command += ["--impl", options.impl, "--lowering", options.lowering]
-    command += ["--quick"] if options.quick else []
     environment = os.environ | _COUNTED
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout)
 
 
-def _measure(options: argparse.Namespace) -> dict[str, int]:
-    """The bytes of the parameters, and those that the step takes beyond them."""
-    sizes = _QUICK if options.quick else _FULL
-    shapes = jax.eval_shape(lambda: decoder_args(**sizes)[0])
-    size = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
-    make = partial(_module, Adapter(options.impl), options.lowering, sizes)
-    step = STEPS[options.step](make)
-    return {"parameters": size, "extra": _peak(partial(step, options.folder))}
+def _measure(options: argparse.Namespace) -> dict[str, float]:
+    """The bytes that a step takes beyond what is there, and its seconds."""
+    adapter, sizes = Adapter(options.impl), _MODELS[options.model]
+    step = STEPS[options.step](partial(_module, adapter, options.lowering, sizes), options.bytes)
+    start = time.perf_counter()
+    extra = _peak(partial(step, options.folder))
+    return {"extra": extra, "seconds": time.perf_counter() - start}
 
 
 # --- Steps: each prepares, and gives what is measured ---------------------------------------
 
 
-def _save(make: Callable[[], tf.Module]) -> Callable[[str], Any]:
+def _write(make: _Make, size: int) -> Callable[[str], Any]:
+    """Writes as many bytes as the parameters have into a file."""
+    block = np.ones(_BLOCK, np.uint8)
+
+    def write(folder: str) -> None:
+        with (Path(folder) / "bytes").open("wb") as file:
+            for start in range(0, size, _BLOCK):
+                file.write(block[: size - start])
+
+    return write
+
+
+def _read(make: _Make, size: int) -> Callable[[str], Any]:
+    """Reads them into an array."""
+    return lambda folder: np.fromfile(Path(folder) / "bytes", np.uint8)
+
+
+def _convert(make: _Make, size: int) -> Callable[[str], Any]:
+    module = make()
+    return lambda _: module.call.get_concrete_function()
+
+
+def _save(make: _Make, size: int) -> Callable[[str], Any]:
     module = make()
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=True)
     return lambda folder: tf.saved_model.save(module, folder, options=options)
 
 
-def _restore(make: Callable[[], tf.Module]) -> Callable[[str], Any]:
+def _restore(make: _Make, size: int) -> Callable[[str], Any]:
     return tf.saved_model.load
 
 
-def _first_step(make: Callable[[], tf.Module]) -> Callable[[str], Any]:
+def _first_step(make: _Make, size: int) -> Callable[[str], Any]:
     module = make()
     return lambda _: module.differentiate()
 
 
-def _differentiate(make: Callable[[], tf.Module]) -> Callable[[str], Any]:
+def _differentiate(make: _Make, size: int) -> Callable[[str], Any]:
     module = make()
     module.differentiate()
     return lambda _: module.differentiate()
 
 
 # The order matters: what is restored was saved before.
-STEPS: Mapping[str, Callable[[Callable[[], tf.Module]], Callable[[str], Any]]] = {
+STEPS: Mapping[str, Callable[[_Make, int], Callable[[str], Any]]] = {
+    "write": _write,
+    "read": _read,
+    "convert": _convert,
     "save": _save,
     "restore": _restore,
     FIRST_STEP: _first_step,

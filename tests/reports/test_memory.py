@@ -41,27 +41,38 @@ def test_a_quick_run_measures_every_step(reports, tmp_path):
     assert f"wrote {tmp_path / 'memory.md'}" in printed
     figures = json.loads((tmp_path / "memory.json").read_text())
     assert figures["quick"]
-    assert set(figures["steps"]) == set(memory.STEPS)
-    assert figures["steps"]["restore"] > 0
+    (model,) = figures["models"]
+    assert set(model["steps"]) == set(memory.STEPS)
+    restore = model["steps"]["restore"]
+    assert restore["ratio"] > 0
+    assert restore["seconds"] > 0
     table = (tmp_path / "memory.md").read_text()
     assert "A quick run on a small model" in table
-    assert f"| restore | {figures['steps']['restore']:.2f} |" in table
+    assert f"| restore | {restore['ratio']:.2f} | {restore['seconds']:.2f} |" in table
 
 
 @pytest.mark.parametrize(("step", "status"), [("differentiate", 1), (memory.FIRST_STEP, 0)])
 def test_too_much_memory_is_a_failure(reports, tmp_path, monkeypatch, step, status):
-    def measured(options, name, folder):
-        return {"parameters": 100, "extra": 160 if name == step else 100}
+    def measured(options, words):
+        model, size, name = (words[1 + words.index(f"--{of}")] for of in ("model", "bytes", "step"))
+        share = 1.6 if (model, name) == ("large", step) else 1.0
+        return {"extra": share * int(size), "seconds": 1.0}
 
     monkeypatch.setattr(memory, "_in_a_process", measured)
+    monkeypatch.setitem(memory._MODELS, "large", memory._MODELS["quick"])
     told, printed = reports("memory", "--into", tmp_path)
+    figures = json.loads((tmp_path / "memory.json").read_text())
+    size = f"{figures['models'][1]['megabytes']:.0f}"
     assert told == status
-    assert ("takes 1.60 times the parameters' size; 1.5 are allowed" in printed) == bool(status)
+    words = f"{step} of {size} MB takes 1.60 times the parameters' size; 1.5 are allowed"
+    assert (words in printed) == bool(status)
 
 
 def test_the_committed_figures_are_within_the_limit():
     figures = rendering.read_data("memory")
     assert not figures["quick"]
-    assert figures["megabytes"] >= 200
-    limited = {s: r for s, r in figures["steps"].items() if s != memory.FIRST_STEP}
-    assert max(limited.values()) < files.MEMORY_LIMIT
+    small, large = (model["megabytes"] for model in figures["models"])
+    assert 200 <= small < 4000 <= large
+    for model in figures["models"]:
+        limited = {s: t["ratio"] for s, t in model["steps"].items() if s != memory.FIRST_STEP}
+        assert max(limited.values()) < files.MEMORY_LIMIT
