@@ -329,6 +329,10 @@ OF_DTENSOR = frozenset(
 # What makes a graph faster, and changes a result by its rounding at most.
 # `Target.without_optimizations` leaves some out.
 OPTIMIZATIONS: Mapping[str, str] = {
+    "broadcast_choices": (
+        "a choice repeats its condition or a side by itself: with a BroadcastTo before it, LiteRT "
+        "takes three times as long"
+    ),
     "compiled_draws": (
         "XLA compiles the generator of many random bits whose number is known: TensorFlow runs it "
         "as over a hundred ops, each of which goes through memory"
@@ -341,6 +345,10 @@ OPTIMIZATIONS: Mapping[str, str] = {
     "floats_in_top_k": (
         "what XLA compiles takes the largest of float32 with TopKV2 itself, which goes by the bits "
         "there: XLA has a kernel for floats, and sorts integers whole"
+    ),
+    "inferred_sizes": (
+        "a reshape to a shape of which one size is unknown infers that size: no op computes it, "
+        "and LiteRT plans its memory, which it cannot do behind a shape that the run computes"
     ),
     "rows_of_one_matrix": (
         "a product of many dimensions and a matrix is one MatMul: TensorFlow's BatchMatMulV2 takes "
@@ -355,6 +363,10 @@ OPTIMIZATIONS: Mapping[str, str] = {
         "none: that takes as long as to make the ops, and an op for each result"
     ),
 }
+
+
+# Those that pay whatever reads the graph.
+FOR_EVERY_READER = frozenset({"broadcast_choices", "inferred_sizes"})
 
 
 class Placement(Protocol):
@@ -420,7 +432,7 @@ class Target:
     most_dimensions: int | None = None
     computes_in: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     quirks: frozenset[str] = frozenset()
-    optimizations: frozenset[str] = frozenset()
+    optimizations: frozenset[str] = FOR_EVERY_READER
     assume_finite: bool = False
     shares_repeats: bool = True
     placement: Placement | None = None

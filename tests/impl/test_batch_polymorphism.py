@@ -60,3 +60,41 @@ def test_one_graph_for_every_batch(name, jit_compile):
     for size in (1, 3):
         batch = [a[:size] for a in args]
         assert_near(list(tf.nest.flatten(function(*batch))), jax.tree.leaves(batched(*batch)), 64)
+
+
+RESHAPES = {
+    "heads": lambda x: x.reshape(x.shape[0], 2, 6),
+    "flat": lambda x: x.reshape(-1),
+    "merged": lambda x: x.reshape(x.shape[0] * 3, 4),
+    "repeated": lambda x: jnp.repeat(x, 2, axis=0),
+    "without elements": lambda x: x[:, :0].reshape(x.shape[0], 0, 2, 2),
+    "transposed": lambda x: lax.reshape(x, (x.shape[0], 12), dimensions=(0, 2, 1)),
+    "product": lambda x: jnp.einsum("bij,kl->bijkl", x, jnp.eye(2)).reshape(x.shape[0], 48),
+    "argument of two": lambda x: x.reshape(2, 3, x.shape[0], 2),
+}
+# What needs a size that is nowhere inferred.
+COMPUTED = {"repeated", "without elements"}
+
+
+@pytest.mark.parametrize("target", jax2tf.TARGETS)
+@pytest.mark.parametrize("name", RESHAPES)
+@pytest.mark.parametrize("jit_compile", [None, True], ids=["graph", "compiled"])
+def test_a_reshape_infers_the_size_that_is_unknown(name, target, jit_compile):
+    fun = RESHAPES[name]
+    x = RNG.normal(size=(4, 3, 4)).astype(np.float32)
+    without = jax2tf.TARGETS[target].without_optimizations("inferred_sizes")
+    packed = []
+    for chosen in (target, without):
+        # A dimension is at least 1, and one less may be 0.
+        converted = jax2tf.convert(fun, target=chosen, polymorphic_shapes="b - 1, ...")
+        function = tf.function(converted, autograph=False, jit_compile=jit_compile)
+        graph = function.get_concrete_function(tf.TensorSpec([None, 3, 4]))
+        for size in (4, 1, 0):
+            actual = graph(tf.constant(x[:size])).numpy()
+            np.testing.assert_array_equal(actual, fun(x[:size]), strict=True)
+        shapes = [
+            op.inputs[1].op.type for op in graph.graph.get_operations() if op.type == "Reshape"
+        ]
+        packed.append(len(shapes) - shapes.count("Const"))
+    assert packed[0] < packed[1] or name in COMPUTED
+    assert packed[0] == 0 or name in COMPUTED

@@ -19,7 +19,7 @@ from jax2tf.carriers import HOLDS_INT4, HOLDS_NARROW, PADDED_WIDE, PADDED_WITHOU
 from jax2tf.lowering.conversions import cast, in_carrier
 from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context, register
-from jax2tf.lowering.selection import select
+from jax2tf.lowering.selection import broadcast_by_choice, select
 from jax2tf.lowering.taken import is_computed
 from jax2tf.typing import Dim, Shape
 
@@ -38,7 +38,7 @@ def _reshape(
 ) -> tf.Tensor:
     if dimensions is not None:
         x = _permuted(ctx, x, dimensions)
-    return ops.raw.Reshape(tensor=x, shape=ctx.vector(new_sizes))
+    return ctx.reshaped(x, new_sizes)
 
 
 @register("transpose")
@@ -104,7 +104,7 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -
     new = sorted(set(range(len(shape))) - set(places))
     if len(new) == 1:
         return ops.raw.ExpandDims(input=x, axis=ctx.number(new[0]))
-    return ops.raw.Reshape(tensor=x, shape=ctx.vector(shape)) if new else x
+    return ctx.reshaped(x, shape) if new else x
 
 
 @register("rev")
@@ -264,16 +264,19 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
         which, cases = flat[0], tuple(flat[1:])
     result = in_carrier(HOLDS_NARROW, lambda *ts: _selected(ctx, which, ts), *cases)
     shape = ctx.avals_out[0].shape
-    return (
-        ops.raw.Reshape(tensor=result, shape=ctx.vector(shape))
-        if len(shape) > _MAX_RANK
-        else result
-    )
+    return ctx.reshaped(result, shape) if len(shape) > _MAX_RANK else result
+
+
+# LiteRT's SelectV2 repeats its operands in so many dimensions.
+_CHOICE_BROADCASTS = 5
 
 
 def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.Tensor:
     if which.dtype == tf.bool:
-        return select(ctx, which, cases[1], cases[0])
+        no, yes = cases
+        if which.shape.rank and len(ctx.avals_out[0].shape) <= _CHOICE_BROADCASTS:
+            which, no, yes = broadcast_by_choice(ctx, which, no, yes)
+        return select(ctx, which, yes, no)
     result = cases[-1]
     for index in reversed(range(len(cases) - 1)):
         result = select(ctx, which <= index, cases[index], result)
@@ -293,7 +296,7 @@ def _iota(ctx: Context, *, dtype: np.dtype, shape: Shape, dimension: int) -> tf.
         x = ops.range(ctx.dim(size))
         # Broadcasting adds the axes before its own.
         if len(shape) > dimension + 1 or (is_whole and dimension):
-            x = ops.raw.Reshape(tensor=x, shape=ctx.vector(along))
+            x = ctx.reshaped(x, along)
     x = cast(x, dtypes.to_tf(dtype))
     return x if is_whole else _broadcast_to(ctx, x, shape)
 
@@ -377,7 +380,7 @@ def _dilated(
             x = _with_edges(ctx, ops.expand_dims(x, axis + 1), apart, padding_value, edges)
             high[axis] = high[axis] - gap * jax.core.min_dim(shape[axis], 1)
             shape[axis] = shape[axis] * (1 + gap)
-            x = ops.raw.Reshape(tensor=x, shape=ctx.vector(shape))
+            x = ctx.reshaped(x, shape)
     return x, shape, high
 
 
@@ -452,10 +455,10 @@ def _axis_by_axis(
     sizes = list(shape)
     for axis in axes:
         before, after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
-        view = ops.raw.Reshape(tensor=x, shape=ctx.vector((before, sizes[axis], after)))
+        view = ctx.reshaped(x, (before, sizes[axis], after))
         x = op(view, axis, before, after)
         sizes[axis] = new_shape[axis]
-    return ops.raw.Reshape(tensor=x, shape=ctx.vector(new_shape))
+    return ctx.reshaped(x, new_shape)
 
 
 def _is_static(dims: Shape) -> bool:

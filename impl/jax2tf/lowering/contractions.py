@@ -357,7 +357,7 @@ def _contract(
         return out
     batch, left_free, _ = left.split(lhs_shape)
     whole = batch + left_free + right.split(rhs_shape)[1]
-    return ops.raw.Reshape(tensor=out, shape=ctx.vector(_one_inferred(ctx, whole)))
+    return ctx.reshaped(out, whole)
 
 
 def _is_faster_merged(ctx: Context) -> bool:
@@ -408,16 +408,7 @@ def _as_matrices(
         free = [math.prod(free)]
     columns = [math.prod(contracting)]
     matrix = columns + free if side.contracting_first else free + columns
-    return ops.raw.Reshape(tensor=x, shape=ctx.vector(_one_inferred(ctx, batch + matrix)))
-
-
-def _one_inferred(ctx: Context, shape: list[Dim]) -> list[Dim]:
-    """The shape, the one size in it that is not known as -1: a graph need not compute it."""
-    unknown = [d for d in shape if not isinstance(d, int)]
-    is_empty = any(isinstance(d, int) and d == 0 for d in shape)
-    if len(unknown) != 1 or is_empty or not _is_faster_merged(ctx):
-        return shape
-    return [d if isinstance(d, int) else -1 for d in shape]
+    return ctx.reshaped(x, batch + matrix)
 
 
 def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
@@ -443,9 +434,9 @@ def _outer_product(
     _, right_free, _ = right.split(rhs_shape)
     lhs, rhs = left.arranged(lhs), right.arranged(rhs)
     if right_free:
-        lhs = ops.reshape(lhs, ctx.shape([*batch, *left_free, *[1] * len(right_free)]))
+        lhs = ctx.reshaped(lhs, [*batch, *left_free, *[1] * len(right_free)])
     if left_free and batch:
-        rhs = ops.reshape(rhs, ctx.shape([*batch, *[1] * len(left_free), *right_free]))
+        rhs = ctx.reshaped(rhs, [*batch, *[1] * len(left_free), *right_free])
     return lhs * rhs
 
 

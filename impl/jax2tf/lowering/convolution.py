@@ -186,10 +186,10 @@ def _batch_groups_as_features(
 ) -> tuple[tf.Tensor, tf.Tensor, Conv]:
     """The same convolution with the groups of `lhs` side by side as features."""
     groups, (batch, *spatial, features) = conv.batch_groups, conv.lhs_shape
-    lhs = ops.reshape(lhs, ctx.shape((groups, batch // groups, *spatial, features)))
+    lhs = ctx.reshaped(lhs, (groups, batch // groups, *spatial, features))
     lhs = ops.transpose(lhs, (*range(1, conv.rank + 2), 0, conv.rank + 2))
     shape = (batch // groups, *spatial, groups * features)
-    lhs = ops.reshape(lhs, ctx.shape(shape))
+    lhs = ctx.reshaped(lhs, shape)
     return (
         lhs,
         rhs,

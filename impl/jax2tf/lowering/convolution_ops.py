@@ -71,7 +71,7 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
     if multiplier == 1:
         rhs = ops.transpose(rhs, (0, 1, 3, 2))
     else:
-        rhs = ops.reshape(rhs, ctx.shape((height, width, conv.feature_groups, multiplier)))
+        rhs = ctx.reshaped(rhs, (height, width, conv.feature_groups, multiplier))
     return ops.raw.DepthwiseConv2dNative(
         input=lhs,
         filter=rhs,

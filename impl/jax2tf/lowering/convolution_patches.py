@@ -17,11 +17,11 @@ def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv)
     """One matrix product: the inputs of each position of the filter, side by side, with `rhs`."""
     *positions, features_in, features_out = conv.rhs_shape
     size = math.prod(positions) * features_in
-    matrix = ops.reshape(rhs, ctx.shape((size, features_out)))
+    matrix = ctx.reshaped(rhs, (size, features_out))
     patches = ops.concat(_patches(ctx, lhs, conv), -1)
     if not overwrites_memory(conv.out_shape[:-1]):
         return ops.matmul(patches, matrix)
-    rows = ops.reshape(patches, ctx.shape((math.prod(conv.out_shape[:-1]), size)))
+    rows = ctx.reshaped(patches, (math.prod(conv.out_shape[:-1]), size))
     return ops.reshape(ops.matmul(rows, matrix), ctx.shape(conv.out_shape))
 
 
@@ -33,18 +33,17 @@ def products_of_patches_by_groups(
     *positions, features_in, features_out = conv.rhs_shape
     n_positions, features_out = math.prod(positions), features_out // groups
     n_outputs = math.prod(conv.out_shape[:-1])
-    matrices = ops.reshape(rhs, ctx.shape((n_positions, features_in, groups, features_out)))
+    matrices = ctx.reshaped(rhs, (n_positions, features_in, groups, features_out))
     matrices = ops.reshape(
         ops.transpose(matrices, (2, 0, 1, 3)),
         ctx.shape((groups, n_positions * features_in, features_out)),
     )
     patches = [
-        ops.reshape(patch, ctx.shape((n_outputs, groups, features_in)))
-        for patch in _patches(ctx, lhs, conv)
+        ctx.reshaped(patch, (n_outputs, groups, features_in)) for patch in _patches(ctx, lhs, conv)
     ]
     rows = ops.transpose(ops.concat(patches, -1), (1, 0, 2))
     out = ops.transpose(ops.matmul(rows, matrices), (1, 0, 2))
-    return ops.reshape(out, ctx.shape(conv.out_shape))
+    return ctx.reshaped(out, conv.out_shape)
 
 
 def _patches(ctx: Context, lhs: tf.Tensor, conv: Conv) -> list[tf.Tensor]:

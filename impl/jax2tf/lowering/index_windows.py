@@ -241,7 +241,7 @@ def spread(
     """`x`, whose dimensions are `labels`, ready to broadcast against an array of labels `onto`."""
     if list(labels) == list(onto):
         return x
-    return ops.reshape(x, ctx.shape([windows.size(n) if n in labels else 1 for n in onto]))
+    return ctx.reshaped(x, [windows.size(n) if n in labels else 1 for n in onto])
 
 
 def rearranged(
@@ -259,7 +259,7 @@ def rearranged(
     x = transposed(x, [labels.index(n) for n in (*common, *(n for n in labels if n not in onto))])
     if len(common) == len(labels) == len(onto):
         return x
-    return ops.reshape(x, ctx.shape([windows.size(n) for n in onto]))
+    return ctx.reshaped(x, [windows.size(n) for n in onto])
 
 
 def transposed(x: tf.Tensor, permutation: Sequence[int]) -> tf.Tensor:

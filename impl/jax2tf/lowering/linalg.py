@@ -82,7 +82,7 @@ def _lu_pivots_to_permutation(
     size = ops.convert_to_tensor(ctx.dim(permutation_size))
     flat = _merge_batch(pivots, pivots.shape.rank - 1)
     permutation = algorithms.as_function(algorithms.permutation_of, ctx.runs_xla)(flat, size)
-    return ops.reshape(permutation, ctx.shape(ctx.avals_out[0].shape))
+    return ctx.reshaped(permutation, ctx.avals_out[0].shape)
 
 
 @register("qr")

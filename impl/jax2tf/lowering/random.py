@@ -65,7 +65,7 @@ def _iota_2x32_shape(ctx: Context, *, shape: Shape) -> list[tf.Tensor]:
         size = int(np.prod(shape, dtype=np.int64))
         low = ops.range(ctx.number(0), ctx.number(size), ctx.number(1))
         if len(shape) != 1:
-            low = ops.raw.Reshape(tensor=low, shape=ctx.vector(shape))
+            low = ctx.reshaped(low, shape)
         result = ops.cast(low, tf.uint32)
         if ctx.has_quirk("no_uint32"):
             return [ops.cast(ops.raw.ZerosLike(x=low), tf.uint32), result]
@@ -146,7 +146,7 @@ def _threefry(
         bits = ops.reshape(ops.stack(halves, 2), [outer, 2 * blocks, inner])[:, :size]
     else:
         bits = ops.bitcast(ops.stack(halves, -1), tf.uint64)
-    return ops.reshape(bits, ctx.shape(shape)), steps
+    return ctx.reshaped(bits, shape), steps
 
 
 def _around_split_axis(ctx: Context, shape: Shape) -> tuple[Size, Size, Size]:

@@ -187,6 +187,17 @@ class Context:
         """
         return self._lowering.vector(dims)
 
+    def reshaped(self, x: tf.Tensor, shape: Shape) -> tf.Tensor:
+        """The tensor in another shape of as many elements.
+
+        TensorFlow infers the one size that only the run can tell. So the graph need not compute it,
+        and a reader of graphs that plans its memory before the run sees a constant.
+        """
+        known = [size for size in shape if isinstance(size, int)]
+        if len(known) == len(shape) - 1 and 0 not in known and self.optimizes("inferred_sizes"):
+            shape = [size if isinstance(size, int) else -1 for size in shape]
+        return ops.raw.Reshape(tensor=x, shape=self.vector(shape))
+
     def number(self, value: int) -> tf.Tensor:
         """An axis or a size as the int32 operand of an op, as `vector`."""
         return self._lowering.number(value)

@@ -74,6 +74,19 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     return raw.SelectV2(condition=condition, t=x, e=y)
 
 
+def broadcast_by_choice(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
+    """Operands of SelectV2, all of one shape, without the BroadcastTo that it makes up for.
+
+    One of them keeps the shape.
+    """
+    if not ctx.optimizes("broadcast_choices"):
+        return list(operands)
+    kept = next((x for x in operands if _made_by(x) != "BroadcastTo"), operands[0])
+    return [
+        x.op.inputs[0] if _made_by(x) == "BroadcastTo" and x is not kept else x for x in operands
+    ]
+
+
 def unrepeated(x: tf.Tensor) -> tf.Tensor:
     """The scalar that a graph repeats, because SelectV2 does so by itself.
 

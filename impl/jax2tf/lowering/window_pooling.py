@@ -112,7 +112,7 @@ def _pool_along(
     x = x if in_order else ops.transpose(x, order)
     # Four dimensions pass as they are, one of them pooled or two, but for the slice below.
     as_it_is = len(shape) == 4 and first == 1 and (len(pooled) == 2 or not any(may_be_empty))
-    x = x if as_it_is else ops.reshape(x, ctx.shape(matrix_shape))
+    x = x if as_it_is else ctx.reshaped(x, matrix_shape)
     padding = "VALID"
     if any(itertools.chain(*edges)):
         same = lax.padtype_to_pads(matrix_shape[1:3], size, strides, "SAME")
@@ -125,7 +125,7 @@ def _pool_along(
     if any(may_be_empty):
         out = ops.slice(out, [0] * 4, ctx.shape(wanted))
     if not as_it_is:
-        out = ops.reshape(out, ctx.shape([out_shape[d] for d in order]))
+        out = ctx.reshaped(out, [out_shape[d] for d in order])
     return out if in_order else ops.transpose(out, np.argsort(order))
 
 
