@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import subprocess
 import sys
 
 import jax
@@ -144,7 +145,22 @@ def test_openvino_metadata_and_half_weights(tmp_path):
 
     model = openvino.Core().read_model(tmp_path / "model.xml")
     assert model.get_rt_info(["jax2tf", "jax"]).astype(str) == jax.__version__
-    assert sys.modules["openvino_telemetry"] is None
+
+
+_EXPORT = """
+import sys
+import jax2tf
+
+jax2tf.export(lambda x: x + 1, None, "2, 3", sys.argv[1])
+print(sys.modules["openvino_telemetry"])
+"""
+
+
+def test_openvino_reports_nothing(tmp_path):
+    """In a process of its own: here another test may have imported OpenVINO before."""
+    command = [sys.executable, "-c", _EXPORT, str(tmp_path / "model.xml")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "None"
 
 
 @pytest.mark.parametrize(
