@@ -131,7 +131,7 @@ def _measure(options: argparse.Namespace) -> dict[str, float]:
 
 def _write(make: _Make, size: int) -> Callable[[str], Any]:
     """Writes as many bytes as the parameters have into a file."""
-    block = np.ones(_BLOCK, np.uint8)
+    block = bytes(range(256)) * (_BLOCK // 256)
 
     def write(folder: str) -> None:
         with (Path(folder) / "bytes").open("wb") as file:
