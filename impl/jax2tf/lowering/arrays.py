@@ -19,7 +19,7 @@ from jax2tf.carriers import HOLDS_INT4, HOLDS_NARROW, PADDED_WIDE, PADDED_WITHOU
 from jax2tf.lowering.conversions import cast, in_carrier
 from jax2tf.lowering.elementwise import known_value
 from jax2tf.lowering.rules import Context, register
-from jax2tf.lowering.selection import broadcast_by_choice, select
+from jax2tf.lowering.selection import select
 from jax2tf.lowering.taken import is_computed
 from jax2tf.typing import Dim, Shape
 
@@ -267,16 +267,9 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     return ctx.reshaped(result, shape) if len(shape) > _MAX_RANK else result
 
 
-# LiteRT's SelectV2 repeats its operands in so many dimensions.
-_CHOICE_BROADCASTS = 5
-
-
 def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.Tensor:
     if which.dtype == tf.bool:
-        no, yes = cases
-        if which.shape.rank and len(ctx.avals_out[0].shape) <= _CHOICE_BROADCASTS:
-            which, no, yes = broadcast_by_choice(ctx, which, no, yes)
-        return select(ctx, which, yes, no)
+        return select(ctx, which, cases[1], cases[0])
     result = cases[-1]
     for index in reversed(range(len(cases) - 1)):
         result = select(ctx, which <= index, cases[index], result)

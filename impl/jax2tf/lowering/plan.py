@@ -122,7 +122,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     empty = {e for e in jaxpr.eqns if empties.are_all_results(e)}
     places = {e: place for e, place in idioms.found(jaxpr, target).items() if e not in empty}
     replaced = {
-        **selection.scalar_cases(jaxpr),
+        **selection.unrepeated_operands(jaxpr, "broadcast_choices" in target.optimizations),
         **masked,
         **{eqn: place.operands for eqn, place in places.items()},
         **dict.fromkeys(empty, ()),

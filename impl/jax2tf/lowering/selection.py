@@ -10,31 +10,50 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import ops
+from jax2tf.dtypes import is_key
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.taken import depends_on_an_argument
 from jax2tf.ops import raw
 from jax2tf.typing import Atom, Dim, aval_of
 
+# SelectV2 repeats arrays of at most so many dimensions wherever graphs are read.
+_MAX_RANK = 5
 
-def scalar_cases(jaxpr: jex_core.Jaxpr) -> dict[jex_core.JaxprEqn, list[Atom]]:
-    """The operands of choices between scalars that JAX repeats to the shape of the condition.
 
-    SelectV2 repeats them by itself.
+def unrepeated_operands(
+    jaxpr: jex_core.Jaxpr, repeats_arrays: bool
+) -> dict[jex_core.JaxprEqn, list[Atom]]:
+    """The operands of choices before JAX repeats them to one shape: SelectV2 does so by itself.
+
+    One of them keeps the shape. JAX repeats scalars, and arrays, which stay as they are where
+    `repeats_arrays` is false.
     """
     repeated = {
         eqn.outvars[0]: eqn.invars[0]
         for eqn in jaxpr.eqns
-        if eqn.primitive is lax.broadcast_in_dim_p and not _shape(eqn.invars[0])
+        if eqn.primitive is lax.broadcast_in_dim_p and _is_aligned(eqn, repeats_arrays)
     }
     found = {}
     for eqn in jaxpr.eqns if repeated else ():
         if eqn.primitive is not lax.select_n_p or not _shape(eqn.invars[0]):
             continue
-        which, *cases = eqn.invars
-        scalars = [repeated.get(x, x) if isinstance(x, jex_core.Var) else x for x in cases]
-        if scalars != cases:
-            found[eqn] = [which, *scalars]
+        before = [repeated.get(x, x) if isinstance(x, jex_core.Var) else x for x in eqn.invars]
+        has_whole = any(one is other for one, other in zip(before, eqn.invars, strict=True))
+        if not has_whole or not _shape(before[0]):
+            before[0] = eqn.invars[0]
+        if before != eqn.invars:
+            found[eqn] = before
     return found
+
+
+def _is_aligned(eqn: jex_core.JaxprEqn, repeats_arrays: bool) -> bool:
+    """Whether ops that broadcast repeat the operand so: its dimensions are the last."""
+    (operand,) = eqn.invars[:1]
+    rank, places = len(eqn.params["shape"]), tuple(eqn.params["broadcast_dimensions"])
+    if not places:
+        return True
+    is_last = places == tuple(range(rank - len(places), rank))
+    return repeats_arrays and is_last and rank <= _MAX_RANK and not is_key(aval_of(operand).dtype)
 
 
 def _shape(atom: Atom) -> tuple[Dim, ...]:
@@ -72,19 +91,6 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
         condition = ops.reshape(condition, [1] * max(x.shape.rank, y.shape.rank))
     return raw.SelectV2(condition=condition, t=x, e=y)
-
-
-def broadcast_by_choice(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
-    """Operands of SelectV2, all of one shape, without the BroadcastTo that it makes up for.
-
-    One of them keeps the shape.
-    """
-    if not ctx.optimizes("broadcast_choices"):
-        return list(operands)
-    kept = next((x for x in operands if _made_by(x) != "BroadcastTo"), operands[0])
-    return [
-        x.op.inputs[0] if _made_by(x) == "BroadcastTo" and x is not kept else x for x in operands
-    ]
 
 
 def unrepeated(x: tf.Tensor) -> tf.Tensor:
