@@ -281,7 +281,7 @@ def _int4_to_bytes(x: tf.Tensor) -> tf.Tensor:
 def _bytes_to_int4(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     low = ops.bitwise_and(x, 15)
     high = ops.right_shift(x, ops.constant(4, tf.uint8))
-    nibbles = ops.reshape(ops.stack([low, high], -1), ctx.shape(ctx.avals_out[0].shape))
+    nibbles = ctx.reshaped(ops.stack([low, high], -1), ctx.avals_out[0].shape)
     # Casting to int4 takes the low four bits.
     return cast(nibbles, dtype)
 

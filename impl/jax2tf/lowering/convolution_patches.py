@@ -22,7 +22,7 @@ def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv)
     if not overwrites_memory(conv.out_shape[:-1]):
         return ops.matmul(patches, matrix)
     rows = ctx.reshaped(patches, (math.prod(conv.out_shape[:-1]), size))
-    return ops.reshape(ops.matmul(rows, matrix), ctx.shape(conv.out_shape))
+    return ctx.reshaped(ops.matmul(rows, matrix), conv.out_shape)
 
 
 def products_of_patches_by_groups(
@@ -34,9 +34,8 @@ def products_of_patches_by_groups(
     n_positions, features_out = math.prod(positions), features_out // groups
     n_outputs = math.prod(conv.out_shape[:-1])
     matrices = ctx.reshaped(rhs, (n_positions, features_in, groups, features_out))
-    matrices = ops.reshape(
-        ops.transpose(matrices, (2, 0, 1, 3)),
-        ctx.shape((groups, n_positions * features_in, features_out)),
+    matrices = ctx.reshaped(
+        ops.transpose(matrices, (2, 0, 1, 3)), (groups, n_positions * features_in, features_out)
     )
     patches = [
         ctx.reshaped(patch, (n_outputs, groups, features_in)) for patch in _patches(ctx, lhs, conv)

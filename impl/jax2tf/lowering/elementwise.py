@@ -194,7 +194,7 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
         whole = _repeated(ctx, y, shape)
         return function(ops.constant(value.reshape(-1)[:1], x.dtype), whole)
     flat = (ops.reshape(_repeated(ctx, v, shape), [-1]) for v in (x, y))
-    return ops.reshape(function(*flat), ctx.shape(shape))
+    return ctx.reshaped(function(*flat), shape)
 
 
 def _repeated(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:

@@ -192,7 +192,7 @@ def _tridiagonal_solve(
         solution = solve(*algorithms.with_a_row_more(*system))[:-1]
     else:
         solution = solve(*system)
-    return ops.reshape(ops.transpose(solution, [1, 0, 2]), ctx.shape(ctx.avals_out[0].shape))
+    return ctx.reshaped(ops.transpose(solution, [1, 0, 2]), ctx.avals_out[0].shape)
 
 
 @register("eigh")

@@ -48,12 +48,16 @@ def unrepeated_operands(
 
 def _is_aligned(eqn: jex_core.JaxprEqn, repeats_arrays: bool) -> bool:
     """Whether ops that broadcast repeat the operand so: its dimensions are the last."""
-    (operand,) = eqn.invars[:1]
     rank, places = len(eqn.params["shape"]), tuple(eqn.params["broadcast_dimensions"])
     if not places:
         return True
     is_last = places == tuple(range(rank - len(places), rank))
-    return repeats_arrays and is_last and rank <= _MAX_RANK and not is_key(aval_of(operand).dtype)
+    return (
+        repeats_arrays
+        and is_last
+        and rank <= _MAX_RANK
+        and not is_key(aval_of(eqn.invars[0]).dtype)
+    )
 
 
 def _shape(atom: Atom) -> tuple[Dim, ...]:
