@@ -180,9 +180,6 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
         fun = tf.function(convert(fresh(program.fun)), autograph=False)
         return fun.get_concrete_function(*tensors)
 
-    def to_stablehlo() -> Any:
-        return jax.jit(fresh(program.fun)).trace(*arrays).lower()
-
     def at_least() -> None:
         jax.jit(fresh(program.fun)).trace(*arrays)
         _trace_nothing(tensors, results=1)
@@ -199,7 +196,7 @@ def measure(program: Program, adapter: Adapter, lowering: str, settings: Setting
         conversion=paired(
             settings.cold_rounds,
             {
-                "jax": lambda: cold(to_stablehlo),
+                "jax": lambda: cold(partial(_to_stablehlo, program, arrays)),
                 "graph": lambda: cold(to_graph),
                 "limit": lambda: cold(at_least),
             },
@@ -254,9 +251,7 @@ def measure_by_hand(
         return None
     arrays = jax.device_put(program.make_args())
     tensors = _tensors(program)
-
-    def to_stablehlo() -> Any:
-        return jax.jit(fresh(program.fun)).trace(*arrays).lower()
+    jitted = jax.jit(program.fun)
 
     def to_graph(fun: Callable[..., Any]) -> Any:
         return tf.function(fresh(fun), autograph=False).get_concrete_function(*tensors)
@@ -268,22 +263,13 @@ def measure_by_hand(
         "by hand": partial(to_graph, program.by_hand),
         "graph": converted,
     }
-    try:
-        made = {name: graph() for name, graph in graphs.items()}
-        jitted = jax.jit(program.fun)
-        calls: dict[str, Call] = {"jax": lambda: jax.block_until_ready(jitted(*arrays))}
-        for name, function in made.items():
-            calls[name] = partial(_call_and_wait, function, tensors)
-            _check_close(calls[name](), calls["jax"](), name)
-    except Exception as problem:
-        return Variants(program.name, refused=_words(problem))
-    conversions: dict[str, Call] = {"jax": to_stablehlo, **graphs}
-    return Variants(
-        program.name,
-        {name: count_nodes(function.graph) for name, function in made.items()},
-        paired(settings.cold_rounds, {name: partial(cold, f) for name, f in conversions.items()}),
-        paired(settings.steady_rounds, {name: repeated(call) for name, call in calls.items()}),
-    )
+    by_jax = {"jax": lambda: jax.block_until_ready(jitted(*arrays))}
+    measured = _measure_variants(program, graphs, settings, by_jax)
+    if measured.refused:
+        return measured
+    conversions: dict[str, Call] = {"jax": partial(_to_stablehlo, program, arrays), **graphs}
+    cold_ones = {name: partial(cold, convert) for name, convert in conversions.items()}
+    return replace(measured, conversion=paired(settings.cold_rounds, cold_ones))
 
 
 def measure_polymorphic(
@@ -394,9 +380,15 @@ def measure_gradients(
 
 
 def _measure_variants(
-    program: Program, graphs: Mapping[str, Callable[[], Any]], settings: Settings
+    program: Program,
+    graphs: Mapping[str, Callable[[], Any]],
+    settings: Settings,
+    beside: Mapping[str, Call] | None = None,
 ) -> Variants:
-    """Nodes and steady calls of concrete functions, which have to give what jax.jit gives."""
+    """Nodes and steady calls of concrete functions, which have to give what jax.jit gives.
+
+    The calls of `beside` come first: what the others are related to.
+    """
     tensors = _tensors(program)
     try:
         made = {name: graph() for name, graph in graphs.items()}
@@ -407,8 +399,13 @@ def _measure_variants(
             _check_close(call(), expected, name)
     except Exception as problem:
         return Variants(program.name, refused=_words(problem))
-    measurements = {name: repeated(call) for name, call in calls.items()}
+    contenders: dict[str, Call] = {**(beside or {}), **calls}
+    measurements = {name: repeated(call) for name, call in contenders.items()}
     return Variants(program.name, nodes, steady=paired(settings.steady_rounds, measurements))
+
+
+def _to_stablehlo(program: Program, arrays: Sequence[Any]) -> Any:
+    return jax.jit(fresh(program.fun)).trace(*arrays).lower()
 
 
 def _tensors(program: Program) -> Any:
