@@ -2,8 +2,11 @@
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 import jax
+
+from harnesses.engine import compile_cache
 
 CPU_DEVICES = 8
 
@@ -12,12 +15,13 @@ class DeviceError(ValueError):
     """JAX has no device of the kind that was asked for."""
 
 
-def prepare(devices: Sequence[str], *, on_mesh: bool = False) -> None:
+def prepare(devices: Sequence[str], *, on_mesh: bool = False, compiled: str | None = None) -> None:
     """Makes the devices ready, before JAX or TensorFlow has touched one.
 
     Args:
       devices: the kinds that a run asks for.
       on_mesh: whether TensorFlow needs as many devices of the CPU as JAX.
+      compiled: the folder of what was compiled before (harnesses.engine.compile_cache), or None.
 
     Raises:
       DeviceError: if JAX cannot use one of them here.
@@ -27,6 +31,8 @@ def prepare(devices: Sequence[str], *, on_mesh: bool = False) -> None:
     os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")
     if "gpu" in devices:
         _compute_in_float32()
+    if compiled is not None:
+        compile_cache.use(Path(compiled))
     # Programs of meshes want several devices; a CPU has as many as it is asked for.
     jax.config.update("jax_num_cpu_devices", CPU_DEVICES)
     if on_mesh:

@@ -162,7 +162,7 @@ class _Fleet:
 def _batch_rows(options: argparse.Namespace, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """What a worker says: what it is, the row of each cell, the processor time that it took."""
     chosen = selection(options)
-    devices.prepare(chosen.device, on_mesh=DTENSOR in chosen.mode)
+    devices.prepare(chosen.device, on_mesh=DTENSOR in chosen.mode, compiled=options.compile_cache)
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
         matrix = Matrix(options, "worker", file=str(Path(folder) / "rows.jsonl"))
         try:

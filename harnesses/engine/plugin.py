@@ -52,7 +52,9 @@ def pytest_configure(config: pytest.Config) -> None:
     place = (worker["workerid"], worker["scratch"], worker["file"]) if worker else ("main",)
     try:
         chosen = selection(config.option)
-        devices.prepare(chosen.device, on_mesh=DTENSOR in chosen.mode)
+        devices.prepare(
+            chosen.device, on_mesh=DTENSOR in chosen.mode, compiled=config.option.compile_cache
+        )
         config.stash[MATRIX] = Matrix(config.option, *place)
     except REFUSALS as error:
         raise pytest.UsageError(str(error)) from error

@@ -28,9 +28,14 @@ def versions(impl: str | None) -> Row:
 
 def processor() -> str:
     """Those of PROCESSOR_FEATURES that this machine has; none where only Linux could tell."""
-    text = _CPUINFO.read_text(encoding="utf-8") if _CPUINFO.exists() else ""
-    flags = next((line.split() for line in text.splitlines() if line.startswith("flags")), [])
+    flags = processor_flags().split()
     return " ".join(feature for feature in PROCESSOR_FEATURES if feature in flags)
+
+
+def processor_flags() -> str:
+    """All features of this machine's processor; empty where only Linux could tell."""
+    text = _CPUINFO.read_text(encoding="utf-8") if _CPUINFO.exists() else ""
+    return next((line for line in text.splitlines() if line.startswith("flags")), "")
 
 
 @functools.cache

@@ -111,6 +111,33 @@ def test_worker_that_has_grown_is_replaced_at_the_cost_of_no_cell(harnesses):
     assert float(summary[1]) > 4 * 1.0  # four processes imported JAX and TensorFlow
 
 
+def test_what_was_compiled_is_found_by_the_next_run(harnesses, tmp_path):
+    """A fault is found as well, and a line that repeats a cell does not speak of the folder."""
+    folder = tmp_path / "compiled"
+    arguments = ("run", "--name=exp_float32", "--mode=compiled", f"--compile-cache={folder}", "-n1")
+
+    def kept():
+        return {file.relative_to(folder) for file in folder.rglob("*") if file.is_file()}
+
+    def run(*more):
+        (tmp_path / "rows.jsonl").unlink(missing_ok=True)
+        process, rows = harnesses(*arguments, *more)
+        return process, {c: rows["exp_float32"][c] for c in ("outcome", "ulps", "nodes")}
+
+    process, row = run()
+    assert process.returncode == 0, process.stdout + process.stderr
+    first = kept()
+    assert {file.parts[0] for file in first} == {"jax", "tensorflow"}
+    process, again = run()
+    assert process.returncode == 0, process.stdout + process.stderr
+    assert again == row
+    assert kept() == first
+    process, _ = run("--impl=tests.judge.fakes.shape")
+    assert process.returncode != 0
+    assert ", 1 red," in process.stdout
+    assert "XLA_FLAGS" not in process.stdout
+
+
 def test_a_fleet_without_ray(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.setenv("PYTHONPATH", "")
