@@ -97,7 +97,9 @@ class Argument:
         dtype = dtypes.to_tf(self.dtype)
         value = self._value
         if _is_tensor(value):
-            tensor = tf.convert_to_tensor(value)
+            # A graph captures an eager tensor; eager mode takes it as it is.
+            is_one = isinstance(value, tf.Tensor) and tf.executing_eagerly()
+            tensor = value if is_one else tf.convert_to_tensor(value)
             return tensor if tensor.dtype == dtype else tf.cast(tensor, dtype)
         if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
             value = compat.data_of_keys(value)
@@ -142,8 +144,11 @@ def unwrap(tree: PyTree) -> PyTree:
     return jax.tree.map(unwrapped, tree, is_leaf=compat.is_module_container)
 
 
+_TENSORS = (tf.Tensor, tf.Variable)
+
+
 def _is_tensor(value: object) -> bool:
-    return isinstance(value, tf.Tensor | tf.Variable)
+    return isinstance(value, _TENSORS)
 
 
 def _shape(value: PyTree) -> tf.TensorShape:

@@ -17,7 +17,7 @@ from jax2tf.callables import Function, require_function
 from jax2tf.decorators import without_autograph
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.large_constants import LargeConstants, Policy
-from jax2tf.lowering import Lowering, compiled, sharding
+from jax2tf.lowering import Lowering, compiled, eager, sharding
 from jax2tf.lowering.pairs import prepared
 from jax2tf.primitives import CALLBACKS, CALLBACKS_WITH_VALUES, EIGENVALUES
 from jax2tf.targets import TARGETS, XLA, Target
@@ -93,9 +93,10 @@ def convert(
         has the graphs read that; to save them, keep the variable on the module that is saved.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run. They give no values: with
         False they are left out, and what XLA could not compile for them alone it compiles.
-      eager_graphs: whether eager mode runs a function of at least 50 equations as one graph, which
-        the first call makes; a call costs less then than op by op. What has side effects, calls
-        Python or TensorFlow, or has polymorphic shapes runs op by op all the same.
+      eager_graphs: whether eager mode runs a function as one graph, a call of which costs less than
+        its ops: one of at least 50 equations from the first call on, one of at least 4 once it has
+        been called 8 times, with the same bits. What has side effects, calls Python or TensorFlow,
+        or has polymorphic shapes runs op by op all the same.
       native_serialization: whether the result is one XlaCallModule op that holds the function's
         StableHLO, as JAX itself compiles it. Only XLA runs that. None means that it is where one of
         the two options of it is given.
@@ -308,11 +309,17 @@ def _compiled(
         for avals in (trace.jaxpr.in_avals, trace.jaxpr.out_avals)
     )
 
-    @partial(tf.function, autograph=False, jit_compile=True)
     def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
         return compiled.unpacked(lower(compiled.in_dtypes(tensors, given)))
 
-    return lambda *tensors: compiled.in_dtypes(run(*compiled.unpacked(tensors)), made)
+    function = tf.function(run, autograph=False, jit_compile=True)
+
+    def call(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        crossing = compiled.unpacked(tensors)
+        results = eager.run_compiled(trace, run, crossing) if tf.executing_eagerly() else None
+        return compiled.in_dtypes(function(*crossing) if results is None else results, made)
+
+    return call
 
 
 def _native_options(

@@ -96,10 +96,12 @@ def dtype_of_val(val: object) -> tf.DType:
 
 def jax_dtype(val: object) -> np.dtype:
     """The dtype of `val` inside a JAX computation, after canonicalisation."""
-    if isinstance(val, bool | int | float | complex) and is_python_scalar(val):
+    if isinstance(val, _TENSORS):
+        return _dtype_of_tensors(
+            val.dtype.as_datatype_enum, bool(jax.config.read("jax_enable_x64"))
+        )
+    if isinstance(val, _PYTHON_SCALARS) and is_python_scalar(val):
         return _python_scalar_dtype(val)
-    if isinstance(val, tf.Tensor | tf.Variable):
-        return jax.dtypes.canonicalize_dtype(_numpy_dtype(val.dtype))
     if isinstance(val, jax.Array) and is_key(val.dtype):
         return val.dtype
     if isinstance(val, np.ndarray | np.generic | jax.Array):
@@ -114,6 +116,15 @@ def jax_dtype(val: object) -> np.dtype:
         f"expected a number, numpy array, jax.Array, tf.Tensor or tf.Variable, "
         f"got {type(val).__module__}.{type(val).__qualname__}"
     )
+
+
+_TENSORS = (tf.Tensor, tf.Variable)
+
+
+@functools.cache
+def _dtype_of_tensors(dtype: int, x64: bool) -> np.dtype:
+    """The dtype in JAX of a dtype of TensorFlow's; `x64` is what JAX is set to."""
+    return jax.dtypes.canonicalize_dtype(_numpy_dtype(tf.as_dtype(dtype)))
 
 
 def is_python_scalar(val: object) -> bool:

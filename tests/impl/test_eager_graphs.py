@@ -1,4 +1,4 @@
-"""Large functions run as one graph in eager mode, where nothing shows the difference."""
+"""Functions that run as one graph in eager mode, where nothing shows the difference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.lowering.interpreter import Lowering
+from harnesses.harness import CONVERT, all_harnesses
+from jax2tf.lowering import eager
+from jax2tf.lowering.eager import EagerGraph
+from jax2tf.ops.written_functions import EagerFunction
+from tests.impl import logical_devices
 from tests.running import assert_near
 
 X = np.linspace(-1, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -55,14 +59,13 @@ def shallow(x):
 def graphs(monkeypatch):
     """The calls that ran as a graph: how many arguments each had."""
     calls = []
-    call = Lowering.call_function
+    call = EagerGraph.__call__
 
-    def counted(self, key, body, args, *others, **options):
-        if key == "eager graph":
-            calls.append(len(args))
-        return call(self, key, body, args, *others, **options)
+    def counted(self, args):
+        calls.append(len(self.captured) + len(args))
+        return call(self, args)
 
-    monkeypatch.setattr(Lowering, "call_function", counted)
+    monkeypatch.setattr(EagerGraph, "__call__", counted)
     return calls
 
 
@@ -71,6 +74,73 @@ def test_a_large_function_is_one_graph(graphs):
     for x in (X, X + 1, X[:2]):
         assert_near(np.asarray(converted(x)), np.asarray(jax.jit(deep)(x)))
     assert len(graphs) == 3
+
+
+def small(x):
+    return jnp.sin(x @ WEIGHTS[0]) * 2.0 + x
+
+
+def test_a_small_function_is_a_graph_once_it_was_called_often(graphs):
+    """Its results keep their bits, and other arguments are counted by themselves."""
+    converted = jax2tf.convert(small)
+    for x in (X, X[:2]):
+        graphs.clear()
+        results = [converted(x).numpy() for _ in range(eager.CALLS_OP_BY_OP + 3)]
+        assert len(graphs) == 3
+        assert {result.tobytes() for result in results} == {results[0].tobytes()}
+        assert_near(results[0], np.asarray(small(x)))
+
+
+@pytest.mark.parametrize(
+    ("fun", "options"),
+    [
+        (lambda x: jnp.tanh(x) + 1, {}),
+        (small, {"eager_graphs": False}),
+        (small, {"polymorphic_shapes": "(b, 4)"}),
+        # A graph with an op that the target has not would be refused.
+        (small, {"target": "litert"}),
+    ],
+    ids=["few equations", "switched off", "open shapes", "a target that lacks ops"],
+)
+def test_what_runs_op_by_op_however_often_it_is_called(fun, options, graphs):
+    converted = jax2tf.convert(fun, **options)
+    for _ in range(eager.CALLS_OP_BY_OP + 3):
+        assert_near(np.asarray(converted(X)), np.asarray(fun(X)))
+    assert not graphs
+
+
+def sample_of(family):
+    """Every 40th harness of a family; one that draws numbers gives others at each call."""
+    of_family = [h for h in all_harnesses() if h.family == family]
+    return [h for h in of_family[::40] if h.primitive != "rng_uniform"]
+
+
+@pytest.mark.parametrize(
+    "family", sorted({h.family for h in all_harnesses() if h.direction == CONVERT})
+)
+def test_a_graph_gives_the_bits_of_its_ops(family, graphs, monkeypatch):
+    monkeypatch.setattr(eager, "FEWEST_EQUATIONS_OF_MANY_CALLS", 0)
+    monkeypatch.setattr(eager, "FEWEST_EQUATIONS", 10_000)
+    monkeypatch.setattr(eager, "CALLS_OP_BY_OP", 0)
+    for harness in sample_of(family):
+        with jax.enable_x64(harness.x64):
+            args = harness.make_args()
+            op_by_op = bits(jax2tf.convert(harness.fun, eager_graphs=False), args)
+            assert bits(jax2tf.convert(harness.fun), args) == op_by_op, harness.name
+    # What calls Python runs op by op, and so does what reads keys.
+    assert graphs or family == "callbacks"
+
+
+def bits(converted, args):
+    """The results as bytes, or the type of the error."""
+    try:
+        return [leaf.numpy().tobytes() for leaf in jax.tree.leaves(converted(*args))]
+    except (jax2tf.ConversionError, tf.errors.OpError) as error:
+        return type(error)
+
+
+def test_devices():
+    logical_devices.run("eager_on_devices.py")
 
 
 def test_it_can_be_switched_off(graphs):
@@ -163,12 +233,73 @@ def test_a_captured_array_is_an_argument_of_the_graph(graphs):
     assert graphs[0] == graphs[1] == graphs[2] + 1
 
 
-def test_threads():
-    converted = jax2tf.convert(deep)
+@pytest.mark.parametrize("fun", [deep, small, jax.jit(small)], ids=["large", "small", "compiled"])
+def test_threads(fun):
+    converted = jax2tf.convert(fun)
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        results = list(pool.map(lambda i: converted(X + i).numpy(), range(16)))
+        results = list(pool.map(lambda i: converted(X + i).numpy(), range(32)))
     for i, result in enumerate(results):
-        assert_near(result, np.asarray(jax.jit(deep)(X + i)))
+        assert_near(result, np.asarray(jax.jit(fun)(X + i)))
+
+
+class TestCompiled:
+    """A jitted function is called in eager mode without tf.function, where that can be."""
+
+    @pytest.fixture
+    def calls(self, monkeypatch):
+        """What each call of a function of eager mode gave."""
+        results = []
+        call = EagerFunction.__call__
+
+        def counted(function, *args):
+            results.append(call(function, *args))
+            return results[-1]
+
+        monkeypatch.setattr(EagerFunction, "__call__", counted)
+        return results
+
+    def test_one_function_for_all_calls_of_a_shape(self, calls):
+        converted = jax2tf.convert(jax.jit(small))
+        for x in (X, X + 1, X[:2]):
+            assert_near(np.asarray(converted(x)), np.asarray(small(x)))
+        assert len(calls) == 3
+
+    def test_a_tape_gets_the_gradient(self):
+        x = tf.constant(X)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = jax2tf.convert(jax.jit(small))(x)
+        expected = jax.grad(lambda x: small(x).sum())(X)
+        assert_near(np.asarray(tape.gradient(y, x)), np.asarray(expected), 16)
+
+    def test_open_shapes(self, calls):
+        converted = jax2tf.convert(jax.jit(small), polymorphic_shapes="(b, 4)")
+        for size in (1, 2, 3):
+            assert_near(np.asarray(converted(X[:size])), np.asarray(small(X[:size])))
+        assert not calls
+
+    def test_variables_of_tensorflow(self, calls):
+        scale = tf.Variable(2.0)
+        converted = jax2tf.convert(jax.jit(jax2tf.call_tf(lambda x: x * scale)))
+        np.testing.assert_array_equal(converted(X), X * 2)
+        scale.assign(3.0)
+        np.testing.assert_array_equal(converted(X), X * 3)
+        assert not calls
+
+    def test_functions_that_run_eagerly(self, calls):
+        tf.config.run_functions_eagerly(True)
+        try:
+            assert_near(np.asarray(jax2tf.convert(jax.jit(small))(X)), np.asarray(small(X)))
+        finally:
+            tf.config.run_functions_eagerly(False)
+        assert not calls
+
+    def test_integers_of_four_bits(self, calls):
+        doubled = jax.jit(lambda x: x + x)
+        x = np.arange(-4, 4).astype(jnp.int4)
+        result = jax2tf.convert(doubled)(x)
+        np.testing.assert_array_equal(np.asarray(result), np.asarray(doubled(x)))
+        assert calls
 
 
 @jax.custom_vjp

@@ -170,7 +170,7 @@ def test_what_the_graph_around_holds_is_left_to_tf_function():
     @tf.function
     def outer(x):
         with writing.switched(True):
-            assert WrittenFunction.of(lambda y: [ops.raw.Mul(x=x, y=y)], [F32], "f", False) is None
+            assert WrittenFunction.of(lambda y: [ops.raw.Mul(x=x, y=y)], [F32], "f") is None
         return x
 
     outer.get_concrete_function(F32)
@@ -180,9 +180,7 @@ def test_a_result_may_be_an_argument_or_be_given_twice():
     @tf.function
     def outer(x):
         with writing.switched(True):
-            function = WrittenFunction.of(
-                lambda y, z: [z, ops.raw.Neg(x=y), z, y], [F32, F32], "f", False
-            )
+            function = WrittenFunction.of(lambda y, z: [z, ops.raw.Neg(x=y), z, y], [F32, F32], "f")
             return function(x, ops.raw.Sin(x=x))
 
     sine, negative, again, same = outer(tf.constant(X))

@@ -362,7 +362,7 @@ def _contract(
 
 def _is_faster_merged(ctx: Context) -> bool:
     """Whether rows of many dimensions are merged into one: XLA does it, and eager ops cost more."""
-    is_graph = not (tf.executing_eagerly() or compat.in_compiled_function())
+    is_graph = not (ctx.is_by_kernels or compat.in_compiled_function())
     return is_graph and ctx.optimizes("rows_of_one_matrix")
 
 

@@ -408,7 +408,7 @@ def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
 
 
 def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:
-    if tf.executing_eagerly():
+    if ctx.is_by_kernels:
         return ctx.function(("loop", Identity(ctx.eqn)), loop, *operands)
     return loop(ctx, *operands)
 

@@ -24,10 +24,10 @@ from jax2tf.typing import Aval
 # The raw data of a key, the bounds of a distribution.
 _FEW_NUMBERS = 4
 
-_GENERATORS = frozenset(named("random_bits", "random_split", "random_fold_in", "threefry2x32"))
+GENERATORS = frozenset(named("random_bits", "random_split", "random_fold_in", "threefry2x32"))
 
 # What draws are made of beside calls: what XLA fuses, and sorts.
-_FUSED = _GENERATORS | frozenset(
+_FUSED = GENERATORS | frozenset(
     {
         *named("random_wrap", "random_unwrap", "random_clone", "iota", "stop_gradient", "copy"),
         *named("broadcast_in_dim", "reshape", "slice", "squeeze", "concatenate", "transpose"),
@@ -91,4 +91,4 @@ def _is_draw(jaxpr: jex_core.ClosedJaxpr) -> bool:
                 pending += inner_jaxprs(eqn)
             else:
                 found.add(eqn.primitive)
-    return found <= _FUSED and not found.isdisjoint(_GENERATORS)
+    return found <= _FUSED and not found.isdisjoint(GENERATORS)

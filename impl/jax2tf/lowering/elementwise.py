@@ -449,7 +449,7 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
     if ctx.assume_finite:
         return op(x=x, y=y)
     for one, other in ((x, y), (y, x)):
-        if _free_of_nan(other):
+        if ctx.is_by_kernels or _free_of_nan(other):
             if not ctx.has_quirk("extreme_keeps_a_nan_of_the_second"):
                 return op(x=one, y=other)
             result = op(x=other, y=one)
@@ -467,9 +467,7 @@ def _is_all(x: tf.Tensor, number: float) -> bool:
 
 
 def _free_of_nan(x: tf.Tensor) -> bool:
-    """Whether x is known to hold no NaN; eager kernels need no such care."""
-    if tf.executing_eagerly():
-        return True
+    """Whether x is known to hold no NaN."""
     value = known_value(x)
     return value is not None and not np.isnan(value).any()
 

@@ -8,7 +8,6 @@ costs the TensorFlow ops and little else.
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 import weakref
 from collections.abc import Callable, Hashable, Sequence
@@ -22,10 +21,9 @@ from jax2tf import compat, dims, dtypes, ops
 from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
-from jax2tf.lowering import compiled
+from jax2tf.lowering import compiled, eager
 from jax2tf.lowering.constant_folding import folded
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.eager import is_one_graph
 from jax2tf.lowering.legal.boundaries import has_uint32
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf.lowering.rules import Context
@@ -37,7 +35,7 @@ from jax2tf.lowering.taken import (
     require_taken,
 )
 from jax2tf.ops import writing
-from jax2tf.ops.written_functions import WrittenFunction
+from jax2tf.ops.written_functions import EagerFunction, WrittenFunction
 from jax2tf.targets import Target
 from jax2tf.trace import Trace, count_equations
 from jax2tf.typing import Aval, Dim, Shape, aval_of
@@ -58,15 +56,16 @@ class Lowering:
         target: Target,
         dim_values: dims.Values | None = None,
         observer: Observer | None = None,
+        by_kernels: bool = False,
     ):
         self.trace = trace
+        self._by_kernels = by_kernels
         self._observer = observer
         self.target = target
         self.dim_values = dim_values or {}
-        eager = tf.executing_eagerly()
         self._new_ops = NewOps()
         self._constant_bytes = 0
-        self._root_graph = None if eager else tf.compat.v1.get_default_graph()
+        self._root_graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         self._graph_constants: weakref.WeakKeyDictionary[tf.Graph, dict[Hashable, tf.Tensor]] = (
             weakref.WeakKeyDictionary()
         )
@@ -80,25 +79,8 @@ class Lowering:
             if "drops_constant_results" in self.target.quirks:
                 return [_kept(result) for result in results]
             return results
-        if eager_graphs and is_one_graph(self.trace):
-            return self._run_as_graph(args)
-        return self.run(self.trace.jaxpr, args)
-
-    def _run_as_graph(self, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """As `run_trace`, in a graph that is made once. It gets large constants as arguments."""
-        jaxpr = self.trace.jaxpr_to_share(self.target.shares_repeats)
-        is_large = [np.size(c) > SMALL_CONSTANT_SIZE for c in jaxpr.consts]
-        large = [self.constant(c) for c in itertools.compress(jaxpr.consts, is_large)]
-
-        def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
-            given = iter(inner[: len(large)])
-            consts = [
-                next(given) if of_arguments else lowering.constant(c)
-                for c, of_arguments in zip(jaxpr.consts, is_large, strict=True)
-            ]
-            return lowering.run_open(jaxpr.jaxpr, consts, inner[len(large) :])
-
-        return self.call_function("eager graph", body, [*large, *args], "eager")
+        of_graph = eager.run_as_graph(self, args) if eager_graphs else None
+        return self.run(self.trace.jaxpr, args) if of_graph is None else of_graph
 
     def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The results of `jaxpr` on `args`, its equations lowered in place."""
@@ -131,15 +113,26 @@ class Lowering:
         """
         return Lowering(self.trace, self.target, sizes, self._observer)
 
+    def for_kernels(self) -> Lowering:
+        """A lowering for a graph that eager mode makes, and of which it optimizes nothing."""
+        return Lowering(self.trace, self.target, by_kernels=True)
+
+    @property
+    def is_by_kernels(self) -> bool:
+        """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
+        if tf.executing_eagerly():
+            return True
+        return self._by_kernels and not compat.in_compiled_function()
+
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
     ) -> list[tf.Tensor]:
         """The results of `jaxpr`, through one shared TensorFlow function where that is cheaper.
 
-        In a graph, a jaxpr that several equations call becomes one function. Eager mode inlines: a
-        call of a TensorFlow function costs more than 100 microseconds there.
+        In a graph, a jaxpr that several equations call becomes one function. Eager mode inlines it,
+        and so do the graphs of small functions there (see eager.py).
         """
-        if tf.executing_eagerly() or not self._worth_sharing(jaxpr.jaxpr):
+        if self.is_by_kernels or not self._worth_sharing(jaxpr.jaxpr):
             return self.run(jaxpr, args)
         consts = [self.constant(c) for c in jaxpr.consts]
 
@@ -183,6 +176,8 @@ class Lowering:
             return body(self.with_sizes(values), *inner[:n])
 
         is_written = writing.writes() and writing.is_writable()
+        # An op of a function that was made for one device runs there wherever it is called.
+        device = compat.eager_device() if tf.executing_eagerly() else None
         function = self.trace.cached(
             (
                 "function",
@@ -193,6 +188,7 @@ class Lowering:
                 tuple(unknown),
                 compat.in_compiled_function(),
                 is_written,
+                device,
             ),
             lambda: _function(with_dims, args, shapes, name, jit_compile, is_written),
         )
@@ -433,13 +429,14 @@ def _function(
     # The sizes of dimension variables follow the arguments that have shapes.
     shapes = [*shapes, *([()] * (len(args) - len(shapes)))]
     specs = [tf.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, args, strict=True)]
-    if is_written:
-        written = WrittenFunction.of(function, specs, function.__name__, bool(jit_compile))
-        if written is not None:
-            return written
+    kind = EagerFunction if tf.executing_eagerly() else WrittenFunction if is_written else None
+    if kind is not None:
+        made = kind.of(function, specs, function.__name__, jit_compile=bool(jit_compile))
+        if made is not None:
+            return made
     shared = tf.function(function, autograph=False, jit_compile=jit_compile)
-    made: Callable[..., Sequence[tf.Tensor]] = shared.get_concrete_function(*specs)
-    return made
+    concrete: Callable[..., Sequence[tf.Tensor]] = shared.get_concrete_function(*specs)
+    return concrete
 
 
 def _scope_in(graph: tf.Graph, scope: str) -> str:

@@ -109,6 +109,11 @@ class Context:
         """Whether XLA may compile a part of the graph, which TensorFlow runs as such an op."""
         return self.uses("XlaLaunch")
 
+    @property
+    def is_by_kernels(self) -> bool:
+        """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
+        return self._lowering.is_by_kernels
+
     def uses(self, op: str, dtype: str | None = None) -> bool:
         """Whether the graph is to hold an op of a dtype, or of every dtype where none is named.
 

@@ -2,7 +2,8 @@
 
 tf.function serves calls from Python: it binds arguments to signatures, nests results, orders side
 effects, prepares gradients. A function that graphs alone call, with arrays in and arrays out, needs
-none of it. In graphs it is the same, node by node.
+none of it. In graphs it is the same, node by node. Neither does a function that eager mode calls
+where no tape watches: `EagerFunction`.
 """
 
 from __future__ import annotations
@@ -36,18 +37,17 @@ class WrittenFunction:
         body: Callable[..., Sequence[tf.Tensor]],
         specs: Sequence[tf.TensorSpec],
         name: str,
-        jit_compile: bool,
+        *,
+        jit_compile: bool = False,
     ) -> WrittenFunction | None:
         """The function of `body`; None if it has effects or reads other than its arguments."""
-        with compat.function_graph(name, jit_compile) as graph:
-            inputs = [_placeholder(spec) for spec in specs]
-            outputs = [graph.capture(result) for result in body(*inputs)]
-        graph.inputs, graph.outputs = inputs, outputs
+        graph = _graph_of(body, specs, name, jit_compile)
         function = compat.function_of(graph, jit_compile)
         if function is None:
             return None
+        outputs = graph.outputs
         attributes = {
-            "Tin": _types(inputs),
+            "Tin": _types(graph.inputs),
             "Tout": _types(outputs),
             "f": AttrValue(func=tf.compat.v1.NameAttrList(name=function.name)),
             "config_proto": AttrValue(s=compat.call_options()),
@@ -68,6 +68,58 @@ class WrittenFunction:
         for result, shape in zip(results, self.shapes, strict=True):
             result.set_shape(shape)
         return results
+
+
+@dataclass(frozen=True)
+class EagerFunction:
+    """A function of tensors that is called in eager mode alone.
+
+    Attributes:
+      function: as TensorFlow holds it; it lives as long as this one.
+      n_results: how many results it has.
+      options: what its calls say of optimizers and placement.
+    """
+
+    function: Callable[..., Sequence[tf.Tensor]]
+    n_results: int
+    options: bytes
+
+    @classmethod
+    def of(
+        cls,
+        body: Callable[..., Sequence[tf.Tensor]],
+        specs: Sequence[tf.TensorSpec],
+        name: str,
+        *,
+        jit_compile: bool = False,
+        is_optimized: bool = True,
+    ) -> EagerFunction | None:
+        """The function of `body`; None if it has effects or reads other than its arguments.
+
+        Unless it `is_optimized`, TensorFlow leaves its ops as they are: each gives the bits that it
+        gives when eager mode runs it by itself.
+        """
+        graph = _graph_of(body, specs, name, jit_compile)
+        function = compat.function_of(graph, jit_compile)
+        options = compat.call_options() if is_optimized else compat.unoptimized_call_options()
+        return None if function is None else cls(function, len(graph.outputs), options)
+
+    def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
+        """The results on eager tensors of the dtypes and shapes that it was made for."""
+        return compat.run_function(self.function, args, self.n_results, self.options)
+
+
+def _graph_of(
+    body: Callable[..., Sequence[tf.Tensor]],
+    specs: Sequence[tf.TensorSpec],
+    name: str,
+    jit_compile: bool,
+) -> tf.Graph:
+    with compat.function_graph(name, jit_compile) as graph:
+        inputs = [_placeholder(spec) for spec in specs]
+        outputs = [graph.capture(result) for result in body(*inputs)]
+    graph.inputs, graph.outputs = inputs, outputs
+    return graph
 
 
 _TRUE = AttrValue(b=True).SerializeToString()
