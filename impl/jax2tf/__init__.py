@@ -98,6 +98,6 @@ __all__ = [
     "uninstall",
 ]
 
-_compat.register_module_containers()
+_compat.containers.register_module_containers()
 
 del _compat, _first_use, _symbolic_derivatives

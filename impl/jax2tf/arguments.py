@@ -102,7 +102,7 @@ class Argument:
             tensor = value if is_one else tf.convert_to_tensor(value)
             return tensor if tensor.dtype == dtype else tf.cast(tensor, dtype)
         if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
-            value = compat.data_of_keys(value)
+            value = compat.jaxprs.data_of_keys(value)
         if self.dtype == jax.dtypes.float0:
             value = np.zeros(np.shape(value), bool)
         return tf.constant(np.asarray(value).astype(dtype.as_numpy_dtype, copy=False))
@@ -137,11 +137,11 @@ def unwrap(tree: PyTree) -> PyTree:
     """The tree with the containers that tf.Module wraps replaced by plain ones, at any depth."""
 
     def unwrapped(node: PyTree) -> PyTree:
-        if not compat.is_module_container(node):
+        if not compat.containers.is_module_container(node):
             return node
-        return unwrap(compat.unwrap_module_container(node))
+        return unwrap(compat.containers.unwrap_module_container(node))
 
-    return jax.tree.map(unwrapped, tree, is_leaf=compat.is_module_container)
+    return jax.tree.map(unwrapped, tree, is_leaf=compat.containers.is_module_container)
 
 
 _TENSORS = (tf.Tensor, tf.Variable)

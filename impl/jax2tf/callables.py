@@ -129,7 +129,7 @@ class Function:
         self.name = name if isinstance(name, str) else type(inner).__name__
         is_jitted_by_jax = isinstance(inner, _JITTED_BY_JAX)
         self._argnums, self._argnames = _static_arguments(inner)
-        self._is_pmapped = compat.is_pmapped(inner)
+        self._is_pmapped = compat.jitted.is_pmapped(inner)
         self._is_jitted_by_jax = isinstance(fun, _JITTED_BY_JAX)
         has_lower = callable(getattr(type(inner), "lower", None))
         self._is_jitted_by_library = has_lower and not is_jitted_by_jax
@@ -327,9 +327,9 @@ def _is_hashable(value: object) -> bool:
 def _static_arguments(fun: Callable[..., PyTree]) -> tuple[tuple[int, ...], tuple[str, ...]]:
     """Positions and names of the arguments that are static; none unless JAX was told so."""
     if isinstance(fun, _JITTED_BY_JAX):
-        return compat.static_arguments(fun)
-    if compat.is_pmapped(fun):
-        return compat.static_arguments_of_pmap(fun), ()
+        return compat.jitted.static_arguments(fun)
+    if compat.jitted.is_pmapped(fun):
+        return compat.jitted.static_arguments_of_pmap(fun), ()
     return (), ()
 
 

@@ -192,7 +192,7 @@ def convert(
             lowered_for.enable_xla,
         )
         if not tf.executing_eagerly():
-            compat.skip_order_of_effects(tf.compat.v1.get_default_graph())
+            compat.graphs.skip_order_of_effects(tf.compat.v1.get_default_graph())
         return trace.results(results)
 
     # Not functools.wraps: tf.function would open a function that it gets as an argument down to

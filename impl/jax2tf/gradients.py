@@ -65,10 +65,10 @@ def differentiable(
         what is in a graph, not those of the gradients: they have to be there before.
       enable_xla: whether graphs may hold ops that are TensorFlow's alone, as PreventGradient is.
     """
-    watched = compat.tape_may_record(list(args))
+    watched = compat.tapes.tape_may_record(list(args))
     if not trace.jaxpr.out_avals or (tf.executing_eagerly() and not watched):
         return lower(trace, args)
-    if not tf.executing_eagerly() and compat.accumulator_watches(args):
+    if not tf.executing_eagerly() and compat.tapes.accumulator_watches(args):
         # In a graph, a ForwardAccumulator has no tangents for what a tf.custom_gradient gives. It
         # has them for a call of a function, by the function's gradient.
         call = partial(
@@ -168,7 +168,7 @@ class _Function:
     lower: LowerTrace
     name: str
     saved_order: int
-    compiled: bool = dataclasses.field(default_factory=compat.in_compiled_function)
+    compiled: bool = dataclasses.field(default_factory=compat.functions.in_compiled_function)
 
     @property
     def vjp(self) -> _Vjp:
@@ -186,7 +186,7 @@ class _Function:
         """
         outputs = self.vjp.outputs
         if not outputs:
-            with compat.nothing_recorded():
+            with compat.tapes.nothing_recorded():
                 return way(args)[0]
         args = graph_gradients.in_this_graph(args)
         if not self.trace.calls_tensorflow and not tf.executing_eagerly():
@@ -228,7 +228,7 @@ class _Function:
         A tape would otherwise hold on to every op inside, and have TensorFlow differentiate the
         loops of what XLA compiles, which it cannot.
         """
-        with compat.nothing_recorded():
+        with compat.tapes.nothing_recorded():
             results, of_cotangents = way(args)
 
         def gradient(*cotangents: tf.Tensor) -> Gradients:
@@ -261,7 +261,7 @@ class _Function:
         residuals = list(map(_without_derivative, results[n_outputs:]))
 
         def gradient(cotangents: Sequence[tf.Tensor]) -> Gradients:
-            if compat.tape_may_record([*args, *cotangents]):
+            if compat.tapes.tape_may_record([*args, *cotangents]):
                 return self._recomputed(args, cotangents)
             sized = [args[i] for i in vjp.sized]
             operands = [*sized, *residuals, *map(_conjugate, cotangents)]
@@ -288,24 +288,28 @@ class _Function:
                 return self._gradients(operands, self.saved_order - 1)
 
             # Residuals would be of no use: what is differentiated is the call.
-            with compat.nothing_recorded():
+            with compat.tapes.nothing_recorded():
                 return gradient.get_concrete_function(*map(_tensor_spec, avals))
 
         # Where XLA compiles, callbacks are refused. What is saved is the function in the graph.
-        compiled = self.compiled if compat.is_saving_gradient() else compat.in_compiled_function()
+        compiled = (
+            self.compiled
+            if compat.graphs.is_saving_gradient()
+            else compat.functions.in_compiled_function()
+        )
         return self.trace.cached(("gradient function", self.saved_order, compiled), make)
 
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
         operands = [*args, *map(_conjugate, cotangents)]
         if tf.executing_eagerly():
             return self.vjp.gradients(self._gradients(operands, saved_order=1))
-        if compat.is_saving_gradient() and self.saved_order == 1:
+        if compat.graphs.is_saving_gradient() and self.saved_order == 1:
             return self.vjp.gradients(self._last_saved(operands))
         called = self.gradient_function()
-        if not compat.tape_watches(operands):
+        if not compat.tapes.tape_watches(operands):
             # A tape that watches a variable which the function reads would have TensorFlow
             # differentiate the gradient, its gradient, and so on without end.
-            with compat.nothing_recorded():
+            with compat.tapes.nothing_recorded():
                 return self.vjp.gradients(called(*operands))
         # TensorFlow would ask for the derivative of a call that a persistent tape records at once.
         whole = self._whole(saved_order=1)
@@ -318,7 +322,7 @@ class _Function:
 
     def _last_saved(self, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The gradients, for a SavedModel that holds no derivatives of them."""
-        with compat.nothing_recorded():
+        with compat.tapes.nothing_recorded():
             gradients = self.lower(self._whole(saved_order=1).trace.inlined(), operands)
         message = (
             f"jax2tf.convert: the SavedModel holds no derivative of the gradient of {self.name}. "
@@ -338,7 +342,7 @@ class _Function:
 
 
 # What JAX raises where it cannot differentiate, or does not yet.
-_REFUSALS = (ValueError, NotImplementedError, compat.ClosedOverError)
+_REFUSALS = (ValueError, NotImplementedError, compat.jaxprs.ClosedOverError)
 
 
 @contextlib.contextmanager

@@ -55,16 +55,16 @@ def with_gradient(
         del op
         return backward(held, cotangents)
 
-    registered.__name__ = compat.REGISTERED_GRADIENT_NAME
+    registered.__name__ = compat.tapes.REGISTERED_GRADIENT_NAME
     op_type = f"jax2tf.{name}.{next(_ids)}"
     tf.RegisterGradient(op_type)(registered)
     _keep(graph, gradient, op_type)
     inputs = [*results, *args]
-    with graph.gradient_override_map({"IdentityN": op_type}), compat.nothing_recorded():
+    with graph.gradient_override_map({"IdentityN": op_type}), compat.tapes.nothing_recorded():
         outputs = _identities(inputs)
     given = list(outputs[:count])
     # A tape makes zeros for the cotangent of each output that nobody reads: it hears of no others.
-    compat.record(name, given, inputs, lambda *cotangents: backward(gradient, cotangents))
+    compat.tapes.record(name, given, inputs, lambda *cotangents: backward(gradient, cotangents))
     return given
 
 
@@ -96,4 +96,4 @@ def _keep(graph: tf.Graph, gradient: Gradient, op_type: str) -> None:
         held = []
         setattr(graph, _HELD, held)
     held.append(gradient)
-    weakref.finalize(graph, compat.forget_gradient, op_type).atexit = False
+    weakref.finalize(graph, compat.tapes.forget_gradient, op_type).atexit = False

@@ -17,7 +17,7 @@ from jax2tf.errors import ConversionError
 from jax2tf.typing import KeyPath, Option, PyTree
 
 
-class Module(compat.SavesVariableLists, tf.Module):  # type: ignore[misc]
+class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[misc]
     """`fun_jax(params, *inputs, **kwargs)` with a tf.Variable for each leaf of `params`.
 
     Graphs and SavedModels hold the variables once, whatever the number of functions that use them,
@@ -86,7 +86,7 @@ class Module(compat.SavesVariableLists, tf.Module):  # type: ignore[misc]
         Raises:
           ConversionError: a layer of Keras calls it that does not see its trainable variables.
         """
-        layer = compat.keras_layer_under_way()
+        layer = compat.libraries.keras_layer_under_way()
         if layer is not None and self.trainable_variables and not self.is_seen_by(layer):
             self._refuse(layer)
         return self._converted(self._with_statics(), *inputs, **kwargs)
@@ -195,7 +195,7 @@ def _names(paths: Sequence[KeyPath]) -> list[str]:
 
 def _variable(leaf: PyTree, name: str, trainable: bool) -> tf.Variable:
     if isinstance(leaf, jax.Array) and dtypes.is_key(leaf.dtype):
-        leaf = compat.data_of_keys(leaf)
+        leaf = compat.jaxprs.data_of_keys(leaf)
     dtype = dtypes.dtype_of_val(leaf)
     trainable = trainable and (dtype.is_floating or dtype.is_complex)
     # A tensor's memory becomes the variable's; numpy's is copied.

@@ -147,7 +147,7 @@ def call(
     shapes = [surroundings.static_shape(dtypes.physical_shape(aval)) for aval in out_avals]
     for function in module.functions:
         function.add_to_graph(None if tf.executing_eagerly() else tf.compat.v1.get_default_graph())
-    results = compat.xla_ops.xla_call_module(
+    results = compat.xla.xla_ops.xla_call_module(
         compiled.unpacked([*(surroundings.constant(c) for c in module.constants), *tensors]),
         version=module.version,
         module=module.serialized,
@@ -201,7 +201,7 @@ def _export(trace: Trace, options: Options) -> _Module:
     calls_functions = export.DisabledSafetyCheck.custom_call(function_list.TARGET)
     disabled_checks = (*options.disabled_checks, calls_functions)
     try:
-        with compat.groups_of_numbers(), function_list.collecting() as functions:
+        with compat.jaxprs.groups_of_numbers(), function_list.collecting() as functions:
             exported = export.export(
                 jitted, platforms=options.platforms, disabled_checks=disabled_checks
             )(*specs)
@@ -220,7 +220,7 @@ def _export(trace: Trace, options: Options) -> _Module:
     )
     return _Module(
         serialized=serialized,
-        version=min(exported.calling_convention_version, compat.xla_call_module_version()),
+        version=min(exported.calling_convention_version, compat.xla.xla_call_module_version()),
         platforms=[platform.upper() for platform in exported.platforms],
         disabled_checks=[str(check) for check in options.disabled_checks],
         constants=constants,
@@ -330,7 +330,7 @@ def _for_tensorflow(
         if _CPU in platforms:
             native_extremes.spell_out(module)
         _run_passes(module, *_PASSES)
-        version = compat.stablehlo_version()
+        version = compat.xla.stablehlo_version()
         try:
             portable = stablehlo.serialize_portable_artifact(
                 module, version, allow_other_dialects=is_shardy
@@ -413,7 +413,7 @@ def _refusal(trace: Trace, target: str, location: str) -> UnsupportedPrimitiveEr
         "convert with native_serialization=False, which lowers it to TensorFlow ops; or, if the "
         "process that runs the module has the code, pass native_serialization_disabled_checks="
         f"[jax.export.DisabledSafetyCheck.custom_call({target!r})]",
-        compat.user_source(eqn) if eqn else "",
+        compat.jaxprs.user_source(eqn) if eqn else "",
     )
 
 

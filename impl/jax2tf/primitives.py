@@ -60,7 +60,7 @@ def _named(name: str) -> Iterable[jex_core.Primitive]:
 @functools.cache
 def _by_name() -> dict[str, dict[jex_core.Primitive, None]]:
     by_name: dict[str, dict[jex_core.Primitive, None]] = collections.defaultdict(dict)
-    for module in (jex_primitives, lax, lax.linalg, *compat.modules_of_primitives()):
+    for module in (jex_primitives, lax, lax.linalg, *compat.primitives.modules_of_primitives()):
         for value in vars(module).values():
             if isinstance(value, jex_core.Primitive):
                 by_name[value.name][value] = None

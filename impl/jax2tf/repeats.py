@@ -348,8 +348,10 @@ class _Body:
     ):
         self._outputs = outputs
         results = self._results(window)
-        n_scopes = compat.common_scopes(window)
-        inside = [e.replace(source_info=compat.in_scopes(e, slice(n_scopes, None))) for e in window]
+        n_scopes = compat.jaxprs.common_scopes(window)
+        inside = [
+            e.replace(source_info=compat.jaxprs.in_scopes(e, slice(n_scopes, None))) for e in window
+        ]
         opened = jex_core.Jaxpr([], inputs, results, inside, debug_info=_DEBUG_INFO)
         body = jex_core.ClosedJaxpr(opened, [])
 
@@ -365,12 +367,12 @@ class _Body:
         self, window: Sequence[jex_core.JaxprEqn], inputs: Sequence[jex_core.Var]
     ) -> jex_core.JaxprEqn:
         """The call that gives the results of a window."""
-        n_scopes = compat.common_scopes(window)
+        n_scopes = compat.jaxprs.common_scopes(window)
         result: jex_core.JaxprEqn = self._call.replace(
             invars=list(inputs),
             outvars=self._results(window),
             params=self._params,
-            source_info=compat.in_scopes(window[0], slice(n_scopes)),
+            source_info=compat.jaxprs.in_scopes(window[0], slice(n_scopes)),
         )
         return result
 

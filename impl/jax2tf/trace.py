@@ -284,7 +284,7 @@ class Tracer:
             (_known(leaf.shape), spec, leaf.dtype, leaf.weak_type)
             for leaf, spec in zip(leaves, specs, strict=True)
         )
-        context = compat.trace_context()
+        context = compat.jaxprs.trace_context()
         key = (in_tree, given, context)
         known = self._by_signature.get(key)
         if known is not None:
@@ -358,7 +358,7 @@ class Tracer:
         except Exception as error:
             error.add_note(self._function.note(error, args, kwargs))
             raise
-        if any(map(spans_devices, compat.shardings_of(traced))):
+        if any(map(spans_devices, compat.jitted.shardings_of(traced))):
             # An equation that calls the function has its shardings, the function's jaxpr has not.
             traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
@@ -459,7 +459,7 @@ def trace_of(traced: jax.stages.Traced) -> Trace:
             "of the jax.jit around the conversion. Return what a call computes, and take what the "
             "function reads as an argument."
         )
-    jaxpr = _without_dead_code(compat.without_references(traced.lojax.jaxpr))
+    jaxpr = _without_dead_code(compat.jaxprs.without_references(traced.lojax.jaxpr))
     return Trace(jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
 
 

@@ -70,7 +70,7 @@ class TestLiteRt:
         path = tmp_path / "model.tflite"
         export(lambda p, x: jnp.tanh(x @ p[0]) @ p[1], w, "b, 35", path, quantize=quantize)
         content = path.read_bytes()
-        model = compat.litert_schema().Model.GetRootAs(content, 0)
+        model = compat.libraries.litert_schema().Model.GetRootAs(content, 0)
         start = np.frombuffer(content, np.uint8).ctypes.data
         buffers = [model.Buffers(i) for i in range(model.BuffersLength())]
         weights = [b.DataAsNumpy() for b in buffers if b.DataLength() > 256]

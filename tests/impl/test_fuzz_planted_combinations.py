@@ -60,7 +60,7 @@ def none_for_integers(patch):
     def recorded(self, way, args, variables=()):
         @tf.custom_gradient
         def with_vjp(*tensors):
-            with compat.nothing_recorded():
+            with compat.tapes.nothing_recorded():
                 results, of_cotangents = way(tensors)
 
             def gradient(*cotangents):

@@ -332,7 +332,7 @@ def test_large_constants_are_outside_of_the_module():
 
 
 def test_the_version_is_one_that_tensorflow_reads():
-    written = tuple(int(n) for n in compat.stablehlo_version().split("."))
+    written = tuple(int(n) for n in compat.xla.stablehlo_version().split("."))
     assert written >= (1, 0, 0)
 
 

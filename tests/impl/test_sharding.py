@@ -24,7 +24,7 @@ def shardings_in(function) -> list[str]:
 
 def _text(node) -> str:
     assert node.attr["_XlaSharding"].s == node.attr["sharding"].s
-    sharding = compat.xla_data.OpSharding.FromString(node.attr["sharding"].s)
+    sharding = compat.xla.xla_data.OpSharding.FromString(node.attr["sharding"].s)
     text = "replicated" if sharding.type == sharding.REPLICATED else _parts(sharding)
     if node.attr["unspecified_dims"].list.i:
         text += f", open {list(node.attr['unspecified_dims'].list.i)}"

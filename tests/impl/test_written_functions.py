@@ -199,7 +199,7 @@ def test_an_operation_says_where_the_converted_function_is_called():
 
 @pytest.mark.parametrize("jit_compile", [False, True])
 def test_a_graph_for_xla_says_so_inside(jit_compile):
-    with compat.function_graph("f", jit_compile) as graph:
-        assert compat.in_compiled_function() == jit_compile
+    with compat.functions.function_graph("f", jit_compile) as graph:
+        assert compat.functions.in_compiled_function() == jit_compile
         assert tf.compat.v1.get_default_graph() is graph
-    assert not compat.in_compiled_function()
+    assert not compat.functions.in_compiled_function()

@@ -220,7 +220,7 @@ class Batched(_Derived):
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         specs = tuple(tf.TensorSpec(t.shape, t.dtype) for t in tensors)
         # TensorFlow makes other gradients of branches and slices for what XLA compiles.
-        compiled = compat.in_compiled_function()
+        compiled = compat.functions.in_compiled_function()
         key = ("graph", specs, jax.config.read("jax_enable_x64"), compiled)
         graph = self.cached(key, lambda: self._graph(specs))
         with failures.in_one_line(self.name):
@@ -278,7 +278,7 @@ class Batched(_Derived):
         # function that it maps, unless an op of that function stands between. In a loop the op has
         # to be one that TensorFlow's optimiser does not take away: see lowering/switched.py.
         # For XLA it sets sizes, and StableHLO does not hold what comes of that in loops of loops.
-        kept = tf.identity if compat.in_compiled_function() else _ensured
+        kept = tf.identity if compat.functions.in_compiled_function() else _ensured
         rest = iter(elements)
         return [
             next(rest) if is_mapped else kept(tensor)

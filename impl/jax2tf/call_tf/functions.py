@@ -70,7 +70,7 @@ class Function(abc.ABC):
     is_derived = False
 
     def __init_subclass__(cls) -> None:
-        compat.cached_weakly(cls)
+        compat.jaxprs.cached_weakly(cls)
 
     def __init__(self, name: str, options: Options, base: Function | None = None):
         self.name = name
@@ -262,7 +262,7 @@ class Signature:
         nodes = list(_nodes(self.concrete))
         self._written = _written(self.concrete, nodes)
         self.is_stateful = any(
-            node.op not in _READS and compat.is_stateful_op(node.op) for node in nodes
+            node.op not in _READS and compat.graphs.is_stateful_op(node.op) for node in nodes
         )
         self._compiled: dict[str, Any] = {}
 
@@ -334,19 +334,19 @@ def _trace(
         return function.run(tensors)
 
     def run_anew(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        with compat.traced_anew_for_xla():
+        with compat.functions.traced_anew_for_xla():
             return function.run(tensors)
 
     traced = tf.function(
         run_anew if function.is_derived else run, autograph=False, jit_compile=True
     )
     try:
-        with compat.recorded_again():
+        with compat.tapes.recorded_again():
             return traced, traced.get_concrete_function(*specs)
     except LookupError:
         # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
         # usual derivative has one, and most often it compiles too.
-        with compat.recorded_again():
+        with compat.tapes.recorded_again():
             usual = tf.function(run, autograph=False).get_concrete_function(*specs)
         traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
         return traced, traced.get_concrete_function(*specs)

@@ -10,7 +10,7 @@ import contextlib
 
 import tensorflow as tf
 
-from jax2tf.compat import xla_ops
+from jax2tf.compat.xla import xla_ops
 
 
 def _of_update(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:

@@ -153,7 +153,7 @@ def _guard(assumption: _Assumption, words: str) -> tf.Operation:
         given = _COMPARISONS[assumption.comparison].nearest(left, right)
         guard = tf.stack([tf.fill([given], False), tf.fill([right], False)]).op
     # This graph may be part of a compiled one, where it is not enough that a result waits for it.
-    compat.keep(guard)
+    compat.graphs.keep(guard)
     return guard
 
 

@@ -117,7 +117,7 @@ def assumptions(
 ) -> Assumptions:
     """What a trace with the dimension variables of `scope` assumes of them."""
     if isinstance(constraints, export.SymbolicScope) or not constraints:
-        constraints = compat.explicit_constraints(scope)
+        constraints = compat.jaxprs.explicit_constraints(scope)
     names = {name for text in constraints for name in variables_of_constraint(text)}
     definitions = {name: export.symbolic_shape(name, scope=scope)[0] for name in sorted(names)}
     return Assumptions(tuple(constraints), definitions)

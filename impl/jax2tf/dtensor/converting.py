@@ -172,7 +172,7 @@ class _OnMesh:
         dtensor = tf.experimental.dtensor
         if isinstance(value, dtensor.DVariable) or dtensor.is_dtensor(value):
             return value
-        if compat.tape_watches([leaf.tensor()]):
+        if compat.tapes.tape_watches([leaf.tensor()]):
             raise ConversionError(
                 f"jax2tf.dtensor.convert({self._function.name}): a tape watches argument "
                 f"{leaf.path}, which is no DTensor, and would see nothing of the mesh. What to do: "
@@ -199,7 +199,7 @@ class _OnMesh:
             for leaf in leaves
         ]
         args, kwargs = jax.tree.unflatten(tree, specs)
-        told = compat.shardings_of(self._function.trace(args, kwargs))[: len(leaves)]
+        told = compat.jitted.shardings_of(self._function.trace(args, kwargs))[: len(leaves)]
         return [sharding if spans_devices(sharding) else None for sharding in told]
 
 

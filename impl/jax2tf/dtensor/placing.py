@@ -164,5 +164,5 @@ def _placed(value: PyTree, layout: tf.experimental.dtensor.Layout, path: str, wh
 
 def _tensor(leaf: PyTree) -> tf.Tensor:
     if isinstance(leaf, jax.Array) and dtypes.is_key(leaf.dtype):
-        leaf = compat.data_of_keys(leaf)
+        leaf = compat.jaxprs.data_of_keys(leaf)
     return tf.constant(np.asarray(leaf), dtypes.dtype_of_val(leaf))

@@ -131,8 +131,8 @@ class _Survey:
     def within(self, eqn: jex_core.JaxprEqn) -> Iterator[None]:
         around = self._line, self._scope
         # What JAX's own functions bind has no line of the user's; what calls them may have one.
-        self._line = compat.user_source(eqn) or self._line
-        self._scope = "/".join(filter(None, (self._scope, compat.name_stack(eqn))))
+        self._line = compat.jaxprs.user_source(eqn) or self._line
+        self._scope = "/".join(filter(None, (self._scope, compat.jaxprs.name_stack(eqn))))
         avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
         names = frozenset(aval.dtype.name for aval in avals if hasattr(aval, "dtype"))
         self._uses[eqn.primitive.name, names] = None

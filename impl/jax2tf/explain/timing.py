@@ -170,7 +170,7 @@ class _Lines:
         around = self._line
         if self._depth:
             self._add_time()
-        self._line, self._since = compat.user_source(eqn) or around, time.perf_counter()
+        self._line, self._since = compat.jaxprs.user_source(eqn) or around, time.perf_counter()
         self._depth += 1
         self._equations[self._line] += 1
         try:

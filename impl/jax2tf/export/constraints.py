@@ -27,7 +27,7 @@ def with_constraints(
     # This refuses what is no sequence of comparisons.
     specs.new_scope(constraints)
     if isinstance(constraints, jax_export.SymbolicScope):
-        constraints = compat.explicit_constraints(constraints)
+        constraints = compat.jaxprs.explicit_constraints(constraints)
     every = dict.fromkeys([*constraints, *(text for s in signatures for text in s.constraints)])
     kept = tuple(_with_its_own(signature, constraints) for signature in signatures)
     for text in every:

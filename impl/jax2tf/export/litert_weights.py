@@ -59,7 +59,7 @@ def stored(content: bytes, kind: str) -> bytes:
       content: a file with float32 weights.
       kind: "float16"; or "int4", where the weights of products have 4 bits, and others 8.
     """
-    schema = compat.litert_schema()
+    schema = compat.libraries.litert_schema()
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
     # Signatures share the buffers of their weights.
     buffers: dict[tuple[int, str, int], int] = {}

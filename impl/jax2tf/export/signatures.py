@@ -201,7 +201,7 @@ def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signatu
         shape, dtype = reader.read(leaf, where)
         given = getattr(leaf, "name", None) if isinstance(leaf, tf.TensorSpec) else None
         inputs.append(Input(names.new(given or where), where, shape, dtype))
-    constraints = compat.explicit_constraints(reader.scope) if reader.scope else ()
+    constraints = compat.jaxprs.explicit_constraints(reader.scope) if reader.scope else ()
     return Signature(name, function, tuple(inputs), tree, constraints)
 
 

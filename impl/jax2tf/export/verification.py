@@ -121,7 +121,7 @@ def _note(
 
 
 def _data(result: PyTree) -> np.ndarray:
-    return compat.data_of_keys(result) if dtypes.is_key(result.dtype) else np.asarray(result)
+    return compat.jaxprs.data_of_keys(result) if dtypes.is_key(result.dtype) else np.asarray(result)
 
 
 def dtypes_of(params: PyTree) -> set[PyTree]:

@@ -92,7 +92,7 @@ def _evaluated(
 
     for eqn in jaxpr.eqns:
         operands = [read(atom) for atom in eqn.invars]
-        with compat.bound_as(eqn):
+        with compat.jaxprs.bound_as(eqn):
             results = _bound(eqn, operands)
         values.update(zip(eqn.outvars, results, strict=True))
     return [read(atom) for atom in jaxpr.outvars]

@@ -29,7 +29,7 @@ def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """The operands, behind a barrier where they are part of a graph."""
     if tf.executing_eagerly() or not ctx.uses("XlaOptimizationBarrier") or not operands:
         return list(operands)
-    if compat.in_compiled_function():
+    if compat.functions.in_compiled_function():
         dtypes = [x.dtype for x in operands]
         # Neither that op nor a select takes the float8 of compiled code; bfloat16 has their values.
         wide = [tf.bfloat16 if d.name in compiled.COMPILED_DTYPES else d for d in dtypes]

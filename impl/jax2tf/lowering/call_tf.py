@@ -23,10 +23,10 @@ from jax2tf.typing import Dim
 @register(call_tf_p)
 def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.Tensor]:
     with contextlib.ExitStack() as around:
-        if compat.in_compiled_function():
+        if compat.functions.in_compiled_function():
             _choose_a_way(ctx, function)
-            around.enter_context(compat.traced_anew_for_xla())
-        around.enter_context(compat.recorded_again())  # derivatives have tapes of their own
+            around.enter_context(compat.functions.traced_anew_for_xla())
+        around.enter_context(compat.tapes.recorded_again())  # derivatives have tapes of their own
         results = function.run(in_this_graph(operands))
     checks = [
         check

@@ -30,7 +30,7 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Te
     primitive = ctx.eqn.primitive
     if primitive in DEBUG_CALLBACKS and not ctx.debug_callbacks:
         return []
-    if compat.in_compiled_function():
+    if compat.functions.in_compiled_function():
         raise ctx.unsupported("XLA cannot compile a call back into Python", _remedy(primitive))
     x64 = jax.config.read("jax_enable_x64")
     count = len(operands)
@@ -42,9 +42,9 @@ def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Te
         with jax.enable_x64(x64):
             return [np.asarray(r) for r in primitive.bind(*arrays[:count], **known)]
 
-    name = compat.callback_name(params) or primitive.name
+    name = compat.jaxprs.callback_name(params) or primitive.name
     if not tf.executing_eagerly():
-        _warn_when_saved(name, compat.user_source(ctx.eqn))
+        _warn_when_saved(name, compat.jaxprs.user_source(ctx.eqn))
     results = ops.numpy_function(
         on_host,
         [*operands, *sizes.values()],
@@ -105,7 +105,7 @@ def _warn_when_saved(name: str, source: str) -> None:
     @custom_gradient
     def marked(x: tf.Tensor) -> tuple[tf.Tensor, Callable[..., tf.Tensor]]:
         def gradient(cotangent: tf.Tensor) -> tf.Tensor:
-            if compat.in_save_context():
+            if compat.graphs.in_save_context():
                 warnings.warn(
                     f"jax2tf.convert: the SavedModel calls {name}, a Python function of this "
                     f"process, by a host callback{source and f' ({source})'}: another process "

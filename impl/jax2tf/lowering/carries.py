@@ -108,7 +108,7 @@ def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
         body = eqn.params["body_jaxpr"].jaxpr
         return n_cond + n_body + result if _stays(body, n_body, result) else None
     if primitive is lax.scan_p:
-        n_consts, n_carry = compat.scan_arity(eqn.params)
+        n_consts, n_carry = compat.jaxprs.scan_arity(eqn.params)
         is_carried = result < n_carry and _stays(eqn.params["jaxpr"].jaxpr, n_consts, result)
         return n_consts + result if is_carried else None
     if primitive is lax.cond_p:

@@ -59,7 +59,7 @@ def _is_computed_by_jax(eqn: jex_core.JaxprEqn, target: Target) -> bool:
     primitive = eqn.primitive
     if eqn.effects or primitive in CALLBACKS or not (eqn.invars or primitive is lax.iota_p):
         return False
-    if not compat.is_implemented_by_jax(primitive) or not rules.find(primitive, target):
+    if not compat.primitives.is_implemented_by_jax(primitive) or not rules.find(primitive, target):
         return False
     inner = (e for jaxpr in inner_jaxprs(eqn) for e in jaxpr.eqns)
     return all(_is_computed_by_jax(e, target) for e in inner)

@@ -124,7 +124,7 @@ def _algorithm_dtypes(ctx: Context, algorithm: Param) -> tuple[tf.DType, tf.DTyp
 
 def precision_config(precision: lax.PrecisionLike) -> bytes:
     """XLA's PrecisionConfig message for JAX's `precision`, empty for the default."""
-    config = compat.xla_data.PrecisionConfig
+    config = compat.xla.xla_data.PrecisionConfig
     if isinstance(precision, jax.lax.DotAlgorithmPreset):
         algorithm = config.Algorithm.Value(f"ALG_DOT_{precision.name}")
         return bytes(config(algorithm=algorithm).SerializeToString())
@@ -139,7 +139,7 @@ def precision_config(precision: lax.PrecisionLike) -> bytes:
 
 def _dot_dimension_numbers(dimension_numbers: DimensionNumbers) -> bytes:
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
-    serialized: bytes = compat.xla_data.DotDimensionNumbers(
+    serialized: bytes = compat.xla.xla_data.DotDimensionNumbers(
         lhs_contracting_dimensions=lhs_contracting,
         rhs_contracting_dimensions=rhs_contracting,
         lhs_batch_dimensions=lhs_batch,
@@ -362,7 +362,7 @@ def _contract(
 
 def _is_faster_merged(ctx: Context) -> bool:
     """Whether rows of many dimensions are merged into one: XLA does it, and eager ops cost more."""
-    is_graph = not (ctx.is_by_kernels or compat.in_compiled_function())
+    is_graph = not (ctx.is_by_kernels or compat.functions.in_compiled_function())
     return is_graph and ctx.optimizes("rows_of_one_matrix")
 
 

@@ -209,7 +209,7 @@ def _scan(
     **arity: Param,
 ) -> Tensors:
     del unroll  # how many steps JAX's compiler writes out: speed, not values
-    n_consts, n_carry = compat.scan_arity(arity)
+    n_consts, n_carry = compat.jaxprs.scan_arity(arity)
     n_fixed = n_consts + n_carry
 
     def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
@@ -404,7 +404,7 @@ def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
     orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
     if orders or not ctx.optimizes("unordered_bodies"):
         return contextlib.nullcontext()
-    return compat.without_order_of_effects(tf.compat.v1.get_default_graph())
+    return compat.graphs.without_order_of_effects(tf.compat.v1.get_default_graph())
 
 
 def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:

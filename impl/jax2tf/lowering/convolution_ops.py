@@ -217,7 +217,7 @@ def _backprop_padding(conv: Conv, taken: Sequence[tuple[int, int]]) -> str:
 def xla_conv(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
     """XlaConvV2: all of conv_general_dilated, in the dtype of the operands."""
     spatial = range(conv.rank)
-    numbers = compat.xla_data.ConvolutionDimensionNumbers(
+    numbers = compat.xla.xla_data.ConvolutionDimensionNumbers(
         input_batch_dimension=0,
         input_feature_dimension=conv.rank + 1,
         input_spatial_dimensions=[d + 1 for d in spatial],

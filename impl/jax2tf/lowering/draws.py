@@ -70,7 +70,10 @@ def is_compiled(ctx: Context) -> bool:
 
     It compiles anew for each shape, so all have to be known.
     """
-    if not (ctx.optimizes("compiled_draws") and ctx.runs_xla) or compat.in_compiled_function():
+    if (
+        not (ctx.optimizes("compiled_draws") and ctx.runs_xla)
+        or compat.functions.in_compiled_function()
+    ):
         return False
     avals = (*ctx.avals_in, *ctx.avals_out)
     return all(dims.is_static(dtypes.physical_shape(aval)) for aval in avals)

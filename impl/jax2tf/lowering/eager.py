@@ -55,7 +55,7 @@ def run_as_graph(lowering: Lowering, args: Sequence[tf.Tensor]) -> list[tf.Tenso
     if not is_large and not (size >= FEWEST_EQUATIONS_OF_MANY_CALLS and _is_graph_now(lowering)):
         return None
     # An op of a function that was made for one device runs there wherever the function is called.
-    key = ("eager graph", lowering.target, compat.eager_device())
+    key = ("eager graph", lowering.target, compat.functions.eager_device())
     graph = trace.cached(key, lambda: EagerGraph.of(lowering, args, is_large))
     return None if graph is None else graph(args)
 
@@ -74,7 +74,7 @@ def run_compiled(
         return None
     specs = [tf.TensorSpec(x.shape, x.dtype) for x in args]
     function = trace.cached(
-        ("compiled", body, compat.eager_device()),
+        ("compiled", body, compat.functions.eager_device()),
         lambda: EagerFunction.of(body, specs, "compiled", jit_compile=True),
     )
     return None if function is None else function(*args)

@@ -34,9 +34,9 @@ def rule(eqn: jex_core.JaxprEqn) -> Rule | None:
         return _AS_MODULE
     if _function_of(eqn) is not None:
         return _AS_FUNCTION
-    if not compat.is_implemented_by_jax(primitive):
+    if not compat.primitives.is_implemented_by_jax(primitive):
         return _AS_IMPLEMENTED
-    return _AS_MODULE if compat.is_compiled_by_others(primitive) else None
+    return _AS_MODULE if compat.primitives.is_compiled_by_others(primitive) else None
 
 
 def _is_call_of_exported(eqn: jex_core.JaxprEqn) -> bool:
@@ -45,9 +45,11 @@ def _is_call_of_exported(eqn: jex_core.JaxprEqn) -> bool:
 
 def _function_of(eqn: jex_core.JaxprEqn) -> Callable[..., PyTree] | None:
     """The JAX function that says what the equation means, with the equation's params."""
-    if eqn.primitive.name == "pallas_call" and compat.is_implemented_by_jax(eqn.primitive):
-        return compat.pallas_interpreter(eqn.params)
-    function = compat.compiled_function(eqn.primitive)
+    if eqn.primitive.name == "pallas_call" and compat.primitives.is_implemented_by_jax(
+        eqn.primitive
+    ):
+        return compat.primitives.pallas_interpreter(eqn.params)
+    function = compat.primitives.compiled_function(eqn.primitive)
     return None if function is None else functools.partial(function, **eqn.params)
 
 
@@ -62,7 +64,7 @@ def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowe
         return _traced(ctx, functools.partial(ctx.eqn.primitive.impl, **params), operands)
     # It computes with values, as NumPy does.
     except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
-        if compat.is_compiled_by_others(ctx.eqn.primitive):
+        if compat.primitives.is_compiled_by_others(ctx.eqn.primitive):
             return _as_module(ctx, *operands, **params)
         raise ctx.unsupported(
             "there is no lowering rule for it, and its own implementation is no JAX function",

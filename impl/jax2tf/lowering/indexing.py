@@ -14,7 +14,7 @@ import tensorflow as tf
 from jax import lax
 
 from jax2tf import ops
-from jax2tf.compat import xla_data
+from jax2tf.compat.xla import xla_data
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering.index_windows import Windows, wide
 from jax2tf.lowering.rules import Context, register

@@ -102,7 +102,9 @@ class Lowering:
             graph = tf.compat.v1.get_default_graph()
             base = tf.get_current_name_scope()
             for step in plan.steps:
-                with compat.name_scope(graph, f"{base}/{step.scope}" if base else step.scope):
+                with compat.graphs.name_scope(
+                    graph, f"{base}/{step.scope}" if base else step.scope
+                ):
                     self._step(step, slots)
         return [self._read(slots, ref) for ref in plan.outputs]
 
@@ -122,7 +124,7 @@ class Lowering:
         """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
         if tf.executing_eagerly():
             return True
-        return self._by_kernels and not compat.in_compiled_function()
+        return self._by_kernels and not compat.functions.in_compiled_function()
 
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
@@ -177,7 +179,7 @@ class Lowering:
 
         is_written = writing.writes() and writing.is_writable()
         # An op of a function that was made for one device runs there wherever it is called.
-        device = compat.eager_device() if tf.executing_eagerly() else None
+        device = compat.functions.eager_device() if tf.executing_eagerly() else None
         function = self.trace.cached(
             (
                 "function",
@@ -186,7 +188,7 @@ class Lowering:
                 signature,
                 tuple(sizes.items()),
                 tuple(unknown),
-                compat.in_compiled_function(),
+                compat.functions.in_compiled_function(),
                 is_written,
                 device,
             ),
@@ -313,7 +315,7 @@ class Lowering:
                 slots[slot] = self._checked(result, aval_of(out))
         except Exception as error:
             # Whatever went wrong, the reader wants to know where in their program.
-            source = compat.user_source(step.eqn)
+            source = compat.jaxprs.user_source(step.eqn)
             if isinstance(error, UnsupportedPrimitiveError):
                 error.locate(source)
             if not getattr(error, "__notes__", None):

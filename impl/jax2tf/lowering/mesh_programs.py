@@ -186,7 +186,7 @@ class Body:
         if primitive in _CUSTOM_CALLS:
             called = eqn.params["call_jaxpr"]
             return self.run(called.jaxpr, called.consts, operands)
-        if compat.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
+        if compat.primitives.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
             raise _unknown(eqn)
         params = primitive.get_bind_params(self._params(eqn))
 
@@ -321,7 +321,7 @@ def _speaks_of_the_mesh(jaxpr: jex_core.Jaxpr) -> bool:
     """Whether a value of the jaxpr varies over a mesh, or `Body` evaluates one of its equations."""
     values = [*jaxpr.invars, *(v for eqn in jaxpr.eqns for v in (*eqn.invars, *eqn.outvars))]
     return (
-        any(compat.varies_over_a_mesh(v.aval) for v in values)
+        any(compat.jaxprs.varies_over_a_mesh(v.aval) for v in values)
         or any(eqn.primitive in ELIMINATED or _runs_one_by_one(eqn) for eqn in jaxpr.eqns)
         or any(_speaks_of_the_mesh(inner) for eqn in jaxpr.eqns for inner in inner_jaxprs(eqn))
     )

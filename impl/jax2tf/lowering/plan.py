@@ -257,7 +257,9 @@ def no_rule(eqn: jex_core.JaxprEqn, target: Target) -> UnsupportedPrimitiveError
 
 def _scope(eqn: jex_core.JaxprEqn) -> str:
     """A TensorFlow name scope that reads like the JAX program: `layer/transpose_jvp/sin`."""
-    return _scope_of(compat.name_stack(eqn), str(eqn.params.get("name") or eqn.primitive.name))
+    return _scope_of(
+        compat.jaxprs.name_stack(eqn), str(eqn.params.get("name") or eqn.primitive.name)
+    )
 
 
 @functools.lru_cache(maxsize=4096)
@@ -280,6 +282,6 @@ def as_numpy(value: object, dtype: np.dtype | None = None) -> np.ndarray:
     """
     refusals.refuse_tracer(value)
     if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):
-        return compat.data_of_keys(value)
+        return compat.jaxprs.data_of_keys(value)
     array = np.asarray(value, dtype)
     return np.zeros(array.shape, bool) if array.dtype == jax.dtypes.float0 else array

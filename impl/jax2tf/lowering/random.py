@@ -251,7 +251,7 @@ def _random_gamma(ctx: Context, key: tf.Tensor, alpha: tf.Tensor, *, log_space: 
 def _generator(ctx: Context) -> tuple[Param, int]:
     """The implementation of the first operand's keys, and the rank of their array."""
     aval = ctx.avals_in[0]
-    return compat.prng_impl(aval.dtype), len(aval.shape)
+    return compat.jaxprs.prng_impl(aval.dtype), len(aval.shape)
 
 
 def _over(function: Callable[..., jax.Array], rank: int) -> Callable[..., jax.Array]:

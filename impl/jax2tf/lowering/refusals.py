@@ -25,7 +25,7 @@ def unsupported(
     """The exception for an equation that cannot be lowered; `params` are those that matter."""
     said = ", ".join(f"{name}={value!r}" for name, value in params.items())
     return UnsupportedPrimitiveError(
-        eqn.primitive.name, reason, remedy, compat.user_source(eqn), said
+        eqn.primitive.name, reason, remedy, compat.jaxprs.user_source(eqn), said
     )
 
 
@@ -34,7 +34,7 @@ def knows(primitive: jex_core.Primitive) -> bool:
 
     Another library's of the same name is not known: JAX compiles none of these names but its own.
     """
-    return primitive.name in _SAID and compat.is_compiled_by_jax(primitive)
+    return primitive.name in _SAID and compat.primitives.is_compiled_by_jax(primitive)
 
 
 def refuse_tracer(value: object) -> None:

@@ -17,7 +17,7 @@ from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
 from jax2tf import ops
-from jax2tf.compat import xla_data
+from jax2tf.compat.xla import xla_data
 from jax2tf.dims import may_be_zero
 from jax2tf.lowering import index_windows as iw
 from jax2tf.lowering import scatter_kernels as kernels

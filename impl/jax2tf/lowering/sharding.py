@@ -122,7 +122,7 @@ def split_to_logical_devices(
     if math.prod(parts) == 1:
         return tensor
     refuse_eager("jax2tf.split_to_logical_devices")
-    return compat.tiled(tensor, np.arange(math.prod(parts)).reshape(parts))
+    return compat.xla.tiled(tensor, np.arange(math.prod(parts)).reshape(parts))
 
 
 @register(*_CONSTRAINT, takes_keys=True)
@@ -177,8 +177,8 @@ def _constrained(
     x: tf.Tensor, sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int] = ()
 ) -> tf.Tensor:
     # A key has dimensions of its own behind the logical ones, which stay whole.
-    proto = compat.hlo_sharding(sharding, x.shape.rank)
-    return compat.xla_sharding(x, proto, sorted(unconstrained_dims))
+    proto = compat.jitted.hlo_sharding(sharding, x.shape.rank)
+    return compat.xla.xla_sharding(x, proto, sorted(unconstrained_dims))
 
 
 def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:

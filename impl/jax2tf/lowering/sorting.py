@@ -27,7 +27,7 @@ from jax2tf.typing import Dim
 def _sort(
     ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
 ) -> Sequence[tf.Tensor]:
-    by_top_k = ctx.optimizes("sorts_by_top_k") and not compat.in_compiled_function()
+    by_top_k = ctx.optimizes("sorts_by_top_k") and not compat.functions.in_compiled_function()
     by_integers = num_keys == 1 and operands[0].dtype in _INTEGERS
     if by_top_k and by_integers and dimension == operands[0].shape.rank - 1:
         return _sort_by_integers(ctx, *operands)
@@ -258,7 +258,11 @@ def _is_in_order(ctx: Context, dtype: tf.DType, largest: bool) -> bool:
     """Whether TopKV2 puts numbers of `dtype`, as they are, in JAX's order."""
     if largest and ctx.assume_finite and dtype in (tf.float32, tf.int32):
         return True
-    compiled = ctx.optimizes("floats_in_top_k") and ctx.runs_xla and compat.in_compiled_function()
+    compiled = (
+        ctx.optimizes("floats_in_top_k")
+        and ctx.runs_xla
+        and compat.functions.in_compiled_function()
+    )
     return largest and compiled and dtype == tf.float32
 
 

@@ -1,4 +1,4 @@
-"""Tokens. Mutable references are gone before a jaxpr comes here: compat.without_references."""
+"""Tokens. Mutable references are gone before: see compat.jaxprs.without_references."""
 
 from __future__ import annotations
 

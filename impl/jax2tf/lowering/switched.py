@@ -33,7 +33,11 @@ def inline(
 ) -> list[tf.Tensor]:
     """Lowers the jaxpr of a branch or of a loop's step in place."""
     # XLA does not optimise like that, and DTensor places its own ops.
-    if tf.executing_eagerly() or compat.in_compiled_function() or ctx.placement is not None:
+    if (
+        tf.executing_eagerly()
+        or compat.functions.in_compiled_function()
+        or ctx.placement is not None
+    ):
         return ctx.inline_open(jaxpr, consts, *args)
     if ctx.uses("EnsureShape"):
         return ctx.inline_open(jaxpr, list(map(held, consts)), *map(held, args))

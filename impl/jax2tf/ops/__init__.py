@@ -15,7 +15,7 @@ from jax2tf import compat
 from jax2tf.ops import functions
 from jax2tf.ops.raw_ops import raw as raw
 
-xla = compat.xla_ops
+xla = compat.xla.xla_ops
 
 # Arrays: made, taken apart, put together.
 broadcast_to = tf.broadcast_to

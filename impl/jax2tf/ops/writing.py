@@ -7,7 +7,7 @@ dtype and the shape of the result to TensorFlow's C++, as TensorFlow itself does
 same, node by node, but for the last part of some names.
 
 What it does not know it leaves to TensorFlow: see `Form.of` for ops, `Form.read` for arguments and
-`compat.writable_graph` for graphs. `counted` says how many ops were made in each way. With
+`compat.graphs.writable_graph` for graphs. `counted` says how many ops were made in each way. With
 `switched(False)` TensorFlow makes all ops, which is there to compare with.
 """
 
@@ -55,7 +55,7 @@ def writes() -> bool:
 
 def is_writable() -> bool:
     """Whether ops can be written into the graph under construction."""
-    return compat.writable_graph() is not None
+    return compat.graphs.writable_graph() is not None
 
 
 @contextlib.contextmanager
@@ -64,7 +64,7 @@ def called_from_here() -> Iterator[None]:
 
     To look at the stack takes as long as half of the rest of an op.
     """
-    token = _stack.set(compat.stack_trace())
+    token = _stack.set(compat.graphs.stack_trace())
     try:
         yield
     finally:
@@ -102,7 +102,7 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
         result = by_tensorflow(**arguments)
         if form is not None and not form.gives_list and not tf.executing_eagerly():
             for name, value in kept.attributes(op, result.op.inputs):
-                compat.set_attribute(result.op, name, value)
+                compat.graphs.set_attribute(result.op, name, value)
         return result
 
     made.__doc__ = by_tensorflow.__doc__
@@ -112,7 +112,7 @@ def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[...,
 
 def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | list[tf.Tensor] | None:
     """The result of an op in the graph under construction; None where TensorFlow has to make it."""
-    graph = compat.writable_graph()
+    graph = compat.graphs.writable_graph()
     if graph is None:
         return None
     given = form.read(arguments)
@@ -130,13 +130,13 @@ def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | list[t
 def write_node(
     graph: tf.Graph, op: str, operands: Sequence[tf.Tensor], attributes: Sequence[tuple[str, bytes]]
 ) -> list[tf.Tensor]:
-    """The results of an op, as `compat.write_op` takes it.
+    """The results of an op, as `compat.graphs.write_op` takes it.
 
     Raises:
       tf.errors.InvalidArgumentError: TensorFlow refuses the op.
     """
-    stack = _stack.get() or compat.stack_trace()
-    return compat.write_op(graph, op, operands, attributes, stack)
+    stack = _stack.get() or compat.graphs.stack_trace()
+    return compat.graphs.write_op(graph, op, operands, attributes, stack)
 
 
 AttrValue = tf.compat.v1.AttrValue
@@ -154,7 +154,7 @@ def write_constant(value: OpArgument, dtype: tf.DType) -> tf.Tensor | None:
     """
     if not isinstance(value, np.ndarray | np.generic | int | float | list):
         return None
-    graph = compat.writable_graph()
+    graph = compat.graphs.writable_graph()
     if graph is None or (isinstance(value, np.ndarray) and value.nbytes > _LARGE):
         return None
     return write_node(graph, "Const", [], _constant_attributes(value, dtype))[0]
@@ -202,7 +202,7 @@ class Form:
     @classmethod
     def of(cls, op: str, function: Callable[..., tf.Tensor]) -> Form | None:
         """The form of an op; None for one that has side effects, or several results."""
-        definition = compat.op_definition(op)
+        definition = compat.graphs.op_definition(op)
         results = definition.output_arg
         if definition.is_stateful or len(results) != 1:
             return None
@@ -225,7 +225,7 @@ class Form:
     def read(
         self, arguments: Mapping[str, OpArgument]
     ) -> tuple[list[tf.Tensor], list[tuple[str, bytes]]] | None:
-        """Operands and serialised attributes as `compat.write_op` takes them.
+        """Operands and serialised attributes as `compat.graphs.write_op` takes them.
 
         None if some are not known: an operand that is neither a tensor nor a number of a known
         dtype, an attribute of a kind that rules do not use, a name for the op.

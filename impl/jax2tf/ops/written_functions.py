@@ -42,7 +42,7 @@ class WrittenFunction:
     ) -> WrittenFunction | None:
         """The function of `body`; None if it has effects or reads other than its arguments."""
         graph = _graph_of(body, specs, name, jit_compile)
-        function = compat.function_of(graph, jit_compile)
+        function = compat.functions.function_of(graph, jit_compile)
         if function is None:
             return None
         outputs = graph.outputs
@@ -50,7 +50,7 @@ class WrittenFunction:
             "Tin": _types(graph.inputs),
             "Tout": _types(outputs),
             "f": AttrValue(func=tf.compat.v1.NameAttrList(name=function.name)),
-            "config_proto": AttrValue(s=compat.call_options()),
+            "config_proto": AttrValue(s=compat.functions.call_options()),
         }
         if jit_compile:
             attributes["_XlaMustCompile"] = AttrValue(b=True)
@@ -59,12 +59,12 @@ class WrittenFunction:
     def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
         """The results in the graph under construction, to which ops have to be written."""
         graph = tf.compat.v1.get_default_graph()
-        compat.add_function(graph, self.function)
-        attributes = [*self.attributes, (compat.NO_SHAPE_INFERENCE, _TRUE)]
+        compat.functions.add_function(graph, self.function)
+        attributes = [*self.attributes, (compat.graphs.NO_SHAPE_INFERENCE, _TRUE)]
         results = write_node(graph, "PartitionedCall", [list(args)], attributes)
         if results:
             # The graph stays as it is without it.
-            compat.clear_attribute(results[0].op, compat.NO_SHAPE_INFERENCE)
+            compat.graphs.clear_attribute(results[0].op, compat.graphs.NO_SHAPE_INFERENCE)
         for result, shape in zip(results, self.shapes, strict=True):
             result.set_shape(shape)
         return results
@@ -100,13 +100,17 @@ class EagerFunction:
         gives when eager mode runs it by itself.
         """
         graph = _graph_of(body, specs, name, jit_compile)
-        function = compat.function_of(graph, jit_compile)
-        options = compat.call_options() if is_optimized else compat.unoptimized_call_options()
+        function = compat.functions.function_of(graph, jit_compile)
+        options = (
+            compat.functions.call_options()
+            if is_optimized
+            else compat.functions.unoptimized_call_options()
+        )
         return None if function is None else cls(function, len(graph.outputs), options)
 
     def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
         """The results on eager tensors of the dtypes and shapes that it was made for."""
-        return compat.run_function(self.function, args, self.n_results, self.options)
+        return compat.functions.run_function(self.function, args, self.n_results, self.options)
 
 
 def _graph_of(
@@ -115,7 +119,7 @@ def _graph_of(
     name: str,
     jit_compile: bool,
 ) -> tf.Graph:
-    with compat.function_graph(name, jit_compile) as graph:
+    with compat.functions.function_graph(name, jit_compile) as graph:
         inputs = [_placeholder(spec) for spec in specs]
         outputs = [graph.capture(result) for result in body(*inputs)]
     graph.inputs, graph.outputs = inputs, outputs

@@ -56,7 +56,7 @@ def _on_bits(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
 def _from_bits(x: jax.Array, aval: Aval) -> jax.Array:
     if is_keys(aval):
         data = lax.bitcast_convert_type(x, _UINT32)
-        keys: jax.Array = jax.random.wrap_key_data(data, impl=compat.prng_impl(aval.dtype))
+        keys: jax.Array = jax.random.wrap_key_data(data, impl=compat.jaxprs.prng_impl(aval.dtype))
         return keys
     return lax.bitcast_convert_type(x, _UINT32) if _is_uint32(aval) else x
 
@@ -85,7 +85,7 @@ def _traced(jaxpr: jex_core.ClosedJaxpr, operands: Arrays) -> jex_core.ClosedJax
 
 def _scan(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
     params = eqn.params
-    n_consts, n_carry = compat.scan_arity(params)
+    n_consts, n_carry = compat.jaxprs.scan_arity(params)
     consts, init = operands[:n_consts], operands[n_consts : n_consts + n_carry]
     body = _on_bits(params["jaxpr"])
 

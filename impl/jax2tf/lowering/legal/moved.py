@@ -56,14 +56,14 @@ def _has_rows_of_uint32(eqn: jex_core.JaxprEqn) -> bool:
     """Whether a scan or a reduction takes or gives elements of uint32, one after the other."""
     if eqn.primitive is not lax.scan_p:
         return any(_are_uint32(eqn.invars))
-    n_consts, n_carry = compat.scan_arity(eqn.params)
+    n_consts, n_carry = compat.jaxprs.scan_arity(eqn.params)
     return any(_are_uint32([*eqn.invars[n_consts + n_carry :], *eqn.outvars[n_carry:]]))
 
 
 def _scanned_as_bits(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The scan of the bits of uint32 as int32, which its step makes uint32 of."""
     params = eqn.params
-    n_consts, n_carry = compat.scan_arity(params)
+    n_consts, n_carry = compat.jaxprs.scan_arity(params)
     n_fixed = n_consts + n_carry
     taken, given = _are_uint32(eqn.invars[n_fixed:]), _are_uint32(eqn.outvars[n_carry:])
     step = jex_core.jaxpr_as_fun(params["jaxpr"])

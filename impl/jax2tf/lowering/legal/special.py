@@ -43,7 +43,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> held.Function | None:
 
 def _as_jax_does(primitive: jex_core.Primitive) -> Function:
     """What JAX compiles the primitive as, on every device."""
-    compiled = compat.compiled_function(primitive)
+    compiled = compat.primitives.compiled_function(primitive)
     assert compiled is not None, primitive
     return lambda *operands: compiled(*operands)[0]
 

@@ -67,7 +67,7 @@ def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) 
 
     for eqn in jaxpr.eqns:
         if _mentions_complex(eqn):
-            with compat.bound_as(eqn):
+            with compat.jaxprs.bound_as(eqn):
                 results = _results(eqn, [read(v) for v in eqn.invars])
         else:
             results = results_of(eqn, [values[v] for v in variables_of(eqn)])
@@ -127,7 +127,7 @@ def _cond(eqn: jex_core.JaxprEqn, index: Array, *operands: Value) -> list[Value]
 
 def _scan(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     params = eqn.params
-    n_consts, n_carry = compat.scan_arity(params)
+    n_consts, n_carry = compat.jaxprs.scan_arity(params)
     consts, xs = operands[:n_consts], list(operands[n_consts + n_carry :])
     step = _function(params["jaxpr"])
 

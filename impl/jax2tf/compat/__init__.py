@@ -1,0 +1,27 @@
+"""The only package that touches private names of JAX or TensorFlow: one small thing each, with the
+reason why no public name serves.
+"""
+
+from jax2tf.compat import (
+    containers,
+    functions,
+    graphs,
+    jaxprs,
+    jitted,
+    libraries,
+    primitives,
+    tapes,
+    xla,
+)
+
+__all__ = [
+    "containers",
+    "functions",
+    "graphs",
+    "jaxprs",
+    "jitted",
+    "libraries",
+    "primitives",
+    "tapes",
+    "xla",
+]
