@@ -37,22 +37,33 @@ class Opinion(NamedTuple):
     example: str  # the element over which they dispute most
 
 
+class Exact(NamedTuple):
+    """The leaves of a result with more digits than its dtype has, and who computed them."""
+
+    leaves: Sequence[np.ndarray]
+    who: str  # long double | scipy | float64
+
+
+def exact_result(fun: Callable[..., Any], args: tuple) -> Exact | None:
+    """The result of a function of pytrees of arrays with more digits; None if there is none."""
+    closed = jax.make_jaxpr(fun)(*args)
+    if _is_about_digits(closed.jaxpr):
+        return None
+    return _alone(closed, args) or _widened(fun, args)
+
+
 def third_opinion(
-    fun: Callable[..., Any], args: tuple, expected: Any, actual: Any, scale: str = "element"
+    found: Exact | None, args: tuple, expected: Any, actual: Any, scale: str = "element"
 ) -> Opinion | None:
-    """Who is off where two results of `fun` differ by more than one ULP; None if nobody can tell.
+    """Who is off where two results differ by more than one ULP; None if nobody can tell.
 
     Args:
-      fun: the function, of pytrees of arrays.
-      args: its arguments.
+      found: what `exact_result` gives for the function and its arguments.
+      args: the arguments.
       expected: JAX's result, a pytree of NumPy arrays.
       actual: the other result, of the same tree, dtypes and shapes.
       scale: of an ULP; see `harnesses.engine.compare.ulp_errors`.
     """
-    closed = jax.make_jaxpr(fun)(*args)
-    if _is_about_digits(closed.jaxpr):
-        return None
-    found = _alone(closed, args) or _widened(fun, args)
     if found is None:
         return None
     exact, who = found
@@ -127,10 +138,8 @@ _SCIPY: Mapping[str, str] = {
 
 _LONG_IS_LONGER = np.finfo(np.longdouble).eps < np.finfo(np.float64).eps
 
-_Found = tuple[Sequence[np.ndarray], str]
 
-
-def _alone(closed: Any, args: tuple) -> _Found | None:
+def _alone(closed: Any, args: tuple) -> Exact | None:
     """The result of a function that is one primitive of the tables above, applied to its inputs."""
     jaxpr = closed.jaxpr
     while len(jaxpr.eqns) == 1 and jaxpr.eqns[0].primitive.name in ("jit", "pjit"):
@@ -144,16 +153,16 @@ def _alone(closed: Any, args: tuple) -> _Found | None:
         return None
     with np.errstate(all="ignore"):
         if name in _LONG and _LONG_IS_LONGER:
-            return [np.asarray(_LONG[name](*map(_longer, leaves)))], "long double"
+            return Exact([np.asarray(_LONG[name](*map(_longer, leaves)))], "long double")
         if name in _SCIPY and all(_is_narrow(leaf.dtype) for leaf in leaves):
             from scipy import special
 
             function = getattr(special, _SCIPY[name])
-            return [np.asarray(function(*map(_wide, leaves)))], "scipy"
+            return Exact([np.asarray(function(*map(_wide, leaves)))], "scipy")
     return None
 
 
-def _widened(fun: Callable[..., Any], args: tuple) -> _Found | None:
+def _widened(fun: Callable[..., Any], args: tuple) -> Exact | None:
     """The result of the function on arguments in float64; None if they are, or if it has none."""
     if not any(_is_narrow(leaf.dtype) for leaf in jax.tree.leaves(args)):
         return None
@@ -163,7 +172,7 @@ def _widened(fun: Callable[..., Any], args: tuple) -> _Found | None:
             results = [np.asarray(x) for x in jax.tree.leaves(jitted(*jax.tree.map(_wide, args)))]
         except (TypeError, ValueError):
             return None  # its dtype is fixed somewhere inside
-    return results, "float64"
+    return Exact(results, "float64")
 
 
 class _Dispute(NamedTuple):

@@ -135,8 +135,7 @@ SCIPY_USES = {
     **each("dft hadamard helmert hilbert invhilbert invpascal pascal", use(4)),
     "eigh": use(SPD).but(then=lambda r: _of_eigenvectors(*r)),
     "eigh_tridiagonal": use(V, W, eigvals_only=True),
-    # Of a matrix of a large norm, as SPD is, JAX itself is off by hundreds of ULPs: squarings double
-    # the error.
+    # Of SPD, of a large norm, JAX itself is off by hundreds of ULPs: squarings double the error.
     "expm": use(A),
     "expm_frechet": use(SMALL, A),
     "funm": use(SPD, jnp.tanh, disp=False).but(then=lambda r: r[0]),
