@@ -139,6 +139,27 @@ def bits(converted, args):
         return type(error)
 
 
+def log_of_positive(x):
+    """NaN stands in between, and nowhere in the result."""
+    return jnp.where(x > 0, jnp.log(x), 0.0) * 2.0 + jnp.cos(x)
+
+
+@pytest.mark.parametrize("fun", [log_of_positive, lambda x: deep(log_of_positive(x))])
+def test_each_op_is_checked_where_tensorflow_is_asked_to(fun, graphs):
+    converted = jax2tf.convert(fun)
+    for _ in range(eager.CALLS_OP_BY_OP + 3):
+        assert_near(np.asarray(converted(X)), np.asarray(jax.jit(fun)(X)))
+    assert graphs
+    tf.debugging.enable_check_numerics()
+    try:
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Log"):
+            converted(X)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Log"):
+            tf.function(jax2tf.convert(fun), autograph=False)(tf.constant(X))
+    finally:
+        tf.debugging.disable_check_numerics()
+
+
 def test_devices():
     logical_devices.run("eager_on_devices.py")
 

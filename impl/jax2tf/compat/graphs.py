@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 from tensorflow.python.client import pywrap_tf_session as _tf_session
+from tensorflow.python.eager import context as _tf_context
 from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.framework import func_graph as _tf_func_graph
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
@@ -56,15 +57,25 @@ def op_definition(op: str) -> PyTree:
     return _tf_op_def_registry.get(op)
 
 
+def are_ops_observed() -> bool:
+    """Whether something is called back for each op, as tf.debugging.enable_check_numerics has it.
+
+    No public name tells.
+    """
+    return bool(_tf_context.context().op_callbacks)
+
+
 def writable_graph() -> tf.Graph | None:
     """The graph under construction, if `write_op` may write into it, else None.
 
     TensorFlow makes the ops itself in a graph of its first version, in a while loop or a cond of
     that version, in the gradient of a loop (which replaces operands as ops are made), and where a
-    tape has to see each op.
+    tape or a callback has to see each op.
     """
     graph: tf.Graph = _tf_ops.get_default_graph()
     if not _creates_ops_as_functions_do(graph.__class__) or _tf_record.could_possibly_record():
+        return None
+    if are_ops_observed():
         return None
     context = graph._get_control_flow_context()
     return graph if context is None or context.IsXLAContext() else None

@@ -48,7 +48,9 @@ def run_as_graph(lowering: Lowering, args: Sequence[tf.Tensor]) -> list[tf.Tenso
     which each would have a graph of its own.
     """
     trace = lowering.trace
-    if tf.config.functions_run_eagerly() or not trace.cached("is_pure", lambda: _is_pure(trace)):
+    if tf.config.functions_run_eagerly() or compat.graphs.are_ops_observed():
+        return None
+    if not trace.cached("is_pure", lambda: _is_pure(trace)):
         return None
     size = trace.cached("size", lambda: count_equations(trace.jaxpr.jaxpr, FEWEST_EQUATIONS))
     is_large = size >= FEWEST_EQUATIONS
