@@ -2,6 +2,9 @@
 reason why no public name serves.
 """
 
+# Where it is not installed, the error names TensorFlow and no module inside of it.
+import tensorflow  # noqa: F401
+
 from jax2tf.compat import (
     containers,
     functions,
