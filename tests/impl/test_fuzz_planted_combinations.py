@@ -51,7 +51,7 @@ def statics_ignored(patch):
 
 def no_tangents(patch):
     """A ForwardAccumulator in a graph goes unseen."""
-    patch(gradients.compat, "accumulator_watches", lambda tensors: False)
+    patch(gradients.compat.tapes, "accumulator_watches", lambda tensors: False)
 
 
 def none_for_integers(patch):
