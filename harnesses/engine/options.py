@@ -114,7 +114,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "compile-cache": {
         "metavar": "FOLDER",
-        "help": "keeps what XLA compiles; the next run takes half the time",
+        "help": "keeps what XLA compiles, for the next run",
     },
     "worker-memory": {
         "type": float,

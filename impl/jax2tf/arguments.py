@@ -33,7 +33,7 @@ class Argument:
                 f"{self.where}: got a JAX tracer; a converted function takes TensorFlow values. "
                 "To call TensorFlow inside JAX, use call_tf"
             )
-        if hasattr(value, "__tf_tensor__") and not _is_tensor(value):
+        if hasattr(value, "__tf_tensor__") and not dtypes.is_tensor(value):
             # TensorFlow's protocol for what stands for a tensor, as a Keras variable does.
             value = self._standing_for(value)
         try:
@@ -96,7 +96,7 @@ class Argument:
         """The value as a tensor of the dtype that JAX sees."""
         dtype = dtypes.to_tf(self.dtype)
         value = self._value
-        if _is_tensor(value):
+        if dtypes.is_tensor(value):
             # A graph captures an eager tensor; eager mode takes it as it is.
             is_one = isinstance(value, tf.Tensor) and tf.executing_eagerly()
             tensor = value if is_one else tf.convert_to_tensor(value)
@@ -144,16 +144,9 @@ def unwrap(tree: PyTree) -> PyTree:
     return jax.tree.map(unwrapped, tree, is_leaf=compat.containers.is_module_container)
 
 
-_TENSORS = (tf.Tensor, tf.Variable)
-
-
-def _is_tensor(value: object) -> bool:
-    return isinstance(value, _TENSORS)
-
-
 def _shape(value: PyTree) -> tf.TensorShape:
     if isinstance(value, tf.Variable) and tf.executing_eagerly():
         # One that was made for several shapes has one of them now.
         known = value.shape.is_fully_defined()
         return value.shape if known else tf.convert_to_tensor(value).shape
-    return value.shape if _is_tensor(value) else tf.TensorShape(np.shape(value))
+    return value.shape if dtypes.is_tensor(value) else tf.TensorShape(np.shape(value))

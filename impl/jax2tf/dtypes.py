@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import TypeGuard
 
 import jax
 import numpy as np
@@ -96,7 +97,7 @@ def dtype_of_val(val: object) -> tf.DType:
 
 def jax_dtype(val: object) -> np.dtype:
     """The dtype of `val` inside a JAX computation, after canonicalisation."""
-    if isinstance(val, _TENSORS):
+    if is_tensor(val):
         return _dtype_of_tensors(
             val.dtype.as_datatype_enum, bool(jax.config.read("jax_enable_x64"))
         )
@@ -119,6 +120,11 @@ def jax_dtype(val: object) -> np.dtype:
 
 
 _TENSORS = (tf.Tensor, tf.Variable)
+
+
+def is_tensor(val: object) -> TypeGuard[tf.Tensor | tf.Variable]:
+    """Whether `val` is a tensor or a variable of TensorFlow's."""
+    return isinstance(val, _TENSORS)
 
 
 @functools.cache

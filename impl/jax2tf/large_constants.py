@@ -21,6 +21,9 @@ Policy: TypeAlias = Literal["embed", "refuse"] | Callable[[np.ndarray], tf.Varia
 # A constant of more bytes is large.
 LIMIT = 64 * 1024
 
+# Constants of at most so many elements are written into the graph wherever they are used.
+SMALL_CONSTANT_SIZE = 16
+
 # A graph is a protocol buffer, which has at most so many bytes.
 GRAPH_LIMIT = 2**31 - 1
 

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import compat, ops
-from jax2tf.large_constants import LIMIT
+from jax2tf.large_constants import LIMIT, SMALL_CONSTANT_SIZE
 from jax2tf.lowering import draws
 from jax2tf.lowering.compiled import COMPILED_CONTROL_FLOW_DTYPES
 from jax2tf.lowering.plan import as_numpy
@@ -36,9 +36,6 @@ FEWEST_EQUATIONS = 50
 # call it first takes about as long as ten calls op by op, whatever its size.
 FEWEST_EQUATIONS_OF_MANY_CALLS = 4
 CALLS_OP_BY_OP = 8
-
-# Constants of at most so many elements are written into the graph; the others are arguments.
-_SMALL_CONSTANT_SIZE = 16
 
 
 def run_as_graph(lowering: Lowering, args: Sequence[tf.Tensor]) -> list[tf.Tensor] | None:
@@ -74,11 +71,11 @@ def run_compiled(
     """
     if tf.config.functions_run_eagerly() or trace.is_polymorphic:
         return None
-    specs = [tf.TensorSpec(x.shape, x.dtype) for x in args]
-    function = trace.cached(
-        ("compiled", body, compat.functions.eager_device()),
-        lambda: EagerFunction.of(body, specs, "compiled", jit_compile=True),
-    )
+
+    def make() -> EagerFunction | None:
+        return EagerFunction.of(body, _specs(args), "compiled", jit_compile=True)
+
+    function = trace.cached(("compiled", body, compat.functions.eager_device()), make)
     return None if function is None else function(*args)
 
 
@@ -100,7 +97,7 @@ class EagerGraph:
         trace = lowering.trace
         shares_repeats = is_large and lowering.target.shares_repeats
         jaxpr = trace.jaxpr_to_share(shares_repeats)
-        is_captured = [np.size(c) > _SMALL_CONSTANT_SIZE for c in jaxpr.consts]
+        is_captured = [np.size(c) > SMALL_CONSTANT_SIZE for c in jaxpr.consts]
         captured = [
             _held(trace, as_numpy(c)) for c in itertools.compress(jaxpr.consts, is_captured)
         ]
@@ -115,7 +112,7 @@ class EagerGraph:
             with writing.called_from_here():
                 return inside.run_open(jaxpr.jaxpr, consts, inner[len(captured) :])
 
-        specs = [tf.TensorSpec(x.shape, x.dtype) for x in (*captured, *args)]
+        specs = _specs((*captured, *args))
         function = EagerFunction.of(body, specs, "eager_graph", is_optimized=is_large)
         if function is not None:
             return cls(function, captured)
@@ -126,6 +123,10 @@ class EagerGraph:
 
     def __call__(self, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         return list(self.function(*map(ops.convert_to_tensor, self.captured), *args))
+
+
+def _specs(tensors: Sequence[tf.Tensor | tf.Variable]) -> list[tf.TensorSpec]:
+    return [tf.TensorSpec(x.shape, x.dtype) for x in tensors]
 
 
 def _held(trace: Trace, value: np.ndarray) -> tf.Tensor | tf.Variable:

@@ -21,6 +21,7 @@ from jax2tf import compat, dims, dtypes, ops
 from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
+from jax2tf.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf.lowering import compiled, eager
 from jax2tf.lowering.constant_folding import folded
 from jax2tf.lowering.conversions import cast
@@ -39,9 +40,6 @@ from jax2tf.ops.written_functions import EagerFunction, WrittenFunction
 from jax2tf.targets import Target
 from jax2tf.trace import Trace, count_equations
 from jax2tf.typing import Aval, Dim, Shape, aval_of
-
-# Constants of at most so many elements are written into the graph wherever they are used.
-SMALL_CONSTANT_SIZE = 16
 
 # An inner jaxpr of fewer equations is always inlined: a call costs about as many nodes.
 SHARED_FUNCTION_MIN_EQUATIONS = 4
