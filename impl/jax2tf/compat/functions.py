@@ -84,14 +84,15 @@ def function_of(graph: tf.Graph, jit_compile: bool) -> tf.types.experimental.Con
     return _tf_atomic_function.from_func_graph(name, graph, attributes)
 
 
-def call_options() -> bytes:
-    """What a call in a graph says of optimizers and placement, as calls of tf.functions say it."""
-    return bytes(_tf_context.context().function_call_options.as_attrs()["config_proto"])
+def call_options(*, is_optimized: bool = True) -> bytes:
+    """What a call says of optimizers and placement, as calls of tf.functions say it.
 
-
-def unoptimized_call_options() -> bytes:
-    """As `call_options`, of a call whose ops are run as they stand in the function."""
-    config = tf.compat.v1.ConfigProto.FromString(call_options())
+    Unless it `is_optimized`, the ops of the function are run as they stand there.
+    """
+    options = bytes(_tf_context.context().function_call_options.as_attrs()["config_proto"])
+    if is_optimized:
+        return options
+    config = tf.compat.v1.ConfigProto.FromString(options)
     config.graph_options.rewrite_options.disable_meta_optimizer = True
     return bytes(config.SerializeToString())
 

@@ -41,8 +41,7 @@ class WrittenFunction:
         jit_compile: bool = False,
     ) -> WrittenFunction | None:
         """The function of `body`; None if it has effects or reads other than its arguments."""
-        graph = _graph_of(body, specs, name, jit_compile)
-        function = compat.functions.function_of(graph, jit_compile)
+        graph, function = _graph_and_function(body, specs, name, jit_compile)
         if function is None:
             return None
         outputs = graph.outputs
@@ -99,31 +98,28 @@ class EagerFunction:
         Unless it `is_optimized`, TensorFlow leaves its ops as they are: each gives the bits that it
         gives when eager mode runs it by itself.
         """
-        graph = _graph_of(body, specs, name, jit_compile)
-        function = compat.functions.function_of(graph, jit_compile)
-        options = (
-            compat.functions.call_options()
-            if is_optimized
-            else compat.functions.unoptimized_call_options()
-        )
-        return None if function is None else cls(function, len(graph.outputs), options)
+        graph, function = _graph_and_function(body, specs, name, jit_compile)
+        if function is None:
+            return None
+        options = compat.functions.call_options(is_optimized=is_optimized)
+        return cls(function, len(graph.outputs), options)
 
     def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
         """The results on eager tensors of the dtypes and shapes that it was made for."""
         return compat.functions.run_function(self.function, args, self.n_results, self.options)
 
 
-def _graph_of(
+def _graph_and_function(
     body: Callable[..., Sequence[tf.Tensor]],
     specs: Sequence[tf.TensorSpec],
     name: str,
     jit_compile: bool,
-) -> tf.Graph:
+) -> tuple[tf.Graph, tf.types.experimental.ConcreteFunction | None]:
     with compat.functions.function_graph(name, jit_compile) as graph:
         inputs = [_placeholder(spec) for spec in specs]
         outputs = [graph.capture(result) for result in body(*inputs)]
     graph.inputs, graph.outputs = inputs, outputs
-    return graph
+    return graph, compat.functions.function_of(graph, jit_compile)
 
 
 _TRUE = AttrValue(b=True).SerializeToString()
