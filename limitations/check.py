@@ -9,7 +9,7 @@ import collections
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import jax
@@ -245,7 +245,7 @@ class _Database:
         return all(
             self._ran(row)
             for primitive in limitation.primitive
-            for row in self._rows(self._harnesses.get(primitive, ()))
+            for row in self._rows(limitation, self._harnesses.get(primitive, ()))
             if limitation.matches(row)
         )
 
@@ -258,20 +258,23 @@ class _Database:
             anywhere.matches(row)
             for primitive in limitation.primitive
             for harnesses in (self._harnesses, self._elsewhere)
-            for row in self._rows(harnesses.get(primitive, ()))
+            for row in self._rows(anywhere, harnesses.get(primitive, ()))
         )
 
     def has(self, limitation: Limitation, glob: str) -> bool:
         """Whether a harness of that name, which the limitation lists, matches."""
         return self.has_harness(dataclasses.replace(limitation, harness=(glob,)))
 
-    def _rows(self, harnesses: Sequence[Harness]) -> list[Row]:
-        """The rows of all cells that the harnesses can have."""
-        return [
-            row_of(Cell(harness, device, lowering, mode), self._versions)
-            for harness, (device, lowering) in itertools.product(harnesses, self._places)
-            for mode in _modes(harness, lowering)
-        ]
+    def _rows(self, limitation: Limitation, harnesses: Sequence[Harness]) -> Iterator[Row]:
+        """The rows of all cells that the harnesses whose names fit the limitation can have.
+
+        They are made as they are asked for: a database has half a million, and one is often enough.
+        """
+        for harness in harnesses:
+            if limitation.names(harness.name):
+                for device, lowering in self._places:
+                    for mode in _modes(harness, lowering):
+                        yield row_of(Cell(harness, device, lowering, mode), self._versions)
 
     def _ran(self, row: Row) -> bool:
         return _key(row) in self._executed

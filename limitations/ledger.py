@@ -102,7 +102,7 @@ class Limitation:
             and (not self.lowerings or row["lowering"] in self.lowerings)
             and self._matches_mode(row["mode"])
             and (self.x64 is None or row["x64"] == self.x64)
-            and self._matches_harness(row["harness"])
+            and self.names(row["harness"])
             and self._matches_params(row)
             and self.holds_for(row)
         )
@@ -131,7 +131,8 @@ class Limitation:
             and (self.ulps is None or (row["ulps"] is not None and row["ulps"] <= self.ulps))
         )
 
-    def _matches_harness(self, name: str) -> bool:
+    def names(self, name: str) -> bool:
+        """Whether the entry may speak of a harness of that name."""
         return not self.harness or any(fnmatch.fnmatchcase(name, glob) for glob in self.harness)
 
     def _matches_mode(self, mode: str) -> bool:
