@@ -98,7 +98,9 @@ class Argument:
         value = self._value
         if dtypes.is_tensor(value):
             # A graph captures an eager tensor; eager mode takes it as it is.
-            is_one = isinstance(value, tf.Tensor) and tf.executing_eagerly()
+            is_one = isinstance(value, tf.Tensor) and (
+                tf.is_symbolic_tensor(value) or tf.executing_eagerly()
+            )
             tensor = value if is_one else tf.convert_to_tensor(value)
             return tensor if tensor.dtype == dtype else tf.cast(tensor, dtype)
         if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):

@@ -380,6 +380,10 @@ class _Body:
         return [window[i].outvars[j] for i, j in self._outputs]
 
 
+# Most params are of these types, of which objects that are equal are the same.
+_SIMPLE = frozenset({type(None), bool, int, str})
+
+
 class _Codes:
     """A number for each equation: the same for two that do the same to operands of one kind.
 
@@ -410,6 +414,8 @@ class _Codes:
 
     def _frozen(self, value: object) -> Hashable:
         """A param as a key; what has no equality of its own is equal to itself alone."""
+        if type(value) in _SIMPLE:
+            return (type(value), value)  # 1, 1.0 and True are equal
         if isinstance(value, jex_core.ClosedJaxpr | jex_core.Jaxpr):
             return ("jaxpr", self._of_jaxpr(value))
         if isinstance(value, tuple | list):
@@ -420,7 +426,7 @@ class _Codes:
         if isinstance(value, float):
             return ("float", value.hex())  # the two zeros are equal
         if isinstance(value, Hashable):
-            return (type(value), value)  # 1, 1.0 and True are equal
+            return (type(value), value)
         return Identity(value)
 
     def _of_jaxpr(self, jaxpr: _Jaxpr) -> int:

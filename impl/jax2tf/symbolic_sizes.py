@@ -12,7 +12,7 @@ from jax2tf.typing import Dim
 
 def is_static(shape: Sequence[Dim]) -> bool:
     """Whether no dimension of a JAX shape is symbolic."""
-    return not any(export.is_symbolic_dim(d) for d in shape)
+    return not any(type(d) is not int and export.is_symbolic_dim(d) for d in shape)
 
 
 def may_be_zero(size: Dim) -> bool:

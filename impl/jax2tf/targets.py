@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
@@ -467,6 +468,11 @@ class Target:
         """Whether every op is taken."""
         has_limits = self.lacks or self.lacks_dtypes or self.most_dimensions is not None
         return self.ops is None and not has_limits
+
+    @functools.cached_property
+    def is_complete(self) -> bool:
+        """Whether it takes every op, computes in every dtype and gets nothing wrong."""
+        return self.takes_all and not (self.quirks or self.computes_in)
 
     def lacks_op(self, op: str, dtype: str) -> bool:
         """Whether it does not take an op of a dtype."""

@@ -12,7 +12,7 @@ import dataclasses
 import functools
 import gc
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import jax
@@ -31,7 +31,7 @@ from jax2tf.large_constants import LargeConstants
 from jax2tf.primitives import jit_p
 from jax2tf.recent import Recent
 from jax2tf.repeats import with_shared_repeats
-from jax2tf.typing import Array, PyTree
+from jax2tf.typing import Array, Dim, Param, PyTree
 
 T = TypeVar("T")
 
@@ -412,13 +412,16 @@ def _avals(
     leaves: Sequence[Leaf], specs: Sequence[dims.Spec | None], scope: export.SymbolicScope
 ) -> list[jax.ShapeDtypeStruct]:
     return [
-        jax.ShapeDtypeStruct(
-            dims.symbolic_shape(spec, leaf.shape, scope, leaf.where),
-            leaf.dtype,
-            weak_type=leaf.weak_type,
-        )
+        jax.ShapeDtypeStruct(_shape(leaf, spec, scope), leaf.dtype, weak_type=leaf.weak_type)
         for leaf, spec in zip(leaves, specs, strict=True)
     ]
+
+
+def _shape(leaf: Leaf, spec: dims.Spec | None, scope: export.SymbolicScope) -> tuple[Dim, ...]:
+    # Most need no message, for which the place of the argument would be put into words.
+    if spec is None and leaf.shape.is_fully_defined():
+        return tuple(leaf.shape.as_list())
+    return dims.symbolic_shape(spec, leaf.shape, scope, leaf.where)
 
 
 # What a size is taken to be that nobody knows: it has many divisors.
@@ -511,20 +514,25 @@ def variables_of(eqn: jex_core.JaxprEqn) -> list[jex_core.Var]:
 
 def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
     """The jaxprs among the params of an equation, closed ones opened."""
-    for param in eqn.params.values():
-        yield from _jaxprs_in(param)
+    return _jaxprs_in(eqn.params.values())
 
 
-def _jaxprs_in(param: object) -> Iterator[jex_core.Jaxpr]:
-    if isinstance(param, jex_core.ClosedJaxpr):
-        yield param.jaxpr
-    elif isinstance(param, jex_core.Jaxpr):
-        yield param
-    elif isinstance(param, tuple | list):
-        for part in param:
-            yield from _jaxprs_in(part)
-    elif isinstance(param, dict):
-        yield from _jaxprs_in(list(param.values()))
+# What nearly all params are, which are looked at many times: no jaxprs.
+_PLAIN = frozenset({type(None), bool, int, float, str})
+
+
+def _jaxprs_in(params: Iterable[Param]) -> Iterator[jex_core.Jaxpr]:
+    for param in params:
+        if type(param) in _PLAIN:
+            continue
+        if isinstance(param, jex_core.ClosedJaxpr):
+            yield param.jaxpr
+        elif isinstance(param, jex_core.Jaxpr):
+            yield param
+        elif isinstance(param, tuple | list):
+            yield from _jaxprs_in(param)
+        elif isinstance(param, dict):
+            yield from _jaxprs_in(param.values())
 
 
 def is_jaxpr(param: object) -> bool:

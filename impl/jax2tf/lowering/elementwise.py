@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import weakref
 from collections.abc import Callable
 
 import jax
@@ -18,11 +19,13 @@ import tensorflow as tf
 
 from jax2tf import ops
 from jax2tf.carriers import COMPARED, COMPUTED, FLOAT8, IN_FLOAT32, SIGNED, Carriers, carrier_of
+from jax2tf.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf.lowering import complex_math, conversions
 from jax2tf.lowering.fusions import before_relu
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
 from jax2tf.ops import raw
+from jax2tf.ops.kept import is_constant
 from jax2tf.typing import Param, Shape
 
 Function = Callable[..., tf.Tensor]
@@ -480,14 +483,27 @@ def known_value(x: tf.Tensor) -> np.ndarray | None:
     """What a graph holds for x, if it is a constant; None in eager mode, which is not asked."""
     if tf.executing_eagerly():
         return None
-    value = tf.get_static_value(x)
-    if value is not None or x.op.type not in _KNOWN:
-        result: np.ndarray | None = value
-        return result
-    operands = [known_value(operand) for operand in x.op.inputs]
+    op = x.op
+    if op in _SMALL_CONSTANTS:
+        return _SMALL_CONSTANTS[op]
+    # TensorFlow takes long to say that it knows no value.
+    if op.inputs and not is_constant(x):
+        return None
+    value: np.ndarray | None = tf.get_static_value(x)
+    if value is not None:
+        if op.type == "Const" and value.size <= SMALL_CONSTANT_SIZE:
+            _SMALL_CONSTANTS[op] = value
+        return value
+    if op.type not in _KNOWN:
+        return None
+    operands = [known_value(operand) for operand in op.inputs]
     if any(operand is None for operand in operands):
         return None
-    return _KNOWN[x.op.type](*operands)
+    return _KNOWN[op.type](*operands)
+
+
+# TensorFlow reads a constant's value out of the graph each time.
+_SMALL_CONSTANTS: weakref.WeakKeyDictionary[tf.Operation, np.ndarray] = weakref.WeakKeyDictionary()
 
 
 def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -18,13 +18,10 @@ from jax2tf.typing import Aval, aval_of
 
 def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
     """Whether all that an equation gives has no elements, whatever the sizes of dimensions are."""
-    avals = [aval_of(v) for v in eqn.outvars]
-    return (
-        bool(avals)
-        and not eqn.effects
-        and eqn.primitive not in CALLBACKS
-        and all(0 in getattr(aval, "shape", ()) for aval in avals)
-    )
+    for var in eqn.outvars:
+        if 0 not in getattr(aval_of(var), "shape", ()):
+            return False
+    return bool(eqn.outvars) and not eqn.effects and eqn.primitive not in CALLBACKS
 
 
 def nothing(ctx: Context) -> Lowered:

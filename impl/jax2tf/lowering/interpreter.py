@@ -388,8 +388,9 @@ class Lowering:
             )
         if not tf.executing_eagerly():
             shape = self.static_shape(dtypes.physical_shape(aval))
+            known = result.shape
             # To ask for the shape takes a fifth of the time, and rules ask for it again.
-            if result.shape.rank is None or result.shape.as_list() != shape:
+            if known.rank is None or known.as_list() != shape:
                 result.set_shape(shape)
         return result
 

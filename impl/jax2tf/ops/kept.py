@@ -13,6 +13,7 @@ and the engines' converters pass over it.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -37,13 +38,29 @@ def attributes(op: str, operands: Sequence[tf.Tensor]) -> Attributes:
         return ()
     in_order = () if op == "Sub" else (_IN_ORDER,)
     # XLA joins constant factors too.
-    has_constant = op != "Mul" and _is_constant(x) != _is_constant(y)
+    has_constant = op != "Mul" and is_constant(x) != is_constant(y)
     return (*in_order, _KEPT) if has_constant else in_order
 
 
-def _is_constant(x: tf.Tensor, depth: int = 8) -> bool:
+# Ops of graphs that are known to read more than constants.
+_VARYING: weakref.WeakSet[tf.Operation] = weakref.WeakSet()
+
+
+def is_constant(x: tf.Tensor, depth: int = 8) -> bool:
     """Whether Grappler will find a constant, which it does from the inside out."""
-    operands = x.op.inputs
-    if not operands or not depth:
-        return bool(x.op.type == "Const")
-    return all(_is_constant(operand, depth - 1) for operand in operands)
+    op = x.op
+    if op in _VARYING:
+        return False
+    operands = op.inputs
+    if operands and depth:
+        for operand in operands:
+            if not is_constant(operand, depth - 1):
+                if operand.op in _VARYING:
+                    _VARYING.add(op)
+                return False
+        return True
+    if op.type == "Const":
+        return True
+    if not operands:
+        _VARYING.add(op)
+    return False

@@ -58,6 +58,11 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
 
     The rule takes no params: they stand in the equation.
     """
+    if target.is_complete:
+        function = ranks.function_of(eqn, target)
+        if function is None or keys.has_keys(eqn):
+            return None
+        return functools.partial(_traced, function, {})
     function = boundaries.function_of(eqn, target)
     if function is not None:
         return functools.partial(_traced, function, boundaries.CARRIERS)
