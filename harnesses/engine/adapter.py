@@ -47,7 +47,29 @@ class Adapter:
         """
         parameters = inspect.signature(self._imported().convert).parameters
         target = {"target": engine} if "target" in parameters else {}
-        return self.convert(fun, "no_xla", **target, **options)
+        return self.convert(fun, "no_xla", **{**target, **options})
+
+    def export_for(
+        self, fun: Callable[..., Any], engine: str, **options: Any
+    ) -> tuple[Callable[..., Any], tuple[Callable[..., Any], ...]]:
+        """As `convert_for`, for who goes on as the implementation's own export to the engine does.
+
+        That is its module `export.ENGINE`, with a TARGET for `convert` and REWRITERS for the
+        engine's converter. What it does not have is as in `convert_for`, and no rewriters.
+        """
+        part = self._part(f"export.{engine}")
+        target = {"target": part.TARGET} if hasattr(part, "TARGET") else {}
+        converted = self.convert_for(fun, engine, **options, **target)
+        return converted, getattr(part, "REWRITERS", ())
+
+    def _part(self, name: str) -> Any:
+        """A module inside the implementation; None if it has none of that name."""
+        try:
+            return importlib.import_module(f"{self.name}.{name}")
+        except ModuleNotFoundError as error:
+            if not f"{self.name}.{name}".startswith(f"{error.name}"):
+                raise
+            return None
 
     def convert_for_mesh(
         self, fun: Callable[..., Any], mesh: Any, **options: Any

@@ -10,8 +10,8 @@ bench`.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,7 +127,7 @@ def measured(pair: Pair, engine: str, adapter: Adapter, rounds: int) -> dict[str
         calls[name] = partial(module.convert(graph), inputs)
         _check(calls[name]()[0], expected, f"{name} in {engine}")
     times = timing.paired(rounds, {n: timing.repeated(call) for n, call in calls.items()})
-    return {"ops": ops, **asdict(times)}
+    return {"ops": ops, **dataclasses.asdict(times)}
 
 
 def measured_decoding(engine: str, adapter: Adapter, rounds: int) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def measured_decoding(engine: str, adapter: Adapter, rounds: int) -> dict[str, A
         "engine": step,
     }
     times = timing.paired(rounds, {name: timing.repeated(call) for name, call in calls.items()})
-    return {"ops": module.count_ops(graph), **asdict(times)}
+    return {"ops": module.count_ops(graph), **dataclasses.asdict(times)}
 
 
 def graphs_of(pair: Pair, engine: str, adapter: Adapter | None = None) -> dict[str, Graph]:
@@ -155,13 +155,14 @@ def graphs_of(pair: Pair, engine: str, adapter: Adapter | None = None) -> dict[s
     adapter = adapter or Adapter(DEFAULT_IMPLEMENTATION)
     specs = [tf.TensorSpec([None, *shape], dtype) for shape, dtype in pair.specs]
     return {"keras": _of_keras(pair, specs)} | {
-        name: graph_of(_converted(pair, engine, adapter, name == "finite"), specs)
-        for name in CONTENDERS[1:]
+        name: _of_jax(pair, specs, engine, adapter, name == "finite") for name in CONTENDERS[1:]
     }
 
 
-def _converted(pair: Pair, engine: str, adapter: Adapter, is_finite: bool) -> Callable[..., Any]:
-    return adapter.convert_for(
+def _of_jax(
+    pair: Pair, specs: list[tf.TensorSpec], engine: str, adapter: Adapter, is_finite: bool
+) -> Graph:
+    converted, rewriters = adapter.export_for(
         pair.in_jax,
         engine,
         polymorphic_shapes="b, ...",
@@ -169,6 +170,7 @@ def _converted(pair: Pair, engine: str, adapter: Adapter, is_finite: bool) -> Ca
         assume_finite=is_finite,
         with_gradient=False,
     )
+    return dataclasses.replace(graph_of(converted, specs), rewriters=rewriters)
 
 
 def _of_keras(pair: Pair, specs: list[tf.TensorSpec]) -> Graph:

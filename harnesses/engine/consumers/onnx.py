@@ -51,7 +51,10 @@ def count_ops(graph: Graph) -> int:
 def model_of(graph: Graph) -> Any:
     """The graph as an ONNX model."""
     model, _ = tf2onnx.convert.from_function(
-        graph.function, input_signature=graph.function.input_signature, opset=OPSET
+        graph.function,
+        input_signature=graph.function.input_signature,
+        opset=OPSET,
+        custom_rewriter=list(graph.rewriters) or None,
     )
     return model
 

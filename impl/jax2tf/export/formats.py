@@ -80,7 +80,7 @@ FORMATS: Mapping[str, Format] = {
             "onnx",
             ".onnx",
             onnx,
-            {"target": "onnx", **_FOR_ENGINES},
+            {"target": onnx.TARGET, **_FOR_ENGINES},
             ("tf2onnx", "onnx"),
             ("onnxruntime",),
             one_namespace=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jax2tf.errors import ExportError
-from jax2tf.export import onnx_weights, packages
+from jax2tf.export import onnx_recurrent, onnx_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.export.signatures import Signature
+from jax2tf.lowering import idioms
+from jax2tf.targets import TARGETS
 from jax2tf.typing import Option
 
 if TYPE_CHECKING:
@@ -24,6 +27,13 @@ OPTIONS = {
     "quantize": (None, "float16", "int8_weights", "int4"),
     "assume_finite": (False, True),
 }
+
+# tf2onnx is told what to make of the op of an LSTM, which it does not take by itself. That of ONNX
+# Runtime takes a NaN for a number.
+TARGET = dataclasses.replace(
+    TARGETS["onnx"], finite_idioms=TARGETS["onnx"].finite_idioms | {idioms.LSTM}
+)
+REWRITERS = (onnx_recurrent.with_lstm,)
 
 # The newest that tf2onnx writes.
 _OPSET = 18
@@ -50,6 +60,7 @@ def write(job: Job) -> int:
             function,
             input_signature=function.input_signature,
             opset=job.options.get("opset", _OPSET),
+            custom_rewriter=list(REWRITERS),
         )
         # It leaves an op that it does not know in the graph as it is.
         onnx.checker.check_model(model)

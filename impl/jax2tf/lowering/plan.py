@@ -150,7 +150,9 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
                     if last_use[v] == i and v not in kept
                 ],
                 scope=_scope(eqn),
-                multiple_results=eqn.primitive.multiple_results and eqn not in places,
+                multiple_results=(
+                    places[eqn].gives_many if eqn in places else eqn.primitive.multiple_results
+                ),
                 is_idiom=eqn in places,
                 compiled=_needs_compiler(eqn),
             )

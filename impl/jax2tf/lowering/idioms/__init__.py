@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import jax
 import numpy as np
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import dims
-from jax2tf.lowering.idioms import matching
+from jax2tf.lowering.idioms import matching, recurrent
 from jax2tf.lowering.idioms.matching import Match, Pattern
 from jax2tf.lowering.idioms.table import IDIOMS, Idiom
 from jax2tf.lowering.idioms.view import Frame, Path, find
@@ -25,7 +26,8 @@ from jax2tf.lowering.rules import Lowered
 from jax2tf.targets import Target
 from jax2tf.typing import Atom, Aval, Param, Shape, aval_of
 
-NAMES = frozenset(idiom.name for idiom in IDIOMS)
+LSTM = "lstm"
+NAMES = frozenset({LSTM, *(idiom.name for idiom in IDIOMS)})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,11 +38,13 @@ class Place:
       rule: makes the op, called as the rule of a primitive.
       params: its keyword arguments.
       operands: atoms of the jaxpr.
+      gives_many: whether the equation has several results, which the rule gives as a list.
     """
 
     rule: Callable[..., Lowered]
     params: dict[str, Param]
     operands: list[Atom]
+    gives_many: bool = False
 
 
 def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Place]:
@@ -52,6 +56,11 @@ def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Plac
     readers = _readers(jaxpr)
     covered: set[jex_core.JaxprEqn] = set()
     for eqn in reversed(jaxpr.eqns):
+        if eqn.primitive is lax.scan_p and target.has_idiom(LSTM):
+            cell = recurrent.cell_of(eqn)
+            if cell is not None:
+                places[eqn] = Place(recurrent.lstm, {"cell": cell}, eqn.invars, gives_many=True)
+            continue
         if eqn in covered or len(eqn.outvars) != 1 or eqn.effects:
             continue
         path = find(eqn.outvars[0], frame)
