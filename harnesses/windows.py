@@ -336,6 +336,7 @@ def derivatives() -> None:
     for monoid in ("max", "min"):
         _derivatives_of_windows(monoid)
         _derivatives_at_special_numbers(monoid)
+        _derivatives_of_scalars(monoid)
 
 
 def _transposed(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -400,6 +401,21 @@ def _derivatives_at_special_numbers(monoid: str) -> None:
             dtype=dtype,
             ulps=0,
         )
+
+
+def _derivatives_of_scalars(monoid: str) -> None:
+    # In reverse, XLA ends the process.
+    for dtype in FLOATS:
+        fun = _pooling(monoid, dtype, ((), (), ()))
+        for case, number in (("scalar", 2.5), ("scalar_nan", np.nan)):
+            define(
+                "select_and_gather_add",
+                f"{monoid}_{case}",
+                _tangent(fun),
+                [Values(number, dtype), _arg((), dtype)],
+                dtype=dtype,
+                ulps=0,
+            )
 
 
 @family.builder

@@ -186,7 +186,9 @@ def candidates_of(
     ctx: Context, x: tf.Tensor, shape: Shape, window: Window, out_shape: Shape
 ) -> list[tf.Tensor]:
     """For each position in the window, the elements of all windows; zeros (False) in padding."""
-    low, high = zip(*window.padding, strict=True) if window.padding else ((), ())
+    if not window.padding:  # a scalar is its one window
+        return [x]
+    low, high = zip(*window.padding, strict=True)
     gaps = [d - 1 for d in window.base_dilation]
     x = padded(ctx, x, ops.zeros([], x.dtype), shape, low, high, gaps)
     steps = list(zip(out_shape, window.strides, strict=True))
