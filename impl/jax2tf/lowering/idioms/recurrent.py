@@ -263,8 +263,8 @@ class _Step:
         if value.literal is not None:
             return None if value.literal.shape else Part(value.literal)
         shape = value.aval.shape
-        if value.eqn is not None and value.eqn.primitive in (lax.broadcast_in_dim_p, lax.reshape_p):
-            (operand, *_) = _operands(path)
+        if value.eqn is not None and _keeps_columns(value.eqn):
+            operand = _operands(path)[0]
             given = operand.value.aval.shape
             if given == () or (given[-1:] == shape[-1:] and all(d == 1 for d in given[:-1])):
                 return self._row(operand)
@@ -332,6 +332,14 @@ def _orders(path: Path, primitive: jex_core.Primitive) -> list[tuple[Path, Path]
         return []
     one, other = _operands(path)
     return [(one, other), (other, one)]
+
+
+def _keeps_columns(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether the last dimension of what is broadcast or reshaped stays the last."""
+    if eqn.primitive is lax.broadcast_in_dim_p:
+        dimensions = tuple(eqn.params["broadcast_dimensions"])
+        return dimensions[-1:] in ((), (len(aval_of(eqn.outvars[0]).shape) - 1,))
+    return eqn.primitive is lax.reshape_p
 
 
 def _columns(value: Value) -> tuple[int, int] | None:
