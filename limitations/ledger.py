@@ -133,7 +133,7 @@ class Limitation:
 
     def names(self, name: str) -> bool:
         """Whether the entry may speak of a harness of that name."""
-        return not self.harness or any(fnmatch.fnmatchcase(name, glob) for glob in self.harness)
+        return not self.harness or matches_glob(name, self.harness)
 
     def _matches_mode(self, mode: str) -> bool:
         # What holds for a harness need not hold for its gradient, nor in another engine: that has

@@ -57,19 +57,11 @@ class Adapter:
         That is its module `export.ENGINE`, with a TARGET for `convert` and REWRITERS for the
         engine's converter. What it does not have is as in `convert_for`, and no rewriters.
         """
-        part = self._part(f"export.{engine}")
+        name = f"{self.name}.export.{engine}"
+        part: Any = importlib.import_module(name) if _exists(name) else None
         target = {"target": part.TARGET} if hasattr(part, "TARGET") else {}
         converted = self.convert_for(fun, engine, **options, **target)
         return converted, getattr(part, "REWRITERS", ())
-
-    def _part(self, name: str) -> Any:
-        """A module inside the implementation; None if it has none of that name."""
-        try:
-            return importlib.import_module(f"{self.name}.{name}")
-        except ModuleNotFoundError as error:
-            if not f"{self.name}.{name}".startswith(f"{error.name}"):
-                raise
-            return None
 
     def convert_for_mesh(
         self, fun: Callable[..., Any], mesh: Any, **options: Any
@@ -103,9 +95,12 @@ def check_exists(module: str, option: str = "--impl") -> None:
     if is_converter(module):
         converter(module)
         return
-    try:
-        found = importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        found = False
-    if not found:
+    if not _exists(module):
         raise ImplementationError(f"{option} {module}: there is no such module to judge")
+
+
+def _exists(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False

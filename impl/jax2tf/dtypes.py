@@ -57,7 +57,6 @@ _WITHOUT_KERNELS = frozenset({"float4_e2m1fn", "int2", "uint2"})
 
 
 @functools.cache
-@functools.cache
 def is_key(dtype: np.dtype) -> bool:
     """Whether `dtype` is that of a typed PRNG key, as made by jax.random.key."""
     return jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)

@@ -27,6 +27,7 @@ from jax2tf.lowering.idioms.view import Frame, Path, Value, find
 from jax2tf.lowering.rules import Context
 from jax2tf.ops import raw
 from jax2tf.primitives import named
+from jax2tf.trace import variables_of
 from jax2tf.typing import Atom, Param, aval_of
 
 OP = "BlockLSTMV2"
@@ -205,7 +206,7 @@ class _Step:
         self._varying: set[Atom] = {*carries, self._x}
         self.invariant: list[jex_core.JaxprEqn] = []
         for eqn in body.eqns:
-            if self._varying.isdisjoint(v for v in eqn.invars if isinstance(v, jex_core.Var)):
+            if self._varying.isdisjoint(variables_of(eqn)):
                 self.invariant.append(eqn)
             else:
                 self._varying.update(eqn.outvars)
