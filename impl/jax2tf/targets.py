@@ -334,6 +334,10 @@ OPTIMIZATIONS: Mapping[str, str] = {
         "a choice repeats its condition or a side by itself: with a BroadcastTo before it, LiteRT "
         "takes three times as long"
     ),
+    "broadcast_operands": (
+        "an op of two arrays repeats one of them by itself: a bias needs no Reshape and no "
+        "BroadcastTo before it is added"
+    ),
     "compiled_draws": (
         "XLA compiles the generator of many random bits whose number is known: TensorFlow runs it "
         "as over a hundred ops, each of which goes through memory"
@@ -367,7 +371,7 @@ OPTIMIZATIONS: Mapping[str, str] = {
 
 
 # Those that pay whatever reads the graph.
-FOR_EVERY_READER = frozenset({"broadcast_choices", "inferred_sizes"})
+FOR_EVERY_READER = frozenset({"broadcast_choices", "broadcast_operands", "inferred_sizes"})
 
 
 class Placement(Protocol):
@@ -571,7 +575,7 @@ _BFLOAT16 = frozenset({"bfloat16"})
 _IN_INT32 = dict.fromkeys(("int8", "int16", "uint8", "uint16"), "int32")
 _ACTIVATIONS = frozenset({"relu", "relu6", "leaky_relu", "elu", "hard_swish", "gelu"})
 _SOFTMAX = frozenset({"softmax", "log_softmax"})
-_NORMS = frozenset({"layer_norm", "batch_norm", "bias"})
+_NORMS = frozenset({"layer_norm", "batch_norm"})
 _SIZES = frozenset({"resize_by_products", "resize_nearest"})
 _IDIOMS = _ACTIVATIONS | _SOFTMAX | _SIZES | {"mean", "variance", "one_hot"}
 # JAX resizes by products, in which a NaN reaches all pixels, and an op those beside it.

@@ -34,7 +34,6 @@ IDIOMS = {
         lambda x: (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5),
         1e-6,
     ),
-    "bias": (lambda x: x * SCALE + BIAS, 2e-7),
     "batch_norm": (lambda x: (x - BIAS) * SCALE + 0.5 * BIAS, 1e-6),
     "one_hot": (lambda x: jax.nn.one_hot(jnp.clip(x[:, 1], -2, 5).astype(int), 4), 0),
     "erf": (jax.lax.erf, 3e-7),

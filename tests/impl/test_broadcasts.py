@@ -1,4 +1,4 @@
-"""Arrays repeated along more dimensions than TensorFlow's kernels tell apart."""
+"""Arrays that ops repeat: along how many dimensions, and without an op that does it for them."""
 
 import jax
 import jax.numpy as jnp
@@ -9,6 +9,7 @@ import tensorflow as tf
 import jax2tf
 from tests.running import assert_near
 
+RNG = np.random.default_rng(1)
 X = np.arange(-9, 9, dtype=np.float32).reshape(3, 3, 2) / 4
 
 
@@ -101,6 +102,105 @@ def test_a_choice_repeats_its_operands_by_itself(name, target, mode, batch):
     assert name in ("all", "five dimensions", "int4") or not repeated[0]
     np.testing.assert_array_equal(results[0], results[1], strict=True)
     np.testing.assert_array_equal(results[0], jax.jit(fun)(x), strict=True)
+
+
+ROW = RNG.normal(size=4).astype(np.float32)
+GIVE_DIMENSIONS = {"Reshape", "ExpandDims", "BroadcastTo"}
+OPERANDS = {
+    "bias": lambda x, row: x + row,
+    "bias in front": lambda x, row: row - x,
+    "scale and bias": lambda x, row: x * row[None, None] + row.reshape(1, 1, 4),
+    "as large as the other": lambda x, row: x + jnp.broadcast_to(row, x.shape),
+    "both": lambda x, row: row[None, None] + (row - 1)[None, None] + x,
+    "a number": lambda x, row: x * jnp.reshape(jnp.sum(row), (1, 1, 1)),
+    "extremes": lambda x, row: jnp.minimum(jnp.maximum(x, row - 1), row),
+    "comparison": lambda x, row: (x < row) & (row >= x),
+    "columns and rows": lambda x, row: row[:, None] <= row[None] + x,
+    "integers": lambda x, row: x.astype(int)[0, :2] * 3 - row.astype(int),
+    "bfloat16": lambda x, row: (
+        jnp.round(x).astype(jnp.bfloat16) + jnp.round(row).astype(jnp.bfloat16)
+    ).astype(float),
+    "rows beside their sums": lambda x, row: x * jnp.sum(x, -1, keepdims=True),
+    "columns beside their sums": lambda x, row: x - jnp.sum(x, 1, keepdims=True),
+    "sums of two axes": lambda x, row: x - jnp.sum(x, (0, 2), keepdims=True),
+    "extremes of rows": lambda x, row: (
+        x.max(-1, keepdims=True) - x.min(1, keepdims=True) + x.max(0, keepdims=True)
+    ),
+    "softmax": lambda x, row: jax.nn.softmax(x, axis=1),
+    "logsumexp": lambda x, row: x - jax.nn.logsumexp(x, axis=-1, keepdims=True),
+}
+
+
+@pytest.mark.parametrize("batch", [3, None])
+@pytest.mark.parametrize("mode", ["eager", "graph", "compiled"])
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        (name, target)
+        for name in OPERANDS
+        for target in ("xla", "tensorflow", "litert", "onnx", "openvino", "tfjs")
+        if name != "bfloat16" or target in ("xla", "tensorflow")
+    ],
+)
+def test_operands_are_repeated_by_the_ops(name, target, mode, batch):
+    fun = OPERANDS[name]
+    x = np.random.default_rng(0).normal(size=(3, 4, 4)).astype(np.float32)
+    x[0, 0, 0], x[1, 2, 3], x[2, 1] = np.nan, -np.inf, np.inf
+    results, given = [], []
+    for chosen in (jax2tf.TARGETS[target], _without(target, "broadcast_operands")):
+        function = jax2tf.convert(
+            fun, target=chosen, polymorphic_shapes=None if batch else ("b, ...", None)
+        )
+        if mode != "eager":
+            function = tf.function(function, autograph=False, jit_compile=mode == "compiled")
+            specs = tf.TensorSpec([batch, 4, 4]), tf.TensorSpec([4])
+            graph = function.get_concrete_function(*specs).graph
+            given.append(sum(op.type in GIVE_DIMENSIONS for op in graph.get_operations()))
+        results.append(function(tf.constant(x), tf.constant(ROW)).numpy())
+    assert not given or given[0] < given[1]
+    np.testing.assert_array_equal(*results, strict=True)
+    assert_near(results[0], jax.jit(fun)(x, ROW), ulps=16)
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: (x.sum(-1), x - x.sum(-1, keepdims=True)),
+        lambda x: (lambda s: (s, x - s[:, None], x * s[:, None]))(x.sum(-1)),
+        lambda x: x.sum(-1, keepdims=True),
+        lambda x: x.max(-1, keepdims=True, initial=2.0) - x,
+        lambda x: x.max(-1, keepdims=True, initial=-jnp.inf) - x,
+        lambda x: x[:, :0].max(-1, keepdims=True, initial=-jnp.inf) - x,
+        lambda x: jnp.broadcast_to(x.sum(-1)[:, None], (3, 4)) + x,
+        lambda x: x.sum(0)[:, None] + x.max(-1)[None],
+        lambda x: x.sum((), keepdims=True) + x,
+        lambda x: x.astype(jnp.complex64).sum(-1, keepdims=True) * x,
+        lambda x: (x > 0).sum(-1, keepdims=True) + (x > 0).any(-1, keepdims=True),
+    ],
+)
+@pytest.mark.parametrize("target", ["xla", "tensorflow"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_reductions_keep_dimensions_for_one_reader(fun, target, compiled):
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    x[1, 1] = np.nan
+    converted = jax2tf.convert(fun, target=target)
+    for function in (converted, tf.function(converted, autograph=False, jit_compile=compiled)):
+        for got, want in zip(*map(jax.tree.leaves, (function(x), jax.jit(fun)(x))), strict=True):
+            assert_near(got, want, ulps=16)
+
+
+def test_the_gradient_of_an_operand_that_is_repeated():
+    def fun(x, row, number):
+        return jnp.sum(jnp.sin(x * row + row.reshape(1, 4)) - x.sum(-1, keepdims=True) * number)
+
+    x = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
+    args = [tf.Variable(a) for a in (x, ROW, np.float32(0.5))]
+    converted = tf.function(jax2tf.convert(fun), autograph=False)
+    with tf.GradientTape() as tape:
+        value = converted(*args)
+    expected = jax.grad(fun, (0, 1, 2))(*(a.numpy() for a in args))
+    for got, want in zip(tape.gradient(value, args), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
 
 
 def _without(target, name):

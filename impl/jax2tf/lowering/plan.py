@@ -21,6 +21,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat, dtypes
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.lowering import (
+    broadcasts,
     compiled,
     empties,
     foreign,
@@ -30,7 +31,6 @@ from jax2tf.lowering import (
     masks,
     refusals,
     rules,
-    selection,
 )
 from jax2tf.primitives import CALLBACKS
 from jax2tf.targets import Target
@@ -122,13 +122,15 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     empty = {e for e in jaxpr.eqns if empties.are_all_results(e)}
     places = {e: place for e, place in idioms.found(jaxpr, target).items() if e not in empty}
     replaced = {
-        **selection.unrepeated_operands(jaxpr, "broadcast_choices" in target.optimizations),
+        **broadcasts.unrepeated_operands(jaxpr, target),
         **masked,
         **{eqn: place.operands for eqn, place in places.items()},
         **dict.fromkeys(empty, ()),
     }
     kept = set(_variables(jaxpr.outvars))
-    equations = _read_equations(jaxpr, replaced, kept)
+    equations = broadcasts.with_kept_dimensions(
+        _read_equations(jaxpr, replaced, kept), replaced, kept, target
+    )
     operands = [replaced.get(eqn, eqn.invars) for eqn in equations]
     last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
     steps, refused = [], None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
-from jax2tf.typing import Shape
+from jax2tf.typing import Param, Shape
 
 Reducer = Callable[..., tf.Tensor]
 
@@ -43,7 +43,13 @@ def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor
         return ops.cast(ops.reduce_sum(ops.cast(x, tf.int64), ctx.vector(axes)), tf.int32)
     if x.dtype == tf.int32 and ctx.has_quirk("adds_integers_as_floats") and not _counts(x):
         return _last_of_sums(ctx, x, axes)
-    return widened(lambda x: ops.reduce_sum(x, ctx.vector(axes)), x)
+    keepdims = _keeps_dimensions(ctx)
+    return widened(lambda x: ops.reduce_sum(x, ctx.vector(axes), keepdims=keepdims), x)
+
+
+def _keeps_dimensions(ctx: Context) -> bool:
+    """Whether the result has what is reduced as dimensions of size one (see broadcasts.py)."""
+    return len(ctx.avals_out[0].shape) == len(ctx.avals_in[0].shape)
 
 
 def _counts(x: tf.Tensor) -> bool:
@@ -140,20 +146,20 @@ def _identity(ctx: Context, dtype: tf.DType, sign: int) -> tf.Tensor:
 
 def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
     """`reduce(x, axes)`, NaN where there is one: only TensorFlow's kernels of a CPU keep it."""
-    along = ctx.vector(axes)
-    result = reduce(x, along)
+    over = {"axis": ctx.vector(axes), "keepdims": _keeps_dimensions(ctx)}
+    result = reduce(x, **over)
     if not x.dtype.is_floating or ctx.assume_finite:
         return result
     if x.dtype == tf.float32 and ctx.has_quirk("extremes_from_a_finite_number"):
-        result = _with_infinity(ctx, reduce, x, along, result)
+        result = _with_infinity(ctx, reduce, x, over, result)
     if tf.executing_eagerly() and _is_cpu(result.device):
         return result
     nan = ctx.constant(np.array(math.nan, x.dtype.as_numpy_dtype))
-    return select(ctx, ops.reduce_any(ctx.is_nan(x), along), nan, result)
+    return select(ctx, ops.reduce_any(ctx.is_nan(x), **over), nan, result)
 
 
 def _with_infinity(
-    ctx: Context, reduce: Reducer, x: tf.Tensor, along: tf.Tensor, result: tf.Tensor
+    ctx: Context, reduce: Reducer, x: tf.Tensor, over: Mapping[str, Param], result: tf.Tensor
 ) -> tf.Tensor:
     """The extreme `result`, infinite where nothing in x goes beyond the infinity it should be."""
     limits = np.finfo(np.float32)
@@ -161,7 +167,7 @@ def _with_infinity(
         beyond, infinity = ops.raw.LessEqual(x=limits.min, y=x), -np.float32(math.inf)
     else:
         beyond, infinity = ops.raw.LessEqual(x=x, y=limits.max), np.float32(math.inf)
-    return select(ctx, ops.reduce_any(beyond, along), result, ctx.constant(infinity))
+    return select(ctx, ops.reduce_any(beyond, **over), result, ctx.constant(infinity))
 
 
 def _largest_by_halves(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:

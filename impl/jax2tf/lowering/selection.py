@@ -6,63 +6,11 @@ import math
 
 import numpy as np
 import tensorflow as tf
-from jax import lax
-from jax.extend import core as jex_core
 
 from jax2tf import ops
-from jax2tf.dtypes import is_key
 from jax2tf.lowering.rules import Context
 from jax2tf.lowering.taken import depends_on_an_argument
 from jax2tf.ops import raw
-from jax2tf.typing import Atom, Dim, aval_of
-
-# SelectV2 repeats arrays of at most so many dimensions wherever graphs are read.
-_MAX_RANK = 5
-
-
-def unrepeated_operands(
-    jaxpr: jex_core.Jaxpr, repeats_arrays: bool
-) -> dict[jex_core.JaxprEqn, list[Atom]]:
-    """The operands of choices before JAX repeats them to one shape: SelectV2 does so by itself.
-
-    One of them keeps the shape. JAX repeats scalars, and arrays, which stay as they are where
-    `repeats_arrays` is false.
-    """
-    repeated = {
-        eqn.outvars[0]: eqn.invars[0]
-        for eqn in jaxpr.eqns
-        if eqn.primitive is lax.broadcast_in_dim_p and _is_aligned(eqn, repeats_arrays)
-    }
-    found = {}
-    for eqn in jaxpr.eqns if repeated else ():
-        if eqn.primitive is not lax.select_n_p or not _shape(eqn.invars[0]):
-            continue
-        before = [repeated.get(x, x) if isinstance(x, jex_core.Var) else x for x in eqn.invars]
-        has_whole = any(one is other for one, other in zip(before, eqn.invars, strict=True))
-        if not has_whole or not _shape(before[0]):
-            before[0] = eqn.invars[0]
-        if before != eqn.invars:
-            found[eqn] = before
-    return found
-
-
-def _is_aligned(eqn: jex_core.JaxprEqn, repeats_arrays: bool) -> bool:
-    """Whether ops that broadcast repeat the operand so: its dimensions are the last."""
-    rank, places = len(eqn.params["shape"]), tuple(eqn.params["broadcast_dimensions"])
-    if not places:
-        return True
-    is_last = places == tuple(range(rank - len(places), rank))
-    return (
-        repeats_arrays
-        and is_last
-        and rank <= _MAX_RANK
-        and not is_key(aval_of(eqn.invars[0]).dtype)
-    )
-
-
-def _shape(atom: Atom) -> tuple[Dim, ...]:
-    results: tuple[Dim, ...] = aval_of(atom).shape
-    return results
 
 
 def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

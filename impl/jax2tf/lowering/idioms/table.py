@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -26,7 +25,6 @@ from jax2tf.typing import Aval, Dim, Param, Shape
 _FLOAT32 = ("float32",)
 _FLOATS = ("bfloat16", "float16", "float32", "float64")
 _INDEX = jax.ShapeDtypeStruct((), np.int32)
-_VECTOR = jax.ShapeDtypeStruct((3,), np.float32)
 _ROW = jax.ShapeDtypeStruct((1, 3), np.float32)
 _EXAMPLE = jax.ShapeDtypeStruct((2, 3), np.float32)
 _MASK = jax.ShapeDtypeStruct((2, 3), np.bool_)
@@ -245,31 +243,6 @@ def _layer_norm(ctx: Context, x: tf.Tensor, *scale: tf.Tensor, epsilon: np.ndarr
     return standardized * ops.reshape(scale[0], [-1]) if scale else standardized
 
 
-def _with_rank(parameter: jax.Array, x: jax.Array) -> jax.Array:
-    return parameter.reshape((1,) * (x.ndim - 1) + parameter.shape)
-
-
-def _is_of_last_axis(x: Aval, parameter: Aval) -> bool:
-    return len(x.shape) > 1 and tuple(parameter.shape) == tuple(x.shape[-1:])
-
-
-def _of_last_axis(combine: Callable[[jax.Array, jax.Array], jax.Array]) -> list[Idiom]:
-    """A sum or product with a vector, which TensorFlow repeats by itself.
-
-    JAX gives the vector the rank of the other operand first; engines know a bias by its rank.
-    """
-
-    def rule(ctx: Context, x: tf.Tensor, parameter: tf.Tensor) -> tf.Tensor:
-        del ctx
-        return combine(x, parameter)
-
-    forms = (combine, lambda x, parameter: combine(x, _with_rank(parameter, x)))
-    return [
-        Idiom("bias", form, rule, accepts=_is_of_last_axis, examples=(_EXAMPLE, _VECTOR))
-        for form in forms
-    ]
-
-
 def _batch_norm(
     ctx: Context, x: tf.Tensor, mean: tf.Tensor, scale: tf.Tensor, offset: tf.Tensor
 ) -> tf.Tensor:
@@ -458,8 +431,6 @@ IDIOMS: tuple[Idiom, ...] = (
             (lambda x, mean, root, s, b: (x - mean) / root * s + b, _batch_norm_by_root),
         )
     ),
-    *_of_last_axis(operator.add),
-    *_of_last_axis(operator.mul),
     # Where an image shrinks, JAX's antialias takes more than the pixels beside a place.
     *(
         Idiom(
