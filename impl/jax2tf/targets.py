@@ -127,6 +127,11 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO's converter drops a result that is a constant; what an op makes of one stays, "
         "and of one of float16 what a Cast makes"
     ),
+    "drops_transposes_around_reshape": (
+        "LiteRT's converter drops two transposes, and what they do, where a Reshape between them "
+        "drops a dimension of size one and the sizes are those of the array before; a Squeeze is "
+        "right"
+    ),
     "drops_unread_carries": (
         "OpenVINO drops what a loop carries and its body does not read: what comes out where the "
         "body does not run is memory that nobody wrote"
@@ -553,6 +558,7 @@ _NEEDS = ("FloorDiv: of numbers of one sign", "FloorMod: of numbers of one sign"
 _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
 _EXCHANGES = frozenset({"exchanges_constant_and_transpose"})
 _LITERT = _EXCHANGES | {
+    "drops_transposes_around_reshape",
     "lists_of_known_shape",
     "moves_casts",
     "no_atan2_of_scalar",
@@ -586,7 +592,12 @@ TARGETS: Mapping[str, Target] = {
     for target in (
         Target("xla", XLA, optimizations=frozenset(OPTIMIZATIONS)),
         # What every engine takes.
-        Target("tensorflow", quirks=_TF2ONNX | _EXCHANGES | {"takes_constant_branches"}),
+        Target(
+            "tensorflow",
+            quirks=_TF2ONNX
+            | _EXCHANGES
+            | {"drops_transposes_around_reshape", "takes_constant_branches"},
+        ),
         Target(
             "litert",
             idioms=_IDIOMS | {"dynamic_update_slice"},

@@ -117,6 +117,9 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("litert", "lists_of_known_shape"): Program(
         lambda x: lax.scan(lambda c, y: (c + y, c * 2 + y), x[:, 0], x.T)[1], is_open=True
     ),
+    ("litert", "drops_transposes_around_reshape"): Program(
+        lambda x: x.reshape(1, 2, 2, 2).swapaxes(1, 2).reshape(2, 2, 2).swapaxes(1, 2)
+    ),
     ("litert", "moves_casts"): Program(
         lambda x: (jnp.take(x, np.array([1, 5]), 0), jnp.broadcast_to(x, (3, 2, 4))),
         (X.astype(np.float16),),

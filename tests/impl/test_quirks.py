@@ -456,3 +456,36 @@ def test_a_relu_takes_no_gelu_apart(activation, approximate):
         assert (-1.0 in map(tf.get_static_value, below)) == apart
         for run in (converted, tf.function(converted, autograph=False)):
             np.testing.assert_allclose(run(x), jax.jit(function)(x), rtol=2e-6, atol=2e-7)
+
+
+@pytest.mark.parametrize("target", ["litert", "tensorflow"])
+@pytest.mark.parametrize(
+    ("shape", "new", "is_squeeze"),
+    [
+        ((1, 3, 4), (3, 4), True),
+        ((2, 1, 3, 1), (2, 3), True),
+        ((1, 1, 3), (1, 3), True),
+        ((1, 1), (), True),
+        ((3, 4), (1, 3, 4), False),
+        ((1, 3, 4), (4, 3), False),
+        ((1, 3, 4), (3, 1, 4), False),
+        ((1, 6), (3, 2), False),
+    ],
+)
+def test_a_reshape_that_drops_dimensions_of_one_is_a_squeeze(target, shape, new, is_squeeze):
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    concrete = graph_of(lambda x: jnp.reshape(x, new), target, x)
+    ops = ops_of(concrete)
+    assert ("Squeeze" in ops, "Reshape" in ops) == (is_squeeze, not is_squeeze)
+    np.testing.assert_array_equal(concrete(tf.constant(x)), x.reshape(new), strict=True)
+
+
+def test_a_reshape_of_open_sizes_stays_one():
+    converted = jax2tf.convert(
+        lambda x: x.reshape(x.shape[1:]), target="litert", polymorphic_shapes="1, b, ..."
+    )
+    graph = tf.function(converted, autograph=False).get_concrete_function(
+        tf.TensorSpec([1, None, 3])
+    )
+    assert "Reshape" in ops_of(graph)
+    assert graph(tf.ones([1, 5, 3])).shape == (5, 3)

@@ -201,6 +201,10 @@ class Context:
         known = [size for size in shape if isinstance(size, int)]
         if len(known) == len(shape) - 1 and 0 not in known and self.optimizes("inferred_sizes"):
             shape = [size if isinstance(size, int) else -1 for size in shape]
+        if self.has_quirk("drops_transposes_around_reshape"):
+            dropped = _dimensions_dropped(x.shape.as_list(), shape)
+            if dropped:
+                return ops.squeeze(x, dropped)
         return ops.raw.Reshape(tensor=x, shape=self.vector(shape))
 
     def number(self, value: int) -> tf.Tensor:
@@ -316,6 +320,19 @@ class Context:
     ) -> UnsupportedPrimitiveError:
         """The exception for a use of the primitive that cannot be lowered."""
         return refusals.unsupported(self.eqn, reason, remedy, **params)
+
+
+def _dimensions_dropped(before: Sequence[int | None], after: Shape) -> list[int]:
+    """The dimensions of size one without which a shape is another one; none where none are."""
+    dropped, left = [], list(after)
+    for place, size in enumerate(before):
+        if left and size is not None and left[0] == size:
+            del left[0]
+        elif size == 1:
+            dropped.append(place)
+        else:
+            return []
+    return [] if left else dropped
 
 
 # Of each primitive the rules by the op that they need; "" is that of a rule which needs none.
