@@ -472,20 +472,29 @@ def test_a_relu_takes_no_gelu_apart(activation, approximate):
         ((1, 6), (3, 2), False),
     ],
 )
-def test_a_reshape_that_drops_dimensions_of_one_is_a_squeeze(target, shape, new, is_squeeze):
-    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    concrete = graph_of(lambda x: jnp.reshape(x, new), target, x)
-    ops = ops_of(concrete)
-    assert ("Squeeze" in ops, "Reshape" in ops) == (is_squeeze, not is_squeeze)
-    np.testing.assert_array_equal(concrete(tf.constant(x)), x.reshape(new), strict=True)
+def test_a_reshape_that_drops_dimensions_of_a_transpose_is_a_squeeze(
+    target, shape, new, is_squeeze
+):
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape[::-1])
+    for fun, is_transposed in (
+        (lambda x: jnp.reshape(x.T, new), True),
+        (lambda x: jnp.reshape(-x.T, new), False),
+    ):
+        concrete = graph_of(fun, target, x)
+        ops = ops_of(concrete)
+        assert ("Squeeze" in ops) == (is_squeeze and is_transposed)
+        assert ("Squeeze" in ops) != ("Reshape" in ops)
+        np.testing.assert_array_equal(concrete(tf.constant(x)), fun(x), strict=True)
 
 
 def test_a_reshape_of_open_sizes_stays_one():
     converted = jax2tf.convert(
-        lambda x: x.reshape(x.shape[1:]), target="litert", polymorphic_shapes="1, b, ..."
+        lambda x: x.transpose(0, 2, 1).reshape(3, -1),
+        target="litert",
+        polymorphic_shapes="1, b, ...",
     )
     graph = tf.function(converted, autograph=False).get_concrete_function(
         tf.TensorSpec([1, None, 3])
     )
     assert "Reshape" in ops_of(graph)
-    assert graph(tf.ones([1, 5, 3])).shape == (5, 3)
+    assert graph(tf.ones([1, 5, 3])).shape == (3, 5)

@@ -201,7 +201,7 @@ class Context:
         known = [size for size in shape if isinstance(size, int)]
         if len(known) == len(shape) - 1 and 0 not in known and self.optimizes("inferred_sizes"):
             shape = [size if isinstance(size, int) else -1 for size in shape]
-        if self.has_quirk("drops_transposes_around_reshape"):
+        if self.has_quirk("drops_transposes_around_reshape") and _is_transposed(x):
             dropped = _dimensions_dropped(x.shape.as_list(), shape)
             if dropped:
                 return ops.squeeze(x, dropped)
@@ -320,6 +320,11 @@ class Context:
     ) -> UnsupportedPrimitiveError:
         """The exception for a use of the primitive that cannot be lowered."""
         return refusals.unsupported(self.eqn, reason, remedy, **params)
+
+
+def _is_transposed(x: tf.Tensor) -> bool:
+    # Arrays of eager mode have no op.
+    return bool(getattr(getattr(x, "op", None), "type", None) == "Transpose")
 
 
 def _dimensions_dropped(before: Sequence[int | None], after: Shape) -> list[int]:
