@@ -150,6 +150,7 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO's Max and Min of nothing but infinities are the largest finite number, with the "
         "sign of these"
     ),
+    "few_dimensions_in_pads": "LiteRT's PadV2 takes arrays of five dimensions",
     "few_dimensions_in_reductions": (
         "LiteRT's delegate reduces no arrays of more than six dimensions"
     ),
@@ -559,6 +560,7 @@ _TF2ONNX = frozenset({"choice_by_product", "constants_by_name"})
 _EXCHANGES = frozenset({"exchanges_constant_and_transpose"})
 _LITERT = _EXCHANGES | {
     "drops_transposes_around_reshape",
+    "few_dimensions_in_pads",
     "lists_of_known_shape",
     "moves_casts",
     "no_atan2_of_scalar",
@@ -596,7 +598,11 @@ TARGETS: Mapping[str, Target] = {
             "tensorflow",
             quirks=_TF2ONNX
             | _EXCHANGES
-            | {"drops_transposes_around_reshape", "takes_constant_branches"},
+            | {
+                "drops_transposes_around_reshape",
+                "few_dimensions_in_pads",
+                "takes_constant_branches",
+            },
         ),
         Target(
             "litert",

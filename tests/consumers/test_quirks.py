@@ -120,6 +120,11 @@ PROGRAMS: dict[tuple[str, str], Program] = {
     ("litert", "drops_transposes_around_reshape"): Program(
         lambda x: x.reshape(1, 2, 2, 2).swapaxes(1, 2).reshape(2, 2, 2).swapaxes(1, 2)
     ),
+    ("litert", "few_dimensions_in_pads"): Program(
+        lambda x: jnp.pad(
+            x.reshape(2, 1, 2, 1, 2, 1), [(1, 0), (0, 0), (0, 2), (0, 0), (0, 0), (1, 1)]
+        )
+    ),
     ("litert", "moves_casts"): Program(
         lambda x: (jnp.take(x, np.array([1, 5]), 0), jnp.broadcast_to(x, (3, 2, 4))),
         (X.astype(np.float16),),

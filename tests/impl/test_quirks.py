@@ -498,3 +498,19 @@ def test_a_reshape_of_open_sizes_stays_one():
     )
     assert "Reshape" in ops_of(graph)
     assert graph(tf.ones([1, 5, 3])).shape == (3, 5)
+
+
+@pytest.mark.parametrize("edges", [((0, 1, 0),), ((0, 1, 2), (1, 0, 1)), ((1, -1, 0), (0, 2, 0))])
+def test_pads_of_many_dimensions_are_of_few(edges):
+    target = jax2tf.Target("few", quirks={"few_dimensions_in_pads"})
+    x = np.arange(2.0**6, dtype=np.float32).reshape((2,) * 6)
+    config = [edges[i] if i < len(edges) else (0, 0, 0) for i in range(6)]
+
+    def padded(x):
+        return lax.pad(x, np.float32(0.5), config)
+
+    concrete = graph_of(padded, target, x)
+    pads = [op for op in concrete.graph.get_operations() if op.type == "PadV2"]
+    assert pads
+    assert max(op.inputs[0].shape.rank for op in pads) <= 5
+    np.testing.assert_array_equal(concrete(tf.constant(x)), padded(x), strict=True)

@@ -30,6 +30,8 @@ _IOTA_AS_CONSTANT = 64
 # that are not padded are merged. JAX has no bound, so beyond it ops see one axis at a time.
 _MAX_RANK = 8
 _PAD_MAX_RANK = 6
+# See the quirk "few_dimensions_in_pads".
+_PAD_FEW_DIMENSIONS = 5
 
 
 @register("reshape")
@@ -386,7 +388,8 @@ def _with_edges(
 ) -> tf.Tensor:
     """Adds (before, after) padding values along each axis."""
     axes = [axis for axis, edge in enumerate(edges) if any(edge)]
-    if len(shape) > _PAD_MAX_RANK:
+    few = ctx.has_quirk("few_dimensions_in_pads")
+    if len(shape) > (_PAD_FEW_DIMENSIONS if few else _PAD_MAX_RANK):
         new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
 
         def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:

@@ -6,6 +6,8 @@ import collections
 import math
 from collections.abc import Collection, Mapping, Sequence
 
+import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
@@ -23,7 +25,9 @@ _OF_TWO = frozenset(
     named("add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge")
 )
 # Narrow dtypes are held in others, complex numbers may be pairs.
-_DTYPES = frozenset(("bfloat16", "float16", "float32", "float64", "int32", "int64"))
+_DTYPES = frozenset(
+    map(np.dtype, (jnp.bfloat16, "float16", "float32", "float64", "int32", "int64"))
+)
 
 
 def unrepeated_operands(
@@ -88,7 +92,7 @@ def _of_two(eqn: jex_core.JaxprEqn, before: Mapping[Atom, Atom], target: Target)
         is_repeated = _shape(operand) != (1,) * (len(shape) - len(sizes)) + sizes
         if is_repeated and _shape(other) != shape:
             continue
-        is_one_op = str(aval_of(operand).dtype) in _DTYPES and legal.rule_of(eqn, target) is None
+        is_one_op = aval_of(operand).dtype in _DTYPES and legal.rule_of(eqn, target) is None
         return operands if is_one_op else eqn.invars
     return eqn.invars
 
@@ -104,7 +108,7 @@ def _before(atom: Atom, before: Mapping[Atom, Atom], repeats_arrays: bool) -> At
 _REDUCTIONS = frozenset(named("reduce_sum", "reduce_max", "reduce_min"))
 # What jax.nn.softmax and others have between: the maximum of a result and what is no more than it.
 _NEUTRAL = {lax.max_p: (lax.reduce_max_p, -math.inf), lax.min_p: (lax.reduce_min_p, math.inf)}
-_FLOATS = frozenset(("bfloat16", "float16", "float32", "float64"))
+_FLOATS = frozenset(map(np.dtype, (jnp.bfloat16, "float16", "float32", "float64")))
 
 
 def with_kept_dimensions(
@@ -168,7 +172,7 @@ def _gives_dimensions_back(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn)
     kept = tuple(1 if d in axes else size for d, size in enumerate(aval.shape))
     return (
         bool(axes)
-        and str(aval.dtype) in _FLOATS
+        and aval.dtype in _FLOATS
         and tuple(eqn.params["shape"]) == kept
         and tuple(eqn.params["broadcast_dimensions"])
         == tuple(d for d in range(len(kept)) if d not in axes)
