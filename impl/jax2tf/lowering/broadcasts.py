@@ -25,9 +25,8 @@ _OF_TWO = frozenset(
     named("add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge")
 )
 # Narrow dtypes are held in others, complex numbers may be pairs.
-_DTYPES = frozenset(
-    map(np.dtype, (jnp.bfloat16, "float16", "float32", "float64", "int32", "int64"))
-)
+_FLOATS = frozenset(np.dtype(x) for x in (jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64))
+_DTYPES = _FLOATS | {np.dtype(np.int32), np.dtype(np.int64)}
 
 
 def unrepeated_operands(
@@ -108,7 +107,6 @@ def _before(atom: Atom, before: Mapping[Atom, Atom], repeats_arrays: bool) -> At
 _REDUCTIONS = frozenset(named("reduce_sum", "reduce_max", "reduce_min"))
 # What jax.nn.softmax and others have between: the maximum of a result and what is no more than it.
 _NEUTRAL = {lax.max_p: (lax.reduce_max_p, -math.inf), lax.min_p: (lax.reduce_min_p, math.inf)}
-_FLOATS = frozenset(map(np.dtype, (jnp.bfloat16, "float16", "float32", "float64")))
 
 
 def with_kept_dimensions(
