@@ -58,10 +58,14 @@ def _is_aligned(eqn: jex_core.JaxprEqn) -> bool:
         return False
     old, new = _shape(eqn.invars[0]), _shape(eqn.outvars[0])
     if eqn.primitive is lax.reshape_p:
-        return new == (1,) * (len(new) - len(old)) + old
+        return _adds_ones_in_front(old, new)
     places = tuple(eqn.params["broadcast_dimensions"])
     is_last = places == tuple(range(len(new) - len(old), len(new)))
     return not old or (is_last and len(new) <= _MAX_RANK)
+
+
+def _adds_ones_in_front(old: tuple[Dim, ...], new: tuple[Dim, ...]) -> bool:
+    return new == (1,) * (len(new) - len(old)) + old
 
 
 def _of_choice(
@@ -87,9 +91,8 @@ def _of_two(eqn: jex_core.JaxprEqn, before: Mapping[Atom, Atom], target: Target)
         if operands[place] is operand or len(_shape(other)) != len(shape):
             continue
         # Dimensions of size one in front are no repetition, whatever the other's sizes are.
-        sizes = _shape(operands[place])
-        is_repeated = _shape(operand) != (1,) * (len(shape) - len(sizes)) + sizes
-        if is_repeated and _shape(other) != shape:
+        only_adds = _adds_ones_in_front(_shape(operands[place]), _shape(operand))
+        if not only_adds and _shape(other) != shape:
             continue
         is_one_op = aval_of(operand).dtype in _DTYPES and legal.rule_of(eqn, target) is None
         return operands if is_one_op else eqn.invars
