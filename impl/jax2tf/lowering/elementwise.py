@@ -22,7 +22,7 @@ from jax2tf.carriers import COMPARED, COMPUTED, FLOAT8, IN_FLOAT32, SIGNED, Carr
 from jax2tf.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf.lowering import complex_math, conversions
 from jax2tf.lowering.fusions import before_relu
-from jax2tf.lowering.rules import Context, register, register_table
+from jax2tf.lowering.rules import Context, made_by, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
 from jax2tf.ops import raw
 from jax2tf.ops.kept import is_constant
@@ -174,8 +174,7 @@ def _joined_with_inverse(
     """x + y or x * y, which a converter turns into x - y or x / y if an operand is inverted."""
     if not ctx.has_quirk("exchanges_constant_and_transpose"):
         return function(x, y)
-    # Arrays of eager mode have no op.
-    of_x, of_y = (getattr(getattr(v, "op", None), "type", None) for v in (x, y))
+    of_x, of_y = map(made_by, (x, y))
     if of_x == inverse:
         return beside_a_constant(ctx, function, y, x)
     return beside_a_constant(ctx, function, x, y) if of_y == inverse else function(x, y)

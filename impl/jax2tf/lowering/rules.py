@@ -201,7 +201,7 @@ class Context:
         known = [size for size in shape if isinstance(size, int)]
         if len(known) == len(shape) - 1 and 0 not in known and self.optimizes("inferred_sizes"):
             shape = [size if isinstance(size, int) else -1 for size in shape]
-        if self.has_quirk("drops_transposes_around_reshape") and _is_transposed(x):
+        if self.has_quirk("drops_transposes_around_reshape") and made_by(x) == "Transpose":
             dropped = _dimensions_dropped(x.shape.as_list(), shape)
             if dropped:
                 return ops.squeeze(x, dropped)
@@ -322,9 +322,10 @@ class Context:
         return refusals.unsupported(self.eqn, reason, remedy, **params)
 
 
-def _is_transposed(x: tf.Tensor) -> bool:
-    # Arrays of eager mode have no op.
-    return bool(getattr(getattr(x, "op", None), "type", None) == "Transpose")
+def made_by(x: tf.Tensor) -> str:
+    """The op that gives a tensor; one of eager mode is a constant to the graph that reads it."""
+    op = getattr(x, "op", None)
+    return "Const" if op is None else str(op.type)
 
 
 def _dimensions_dropped(before: Sequence[int | None], after: Shape) -> list[int]:

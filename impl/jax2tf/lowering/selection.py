@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
-from jax2tf.lowering.rules import Context
+from jax2tf.lowering.rules import Context, made_by
 from jax2tf.lowering.taken import depends_on_an_argument
 from jax2tf.ops import raw
 
@@ -50,15 +50,15 @@ def unrepeated(x: tf.Tensor) -> tf.Tensor:
 
     A reader would not see that it is a constant.
     """
-    is_repeated = _made_by(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
+    is_repeated = made_by(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
     return x.op.inputs[0] if is_repeated else x
 
 
 def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
     """Whether the quirk may make a difference."""
-    if sides[0].dtype not in (tf.float32, tf.float64) or _made_by(condition) == "IsNan":
+    if sides[0].dtype not in (tf.float32, tf.float64) or made_by(condition) == "IsNan":
         return False
-    constants = [tf.get_static_value(x) for x in sides if _made_by(x) == "Const"]
+    constants = [tf.get_static_value(x) for x in sides if made_by(x) == "Const"]
     # Beside infinities and NaNs it chooses by itself.
     are_finite = all(np.isfinite(value).all() for value in constants)
     return are_finite and any(map(_depends_on_an_argument, sides))
@@ -80,16 +80,10 @@ def _is_rounded(*sides: tf.Tensor) -> bool:
     """Whether float32 may be unable to represent one of the integers."""
     if sides[0].dtype != tf.int32:
         return False
-    constants = [tf.get_static_value(x) for x in sides if _made_by(x) == "Const"]
+    constants = [tf.get_static_value(x) for x in sides if made_by(x) == "Const"]
     are_exact = all((np.abs(value.astype(np.int64)) <= 2**24).all() for value in constants)
     return len(constants) < len(sides) or not are_exact
 
 
 def _depends_on_an_argument(x: tf.Tensor) -> bool:
-    return _made_by(x) != "Const" and depends_on_an_argument(x.op)
-
-
-def _made_by(x: tf.Tensor) -> str:
-    """The op that gives a tensor; one of eager mode is a constant to the graph that reads it."""
-    op = getattr(x, "op", None)
-    return "Const" if op is None else str(op.type)
+    return made_by(x) != "Const" and depends_on_an_argument(x.op)
