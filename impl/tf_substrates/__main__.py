@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from tf_substrates.rewriter import project
 from tf_substrates.rewriter.check import MISSING, REFUSED, UNKNOWN, Missing, check, left_out
-from tf_substrates.rewriter.packages import rewrite
+from tf_substrates.rewriter.packages import rewrite, write
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -30,9 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--substrate", choices=["numpy", "jax"], help="needed with PACKAGE; else the table's"
     )
     of_rewrite.add_argument("--out", required=True, help="the folder to write into")
-    of_rewrite.add_argument(
-        "--name", default="", help="its new name; PACKAGE_SUBSTRATE if not given"
-    )
+    of_rewrite.add_argument("--name", help="its new name; PACKAGE_SUBSTRATE if not given")
     of_rewrite.add_argument("--omit", nargs="*", default=[], help="modules to leave out")
     of_rewrite.add_argument("--project", default="pyproject.toml", help="the file of the table")
     of_check = commands.add_parser("check", help="list what a package uses that is not here")
@@ -46,7 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         found = check(options.package, options.substrate)
         omitted = left_out(options.package, options.substrate)
-    except (FileNotFoundError, ModuleNotFoundError, SyntaxError, ValueError) as error:
+    # OSError: the disk is full, or a file is not there or may not be read or written.
+    except (ModuleNotFoundError, OSError, SyntaxError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
     for missing in found:
@@ -81,11 +80,11 @@ def _rewritten(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
         return [
             rewrite(options.package, options.substrate, options.out, options.omit, options.name)
         ]
-    if options.name or options.omit:
+    if options.name is not None or options.omit:
         parser.error("--name and --omit go with PACKAGE; the project's table has `omit`")
     found = project.read(options.project)
     substrates = found.substrates if options.substrate is None else (options.substrate,)
-    return [path for name in substrates for path in found.rewrite(name, options.out)]
+    return write([plan for name in substrates for plan in found.planned(name, options.out)])
 
 
 if __name__ == "__main__":

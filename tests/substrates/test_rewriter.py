@@ -302,7 +302,8 @@ def test_a_written_package_runs_alone_and_again_has_the_same_bytes(package, tmp_
     first = bytes_of(written)
     assert packages.rewrite("tiny_lib", substrate, out, omit=["tiny_lib.training"]) == written
     assert bytes_of(written) == first
-    assert sorted(map(str, first)) == ["__init__.py", "data.txt", "prices.py", "shapes.py"]
+    modules = ["__init__.py", "data.txt", "prices.py", "shapes.py"]
+    assert sorted(map(str, first)) == [".tf_substrates.json", *modules]
     assert [p.name for p in out.iterdir()] == [f"tiny_lib_{substrate}"]
     program = (
         f"import sys, tiny_lib_{substrate} as lib; print(lib.price([1., 3.], 2.).tolist());"
@@ -317,7 +318,7 @@ def test_half_a_package_is_never_written(package, tmp_path):
     (package / "zzz.py").write_text("def f(:\n")
     with pytest.raises(SyntaxError):
         packages.rewrite("tiny_lib", "jax", tmp_path / "out")
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 CHECKED = """

@@ -14,7 +14,7 @@ from typing import Any
 
 from tf_substrates import refused, tensorflow_names
 from tf_substrates.rewriter import known_libraries
-from tf_substrates.rewriter.packages import files_of, module_of, source_of
+from tf_substrates.rewriter.packages import decoded, files_of, module_of, source_of
 from tf_substrates.rewriter.places import TENSORFLOW
 
 MISSING, REFUSED, UNKNOWN = "missing", "refused", "not TensorFlow's"
@@ -70,7 +70,7 @@ def left_out(package: str, substrate: str = "jax") -> list[pathlib.Path]:
 
 def _files(package: str, substrate: str) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
     given = pathlib.Path(package)
-    source = given if given.exists() else source_of(package)
+    source = given if package and given.exists() else source_of(package)
     place = known_libraries.substrate(substrate, {source.stem: source.stem})
     looked_at: list[pathlib.Path] = []
     omitted: list[pathlib.Path] = []
@@ -84,7 +84,7 @@ def _files(package: str, substrate: str) -> tuple[list[pathlib.Path], list[pathl
 
 
 def _of_file(file: pathlib.Path, tf: Any) -> Iterator[Missing]:
-    tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+    tree = ast.parse(decoded(file)[0], str(file))
     # What a name stands for: `tf` is "", `linalg` of `from tensorflow import linalg` is "linalg".
     bound: dict[str, str] = {}
     for node in ast.walk(tree):

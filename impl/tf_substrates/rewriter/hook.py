@@ -61,7 +61,9 @@ def first_file_of(package: str) -> str:
     Raises:
       ModuleNotFoundError: there is none, or it has no Python source.
     """
-    spec = importlib.machinery.PathFinder.find_spec(package)
+    # Of a name with dots or slashes the finder would look for the last part.
+    finder = importlib.machinery.PathFinder
+    spec = finder.find_spec(package) if package.isidentifier() else None
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
         raise ModuleNotFoundError(
             f"tf_substrates: there is no package {package!r} with Python source on the path."

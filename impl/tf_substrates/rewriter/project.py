@@ -23,7 +23,7 @@ import tomllib
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from tf_substrates.rewriter.packages import rewrite, source_of
+from tf_substrates.rewriter.packages import Planned, planned, source_of, write
 
 SUBSTRATES = ("numpy", "jax")
 _TABLE = "tool.tf_substrates"
@@ -74,8 +74,12 @@ class Project:
 
     def rewrite(self, substrate: str, out: str | os.PathLike) -> list[pathlib.Path]:
         """Writes the packages on a substrate into a folder, and returns where each is."""
+        return write(self.planned(substrate, out))
+
+    def planned(self, substrate: str, out: str | os.PathLike) -> list[Planned]:
+        """What `rewrite` of the same arguments will write. It writes nothing."""
         return [
-            rewrite(
+            planned(
                 str(self.source(package)),
                 substrate,
                 out,
@@ -95,7 +99,10 @@ def read(file: str | os.PathLike) -> Project:
     """
     path = pathlib.Path(file)
     with path.open("rb") as opened:
-        tool = tomllib.load(opened).get("tool", {})
+        try:
+            tool = tomllib.load(opened).get("tool", {})
+        except ValueError as error:
+            raise ValueError(f"{path}: it is not TOML: {error}") from error
     if "tf_substrates" not in tool:
         raise ValueError(
             f"{path}: there is no table [{_TABLE}]. What to do: add one that names `packages`."
@@ -118,9 +125,13 @@ class _Reader:
         disabled = table.get("disabled", [])
         if not isinstance(disabled, list):
             raise self.refuse(f"{_TABLE}.disabled", f"is a list of tables, not {disabled!r}.")
+        packages = self.texts(table["packages"], f"{_TABLE}.packages")
+        for name in packages:
+            if not name.isidentifier():
+                raise self.refuse(f"{_TABLE}.packages", f"has names of packages, not {name!r}.")
         return Project(
             self.file.parent,
-            self.texts(table["packages"], f"{_TABLE}.packages"),
+            packages,
             self.substrates(table.get("substrates", list(SUBSTRATES)), f"{_TABLE}.substrates"),
             {name: self.texts(value, f"{_TABLE}.omit.{name}") for name, value in omit.items()},
             tuple(self.disabled(d, f"{_TABLE}.disabled[{i}]") for i, d in enumerate(disabled)),
