@@ -123,7 +123,9 @@ def main(options: argparse.Namespace, console: Console) -> int:
     harnesses = all_harnesses(jax_version=None)
     kept = rendering.read_data(engine_rows.NAME, options.into)
     for path in options.results:
-        kept = engine_rows.merged(kept, results.read(path).values(), harnesses)
+        rows = results.read(path).values()
+        results.refuse_rows_of_others(rows, options.into, rendering.TABLES)
+        kept = engine_rows.merged(kept, rows, harnesses)
     listed = [harness for harness in harnesses if _is_asked(harness, (*DTYPES, *OTHER_DTYPES))]
     kept["dtypes"] = engine_rows.dtypes_of(listed, DTYPES)
     ledger = load()

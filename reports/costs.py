@@ -29,8 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace, console: Console) -> int:
     rows = [row for path in options.runs for row in results.read(path).values()]
+    results.refuse_inputs(options.into, options.runs)
+    results.refuse_rows_of_others(rows, options.into, shards.FILE)
     costs = costs_of(rows)
-    options.into.write_text(rendering.figures(costs), encoding="utf-8")
+    rendering.write({options.into.name: rendering.figures(costs)}, options.into.parent)
     kept = f"{len(costs['families'])} families and {len(costs['primitives'])} primitives"
     console.print(f"{options.into}: {kept}", markup=False, highlight=False, soft_wrap=True)
     return 0

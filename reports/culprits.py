@@ -1,5 +1,8 @@
 """`python -m reports culprits FILE ...`: who is off where JAX and the judged differ.
 
+It prints the table of the rows; `--into FOLDER` writes it there, with its figures. The project's own
+table is written with `--into reports/tables`.
+
 Of the cells that differ by more than one ULP, the third opinion says who is off; see
 `harnesses.engine.opinion`. JAX's own errors are a section of their own: each says enough, with its
 numbers and the versions, to be reported to JAX.
@@ -27,11 +30,17 @@ _ULPS = {JAX: "jax_ulps", JUDGED: "judged_ulps", BOTH: "judged_ulps"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="a results file")
-    parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
+    parser.add_argument(
+        "--into",
+        type=Path,
+        help="the table's folder; default: print the table of FILE, or write that of the project",
+    )
     parser.add_argument("--check", action="store_true", help="say whether the table is current")
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
+    is_printed = bool(options.files) and options.into is None and not options.check
+    options.into = options.into or rendering.TABLES
     if options.files:
         rows = [row for path in options.files for row in results.read(path).values()]
         commands = {results.command_of(path) for path in options.files}
@@ -41,6 +50,9 @@ def main(options: argparse.Namespace, console: Console) -> int:
         if not data:
             raise ResultsError("there are no figures yet: name the results files of runs")
     files = culprit_files(data)
+    if is_printed:
+        console.print(files[TABLE], markup=False, highlight=False, soft_wrap=True)
+        return 0
     return rendering.write_or_check(files, options, console, "python -m reports culprits")
 
 

@@ -106,6 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace, console: Console) -> int:
     old, new = results.read(options.old), results.read(options.new)
+    if options.into is not None:
+        results.refuse_inputs(options.into, (options.old, options.new))
     changes = compare(old, new)
     most = None if options.all else SHOWN
     text = FORMATS[options.format](changes, times(old, new), most)

@@ -9,12 +9,14 @@ the ledger says about that (limitation, verdict), and on what (jax, tensorflow, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from harnesses.cell import journal
 from harnesses.cell.journal import FOLDER as RESULTS
 from harnesses.cell.journal import ResultsError
+from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.cell.rows import Row
 
 __all__ = [
@@ -26,6 +28,8 @@ __all__ = [
     "default_files",
     "latest_files",
     "read",
+    "refuse_inputs",
+    "refuse_rows_of_others",
 ]
 
 OUTCOMES = ("pass", "mismatch", "error", "crash", "timeout", "inapplicable")
@@ -65,6 +69,30 @@ def read(path: Path) -> dict[Cell, Row]:
     if not rows:
         raise ResultsError(f"{path} holds no row: the run that wrote it executed no cell")
     return {Cell(*(row[field] for field in Cell._fields)): row for row in rows}
+
+
+def refuse_rows_of_others(rows: Iterable[Row], into: Path, own: Path) -> None:
+    """Refuses to write rows of another converter over what this project keeps of its own.
+
+    Raises:
+      ResultsError: `into` is the project's `own` file or folder, and a row is not of jax2tf.
+    """
+    impls = sorted({str(row["impl"]) for row in rows} - {DEFAULT_IMPLEMENTATION})
+    if impls and into.resolve() == own.resolve():
+        raise ResultsError(
+            f"the rows are of {' and '.join(impls)}, and {into} is this project's own. Name another "
+            "place with --into"
+        )
+
+
+def refuse_inputs(into: Path, inputs: Iterable[Path]) -> None:
+    """Refuses to write over a file that is read, by whatever name it goes.
+
+    Raises:
+      ResultsError: `into` is one of the inputs.
+    """
+    if any(path.exists() and into.exists() and into.samefile(path) for path in inputs):
+        raise ResultsError(f"{into} is one of the files that are read. Name another with --into")
 
 
 def command_of(path: Path) -> str:

@@ -38,7 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace, console: Console) -> int:
     if options.files:
-        data = gather([results.read(file) for path in options.files for file in _files(path)])
+        runs = [results.read(file) for path in options.files for file in _files(path)]
+        if not options.check:
+            rows = [row for run in runs for row in run.values()]
+            results.refuse_rows_of_others(rows, options.into, rendering.TABLES)
+        data = gather(runs)
     else:
         data = rendering.read_data("versions", options.into)
         if not data:

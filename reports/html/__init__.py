@@ -48,6 +48,7 @@ def main(options: argparse.Namespace, console: Console) -> int:
         )
     if options.live:
         return _serve(files, options, console)
+    results.refuse_inputs(options.into, files)
     text = page(_data(files, options))
     rendering.write({options.into.name: text}, options.into.parent)
     console.print(f"wrote {options.into} ({len(text) / 1000:,.0f} kB)", soft_wrap=True)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from harnesses.engine import shards
+from reports import rendering
 from tests.reports.rows import row
 
 
@@ -71,3 +73,39 @@ def test_the_table_is_made_anew_from_its_figures(reports, table, tmp_path):
     assert (status, "is stale" in printed) == (1, True)
     assert reports("culprits", "--into", into)[0] == 0
     assert reports("culprits", "--check", "--into", into) == (0, "")
+
+
+@pytest.mark.parametrize("impl", ["jax2tf", "my_converter"])
+def test_the_table_of_a_users_rows_is_printed(reports, write_results, monkeypatch, tmp_path, impl):
+    monkeypatch.setattr(rendering, "TABLES", tmp_path / "own")
+    path = write_results("mine.jsonl", [r | {"impl": impl} for r in ROWS])
+    status, printed = reports("culprits", path)
+    assert status == 0
+    assert printed.startswith("# Who is off")
+    assert "| tan | float32 | 7 | 0.5 | scipy |" in printed
+    assert not (tmp_path / "own").exists()
+
+
+@pytest.mark.parametrize("command", ["consumers", "versions", "costs"])
+def test_rows_of_another_converter_are_not_written_over_the_projects_own(
+    reports, write_results, monkeypatch, tmp_path, command
+):
+    own = tmp_path / "own"
+    monkeypatch.setattr(rendering, "TABLES", own)
+    monkeypatch.setattr(shards, "FILE", own)
+    path = write_results("mine.jsonl", [row(impl="my_converter", mode="litert")])
+    status, printed = reports(command, path, "--into", tmp_path / "x" / ".." / "own")
+    assert (status, "the rows are of my_converter" in printed) == (2, True)
+    assert not own.exists()
+
+
+@pytest.mark.parametrize("command", ["html", "diff", "costs"])
+def test_a_file_that_is_read_is_not_written_over(reports, write_results, tmp_path, command):
+    path = write_results("mine.jsonl", ROWS)
+    (tmp_path / "linked.jsonl").symlink_to(path)
+    before = path.read_bytes()
+    files = [path, path] if command == "diff" else [path]
+    for into in (path, tmp_path / "linked.jsonl"):
+        status, printed = reports(command, *files, "--into", into)
+        assert (status, "one of the files that are read" in printed) == (2, True)
+    assert path.read_bytes() == before
