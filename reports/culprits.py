@@ -1,7 +1,7 @@
 """`python -m reports culprits FILE ...`: who is off where JAX and the judged differ.
 
-It prints the table of the rows; `--into FOLDER` writes it there, with its figures. The project's own
-table is written with `--into reports/tables`.
+It prints the table of the rows; `--into FOLDER` writes it there, with its figures. The project's
+own table is written with `--into reports/tables`.
 
 Of the cells that differ by more than one ULP, the third opinion says who is off; see
 `harnesses.engine.opinion`. JAX's own errors are a section of their own: each says enough, with its

@@ -80,8 +80,8 @@ def refuse_rows_of_others(rows: Iterable[Row], into: Path, own: Path) -> None:
     impls = sorted({str(row["impl"]) for row in rows} - {DEFAULT_IMPLEMENTATION})
     if impls and into.resolve() == own.resolve():
         raise ResultsError(
-            f"the rows are of {' and '.join(impls)}, and {into} is this project's own. Name another "
-            "place with --into"
+            f"the rows are of {' and '.join(impls)}, and {into} is this project's own. Name "
+            "another place with --into"
         )
 
 

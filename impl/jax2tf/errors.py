@@ -55,11 +55,13 @@ class NotDifferentiableError(ConversionError, ValueError):
 
 
 class ExportError(ConversionError):
-    """A function that jax2tf.export cannot write as asked. Nothing is left at the path."""
+    """A function that jax2tf.export cannot write as asked. The path is as it was."""
 
 
 class VerificationError(ExportError):
-    """What jax2tf.export wrote gives other results than JAX, or does not run. Nothing is left.
+    """What jax2tf.export wrote gives other results than JAX, or does not run.
+
+    The path is as it was.
 
     Attributes:
       signature: the signature that was run; None where the engine did not load the file.

@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import pathlib
+import shutil
 import sys
 
 # By platform: the function of the C library that exchanges two names in one step, and what stands
@@ -26,8 +27,9 @@ def put(made: pathlib.Path, target: pathlib.Path) -> None:
     """Renames `made` to `target`. What stood at `target` stands at `made` afterwards.
 
     On Linux and macOS that is one step of the system: a process that is killed leaves the old or
-    the new at `target`. On systems and file systems without that step two names are renamed; a
-    process that is killed between them leaves the old whole, beside `made` with the suffix .older.
+    the new at `target`. On systems and file systems without that step it is so for files, and of
+    folders two names are renamed: a process that is killed between them leaves the old whole,
+    beside `made` with the suffix .older.
 
     Args:
       made: a file or folder on the file system of `target`.
@@ -39,14 +41,23 @@ def put(made: pathlib.Path, target: pathlib.Path) -> None:
     if not os.path.lexists(target):
         os.rename(made, target)
     elif not _exchanged(made, target):
-        older = made.with_name(made.name + ".older")
+        _put_by_two_names(made, target)
+
+
+def _put_by_two_names(made: pathlib.Path, target: pathlib.Path) -> None:
+    older = made.with_name(made.name + ".older")
+    if target.is_symlink() or not target.is_dir():
+        # A file is replaced in one step everywhere; what it replaces is kept by a copy.
+        shutil.copy2(target, older, follow_symlinks=False)
+        os.replace(made, target)
+    else:
         os.rename(target, older)
         try:
             os.rename(made, target)
         except BaseException:
             os.rename(older, target)
             raise
-        os.rename(older, made)
+    os.rename(older, made)
 
 
 def _exchanged(one: pathlib.Path, other: pathlib.Path) -> bool:

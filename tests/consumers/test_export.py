@@ -20,6 +20,7 @@ import jax2tf
 from jax2tf.export import formats
 from tests.consumers.engines import litert_ops
 from tests.consumers.models import MODELS
+from tf_substrates import swapping
 
 RNG = np.random.default_rng(0)
 W = (RNG.normal(size=(64, 32)) / 8).astype(np.float32)
@@ -145,6 +146,43 @@ def test_openvino_metadata_and_half_weights(tmp_path):
 
     model = openvino.Core().read_model(tmp_path / "model.xml")
     assert model.get_rt_info(["jax2tf", "jax"]).astype(str) == jax.__version__
+
+
+def looped(params, x):
+    return jax.lax.fori_loop(0, 3, lambda i, c: jnp.tanh(c @ params) + jnp.arange(64.0) * i, x)
+
+
+SQUARE = (RNG.normal(size=(64, 64)) / 8).astype(np.float32)
+PAIRS = [(dense, W), (looped, SQUARE), (lambda _, x: x + x, {})]
+
+
+@pytest.mark.parametrize(("old", "new"), [(0, 1), (1, 0), (2, 1), (1, 2)])
+def test_openvino_reads_the_old_or_the_new_after_each_step(old, new, tmp_path, monkeypatch):
+    """The .xml and the .bin are two files: a process may be killed between their renames."""
+    import openvino
+
+    path = tmp_path / "model.xml"
+
+    def results():
+        compiled = openvino.compile_model(str(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        return tuple(np.asarray(r).tobytes() for r in compiled({"x": X}).values())
+
+    export(*PAIRS[old], {"x": "b, 64"}, path)
+    seen = [results()]
+    put = swapping.put
+
+    def watched(made, target):
+        put(made, target)
+        seen.append(results())
+
+    monkeypatch.setattr(swapping, "put", watched)
+    export(*PAIRS[new], {"x": "b, 64"}, path, overwrite=True)
+    assert len(seen) == 6
+    assert seen == [seen[0], seen[0], *[seen[-1]] * 4]
+    assert seen[0] != seen[-1]
+    size = path.with_suffix(".bin").stat().st_size
+    export(*PAIRS[new], {"x": "b, 64"}, tmp_path / "alone.xml")
+    assert size == (tmp_path / "alone.bin").stat().st_size
 
 
 _EXPORT = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import subprocess
 import sys
 import textwrap
@@ -17,8 +16,9 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.export import placing, progress
+from jax2tf.export import progress
 from tests.impl.export_programs import PARAMS, RNG, X, export, left, mlp
+from tf_substrates import swapping
 
 
 class TestSavedModel:
@@ -164,35 +164,17 @@ class TestThePath:
         before = {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()}
         with pytest.raises(jax2tf.VerificationError):
             export(mlp, PARAMS, "b, 4", path, overwrite=True, tolerance=-1)
-        rename = os.rename
+        put = swapping.put
 
         def failing(source, target):
             if target == path and source.name == name:
                 raise OSError("the disk is full")
-            rename(source, target)
+            put(source, target)
 
-        monkeypatch.setattr(os, "rename", failing)
+        monkeypatch.setattr(swapping, "put", failing)
         with pytest.raises(OSError, match="disk is full"):
             export(mlp, PARAMS, "b, 4", path, overwrite=True)
         assert {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()} == before
-
-    def test_several_files_are_put_together_or_not_at_all(self, tmp_path, monkeypatch):
-        written = [tmp_path / "new" / n for n in ("m.bin", "m.xml")]
-        targets = [tmp_path / n for n in ("m.bin", "m.xml")]
-        (tmp_path / "new").mkdir()
-        for file in (*written, *targets):
-            file.write_text(str(file.parent.name))
-        rename = os.rename
-
-        def failing(source, target):
-            if source == written[1]:
-                raise OSError("full")
-            rename(source, target)
-
-        monkeypatch.setattr(os, "rename", failing)
-        with pytest.raises(OSError, match="full"):
-            placing.put(written, targets, overwrite=True)
-        assert {t.read_text() for t in targets} == {tmp_path.name}
 
     def test_it_is_whole_from_the_first_moment(self, tmp_path):
         """A reader that looks for the file all the time never sees a part of it."""
@@ -216,6 +198,9 @@ class TestThePath:
         assert left(tmp_path / "a/b") == ["model.tflite"]
         with pytest.raises(jax2tf.ExportError, match=r"model\.tflite should be a folder"):
             export(mlp, PARAMS, "b, 4", tmp_path / "a/b/model.tflite/inner")
+        with pytest.raises(jax2tf.VerificationError, match="The path is left as it was"):
+            export(mlp, PARAMS, "b, 4", tmp_path / "a/new/folder/model.tflite", tolerance=-1)
+        assert left(tmp_path / "a") == ["b"]
 
     @pytest.mark.parametrize("name", ["model.h5", "model.pb", "model.v2"])
     def test_suffixes_that_say_nothing(self, name, tmp_path):

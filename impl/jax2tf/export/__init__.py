@@ -8,6 +8,7 @@ verification.py  what JAX gives, and what the engine does; measures.py: how near
 job.py           what a format is given to write; program.py: functions over their variables
 savedmodel.py, litert.py, onnx.py, openvino.py, tfjs.py   the formats
 placing.py       written beside and renamed
+standing.py      what may be replaced there
 progress.py      what is under way
 result.py        what came of it
 command.py       the command line

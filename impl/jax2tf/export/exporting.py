@@ -53,7 +53,8 @@ def export(
     >>> result.differences["serving_default"]["y"] < 1e-6
     True
 
-    It is written beside `path` and renamed when it is right: what stands at the path is whole.
+    It is written beside `path` and renamed when it is right: what stands at the path is whole, also
+    when the process is killed.
 
     Args:
       fun: `fun(params, *inputs)`, as `convert` takes it; or a dict of several signatures that share
@@ -81,7 +82,8 @@ def export(
         1e-4 for float32, 1e-9 for float64, 0.01 for float16, 0.05 for bfloat16, by the least exact
         of parameters, inputs and outputs; 0 for integers; 0.01 for float16 weights, 0.1 for 8-bit
         and 0.3 for 4-bit weights, 0.2 for 8-bit weights and activations.
-      overwrite: whether to replace what stands at the path.
+      overwrite: whether to replace what stands at the path: a file, or a folder that holds a model
+        of the format and nothing else.
       progress: whether to tell on stderr of steps that take long.
       widen_bfloat16: whether to compute, take and give float32 where the function has bfloat16,
         which no engine's file holds. It is held against JAX's bfloat16, with its tolerance.
@@ -99,9 +101,10 @@ def export(
     Raises:
       TypeError: the format has no such option, something is no function or no spec, or there are
         more or fewer specs than inputs.
-      ValueError: a spec, an option or the suffix cannot be read, or a spec is of an argument that
+      ValueError: a spec, an option or the path cannot be read, or a spec is of an argument that
         jax.jit has static, or no signature has the dimensions of a constraint.
-      FileExistsError: the path exists, and `overwrite` is False.
+      FileExistsError: the path exists, and `overwrite` is False, or what stands there is not a
+        model of the format.
       jax2tf.MissingPackageError: the engine, or the library of the checkpoint, is not installed.
       jax2tf.ConversionError: something of the function has no lowering.
       jax2tf.ExportError: the format cannot hold it, or the engine's converter refuses it.
@@ -111,7 +114,7 @@ def export(
     options = {name: value for name, value in options.items() if value is not None}
     chosen = formats.format_of(path, format)
     formats.check_options(chosen, options)
-    placing.refuse_existing(chosen.files(target), overwrite)
+    placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
     formats.check_packages(chosen, with_running=verify is not False)
     step = _steps(target, progress)
     if isinstance(params, str | os.PathLike):
@@ -157,7 +160,8 @@ def export(
                 differences = judge.differences(run, trials)
         written = chosen.files(job.target)
         size = sum(map(_size, written))
-        placing.put(written, chosen.files(target), overwrite)
+        placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
+        placing.put(chosen.steps(written, chosen.files(target)))
     return ExportResult(
         target,
         chosen.name,

@@ -11,7 +11,17 @@ from typing import Protocol
 
 import numpy as np
 
-from jax2tf.export import litert, onnx, openvino, packages, savedmodel, tfjs
+from jax2tf.export import (
+    litert,
+    onnx,
+    openvino,
+    openvino_pairs,
+    packages,
+    placing,
+    savedmodel,
+    standing,
+    tfjs,
+)
 from jax2tf.export.job import Job
 from jax2tf.export.measures import Precision
 from jax2tf.typing import Option
@@ -51,6 +61,9 @@ class Format:
       has_several: whether it holds several signatures.
       one_namespace: whether an output may not have the name of an input.
       beside: suffixes of the files that belong to the one at the path.
+      obstacle: why what stands at a path is not to be replaced; empty if it may be.
+      steps: of files that belong together, what to put where so that they always fit each other:
+        from what was written and where it goes.
     """
 
     name: str
@@ -62,6 +75,8 @@ class Format:
     has_several: bool = False
     one_namespace: bool = False
     beside: Sequence[str] = ()
+    obstacle: Callable[[Path], str] = standing.of_file
+    steps: Callable[[Sequence[Path], Sequence[Path]], placing.Steps] = placing.each
 
     def files(self, target: Path) -> list[Path]:
         """All that is written for a target, the target last."""
@@ -74,7 +89,11 @@ _FOR_ENGINES = {"polymorphic_checks": False, "with_gradient": False}
 FORMATS: Mapping[str, Format] = {
     entry.name: entry
     for entry in (
-        Format("savedmodel", "", savedmodel, {}, has_several=True),
+        Format(
+            *("savedmodel", "", savedmodel, {}),
+            has_several=True,
+            obstacle=standing.of_saved_model,
+        ),
         Format("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}, has_several=True),
         Format(
             "onnx",
@@ -96,8 +115,13 @@ FORMATS: Mapping[str, Format] = {
             ),
             one_namespace=True,
             beside=(".bin",),
+            obstacle=standing.of_openvino,
+            steps=openvino_pairs.steps,
         ),
-        Format("tfjs", ".tfjs", tfjs, {"target": "tfjs", **_FOR_ENGINES}, ("tensorflowjs",)),
+        Format(
+            *("tfjs", ".tfjs", tfjs, {"target": "tfjs", **_FOR_ENGINES}, ("tensorflowjs",)),
+            obstacle=standing.of_tfjs,
+        ),
     )
 }
 

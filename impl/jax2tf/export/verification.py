@@ -238,7 +238,7 @@ class Judge:
     ) -> VerificationError:
         return VerificationError(
             f"jax2tf.export: what was written as {self.format!r} {what} ({_called(trial)}). "
-            "Nothing is left at the path. What to do: a tolerance that the function calls for, as "
+            "The path is left as it was. What to do: a tolerance that the function calls for, as "
             "tolerance=...; inputs that it is meant for, as verify=[inputs, ...]; or verify=False "
             "to look at the file",
             trial.signature.name,

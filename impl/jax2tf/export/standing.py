@@ -1,0 +1,94 @@
+"""What stands at a path, and may be replaced by a model of a format.
+
+Each function gives the reason why it may not: a file in the place of a folder, or files of the
+user's own in a folder. The text is empty where it may be replaced.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+# What systems leave in folders.
+_OF_SYSTEMS = frozenset({".DS_Store", "Thumbs.db"})
+_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
+_BESIDE_SAVED_MODEL = ("fingerprint.pb", "keras_metadata.pb", "assets", "debug")
+# The folder that SavedModels have for what is the user's own, and what is not.
+_EXTRA = "assets.extra/jax2tf.json"
+
+
+def of_file(target: Path) -> str:
+    """Of a format that is one file: a file may be replaced, and a link."""
+    if target.is_dir():
+        return "it is a folder, and what is written is a file"
+    if target.exists() and not target.is_file():
+        return "it is neither file nor folder"
+    return ""
+
+
+def of_saved_model(target: Path) -> str:
+    """Of a SavedModel: one may be replaced, and a folder that is empty."""
+    if not target.is_dir():
+        return _no_folder(target)
+    names = _names(target)
+    if names and not names.intersection(_SAVED_MODELS):
+        return "it is not a SavedModel: it has no saved_model.pb"
+    for name in sorted(names.difference(_SAVED_MODELS, _BESIDE_SAVED_MODEL)):
+        if name in ("variables", "assets.extra") and (target / name).is_dir():
+            for inner in sorted(_names(target / name)):
+                if f"{name}/{inner}" != _EXTRA and not inner.startswith("variables."):
+                    return f"{name}/{inner} is not of the SavedModel"
+        else:
+            return f"{name} is not of the SavedModel"
+    return ""
+
+
+def of_tfjs(target: Path) -> str:
+    """Of a model of TensorFlow.js: one may be replaced, and a folder that is empty."""
+    if not target.is_dir():
+        return _no_folder(target)
+    names = _names(target)
+    if not names:
+        return ""
+    own = _files_of_tfjs(target / "model.json")
+    if not own:
+        return "it is no model of TensorFlow.js: it has no model.json of one"
+    others = sorted(names - own)
+    return f"{others[0]} is not of the model" if others else ""
+
+
+def _files_of_tfjs(file: Path) -> set[str]:
+    """The files that belong to a model.json, with itself; none if it is no such file."""
+    try:
+        model = json.loads(file.read_text(encoding="utf-8"))
+        shards = [path for group in model["weightsManifest"] for path in group["paths"]]
+    # It is not there, no JSON, or JSON of something else.
+    except (OSError, ValueError, KeyError, TypeError):
+        return set()
+    return {file.name, *map(str, shards)} if "modelTopology" in model else set()
+
+
+def of_openvino(target: Path) -> str:
+    """Of OpenVINO: a .xml may be replaced, and a .bin that belongs to one of OpenVINO's."""
+    reason = of_file(target)
+    if reason or target.suffix != ".bin" or not os.path.lexists(target):
+        return reason
+    graph = target.with_suffix(".xml")
+    if graph.is_file() and b"<net " in _beginning(graph):
+        return ""
+    return f"it belongs to no model: there is no {graph.name} of OpenVINO beside it"
+
+
+def _beginning(file: Path) -> bytes:
+    with file.open("rb") as opened:
+        return opened.read(1024)
+
+
+def _no_folder(target: Path) -> str:
+    """Of what is no folder: a link that leads nowhere may be replaced."""
+    return "it is a file, and what is written is a folder" if target.exists() else ""
+
+
+def _names(folder: Path) -> set[str]:
+    return set(os.listdir(folder)) - _OF_SYSTEMS
