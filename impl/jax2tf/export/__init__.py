@@ -7,6 +7,7 @@ signatures.py    what the caller wrote about inputs; sizes.py: sizes for open di
 verification.py  what JAX gives, and what the engine does; measures.py: how near is near enough
 job.py           what a format is given to write; program.py: functions over their variables
 savedmodel.py, litert.py, onnx.py, openvino.py, tfjs.py   the formats
+calibration.py   what has no range for 8 bits
 placing.py       written beside and renamed
 standing.py      what may be replaced there
 progress.py      what is under way

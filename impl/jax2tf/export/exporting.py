@@ -15,7 +15,7 @@ from jax import export as jax_export
 
 from jax2tf import versions
 from jax2tf.callables import Function
-from jax2tf.export import checkpoints, formats, onnx, placing, progress, widening
+from jax2tf.export import calibration, checkpoints, formats, onnx, placing, progress, widening
 from jax2tf.export.constraints import with_constraints
 from jax2tf.export.formats import Format
 from jax2tf.export.job import Job
@@ -129,9 +129,14 @@ def export(
     _refuse_what_does_not_fit(chosen, signatures, params)
     if "representative_data" in options:
         data = given(signatures, options["representative_data"], "representative_data")
+        calibration.refuse_without_ranges(signatures, data)
         options = {**options, "representative_data": data}
     with step("running JAX"):
         trials = _trials(signatures, params, verify, options)
+    if "representative_data" in options:
+        calibration.refuse_results_without_ranges(trials)
+    elif options.get("quantize") == "dynamic":
+        calibration.refuse_weights_without_ranges(params)
     of_params = dtypes_of(params)
     if widen_bfloat16:
         of_params.add(jnp.dtype(jnp.bfloat16))
