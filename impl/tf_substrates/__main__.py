@@ -11,8 +11,18 @@ import sys
 from collections.abc import Iterator
 
 from tf_substrates.rewriter import project
-from tf_substrates.rewriter.check import MISSING, REFUSED, UNKNOWN, Missing, check, left_out
-from tf_substrates.rewriter.packages import rewrite, write
+from tf_substrates.rewriter.check import (
+    MISSING,
+    REFUSED,
+    UNKNOWN,
+    Missing,
+    check,
+    left_out,
+    looked_at,
+    name_of,
+)
+from tf_substrates.rewriter.companions import advice, companions
+from tf_substrates.rewriter.packages import Planned, planned, write
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -44,6 +54,9 @@ def main(arguments: list[str] | None = None) -> int:
             return 0
         found = check(options.package, options.substrate)
         omitted = left_out(options.package, options.substrate)
+        files = looked_at(options.package, options.substrate)
+        name = name_of(options.package)
+        others = advice(name, companions(files, [name]))
     # OSError: the disk is full, or a file is not there or may not be read or written.
     except (ModuleNotFoundError, OSError, SyntaxError, ValueError) as error:
         print(error, file=sys.stderr)
@@ -56,7 +69,22 @@ def main(arguments: list[str] | None = None) -> int:
         print(
             f"{_several(len(omitted), 'module')} not looked at: `rewrite` leaves or replaces them"
         )
+    if others:
+        print(others)
+    print(_verdict(found, len(files), bool(others)))
     return 1 if any(missing.kind == MISSING for missing in found) else 0
+
+
+def _verdict(found: list[Missing], files: int, has_others: bool) -> str:
+    looked = f"{files} file was" if files == 1 else f"{files} files were"
+    if not files:
+        return "verdict: there is no file of Python to look at"
+    if any(missing.kind == MISSING for missing in found):
+        return f"verdict: what is missing stops it ({looked} looked at)"
+    if found:
+        return f"verdict: what is listed fails where it runs, the rest is here ({looked} looked at)"
+    together = ", if it is rewritten together with them" if has_others else ""
+    return f"verdict: all that it uses of TensorFlow is here{together} ({looked} looked at)"
 
 
 def _counts(found: list[Missing]) -> Iterator[str]:
@@ -77,14 +105,28 @@ def _rewritten(options: argparse.Namespace, parser: argparse.ArgumentParser) -> 
     if options.package is not None:
         if options.substrate is None:
             parser.error("rewrite PACKAGE needs --substrate numpy or --substrate jax")
-        return [
-            rewrite(options.package, options.substrate, options.out, options.omit, options.name)
-        ]
+        plan = planned(options.package, options.substrate, options.out, options.omit, options.name)
+        return _written([plan])
     if options.name is not None or options.omit:
         parser.error("--name and --omit go with PACKAGE; the project's table has `omit`")
     found = project.read(options.project)
     substrates = found.substrates if options.substrate is None else (options.substrate,)
-    return write([plan for name in substrates for plan in found.planned(name, options.out)])
+    return _written([plan for name in substrates for plan in found.planned(name, options.out)])
+
+
+def _written(plans: list[Planned]) -> list[pathlib.Path]:
+    """Writes packages, and tells of libraries for TensorFlow that they import beside them."""
+    paths = write(plans)
+    together = {plan.original for plan in plans}
+    told = {
+        plan.original: advice(
+            plan.original, companions(looked_at(plan.source, plan.substrate.name), together)
+        )
+        for plan in plans
+    }
+    for text in filter(None, told.values()):
+        print(text, file=sys.stderr)
+    return paths
 
 
 if __name__ == "__main__":

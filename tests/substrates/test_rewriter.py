@@ -350,12 +350,20 @@ def test_check_names_what_is_missing_by_file_and_line(tmp_path, capsys):
         f"{file}:12: tf.nowhere (TensorFlow 2.21 has no such name)",
         "2 names are missing, in 3 places",
         "1 name is refused, in 1 place",
+        "1 name is not TensorFlow's, in 1 place",
     ]
-    assert last == "1 name is not TensorFlow's, in 1 place"
+    assert last == "verdict: what is missing stops it (1 file was looked at)"
     file.write_text("import tensorflow as tf\ntf.io.read_file('x')\n")
     assert main(["check", str(file)]) == 0
+    assert "verdict: what is listed fails where it runs" in capsys.readouterr().out
     file.write_text("import tensorflow as tf\ntf.exp(tf.float32.max)\n")
     assert main(["check", str(file)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "verdict: all that it uses of TensorFlow is here (1 file was looked at)"
+    ]
+    (tmp_path / "empty").mkdir()
+    assert main(["check", str(tmp_path / "empty")]) == 0
+    assert "no file of Python" in capsys.readouterr().out
     assert main(["check", "nowhere_at_all"]) == 2
     assert "no package 'nowhere_at_all'" in capsys.readouterr().err
 
@@ -372,7 +380,51 @@ def test_check_looks_at_what_is_rewritten_alone(tmp_path, capsys):
         f"{package}/python/math.py:2: tf.nowhere (TensorFlow 2.21 has no such name)",
         "1 name is not TensorFlow's, in 1 place",
         "3 modules are not looked at: `rewrite` leaves or replaces them",
+        "verdict: what is listed fails where it runs, the rest is here (1 file was looked at)",
     ]
+
+
+# What a package imports beside TensorFlow, and whether that is written against TensorFlow.
+OTHERS = {
+    "import other_lib": True,
+    "from other_lib.inner import a": True,
+    "def f():\n    import other_lib": True,
+    "try:\n    from other_lib import a\nexcept ImportError:\n    a = None": True,
+    "import for_several": False,
+    "import json, numpy, jax": False,
+    "import tensorflow_somewhere": True,
+    "import not_installed_anywhere": False,
+}
+
+
+@pytest.mark.parametrize("statement", OTHERS)
+def test_libraries_that_are_written_against_tensorflow_too_are_named(
+    tmp_path, monkeypatch, capsys, statement
+):
+    texts = {
+        "main_lib": f"import tensorflow as tf\n{statement}\n",
+        "other_lib": "from tensorflow import exp\n",
+        "for_several": "def f():\n    import tensorflow\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / "src" / name).mkdir(parents=True)
+        (tmp_path / "src" / name / "__init__.py").write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path / "src"))
+    monkeypatch.chdir(tmp_path)
+    given = ["main_lib", "--substrate", "numpy"]
+    assert main(["rewrite", *given, "--out", "out"]) == 0
+    told = [capsys.readouterr().err]
+    assert main(["check", *given]) == 0
+    told.append(capsys.readouterr().out)
+    for text in told:
+        assert ("written against TensorFlow too" in text) == OTHERS[statement]
+        assert ('packages = ["main_lib", ' in text) == OTHERS[statement]
+    assert told[1].splitlines()[-1].startswith("verdict: all that it uses of TensorFlow is here")
+    if "other_lib" in statement:
+        table = '[tool.tf_substrates]\npackages = ["main_lib", "other_lib"]\n'
+        (tmp_path / "pyproject.toml").write_text(table)
+        assert main(["rewrite", "--out", "both"]) == 0
+        assert capsys.readouterr().err == ""
 
 
 def test_the_command_rewrites(package, tmp_path, capsys):

@@ -46,8 +46,8 @@ def refuse_results_without_ranges(trials: Sequence[Trial]) -> None:
             if reason:
                 raise ExportError(
                     f"jax2tf.export: JAX's output {name!r} (result{trial.paths[name]}) {reason} "
-                    f"for {trial.title} of {trial.signature.name!r}, which int8 cannot hold. What to "
-                    "do: give representative inputs for which it is finite, or another quantize"
+                    f"for {trial.title} of {trial.signature.name!r}, which int8 cannot hold. What "
+                    "to do: give representative inputs for which it is finite, or another quantize"
                 )
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
+import os
 import pathlib
 from collections.abc import Iterator
 from typing import Any
 
 from tf_substrates import refused, tensorflow_names
-from tf_substrates.rewriter import known_libraries
+from tf_substrates.rewriter import known_libraries, targets
 from tf_substrates.rewriter.packages import decoded, files_of, module_of, source_of
 from tf_substrates.rewriter.places import TENSORFLOW
 
@@ -68,9 +69,26 @@ def left_out(package: str, substrate: str = "jax") -> list[pathlib.Path]:
     return omitted
 
 
-def _files(package: str, substrate: str) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
+def looked_at(package: str | os.PathLike, substrate: str = "jax") -> list[pathlib.Path]:
+    """The files of a package that `check` looks at."""
+    files, _ = _files(package, substrate)
+    return files
+
+
+def name_of(package: str) -> str:
+    """What a package is called that is given by its name or its path."""
+    return targets.name_of(_source(package)).removesuffix(".py")
+
+
+def _source(package: str | os.PathLike) -> pathlib.Path:
     given = pathlib.Path(package)
-    source = given if package and given.exists() else source_of(package)
+    return given if os.fspath(package) and given.exists() else source_of(os.fspath(package))
+
+
+def _files(
+    package: str | os.PathLike, substrate: str
+) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
+    source = _source(package)
     place = known_libraries.substrate(substrate, {source.stem: source.stem})
     looked_at: list[pathlib.Path] = []
     omitted: list[pathlib.Path] = []
