@@ -15,6 +15,7 @@ from reports.results import ResultsError
 COMMANDS = {
     "summary": "how a run went, in counts",
     "tables": "write reports/tables/*.md, or --check that they are current",
+    "check": "say whether each file of reports/tables is current, and made by a command",
     "call_tf": "write reports/tables/call_tf.md, or --check that it is current",
     "substrates": "write reports/tables/substrates.md, or --check that it is current",
     "consumers": "take rows of engines in, and write reports/tables/consumers.md",

@@ -47,6 +47,11 @@ def main(options: argparse.Namespace, console: Console) -> int:
     return rendering.write_or_check(beside_files(data), options, console, command)
 
 
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name, made of the rows that `folder` keeps."""
+    return beside_files(gather(kept_rows.read(folder / ROWS)))
+
+
 def gather(runs: Mapping[str, Run]) -> dict[str, Any]:
     """The figures of the table: for each run what it is, for each family what passed.
 

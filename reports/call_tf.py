@@ -43,8 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
-    texts = table_files(all_harnesses(jax_version=None, direction=CALL_TF), load(direction=CALL_TF))
+    texts = files(options.into)
     return rendering.write_or_check(texts, options, console, "python -m reports call_tf")
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name. No figures are read from `folder`."""
+    harnesses = all_harnesses(jax_version=None, direction=CALL_TF)
+    return table_files(harnesses, load(direction=CALL_TF))
 
 
 def table_files(harnesses: Sequence[Harness], limitations: Sequence[Limitation]) -> dict[str, str]:

@@ -49,11 +49,16 @@ def main(options: argparse.Namespace, console: Console) -> int:
         data = rendering.read_data("culprits", options.into)
         if not data:
             raise ResultsError("there are no figures yet: name the results files of runs")
-    files = culprit_files(data)
+    texts = culprit_files(data)
     if is_printed:
-        console.print(files[TABLE], markup=False, highlight=False, soft_wrap=True)
+        console.print(texts[TABLE], markup=False, highlight=False, soft_wrap=True)
         return 0
-    return rendering.write_or_check(files, options, console, "python -m reports culprits")
+    return rendering.write_or_check(texts, options, console, "python -m reports culprits")
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name, made of the figures that `folder` holds."""
+    return culprit_files(rendering.read_data("culprits", folder))
 
 
 def gather(rows: Sequence[Row]) -> dict[str, Any]:

@@ -43,6 +43,11 @@ def main(options: argparse.Namespace, console: Console) -> int:
     return rendering.write_or_check(library_files(data), options, console, command)
 
 
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name, made of the figures that `folder` holds."""
+    return library_files(rendering.read_data("libraries", folder))
+
+
 def gather(found: Mapping[str, Any]) -> dict[str, Any]:
     """The figures of one library: counts by area and place, and what is not equal."""
     areas: dict[str, dict[str, list[int]]] = {}

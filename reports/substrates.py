@@ -52,13 +52,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace, console: Console) -> int:
-    texts = table_files(
+    texts = files(options.into)
+    return rendering.write_or_check(texts, options, console, "python -m reports substrates")
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name. No figures are read from `folder`."""
+    return table_files(
         all_harnesses(jax_version=None, direction=SUBSTRATES),
         load(direction=SUBSTRATES),
         load_symbol_reasons(),
         symbols(),
     )
-    return rendering.write_or_check(texts, options, console, "python -m reports substrates")
 
 
 def symbols() -> dict[str, Any]:

@@ -53,6 +53,8 @@ from reports.benchmarks.files import (
     engine_files,
     growth_files,
     memory_files,
+    overhead_files,
+    twin_files,
 )
 from reports.columns import COLUMNS, PROVED, WITHOUT_XLA, is_about_columns
 from reports.consumers import consumer_files, is_of_engines
@@ -86,6 +88,8 @@ _BENCHMARKS = {
     "growth": growth_files,
     "memory": memory_files,
     "endurance": endurance_files,
+    "call_tf_overhead": overhead_files,
+    "twins": twin_files,
 }
 
 
@@ -113,13 +117,8 @@ def main(options: argparse.Namespace, console: Console) -> int:
     if not options.check:
         files = results.default_files() if options.results is None else options.results
         proved = proofs.with_proofs(proved, files, harnesses, ledger, console)
-    texts = table_files(harnesses, ledger, load_uncovered(), proved)
-    texts |= consumer_files(harnesses, ledger, rendering.read_data(engine_rows.NAME, options.into))
-    texts |= op_table_files(dtypes_text)
-    for name, files_of in _BENCHMARKS.items():
-        figures = rendering.read_data(name, options.into)
-        texts |= files_of(figures) if figures else {}
-    data = explained_files(ledger, _View(harnesses).matched)
+    texts = _all_files(harnesses, ledger, proved, options.into)
+    data = _carried(harnesses, ledger)
     written = [(texts, options.into), (data, _data_folder(options))]
     if options.check:
         stale = [path for files, folder in written for path in rendering.stale(files, folder)]
@@ -128,6 +127,36 @@ def main(options: argparse.Namespace, console: Console) -> int:
         for path in rendering.write(files, folder):
             console.print(f"wrote {path}", soft_wrap=True)
     return 0
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name, made of the figures that `folder` holds."""
+    proved = rendering.read_data("proved", folder)
+    return _all_files(all_harnesses(jax_version=None), load(), proved, folder)
+
+
+def carried_files() -> dict[str, str]:
+    """What the wheel carries of the ledger, by file name, for `explained.FOLDER`."""
+    return _carried(all_harnesses(jax_version=None), load())
+
+
+def _carried(harnesses: Sequence[Harness], ledger: Sequence[Limitation]) -> dict[str, str]:
+    return explained_files(ledger, _View(harnesses).matched)
+
+
+def _all_files(
+    harnesses: Sequence[Harness],
+    ledger: Sequence[Limitation],
+    proved: Mapping[str, Any],
+    folder: Path,
+) -> dict[str, str]:
+    texts = table_files(harnesses, ledger, load_uncovered(), proved)
+    texts |= consumer_files(harnesses, ledger, rendering.read_data(engine_rows.NAME, folder))
+    texts |= op_table_files(dtypes_text)
+    for name, files_of in _BENCHMARKS.items():
+        figures = rendering.read_data(name, folder)
+        texts |= files_of(figures) if figures else {}
+    return texts
 
 
 def _data_folder(options: argparse.Namespace) -> Path:

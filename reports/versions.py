@@ -47,11 +47,16 @@ def main(options: argparse.Namespace, console: Console) -> int:
         data = rendering.read_data("versions", options.into)
         if not data:
             raise ResultsError("there are no figures yet: name the results files of runs")
-    files = version_files(data)
-    status = rendering.write_or_check(files, options, console, "python -m reports versions")
+    texts = version_files(data)
+    status = rendering.write_or_check(texts, options, console, "python -m reports versions")
     if options.check:
         return status
     return 1 if any(run["red"] for run in data["runs"].values()) else 0
+
+
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name, made of the figures that `folder` holds."""
+    return version_files(rendering.read_data("versions", folder))
 
 
 def gather(runs: Sequence[Mapping[Cell, Row]]) -> dict[str, Any]:

@@ -49,6 +49,16 @@ def engine_files(data: Mapping[str, Any]) -> dict[str, str]:
     return rendering.table_with_figures("engines", data)
 
 
+def overhead_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of `python -m reports overhead`, by name."""
+    return rendering.table_with_figures("call_tf_overhead", data)
+
+
+def twin_files(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of `python -m reports twins`, by name."""
+    return rendering.table_with_figures("twins", data)
+
+
 def growth_files(data: Mapping[str, Any]) -> dict[str, str]:
     """The files of `python -m reports growth`, by name."""
     picture = rendering.render("growth.svg", panels=list(map(_panel, data["axes"])))

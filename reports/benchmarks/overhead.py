@@ -25,6 +25,7 @@ from harnesses.cell.names import DEFAULT_IMPLEMENTATION
 from harnesses.engine.adapter import Adapter, ImplementationError, check_exists
 from harnesses.engine.versions import versions as engine_versions
 from reports import rendering
+from reports.benchmarks.files import overhead_files
 from reports.benchmarks.timing import Call, machine, paired, repeated
 
 UPSTREAM = "jax.experimental.jax2tf"
@@ -65,11 +66,6 @@ def main(options: argparse.Namespace, console: Console) -> int:
     for path in rendering.write(overhead_files(data), options.into):
         console.print(f"wrote {path}", soft_wrap=True)
     return 0
-
-
-def overhead_files(data: Mapping[str, Any]) -> dict[str, str]:
-    """The files, by name, for the figures of a run."""
-    return rendering.table_with_figures("call_tf_overhead", data)
 
 
 def contenders(

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from rich.console import Console
 
 from reports import rendering
 from reports.benchmarks import no_u_turn
+from reports.benchmarks.files import twin_files
 from reports.benchmarks.timing import Call, machine, paired, repeated
 from reports.results import ResultsError
 
@@ -63,11 +64,6 @@ def main(options: argparse.Namespace, console: Console) -> int:
     for path in rendering.write(twin_files(data), options.into):
         console.print(f"wrote {path}", soft_wrap=True)
     return 0
-
-
-def twin_files(data: Mapping[str, Any]) -> dict[str, str]:
-    """The files, by name, for the figures of a run."""
-    return rendering.table_with_figures("twins", data)
 
 
 class Twins(NamedTuple):

@@ -31,9 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
 
 
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name, made of the figures that `folder` holds."""
+    return table.files(table.read(folder))
+
+
 def main(options: argparse.Namespace, console: Console) -> int:
     if options.check:
-        stale = rendering.stale(table.files(table.read(options.into)), options.into)
+        stale = rendering.stale(files(options.into), options.into)
         for path in stale:
             console.print(f"{path} is stale. Write it anew with: python -m reports mutation")
         return 1 if stale else 0

@@ -29,10 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--into", type=Path, default=rendering.TABLES, help="the table's folder")
 
 
+def files(folder: Path) -> dict[str, str]:
+    """The files that this command writes, by name, made of the figures that `folder` holds."""
+    return table.files(rendering.read_data(table.NAME, folder))
+
+
 def main(options: argparse.Namespace, console: Console) -> int:
     if options.check:
-        files = table.files(rendering.read_data(table.NAME, options.into))
-        return rendering.write_or_check(files, options, console, "python -m reports planted")
+        command = "python -m reports planted"
+        return rendering.write_or_check(files(options.into), options, console, command)
 
     from reports.planted import run  # compiles with JAX
 
