@@ -59,6 +59,25 @@ FUNCTIONS = {
     "exchanged carries": lambda x: jax.lax.scan(
         lambda c, y: (jax.jit(lambda a, b: (b, a))(*c), c[1] * y), (x[0], x[0] * 2), x[0]
     ),
+    # They did so where it is moved by ops that a converter folds.
+    "carry moved by a sum of one": lambda x: jax.lax.fori_loop(
+        0, 4, lambda i, c: (c[0] + c[1], c[0].sum(0, keepdims=True)), (x[:1], x[:1] * 2)
+    ),
+    "carry moved by a slice of all": lambda x: jax.lax.fori_loop(
+        0,
+        4,
+        lambda i, c: (c[0] + c[1], jax.lax.dynamic_slice(c[0], (i, 0), c[0].shape)),
+        (x[:1], x[:1] * 2),
+    ),
+    "carry moved by a sum with what a loop keeps": lambda x: jax.lax.fori_loop(
+        0, 4, lambda i, c: (c[0] + c[1], c[0] + c[2], c[2]), (x[:1], x[:1] * 2, jnp.zeros((1, 7)))
+    ),
+    "no steps that overwrite a carry": lambda x: jax.lax.fori_loop(
+        0,
+        jnp.argmax(x[0] * 0),
+        lambda i, c: jax.lax.dynamic_update_slice(c, jnp.sin(x[:1] * i), (0, 0)),
+        x[:1],
+    ),
     # Who has stopped keeps a number, and no product of it with infinity.
     "mapped loop": lambda x: jax.vmap(
         lambda x: jax.lax.while_loop(
