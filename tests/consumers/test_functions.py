@@ -14,6 +14,22 @@ from harnesses.engine.consumers.graph import graph_of
 from tests.consumers.engines import target_of
 from tests.running import assert_near
 
+
+def _times_variance(x: jax.Array) -> jax.Array:
+    return x * jnp.var(x, keepdims=True)
+
+
+@jax.jit
+def _first(condition: jax.Array, x: jax.Array) -> jax.Array:
+    """`x` where the condition holds, and NaN elsewhere."""
+    return jnp.where(condition, x, jnp.log(-jnp.abs(x) - 1))
+
+
+@jax.jit
+def _unless_nan(number: jax.Array, x: jax.Array) -> jax.Array:
+    return jax.lax.select_n(jnp.isnan(number), x, jnp.log(-jnp.abs(x) - 1))
+
+
 FUNCTIONS = {
     "top_k": lambda x: jax.lax.top_k(x, 3),
     "argsort": lambda x: jnp.argsort(x, axis=-1),
@@ -54,6 +70,22 @@ FUNCTIONS = {
     "spectrum": lambda x: jnp.abs(jnp.fft.rfft(x)),
     "complex": lambda x: jnp.angle(jnp.exp(1j * x) * (x + 2j) / (1 - 1j * x[:, ::-1])),
     "loop": lambda x: jax.lax.fori_loop(0, 4, lambda i, y: y * 0.5 + x[:, i, None], x * 0),
+    # A condition that a shared function, a loop or a branch is given is a constant outside of it,
+    # and ONNX's converter made a sum of products of the choice.
+    "variances in a mapped function": lambda x: jax.vmap(_times_variance)(
+        jax.vmap(_times_variance)(x)
+    ),
+    "shared choice by a constant": lambda x: _first(True, x) + _first(True, x * 2),
+    "shared choice by a mask": lambda x: _first(x[0] == x[0], x) + _first(np.arange(7) >= 0, x * 2),
+    "shared choice by the NaN of a constant": lambda x: (
+        _unless_nan(np.float32(1), x) + _unless_nan(np.float32(1), x * 2)
+    ),
+    "choice by a constant in a loop": lambda x: jax.lax.fori_loop(
+        0, 3, lambda i, c: (_first(c[1], c[0]) + 1, c[1]), (x, True)
+    )[0],
+    "choice by a constant in a branch": lambda x: jax.lax.cond(
+        x[0, 0] > -9, lambda c, x: _first(c, x), lambda c, x: x, True, x
+    ),
     # LiteRT and OpenVINO overwrote what a step moves before they read it.
     "moved carry": lambda x: jax.lax.fori_loop(0, 4, lambda i, c: (c[0] + c[1], c[0]), (x, x * 2)),
     "exchanged carries": lambda x: jax.lax.scan(
