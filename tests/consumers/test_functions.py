@@ -70,6 +70,13 @@ FUNCTIONS = {
     "spectrum": lambda x: jnp.abs(jnp.fft.rfft(x)),
     "complex": lambda x: jnp.angle(jnp.exp(1j * x) * (x + 2j) / (1 - 1j * x[:, ::-1])),
     "loop": lambda x: jax.lax.fori_loop(0, 4, lambda i, y: y * 0.5 + x[:, i, None], x * 0),
+    # OpenVINO lost the dimension of one of which integers were reversed.
+    "integers in reverse along one": lambda x: (
+        jnp.flip(jnp.argsort(x, 1)[:, None], 1),
+        jnp.flip(jnp.argsort(x, 1)[:, :, None], (1, 2)).squeeze(2),
+        jnp.sort(jnp.argsort(x, 1)[None], axis=0, descending=True),
+        jax.lax.cummax(jnp.argmax(x, 1, keepdims=True), 1, reverse=True),
+    ),
     # A condition that a shared function, a loop or a branch is given is a constant outside of it,
     # and ONNX's converter made a sum of products of the choice.
     "variances in a mapped function": lambda x: jax.vmap(_times_variance)(
