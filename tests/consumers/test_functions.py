@@ -30,6 +30,11 @@ def _unless_nan(number: jax.Array, x: jax.Array) -> jax.Array:
     return jax.lax.select_n(jnp.isnan(number), x, jnp.log(-jnp.abs(x) - 1))
 
 
+@jax.jit
+def _picked(index: jax.Array) -> jax.Array:
+    return jnp.array([1.0, 2.0, 4.0])[index]
+
+
 FUNCTIONS = {
     "top_k": lambda x: jax.lax.top_k(x, 3),
     "argsort": lambda x: jnp.argsort(x, axis=-1),
@@ -70,6 +75,19 @@ FUNCTIONS = {
     "spectrum": lambda x: jnp.abs(jnp.fft.rfft(x)),
     "complex": lambda x: jnp.angle(jnp.exp(1j * x) * (x + 2j) / (1 - 1j * x[:, ::-1])),
     "loop": lambda x: jax.lax.fori_loop(0, 4, lambda i, y: y * 0.5 + x[:, i, None], x * 0),
+    # LiteRT's converter refused a comparison with zero of what was a bool.
+    "integers made of bools": lambda x: (
+        jnp.arange(6.0).reshape(2, 3)[(x[0] > 0).astype(int)],
+        (x > 0).astype(int) % 2,
+        (x > 0).astype(int) // 2,
+        (x > 0).astype(float) < 0,
+        jnp.heaviside(x > 0, 0.5),
+        jnp.take_along_axis(x, (x > 0).astype(int), 1),
+        x[:, :2].at[:, (x[0, :2] > 0).astype(int)].set(7.0),
+    ),
+    "integers made of bools in a shared function": lambda x: (
+        _picked((x[0] > 0).astype(int)) + _picked((x[0] > 1).astype(int))
+    ),
     # OpenVINO lost the dimension of one of which integers were reversed.
     "integers in reverse along one": lambda x: (
         jnp.flip(jnp.argsort(x, 1)[:, None], 1),
