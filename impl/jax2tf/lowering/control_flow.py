@@ -178,7 +178,7 @@ def _while_batched(
 
     def body(going: tf.Tensor, *carry: tf.Tensor) -> list[tf.Tensor]:
         kept = [
-            select(ctx, _with_rank_of(new, going), new, old)
+            select(ctx, _with_rank_of(new, going), new, old, varies=True)
             for new, old in zip(run_body(*carry), carry, strict=True)
         ]
         return [run_cond(*kept)[0], *kept]

@@ -13,8 +13,12 @@ from jax2tf.lowering.taken import arguments_of, depends_on_an_argument
 from jax2tf.ops import raw
 
 
-def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+def select(
+    ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor, *, varies: bool = False
+) -> tf.Tensor:
     """`x` where `condition` holds, `y` elsewhere; `condition` broadcasts against both.
+
+    `varies` says that no converter can know the condition, as that of a loop.
 
     A target may make a sum of products of a choice between floats (quirk "choice_by_product"). It
     chooses where one side is a constant that is not finite, or where the condition is an IsNan of
@@ -35,9 +39,9 @@ def select(ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf
     if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
         # Of these it makes products whatever the sides and the condition are.
         wide = (ops.cast(side, tf.float32) for side in (x, y))
-        return ops.cast(select(ctx, condition, *wide), tf.float16)
+        return ops.cast(select(ctx, condition, *wide, varies=varies), tf.float16)
     if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
-        condition = _as_is_nan(ctx, condition, x, y)
+        condition = _as_is_nan(ctx, condition, x, y, varies=varies)
     if ctx.has_quirk("chooses_integers_as_floats") and _is_rounded(x, y):
         return y + (x - y) * ops.cast(condition, tf.int32)
     if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
@@ -66,11 +70,11 @@ def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
     return are_finite and any(map(_depends_on_an_argument, sides))
 
 
-def _as_is_nan(ctx: Context, condition: tf.Tensor, *sides: tf.Tensor) -> tf.Tensor:
+def _as_is_nan(ctx: Context, condition: tf.Tensor, *sides: tf.Tensor, varies: bool) -> tf.Tensor:
     """The same condition, as an IsNan of NaN where it holds, and of a number elsewhere."""
     dtype = sides[0].dtype.as_numpy_dtype
     number = ctx.constant(dtype(0))
-    for side in _outlasting(condition, *sides):
+    for side in () if varies else _outlasting(condition, *sides):
         # The converter would fold the IsNan of a constant: the number is one that it cannot know.
         is_nan = ops.cast(raw.IsNan(x=side), side.dtype)
         number = ops.maximum(number, is_nan) if made_by(number) != "Const" else is_nan
