@@ -177,7 +177,8 @@ QUIRKS: Mapping[str, str] = {
     ),
     "moves_casts": (
         "LiteRT's converter moves the Cast of a float of 16 bits, or of uint32, behind what moves "
-        "its elements, and then lacks that of the dtype"
+        "its elements, and then lacks that of the dtype; and that of a bool behind a comparison, "
+        "and then lacks that of bools"
     ),
     "nan_in_parts_of_softmax": (
         "OpenVINO's Softmax of a row with a NaN or an infinity is NaN there, and 0 elsewhere"

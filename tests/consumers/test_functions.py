@@ -14,6 +14,27 @@ from harnesses.engine.consumers.graph import graph_of
 from tests.consumers.engines import target_of
 from tests.running import assert_near
 
+
+def _times_variance(x: jax.Array) -> jax.Array:
+    return x * jnp.var(x, keepdims=True)
+
+
+@jax.jit
+def _first(condition: jax.Array, x: jax.Array) -> jax.Array:
+    """`x` where the condition holds, and NaN elsewhere."""
+    return jnp.where(condition, x, jnp.log(-jnp.abs(x) - 1))
+
+
+@jax.jit
+def _unless_nan(number: jax.Array, x: jax.Array) -> jax.Array:
+    return jax.lax.select_n(jnp.isnan(number), x, jnp.log(-jnp.abs(x) - 1))
+
+
+@jax.jit
+def _picked(index: jax.Array) -> jax.Array:
+    return jnp.array([1.0, 2.0, 4.0])[index]
+
+
 FUNCTIONS = {
     "top_k": lambda x: jax.lax.top_k(x, 3),
     "argsort": lambda x: jnp.argsort(x, axis=-1),
@@ -54,10 +75,65 @@ FUNCTIONS = {
     "spectrum": lambda x: jnp.abs(jnp.fft.rfft(x)),
     "complex": lambda x: jnp.angle(jnp.exp(1j * x) * (x + 2j) / (1 - 1j * x[:, ::-1])),
     "loop": lambda x: jax.lax.fori_loop(0, 4, lambda i, y: y * 0.5 + x[:, i, None], x * 0),
+    # LiteRT's converter refused a comparison with zero of what was a bool.
+    "integers made of bools": lambda x: (
+        jnp.arange(6.0).reshape(2, 3)[(x[0] > 0).astype(int)],
+        (x > 0).astype(int) % 2,
+        (x > 0).astype(int) // 2,
+        (x > 0).astype(float) < 0,
+        jnp.heaviside(x > 0, 0.5),
+        jnp.take_along_axis(x, (x > 0).astype(int), 1),
+        x[:, :2].at[:, (x[0, :2] > 0).astype(int)].set(7.0),
+    ),
+    "integers made of bools in a shared function": lambda x: (
+        _picked((x[0] > 0).astype(int)) + _picked((x[0] > 1).astype(int))
+    ),
+    # OpenVINO lost the dimension of one of which integers were reversed.
+    "integers in reverse along one": lambda x: (
+        jnp.flip(jnp.argsort(x, 1)[:, None], 1),
+        jnp.flip(jnp.argsort(x, 1)[:, :, None], (1, 2)).squeeze(2),
+        jnp.sort(jnp.argsort(x, 1)[None], axis=0, descending=True),
+        jax.lax.cummax(jnp.argmax(x, 1, keepdims=True), 1, reverse=True),
+    ),
+    # A condition that a shared function, a loop or a branch is given is a constant outside of it,
+    # and ONNX's converter made a sum of products of the choice.
+    "variances in a mapped function": lambda x: jax.vmap(_times_variance)(
+        jax.vmap(_times_variance)(x)
+    ),
+    "shared choice by a constant": lambda x: _first(True, x) + _first(True, x * 2),
+    "shared choice by a mask": lambda x: _first(x[0] == x[0], x) + _first(np.arange(7) >= 0, x * 2),
+    "shared choice by the NaN of a constant": lambda x: (
+        _unless_nan(np.float32(1), x) + _unless_nan(np.float32(1), x * 2)
+    ),
+    "choice by a constant in a loop": lambda x: jax.lax.fori_loop(
+        0, 3, lambda i, c: (_first(c[1], c[0]) + 1, c[1]), (x, True)
+    )[0],
+    "choice by a constant in a branch": lambda x: jax.lax.cond(
+        x[0, 0] > -9, lambda c, x: _first(c, x), lambda c, x: x, True, x
+    ),
     # LiteRT and OpenVINO overwrote what a step moves before they read it.
     "moved carry": lambda x: jax.lax.fori_loop(0, 4, lambda i, c: (c[0] + c[1], c[0]), (x, x * 2)),
     "exchanged carries": lambda x: jax.lax.scan(
         lambda c, y: (jax.jit(lambda a, b: (b, a))(*c), c[1] * y), (x[0], x[0] * 2), x[0]
+    ),
+    # They did so where it is moved by ops that a converter folds.
+    "carry moved by a sum of one": lambda x: jax.lax.fori_loop(
+        0, 4, lambda i, c: (c[0] + c[1], c[0].sum(0, keepdims=True)), (x[:1], x[:1] * 2)
+    ),
+    "carry moved by a slice of all": lambda x: jax.lax.fori_loop(
+        0,
+        4,
+        lambda i, c: (c[0] + c[1], jax.lax.dynamic_slice(c[0], (i, 0), c[0].shape)),
+        (x[:1], x[:1] * 2),
+    ),
+    "carry moved by a sum with what a loop keeps": lambda x: jax.lax.fori_loop(
+        0, 4, lambda i, c: (c[0] + c[1], c[0] + c[2], c[2]), (x[:1], x[:1] * 2, jnp.zeros((1, 7)))
+    ),
+    "no steps that overwrite a carry": lambda x: jax.lax.fori_loop(
+        0,
+        jnp.argmax(x[0] * 0),
+        lambda i, c: jax.lax.dynamic_update_slice(c, jnp.sin(x[:1] * i), (0, 0)),
+        x[:1],
     ),
     # Who has stopped keeps a number, and no product of it with infinity.
     "mapped loop": lambda x: jax.vmap(

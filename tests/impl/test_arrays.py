@@ -40,6 +40,29 @@ def test_a_choice_of_two_constants():
     assert ops_in_order(concrete, AROUND | {"BroadcastTo"}) == ["SelectV2"]
 
 
+OF_ONE = {
+    "rev": lambda x: lax.rev(x, (0, 2)),
+    "sort": lambda x: lax.sort((x, x + 1), dimension=0)[1] - 1,
+    "cummax": lambda x: lax.cummax(x, 0, reverse=True),
+    "cummin": lambda x: lax.cummin(x, 2),
+    "argmax": lambda x: jnp.argmax(x, 0),
+    "argmin": lambda x: jnp.argmin(x, 2),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "float32", "int8"])
+@pytest.mark.parametrize("target", ["xla", "tensorflow", "openvino"])
+@pytest.mark.parametrize("name", OF_ONE)
+def test_what_is_done_along_an_axis_of_one_is_no_op(name, target, dtype):
+    x = np.arange(5).reshape(1, 5, 1).astype(dtype)
+    concrete = graph_of(OF_ONE[name], target, x)
+    moves = {"ArgMax", "ArgMin", "GatherV2", "Maximum", "ReverseV2", "TopKV2", "XlaVariadicSort"}
+    assert not moves & set(ops_of(concrete))
+    expected = jax.jit(OF_ONE[name])(x)
+    actual = concrete(tf.constant(x))
+    np.testing.assert_array_equal(actual, expected, strict=True)
+
+
 STACKED_TWICE = {
     "of_split": lambda x: jnp.stack([jnp.split(x, 2, -1)[1]] * 2, -1),
     "of_top_k": lambda x: jnp.stack([lax.top_k(x, 3)[1], lax.top_k(x, 3)[1]]),

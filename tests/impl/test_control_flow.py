@@ -9,7 +9,7 @@ from jax import lax
 
 import jax2tf
 from harnesses.engine.graphs import op_types
-from jax2tf.lowering.carries import moved_results
+from jax2tf.lowering import carries
 from tests.running import LOWERINGS, MODES, assert_near, each_lowering
 
 
@@ -120,10 +120,19 @@ def test_the_branch_of_the_platform_that_jax_runs_on(here, monkeypatch):
         assert_near(converted(x), jnp.exp(x.numpy()))
 
 
-def _moved_by(step, *carry):
-    """The results of a step that are the carry of another place, by number."""
-    jaxpr = jax.make_jaxpr(lambda *c: step(*c))(*carry).jaxpr
-    return moved_results(jaxpr, 0, len(carry))
+def _of_step(step, carry, ask):
+    """`ask` of the graph of a step, its operands and its results, as engines get them."""
+    converted = jax2tf.convert(step, target="tensorflow", with_gradient=False)
+    answers = []
+
+    def function(*carry):
+        results = converted(*carry)
+        answers.append(ask(tf.compat.v1.get_default_graph(), carry, results))
+        return results
+
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in carry]
+    tf.function(function, autograph=False).get_concrete_function(*specs)
+    return answers[-1]
 
 
 _X, _COLUMN = jnp.zeros(3), jnp.zeros((3, 1))
@@ -149,7 +158,120 @@ _X, _COLUMN = jnp.zeros(3), jnp.zeros((3, 1))
     ],
 )  # fmt: skip
 def test_what_a_step_moves(step, carry, moved):
-    assert _moved_by(step, *carry) == moved
+    assert set(moved) <= set(_of_step(step, carry, carries.moved_results))
+
+
+# Each gives its operand, a row, by ops that a converter folds.
+IDENTITIES = {
+    "power of one": lambda a: lax.integer_pow(a, 1),
+    "float power of one": lambda a: a**1.0,
+    "padded by nothing": lambda a: lax.pad(a, np.float32(0), [(0, 0, 0)] * 2),
+    "times ones": lambda a: a * jnp.ones((1, 3)),
+    "plus zeros": lambda a: a + np.zeros((3,), np.float32),
+    "by a power of 0": lambda a: a * jnp.sin(a) ** 0,
+    "plus a difference": lambda a: a + (jnp.sin(a) - jnp.sin(a)),
+    "one case": lambda a: lax.select_n(np.int32(0), a),
+    "same cases": lambda a: jnp.where(a > 1, a, a),
+    "condition that holds": lambda a: jnp.where(True, a, 0),
+    "sum of one": lambda a: a.sum(0, keepdims=True),
+    "mean of one": lambda a: a[None].mean(0),
+    "reverse of nothing": lambda a: lax.rev(a, ()),
+    "reverse of one": lambda a: a[::-1],
+    "two reverses": lambda a: a[:, ::-1][:, ::-1],
+    "slice of all": lambda a: lax.dynamic_slice(a, (jnp.int32(a[0, 0]), 0), (1, 3)),
+    "written whole": lambda a: lax.dynamic_update_slice(jnp.zeros((1, 3)), a, (0, 0)),
+    "scattered whole": lambda a: jnp.zeros((1, 3)).at[:].set(a),
+    "beside nothing": lambda a: jnp.concatenate([a, a[:0]]),
+    "of its parts": lambda a: jnp.concatenate([a[:, :1], a[:, 1:]], 1),
+    "of a stack": lambda a: jnp.stack([jnp.sin(a), a])[1],
+    "gathered": lambda a: a[jnp.array([0])],
+    "maximum": lambda a: jnp.maximum(a, -jnp.inf),
+    "minimum": lambda a: jnp.minimum(np.float32(np.inf), a),
+    "clamp": lambda a: lax.clamp(-np.float32(np.inf), a, np.float32(np.inf)),
+    "maximum of itself": lambda a: jnp.maximum(a, a * 1),
+    "tiled once": lambda a: jnp.tile(a, (1, 1)),
+    "negated twice": lambda a: -(0.0 - a),
+    "inverted twice": lambda a: 1 / (1 / a),
+    "there and back": lambda a: a.astype(jnp.float16).astype(jnp.float32),
+    "bits": lambda a: lax.bitcast_convert_type(
+        lax.bitcast_convert_type(a, jnp.int32) | 0, jnp.float32
+    ),
+    "sum of the first": lambda a: lax.cumsum(a, 0),
+    "sorted": lambda a: lax.sort(a, 0),
+    "rolled": lambda a: jnp.roll(a, 1, 0),
+    "window of one": lambda a: lax.reduce_window(a, 0.0, lax.add, (1, 1), (1, 1), "VALID"),
+    "shared function": lambda a: jax.jit(lambda a: a * 1)(a),
+    "branches": lambda a: lax.cond(a[0, 0] > 0, lambda a: a, lambda a: a * 1, a),
+    "loop": lambda a: lax.fori_loop(0, 3, lambda i, a: a * 1, a),
+}
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_a_step_moves_what_a_converter_folds(name):
+    """By the graph of the step: the primitives that make it so cannot be listed."""
+    row = jnp.ones((1, 3))
+
+    def step(a, b):
+        return a + b, IDENTITIES[name](a)
+
+    assert _of_step(step, (row, row), carries.moved_results) == [1]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda a, b: (a + b, a * b),
+        lambda a, b: (a - b, jnp.sin(a)),
+        lambda a, b: (a * 2 + b, a * 0.5),
+        lambda a, b: (a, b / 2),
+        lambda a, b: (jnp.tanh(a) * b, a @ jnp.ones((3, 3))),
+        lambda a, b: (jnp.maximum(a, 0.0), jnp.minimum(a, 3.0)),
+    ],
+)
+def test_a_step_that_computes_moves_nothing(step):
+    row = jnp.ones((1, 3))
+    assert not _of_step(step, (row, row), carries.moved_results)
+
+
+def test_a_zero_that_a_loop_carries_moves_what_it_is_added_to():
+    row = jnp.ones((1, 3))
+
+    def step(a, b, zeros):
+        return a + b, a + zeros, zeros
+
+    assert 1 in _of_step(step, (row, row, row), carries.moved_results)
+
+
+@pytest.mark.parametrize(
+    ("result", "is_read"),
+    [
+        (lambda a: a + 1, True),
+        (lambda a: jnp.sin(a)[::-1], True),
+        (lambda a: jnp.where(a > 0, 1.0, 2.0), True),
+        (lambda a: jnp.where(np.array([True, False, True]), 2.0, a), True),
+        (
+            lambda a: lax.dynamic_update_slice(
+                a, jnp.ones((1, 1)), (0, lax.round(a[0, 0]).astype(int))
+            ),
+            True,
+        ),
+        (lambda a: jnp.ones_like(a), False),
+        (lambda a: a * 0, False),
+        (lambda a: a - a, False),
+        (lambda a: jnp.sin(a) ** 0, False),
+        (lambda a: a[:0].sum() + jnp.ones((1, 3)), False),
+        (lambda a: lax.dynamic_update_slice(a, jnp.ones((1, 3)), (0, 0)), False),
+        (lambda a: jnp.where(np.ones((1, 3), bool), 2.0, a), False),
+        (lambda a: jnp.maximum(a, jnp.inf), False),
+    ],
+)
+def test_what_a_step_reads(result, is_read):
+    row = jnp.ones((1, 3))
+
+    def step(a, b):
+        return result(a), b + 1
+
+    assert _of_step(step, (row, row), carries.unread_carries) == ([] if is_read else [0])
 
 
 @pytest.mark.parametrize(

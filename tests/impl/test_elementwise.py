@@ -218,3 +218,48 @@ def test_functions_that_an_engine_computes_by_others(op, x):
     converted = jax2tf.convert(op, target="litert", with_gradient=False)
     result = tf.function(converted, autograph=False)(tf.constant(x)).numpy()
     np.testing.assert_allclose(result, np.asarray(op(x)), rtol=8 * np.finfo(np.float32).eps)
+
+
+# Of a bool's number: never below zero.
+SIGNS_OF_BOOLS = {
+    "less": lambda x: (x > 0).astype(jnp.int32) < 0,
+    "at least": lambda x: (x > 0).astype(jnp.float32) >= 0,
+    "larger": lambda x: lax.gt(jnp.float32(0), (x > 0).astype(jnp.float32)),
+    "at most": lambda x: lax.le(np.int8(0), (x > 0).astype(jnp.int8)),
+    "moved": lambda x: (x > 0).astype(jnp.int32).T[::-1].reshape(-1) < 0,
+    "there and back": lambda x: (x > 0).astype(jnp.int32).astype(jnp.float32) < 0,
+}
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("target", ["xla", "tensorflow", "litert"])
+@pytest.mark.parametrize("name", SIGNS_OF_BOOLS)
+def test_the_sign_of_a_number_that_was_a_bool_is_known(name, target, is_open):
+    function = SIGNS_OF_BOOLS[name]
+    converted = jax2tf.convert(
+        function,
+        target=target,
+        with_gradient=False,
+        polymorphic_shapes=["b, _"] if is_open else None,
+    )
+    x = np.array([[0.5, -1.0, 2.0], [0.0, np.nan, np.inf]], np.float32)
+    spec = tf.TensorSpec([None if is_open else 2, 3], tf.float32)
+    concrete = tf.function(converted, autograph=False).get_concrete_function(spec)
+    compared = [op for op in concrete.graph.get_operations() if op.type in COMPARISONS]
+    assert len([op for op in compared if op.outputs[0].shape.rank]) == 1
+    np.testing.assert_array_equal(concrete(tf.constant(x)), jax.jit(function)(x), strict=True)
+
+
+COMPARISONS = frozenset({"Greater", "GreaterEqual", "Less", "LessEqual"})
+
+
+def test_other_comparisons_of_numbers_that_were_bools_stay():
+    def function(x):
+        number = (x > 0).astype(jnp.int32)
+        return number < 1, number > 0, number - 1 < 0, -number < 0, lax.lt(0, number), number <= 0
+
+    x = np.array([0.5, -1.0, 0.0, np.nan], np.float32)
+    for target in ("xla", "tensorflow"):
+        concrete = tf.function(jax2tf.convert(function, target=target), autograph=False)
+        for actual, expected in zip(concrete(x), jax.jit(function)(x), strict=True):
+            np.testing.assert_array_equal(actual, expected, strict=True)

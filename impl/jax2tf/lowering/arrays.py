@@ -111,6 +111,8 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -
 
 @register("rev")
 def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
+    # One element, or none, is its own reverse. OpenVINO drops a dimension that it is gathered from.
+    dimensions = [d for d in dimensions if ctx.avals_in[0].shape[d] not in (0, 1)]
     if not dimensions:
         return x
     in_floats = x.dtype == tf.int32 and ctx.has_quirk("orders_integers_as_floats")

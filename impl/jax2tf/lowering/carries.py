@@ -1,133 +1,107 @@
-"""What a step of a loop gives unchanged for another place of the loop's state.
+"""What a step of a loop does with the loop's state, in a form that engines get right.
 
-There are engines that write the results of a step into the places of its arguments one after the
-other. In (a, b) -> (a + b, a) the second result is the place of the first argument, which is
-overwritten by then. An op of its own for such a result keeps the number.
+- Some engines write the results of a step into the places of its arguments one after the other. In
+  (a, b) -> (a + b, a) the second result is the place of the first argument, which is overwritten by
+  then. An op of its own for such a result keeps the number.
+- One engine drops a carried value that no op of the step reads: what comes out of a loop without
+  steps is then memory that nobody wrote. The step chooses between the new value and the old one, by
+  the condition of the loop, which holds there.
+
+Both go by the graph of the step and by what a converter may fold in it, not by the primitives that
+the step is written with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-import numpy as np
 import tensorflow as tf
-from jax import lax
-from jax.extend import core as jex_core
 
-from jax2tf import compat, ops
+from jax2tf import ops
 from jax2tf.carriers import CARRIED_ROUND_A_LOOP, carrier_of
+from jax2tf.lowering.folds import Folds
 from jax2tf.lowering.rules import Context
-from jax2tf.primitives import named
-from jax2tf.trace import inner_jaxprs
-from jax2tf.typing import Atom, aval_of
+from jax2tf.lowering.selection import select
 
 Tensors = list[tf.Tensor]
 
-# Each result is the operand of the same number, or the same numbers in another shape.
-_IDENTITIES = frozenset(named("copy", "device_put", "name", "optimization_barrier"))
-_VIEWS = frozenset(
-    named(
-        "broadcast_in_dim",
-        "convert_element_type",
-        "reshape",
-        "slice",
-        "squeeze",
-        "stop_gradient",
-        "transpose",
-    )
-)
-# By the number as one of these operands, a converter takes the other operand for the result.
-_NEUTRAL = {
-    primitive: neutral
-    for name, neutral in {"add": (0, 0, 1), "div": (1, 1), "mul": (1, 0, 1), "sub": (0, 1)}.items()
-    for primitive in named(name)
-}
-
 
 def kept(
-    ctx: Context,
-    step: Callable[..., Tensors],
-    jaxpr: jex_core.ClosedJaxpr,
-    n_consts: int,
-    n_carry: int,
+    ctx: Context, step: Callable[..., Tensors], goes_on: Callable[..., tf.Tensor], n_carry: int
 ) -> Callable[..., Tensors]:
-    """`step` with an op for each result that it moves, for targets that would lose it."""
-    if not ctx.has_quirk("carries_in_turn"):
-        return step
-    moved = moved_results(jaxpr.jaxpr, n_consts, n_carry)
-    if not moved:
+    """`step` as targets take it that would lose a part of what it carries.
+
+    Args:
+      step: gives the results of a step, of which the first `n_carry` are carried, for operands of
+        which the first `n_carry` are.
+      goes_on: whether the loop takes a step, for the operands of the step.
+    """
+    if not ctx.has_quirk("carries_in_turn") and not ctx.has_quirk("drops_unread_carries"):
         return step
 
     def keeping(*operands: tf.Tensor) -> Tensors:
         results = list(step(*operands))
+        if tf.executing_eagerly():
+            return results
+        graph = tf.compat.v1.get_default_graph()
+        moved, unread = [], []
+        if ctx.has_quirk("carries_in_turn"):
+            moved = moved_results(graph, operands, results[:n_carry])
+        if ctx.has_quirk("drops_unread_carries"):
+            unread = unread_carries(graph, operands[:n_carry], results)
+        is_on = goes_on(*operands) if unread else None
         for i in moved:
             results[i] = by_an_op(results[i])
+        for i in unread:
+            results[i] = _chosen(ctx, is_on, results[i], operands[i])
         return results
 
     return keeping
 
 
-def moved_results(jaxpr: jex_core.Jaxpr, n_consts: int, n_carry: int) -> list[int]:
-    """The carried results that are the carry of another place, or its numbers in another shape."""
-    sources = [source_of(jaxpr, v) for v in jaxpr.outvars[:n_carry]]
+def moved_results(
+    graph: tf.Graph, operands: Sequence[tf.Tensor], carried: Sequence[tf.Tensor]
+) -> list[int]:
+    """The carried results that may be what another place carries, by number."""
+    made, n_carry = graph.get_operations(), len(carried)
+    folds = Folds(made, operands)
+    unchanged = frozenset(i for i, x in enumerate(carried) if i in folds.may_be(x))
+    if unchanged:
+        folds = Folds(made, operands, unchanged)
     return [
         i
-        for i, source in enumerate(sources)
-        if source is not None and source >= n_consts and source != n_consts + i
+        for i, result in enumerate(carried)
+        if any(
+            j < n_carry and j != i and _may_share_memory(result, operands[j])
+            for j in folds.may_be(result)
+        )
     ]
 
 
-def source_of(jaxpr: jex_core.Jaxpr, result: Atom) -> int | None:
-    """Of which operand of a jaxpr a variable has the numbers, without an op that computes them."""
-    made_by = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
-    places = {v: i for i, v in enumerate(jaxpr.invars)}
-    while isinstance(result, jex_core.Var) and result in made_by:
-        eqn, number = made_by[result]
-        operand = _operand(eqn, number)
-        if operand is None:
-            return None
-        result = eqn.invars[operand]
-    return places.get(result) if isinstance(result, jex_core.Var) else None
+def _may_share_memory(x: tf.Tensor, y: tf.Tensor) -> bool:
+    sizes = {x.shape.num_elements(), y.shape.num_elements()}
+    return x.dtype == y.dtype and (None in sizes or len(sizes) == 1)
 
 
-def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
-    """The index of the operand that a result of an equation equals; None if there is none."""
-    primitive = eqn.primitive
-    if primitive in _IDENTITIES:
-        return result
-    if primitive in _VIEWS:
-        # A slice or a broadcast of all elements is none.
-        old = aval_of(eqn.invars[0])
-        new = aval_of(eqn.outvars[0])
-        return 0 if old.size == new.size and old.dtype == new.dtype else None
-    if primitive in _NEUTRAL:
-        number, *places = _NEUTRAL[primitive]
-        return next((1 - i for i in places if _is_number(eqn.invars[i], number)), None)
-    if primitive is lax.while_p:
-        n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-        body = eqn.params["body_jaxpr"].jaxpr
-        return n_cond + n_body + result if _stays(body, n_body, result) else None
-    if primitive is lax.scan_p:
-        n_consts, n_carry = compat.jaxprs.scan_arity(eqn.params)
-        is_carried = result < n_carry and _stays(eqn.params["jaxpr"].jaxpr, n_consts, result)
-        return n_consts + result if is_carried else None
-    if primitive is lax.cond_p:
-        sources = {source_of(b.jaxpr, b.jaxpr.outvars[result]) for b in eqn.params["branches"]}
-        (source, *others) = sources
-        return None if others or source is None else 1 + source
-    called = list(inner_jaxprs(eqn))
-    if len(called) == 1 and len(called[0].invars) == len(eqn.invars):
-        return source_of(called[0], called[0].outvars[result])
-    return None
+def unread_carries(
+    graph: tf.Graph, carries: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
+) -> list[int]:
+    """The carried values that the step may not read, by number."""
+    folds = Folds(graph.get_operations(), carries)
+    read = set().union(*map(folds.reads, results))
+    return [i for i in range(len(carries)) if i not in read]
 
 
-def _stays(body: jex_core.Jaxpr, n_consts: int, carry: int) -> bool:
-    """Whether the step of a loop hands the carry with this index on unchanged."""
-    return source_of(body, body.outvars[carry]) == n_consts + carry
-
-
-def _is_number(atom: Atom, number: int) -> bool:
-    return isinstance(atom, jex_core.Literal) and bool(np.all(np.asarray(atom.val) == number))
+def _chosen(ctx: Context, condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor) -> tf.Tensor:
+    if new.dtype == tf.bool:
+        # Form: logic_for_choice.
+        return ops.logical_or(
+            ops.logical_and(condition, new),
+            ops.logical_and(ops.raw.LogicalNot(x=condition), old),
+        )
+    carrier = carrier_of(CARRIED_ROUND_A_LOOP, new.dtype)
+    chosen = select(ctx, condition, ops.cast(new, carrier), ops.cast(old, carrier))
+    return ops.cast(chosen, new.dtype)
 
 
 def by_an_op(x: tf.Tensor) -> tf.Tensor:

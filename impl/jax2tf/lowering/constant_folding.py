@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import jax
 import numpy as np
 import tensorflow as tf
-from jax import lax
+from jax import export, lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes
@@ -58,6 +58,9 @@ def _is_computed_by_jax(eqn: jex_core.JaxprEqn, target: Target) -> bool:
     """Whether JAX has the results, of the operands alone, and a graph would have them too."""
     primitive = eqn.primitive
     if eqn.effects or primitive in CALLBACKS or not (eqn.invars or primitive is lax.iota_p):
+        return False
+    # JAX runs a scan of a known length only.
+    if any(map(export.is_symbolic_dim, jax.tree.leaves(eqn.params))):
         return False
     if not compat.primitives.is_implemented_by_jax(primitive) or not rules.find(primitive, target):
         return False

@@ -148,8 +148,6 @@ def _while(
         cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:n_consts]
         run_cond = _closed(ctx, cond_jaxpr, cond_consts, is_step=False)
         run_body = _mappable(ctx, _closed(ctx, body_jaxpr, body_consts), body_jaxpr, body_nconsts)
-        n_carry = len(body_jaxpr.out_avals)
-        run_body = carries.kept(ctx, run_body, body_jaxpr, body_nconsts, n_carry)
         run = _while_batched if cond_jaxpr.out_avals[0].shape else _while_scalar
         return run(ctx, run_cond, run_body, operands[n_consts:])
 
@@ -162,12 +160,12 @@ def _while_scalar(
     run_body: Callable[..., Tensors],
     carry: Sequence[tf.Tensor],
 ) -> Tensors:
+    def goes_on(*carry: tf.Tensor) -> tf.Tensor:
+        return run_cond(*carry)[0]
+
+    step = carries.kept(ctx, run_body, goes_on, len(carry))
     with order_of_effects(ctx):
-        return list(
-            ops.while_loop(
-                lambda *carry: run_cond(*carry)[0], lambda *carry: run_body(*carry), carry
-            )
-        )
+        return list(ops.while_loop(goes_on, lambda *carry: step(*carry), carry))
 
 
 def _while_batched(
@@ -180,14 +178,18 @@ def _while_batched(
 
     def body(going: tf.Tensor, *carry: tf.Tensor) -> list[tf.Tensor]:
         kept = [
-            select(ctx, _with_rank_of(new, going), new, old)
+            select(ctx, _with_rank_of(new, going), new, old, varies=True)
             for new, old in zip(run_body(*carry), carry, strict=True)
         ]
         return [run_cond(*kept)[0], *kept]
 
-    going = run_cond(*carry)[0]
+    def goes_on(going: tf.Tensor, *carry: tf.Tensor) -> tf.Tensor:
+        return ops.reduce_any(going)
+
+    state = [run_cond(*carry)[0], *carry]
+    step = carries.kept(ctx, body, goes_on, len(state))
     with order_of_effects(ctx):
-        _, *result = ops.while_loop(lambda going, *_: ops.reduce_any(going), body, [going, *carry])
+        _, *result = ops.while_loop(goes_on, lambda *state: step(*state), state)
     made: Tensors = result
     return made
 
@@ -215,7 +217,6 @@ def _scan(
     def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
         step = _closed(ctx, jaxpr, operands[:n_consts])
         step = _mappable(ctx, step, jaxpr, n_consts, n_carry)
-        step = carries.kept(ctx, step, jaxpr, n_consts, n_carry)
         return _scan_loop(
             ctx, step, operands[n_consts:n_fixed], operands[n_fixed:], jaxpr, length, reverse
         )
@@ -252,7 +253,8 @@ def _scan_loop(
 
     def body(i: tf.Tensor, carry: Tensors, ys: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
         at = size - 1 - i if reverse else i
-        results = step(*carry, *(ops.gather(x, at) for x in xs))
+        kept = carries.kept(ctx, step, lambda *_: i < size, n_carry)
+        results = kept(*carry, *(ops.gather(x, at) for x in xs))
         place = i if turned else at
         written = [
             output.written(y, place, value)

@@ -48,11 +48,15 @@ def _cumprod(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tens
 
 @register("cummax")
 def _cummax(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+    if x.shape[axis] in (0, 1):
+        return x
     return _scan(ctx, _max, _limits(x.dtype)[0], x, axis, reverse)
 
 
 @register("cummin")
 def _cummin(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf.Tensor:
+    if x.shape[axis] in (0, 1):
+        return x
     return _scan(ctx, _min, _limits(x.dtype)[1], x, axis, reverse)
 
 

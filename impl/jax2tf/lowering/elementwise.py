@@ -20,7 +20,7 @@ import tensorflow as tf
 from jax2tf import ops
 from jax2tf.carriers import COMPARED, COMPUTED, FLOAT8, IN_FLOAT32, SIGNED, Carriers, carrier_of
 from jax2tf.large_constants import SMALL_CONSTANT_SIZE
-from jax2tf.lowering import complex_math, conversions
+from jax2tf.lowering import complex_math, conversions, truth_values
 from jax2tf.lowering.fusions import before_relu
 from jax2tf.lowering.rules import Context, made_by, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
@@ -131,11 +131,29 @@ register_table(
 )
 for _name, _function in IN_ONE_OP.items():
     register_table({_name: _function}, op=_name.capitalize())
-register_table({name: in_kernel_dtype(f, COMPARED) for name, f in _COMPARISONS.items()})
 
 
-def _strictly(op: Function, opposite: Function) -> Callable[..., tf.Tensor]:
+def _unless_known(op: Function, known: Callable[..., tf.Tensor | None], turned: bool) -> Function:
+    """A comparison, which is left out where what it gives is known."""
     plain = in_kernel_dtype(op, COMPARED)
+
+    def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        result = None if tf.executing_eagerly() else known(*((y, x) if turned else (x, y)))
+        return plain(x, y) if result is None else result
+
+    return compare
+
+
+register_table(
+    {
+        name: _unless_known(f, truth_values.at_most, turned=name == "ge")
+        for name, f in _COMPARISONS.items()
+    }
+)
+
+
+def _strictly(name: str, op: Function, opposite: Function) -> Callable[..., tf.Tensor]:
+    plain = _unless_known(op, truth_values.less, turned=name == "gt")
 
     def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
         if x.dtype.is_integer and ctx.has_quirk("compares_integers_as_floats"):
@@ -146,7 +164,7 @@ def _strictly(op: Function, opposite: Function) -> Callable[..., tf.Tensor]:
 
 
 for _name, (_op, _opposite) in _STRICT.items():
-    register(_name)(_strictly(_op, _opposite))
+    register(_name)(_strictly(_name, _op, _opposite))
 
 _exp, _log = (_FUNCTIONS[name] for name in ("exp", "log"))
 _add = in_kernel_dtype(binary(raw.AddV2))

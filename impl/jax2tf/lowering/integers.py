@@ -22,6 +22,7 @@ from jax2tf.lowering.elementwise import (
     known_value,
 )
 from jax2tf.lowering.rules import Context, in_ranks_for_choices, register, register_table
+from jax2tf.lowering.truth_values import is_negative
 from jax2tf.ops import raw
 
 
@@ -47,14 +48,14 @@ def _quotient_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     divisor = known_value(y)
     if divisor is not None and divisor.min(initial=2) >= 2:
         magnitude = raw.FloorDiv(x=ops.minimum(x, -x), y=ops.constant(-divisor))
-        return ops.where(x < 0, -magnitude, magnitude)
+        return ops.where(is_negative(x), -magnitude, magnitude)
     magnitude = raw.FloorDiv(x=ops.minimum(x, -x), y=ops.minimum(ops.minimum(y, -y), -1))
     quotient = ops.where(_have_one_sign(ctx, x, y), magnitude, -magnitude)
     return quotient if _is_never_zero(y) else ops.where(ops.equal(y, 0), -1, quotient)
 
 
 def _have_one_sign(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    signs = [x < 0, y < 0]
+    signs = [is_negative(x), is_negative(y)]
     if ctx.lacks_op("Equal", "bool"):
         signs = [ops.cast(sign, tf.int32) for sign in signs]
     return ops.equal(*signs)
@@ -79,7 +80,7 @@ def _remainder_by_others(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if x.dtype == tf.float32:
         size = raw.FloorMod(x=ops.abs(x), y=ops.abs(y))
         # The reciprocal tells -0; that of a large number may be flushed to zero.
-        return ops.where((x < 0) | (1 / x < 0), -size, size)
+        return ops.where(is_negative(x) | (1 / x < 0), -size, size)
     if x.dtype == tf.int64:
         return _remainder_by_floor(ctx, x, y)
     if x.dtype != tf.int32:
@@ -98,7 +99,7 @@ def _remainder_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     divisor = y if by_zero is None else ops.where(by_zero, one, y)
     divisor = ops.where(ops.equal(divisor, minus_one), one, divisor)
     rest = raw.FloorMod(x=x, y=divisor)
-    has_other_sign = ops.not_equal(ops.less(x, zero), ops.less(rest, zero))
+    has_other_sign = ops.not_equal(is_negative(x), ops.less(rest, zero))
     is_other = ops.logical_and(ops.not_equal(rest, zero), has_other_sign)
     rest = ops.where(is_other, rest - divisor, rest)
     return rest if by_zero is None else ops.where(by_zero, x, rest)

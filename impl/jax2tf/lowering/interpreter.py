@@ -22,7 +22,7 @@ from jax2tf.carriers import HOLDS_NARROW, carrier_of
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.identity import Identity, SameElements
 from jax2tf.large_constants import SMALL_CONSTANT_SIZE
-from jax2tf.lowering import compiled, eager
+from jax2tf.lowering import carries, compiled, eager
 from jax2tf.lowering.constant_folding import folded
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.legal.boundaries import has_uint32
@@ -35,6 +35,7 @@ from jax2tf.lowering.taken import (
     require_arrays,
     require_taken,
 )
+from jax2tf.lowering.truth_values import is_truth_value
 from jax2tf.ops import writing
 from jax2tf.ops.written_functions import EagerFunction, WrittenFunction
 from jax2tf.targets import Target
@@ -134,6 +135,9 @@ class Lowering:
         """
         if self.is_by_kernels or not self._worth_sharing(jaxpr.jaxpr):
             return self.run(jaxpr, args)
+        if "moves_casts" in self.target.quirks:
+            # In the function nobody knows that they are never negative.
+            args = [carries.by_an_op(x) if is_truth_value(x) else x for x in args]
         consts = [self.constant(c) for c in jaxpr.consts]
 
         def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:

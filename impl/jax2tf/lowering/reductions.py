@@ -205,6 +205,8 @@ def _argmin(ctx: Context, x: tf.Tensor, *, axes: Sequence[int], index_dtype: np.
 
 
 def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
+    if ctx.avals_in[0].shape[axes[0]] == 1:
+        return ctx.zeros(ctx.avals_out[0])
     # JAX may hold a NumPy integer here, whose dtype TensorFlow would take for that of its tensors.
     axis = ctx.number(int(axes[0]))
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32

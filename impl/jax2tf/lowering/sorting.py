@@ -27,6 +27,8 @@ from jax2tf.typing import Dim
 def _sort(
     ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
 ) -> Sequence[tf.Tensor]:
+    if operands[0].shape[dimension] in (0, 1):
+        return operands
     by_top_k = ctx.optimizes("sorts_by_top_k") and not compat.functions.in_compiled_function()
     by_integers = num_keys == 1 and operands[0].dtype in _INTEGERS
     if by_top_k and by_integers and dimension == operands[0].shape.rank - 1:
@@ -97,7 +99,7 @@ def _sort_by_keys(
 ) -> Sequence[tf.Tensor]:
     """Sorts stably by the last key, then by the one before it, and so on."""
     del is_stable
-    if operands[0].shape[dimension] == 1:
+    if operands[0].shape[dimension] in (0, 1):
         return operands
     if len(operands) == 1 and operands[0].dtype in _FLOATS:
         (x,) = operands

@@ -20,7 +20,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat, ops
 from jax2tf.call_tf.primitive import call_tf_p
-from jax2tf.lowering import carries
+from jax2tf.lowering import carries, passed_on
 from jax2tf.lowering.rules import Context
 from jax2tf.primitives import named
 from jax2tf.trace import inner_jaxprs
@@ -73,6 +73,6 @@ def _summed(jaxpr: jex_core.Jaxpr) -> Iterator[tuple[int, int]]:
         else:
             continue
         for pair in pairs:
-            first, second = (carries.source_of(jaxpr, eqn.invars[i]) for i in pair)
+            first, second = (passed_on.source_of(jaxpr, eqn.invars[i]) for i in pair)
             if first is not None and second is not None:
                 yield first, second

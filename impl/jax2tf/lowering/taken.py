@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -211,12 +211,21 @@ def is_computed(x: tf.Tensor) -> bool:
 
 def depends_on_an_argument(*ops: tf.Operation) -> bool:
     """Whether one of the ops computes something that is not known before the run."""
+    return next(_arguments(ops), None) is not None
+
+
+def arguments_of(*ops: tf.Operation) -> frozenset[tf.Operation]:
+    """The arguments and the variables of a graph that ops are computed from."""
+    return frozenset(_arguments(ops))
+
+
+def _arguments(ops: Sequence[tf.Operation]) -> Iterator[tf.Operation]:
     seen, pending = set(ops), [*ops]
     while pending:
         known = pending.pop()
         if known.type in ("Placeholder", "ReadVariableOp"):
-            return True
+            yield known
+            continue
         inputs = {x.op for x in known.inputs} - seen
         seen |= inputs
         pending += inputs
-    return False

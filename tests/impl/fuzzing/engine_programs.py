@@ -1,10 +1,10 @@
 """Random programs in TensorFlow and in the engines that read its graphs, as these are given them.
 
-A program is drawn by its number: a chain of steps of `engine_steps`, and where the number is odd of
-`engine_params` too. Its arrays have known shapes, or an open first dimension; its results are those
-of all steps, or of the last alone. What an engine gives is held against JAX's result. A number that
-changes where each float on the way changes by some ULPs is not compared: rounding decides it. What
-a target refuses at conversion is a note.
+A program is drawn by its number: a chain of steps of `engine_steps` and `engine_edges`, and where
+the number is odd of `engine_params` too. Its arrays have known shapes, or an open first dimension;
+its results are those of all steps, or of the last alone. What an engine gives is held against JAX's
+result. A number that changes where each float on the way changes by some ULPs is not compared:
+rounding decides it. What a target refuses at conversion is a note.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from jax import export
 import jax2tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
+from tests.impl.fuzzing.engine_edges import ALL_STEPS
 from tests.impl.fuzzing.engine_params import MAKERS
-from tests.impl.fuzzing.engine_steps import DTYPES, STEPS
+from tests.impl.fuzzing.engine_steps import DTYPES
 
 SHAPES = ((), (3,), (1,), (2, 4), (1, 3), (3, 1), (2, 3, 2))
 OPEN_SHAPES = (("b",), ("b", 4), ("b", 3, 2), (3,), ())
@@ -247,8 +248,8 @@ def _drawn(rng: np.random.Generator, avals: Sequence[Any], *, with_params: bool)
         made = MAKERS[name](rng)
         operands = _operands(rng, "f", avals)
         return operands and Chosen(made.words, operands, "f", made.function)
-    name = list(STEPS)[rng.integers(0, len(STEPS))]
-    kinds, result, function = STEPS[name]
+    name = list(ALL_STEPS)[rng.integers(0, len(ALL_STEPS))]
+    kinds, result, function = ALL_STEPS[name]
     operands = _operands(rng, kinds, avals)
     return operands and Chosen(name, operands, result, function)
 

@@ -11,8 +11,7 @@ ops that it does not take, `quirks` what it gets wrong. Two ways lead around a l
   (bitcasts.py), fewer bits those of int32 (precision.py), floats that are moved their bits
   (moved.py), bools numbers (bools.py), what has
   operands of some ranks one of others (ranks.py), a quotient of integers one of estimates
-  (integers.py), control flow that carries uint32 one of int32 (boundaries.py), a
-  loop that does not read what it carries one that does (loops.py). It is traced, and
+  (integers.py), control flow that carries uint32 one of int32 (boundaries.py). It is traced, and
   lowered in place as any other, so that one lack may lead to another.
 - Logic of bits and shifts of int32 become arithmetic (bits.py), comparisons of large ones become
   those of differences with zero (integers.py).
@@ -39,7 +38,6 @@ from jax2tf.lowering.legal import (
     held,
     integers,
     linalg,
-    loops,
     moved,
     neighbours,
     precision,
@@ -69,7 +67,7 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
     if keys.has_keys(eqn):
         is_moved = eqn.primitive is lax.squeeze_p and "no_uint32" in target.quirks
         return keys.ON_DATA.function if is_moved else None
-    for module in (ranks, integers, bitcasts, moved, precision, loops):
+    for module in (ranks, integers, bitcasts, moved, precision):
         function = module.function_of(eqn, target)
         if function is not None:
             return functools.partial(_traced, function, {})

@@ -1,0 +1,207 @@
+"""What a converter may fold in a graph: ops whose result is one of their operands.
+
+Converters fold more than can be listed: a product with ones, a slice of all elements, the reverse
+of an axis of one element, a Cast there and back. So every op may be folded here, unless a table
+says that it computes. The answers are "may be" and "surely": where in doubt, a tensor may be an
+operand, and does not surely read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import tensorflow as tf
+
+# No operand of these is ever their result.
+_COMPUTES = frozenset(
+    {
+        *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BatchMatMulV2", "Betainc"),
+        *("Conv2D", "Conv2DBackpropInput", "Cos", "Cosh", "DepthwiseConv2dNative", "Digamma"),
+        *("Elu", "Erf", "Erfc", "Erfinv", "Exp", "Expm1", "FloorMod", "Gelu", "Igamma", "Igammac"),
+        *(
+            "LeakyRelu",
+            "Lgamma",
+            "Log",
+            "Log1p",
+            "LogSoftmax",
+            "MatMul",
+            "Mod",
+            "Ndtri",
+            "Polygamma",
+        ),
+        *("Relu", "Relu6", "Rsqrt", "Sigmoid", "Sin", "Sinh", "Softmax", "Softplus", "Sqrt"),
+        *("Square", "SquaredDifference", "Tan", "Tanh", "Zeta"),
+    }
+)
+
+Number = Callable[[np.dtype], object]
+
+
+def _of(number: float) -> Number:
+    return lambda dtype: number
+
+
+def _least(dtype: np.dtype) -> object:
+    return -np.inf if np.issubdtype(dtype, np.inexact) else np.iinfo(dtype).min
+
+
+def _largest(dtype: np.dtype) -> object:
+    return np.inf if np.issubdtype(dtype, np.inexact) else np.iinfo(dtype).max
+
+
+# The number beside which an op of two operands may be the other one. Of a difference and a quotient
+# that holds for the first operand too: what subtracts twice from 0 is folded.
+_NEUTRAL: Mapping[str, Number] = {
+    **dict.fromkeys(("Add", "AddV2", "BitwiseOr", "BitwiseXor", "LeftShift"), _of(0)),
+    **dict.fromkeys(("LogicalOr", "RightShift", "Sub"), _of(0)),
+    **dict.fromkeys(("Div", "FloorDiv", "LogicalAnd", "Mul", "Pow", "RealDiv"), _of(1)),
+    **dict.fromkeys(("DivNoNan", "MulNoNan", "TruncateDiv", "Xdivy"), _of(1)),
+    "BitwiseAnd": lambda dtype: _largest(dtype) if np.issubdtype(dtype, np.unsignedinteger) else -1,
+    "Maximum": _least,
+    "Minimum": _largest,
+}
+# Of one number twice these are that number.
+_IDEMPOTENT = frozenset(
+    {"BitwiseAnd", "BitwiseOr", "LogicalAnd", "LogicalOr", "Maximum", "Minimum"}
+)
+# The number of which a product, or what is like it, reads nothing else.
+_ABSORBING: Mapping[str, Number] = {
+    **dict.fromkeys(("Mul", "MulNoNan", "BitwiseAnd", "LogicalAnd", "Pow"), _of(0)),
+    "BitwiseOr": lambda dtype: _largest(dtype) if np.issubdtype(dtype, np.unsignedinteger) else -1,
+    "LogicalOr": _of(1),
+    "Maximum": _largest,
+    "Minimum": _least,
+}
+# Of one tensor twice these are a number, whatever that tensor is.
+_CANCEL = frozenset({"BitwiseXor", "Div", "RealDiv", "Sub"})
+# These write an operand, that of the number, into their first.
+_OVERWRITES: Mapping[str, int] = {
+    "TensorScatterUpdate": 2,
+    "XlaDynamicUpdateSlice": 1,
+}
+# These read the shape of their operand, and none of its numbers.
+_OF_SHAPES = frozenset({"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"})
+
+
+# What these do with their operands stands in a function.
+_CALLS = frozenset(
+    {
+        *("Case", "If", "PartitionedCall", "StatefulPartitionedCall", "StatelessCase"),
+        *("StatelessIf", "StatelessWhile", "While"),
+    }
+)
+
+Numbers = frozenset[int]
+_NONE: Numbers = frozenset()
+
+
+class Folds:
+    """What converters may make of the tensors of a graph that are computed from some of them.
+
+    Operands have numbers. Tensors of which nothing is said are computed from none.
+    """
+
+    def __init__(
+        self, ops: Iterable[tf.Operation], operands: Sequence[tf.Tensor], known: Numbers = _NONE
+    ):
+        """Looks at each op once.
+
+        Args:
+          ops: those of the graph, each behind the ops whose results it takes.
+          operands: those that are asked about.
+          known: which of them a converter may know, because no step of a loop changes them. All
+            else that the graph is given, and is no operand, it may know too.
+        """
+        self._kinds: dict[Hashable, int] = {}
+        self._kind_of: dict[Hashable, int] = {}
+        self._may_be = {x.ref(): frozenset({i}) for i, x in enumerate(operands)}
+        self._reads = {x.ref(): frozenset({i} - known) for i, x in enumerate(operands)}
+        for op in ops:
+            for result in op.outputs:
+                self._count(op, result)
+                if result.ref() not in self._may_be:
+                    self._look_at(op, result)
+
+    def may_be(self, x: tf.Tensor) -> Numbers:
+        """The operands any of which a converter may take for a tensor."""
+        return self._may_be.get(x.ref(), _NONE)
+
+    def reads(self, x: tf.Tensor) -> Numbers:
+        """The operands that a tensor is computed from, whatever a converter folds."""
+        return self._reads.get(x.ref(), _NONE)
+
+    def _count(self, op: tf.Operation, result: tf.Tensor) -> None:
+        """Numbers a tensor; those that may be the same one have the same number."""
+        # A converter makes one op of those that do the same with the same tensors.
+        inputs = tuple(self._kind_of.get(x.ref()) for x in op.inputs)
+        made_by = op.type if inputs or op.type == "Const" else op.name
+        kind = (made_by, result.value_index, inputs)
+        self._kind_of[result.ref()] = self._kinds.setdefault(kind, len(self._kinds))
+
+    def _may_be_same(self, x: tf.Tensor, y: tf.Tensor) -> bool:
+        return self._kind_of.get(x.ref()) == self._kind_of.get(y.ref())
+
+    def _look_at(self, op: tf.Operation, result: tf.Tensor) -> None:
+        passed_on = _NONE.union(*map(self.may_be, self._passed_on(op, result)))
+        if passed_on:
+            self._may_be[result.ref()] = passed_on
+        read = self._surely_read(op, result)
+        if read:
+            self._reads[result.ref()] = read
+
+    def _passed_on(self, op: tf.Operation, result: tf.Tensor) -> Iterator[tf.Tensor]:
+        """The operands of an op that may be its result."""
+        if op.type in _COMPUTES:
+            return
+        for i, operand in enumerate(op.inputs):
+            if operand.dtype != result.dtype and op.type not in ("Bitcast", "Cast"):
+                continue
+            if op.type not in _NEUTRAL or self._may_be_neutral(op.type, op.inputs[1 - i]):
+                yield operand
+
+    def _may_be_neutral(self, op: str, x: tf.Tensor) -> bool:
+        if op in _IDEMPOTENT and self.may_be(x):
+            return True
+        return not self.reads(x) and _may_be_number(x, _NEUTRAL[op])
+
+    def _surely_read(self, op: tf.Operation, result: tf.Tensor) -> Numbers:
+        """What an op reads that no converter drops."""
+        inputs: list[tf.Tensor] = list(op.inputs)
+        is_empty = result.shape.rank is not None and 0 in result.shape.as_list()
+        if is_empty or op.type in _OF_SHAPES or op.type in _CALLS:
+            return _NONE
+        if op.type in _CANCEL and self._may_be_same(*inputs):
+            return _NONE
+        if op.type == "SelectV2" and not self.reads(inputs[0]):
+            return self._read_by_choice(*inputs)
+        if op.type in _ABSORBING:
+            inputs = [x for i, x in enumerate(inputs) if not self._absorbs(op.type, inputs[1 - i])]
+        elif op.type in _OVERWRITES and not _is_smaller(inputs[_OVERWRITES[op.type]], result):
+            del inputs[0]
+        return _NONE.union(*map(self.reads, inputs))
+
+    def _read_by_choice(self, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> Numbers:
+        """What a choice reads by a condition that a converter may know."""
+        value = tf.get_static_value(condition)
+        if value is None:
+            return self.reads(x) & self.reads(y)
+        is_read = np.any(value), not np.all(value)
+        return _NONE.union(
+            *(self.reads(side) for side, is_ in zip((x, y), is_read, strict=True) if is_)
+        )
+
+    def _absorbs(self, op: str, x: tf.Tensor) -> bool:
+        return not self.reads(x) and _may_be_number(x, _ABSORBING[op])
+
+
+def _may_be_number(x: tf.Tensor, number: Number) -> bool:
+    """Whether all elements of a tensor may be a number: they are not, if it is another constant."""
+    value = tf.get_static_value(x)
+    return value is None or bool(np.all(value == number(np.asarray(value).dtype)))
+
+
+def _is_smaller(x: tf.Tensor, than: tf.Tensor) -> bool:
+    """Whether an array certainly has fewer elements than another."""
+    sizes = [y.shape.num_elements() for y in (x, than)]
+    return None not in sizes and sizes[0] < sizes[1]
