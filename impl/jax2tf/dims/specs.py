@@ -173,8 +173,8 @@ def symbolic_shape(
             f"but the argument has shape {shape}"
         )
     try:
-        for dim in _split(spec.text):
-            bounds.refuse_large_powers(dim)
+        for text in _split(spec.text):
+            bounds.refuse_large_powers(text)
         symbolic = tuple(export.symbolic_shape(_filled(spec.text, known), scope=scope))
     # JAX reads it with Python's tokenizer, which has errors of its own.
     except Exception as error:
