@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jax.export import DisabledSafetyCheck
-
 import jax2tf.versions as _versions
 
 with _versions.explained():
+    from jax.export import DisabledSafetyCheck
+
     import jax2tf.compat as _compat
 
 import jax2tf.first_use as _first_use

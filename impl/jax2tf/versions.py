@@ -13,6 +13,11 @@ __version__ = "0.1.0"
 
 TESTED = {"jax": "0.10 to 0.12", "tensorflow": "2.20 to 2.22"}
 
+_TO_INSTALL = (
+    "install it, as by pip install jax tensorflow (or tensorflow-cpu); jax2tf was tested with "
+    + " and ".join(f"{name} {versions}" for name, versions in TESTED.items())
+)
+
 # What a user may have beside them, each with what it is for.
 _OTHERS = {
     "jaxlib": ("0.10 to 0.12", "JAX's compiler"),
@@ -37,7 +42,10 @@ def explained() -> Iterator[None]:
         yield
     except (ImportError, AttributeError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name in TESTED:
-            raise  # It is not installed.
+            raise ModuleNotFoundError(
+                f"jax2tf needs {error.name}, which is not installed. What to do: {_TO_INSTALL}",
+                name=error.name,
+            ) from error
         tested = " and ".join(f"{name} {versions}" for name, versions in TESTED.items())
         installed = " and ".join(
             f"{name} {getattr(sys.modules.get(name), '__version__', '(none)')}" for name in TESTED

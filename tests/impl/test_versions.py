@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 import tomllib
 
 import pytest
@@ -63,3 +64,25 @@ def test_a_private_name_that_moved(broken):
         "What to do: install tested versions",
     ):
         assert words in text, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("command", [["-c", "import jax2tf"], ["-m", "jax2tf", "versions"]])
+@pytest.mark.parametrize("missing", ["tensorflow", "jax"])
+def test_without_what_it_needs_it_says_what_to_install(tmp_path, monkeypatch, missing, command):
+    hides = f"""
+        import sys
+
+        class Hidden:
+            def find_spec(self, name, path=None, target=None):
+                if name.partition(".")[0] == {missing!r}:
+                    raise ModuleNotFoundError(f"No module named {{name!r}}", name={missing!r})
+
+        sys.meta_path.insert(0, Hidden())
+    """
+    (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(hides))
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT / 'impl'}")
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert f"jax2tf needs {missing}, which is not installed. What to do: install it" in last
+    assert "pip install jax tensorflow" in last

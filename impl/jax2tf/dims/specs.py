@@ -12,7 +12,7 @@ import tensorflow as tf
 from jax import export
 
 from jax2tf import compat
-from jax2tf.dims import expressions
+from jax2tf.dims import bounds, expressions
 from jax2tf.symbolic_sizes import is_static
 from jax2tf.typing import Dim, PyTree
 
@@ -90,6 +90,8 @@ def new_scope(
             f"got the text {constraints!r}; write [{constraints!r}]"
         )
     try:
+        for text in constraints:
+            bounds.refuse_large_powers(text)
         return _scope(tuple(constraints), next(_turns) % _SCOPES)
     # JAX reads them with Python's tokenizer, which has errors of its own.
     except Exception as error:
@@ -171,6 +173,8 @@ def symbolic_shape(
             f"but the argument has shape {shape}"
         )
     try:
+        for text in _split(spec.text):
+            bounds.refuse_large_powers(text)
         symbolic = tuple(export.symbolic_shape(_filled(spec.text, known), scope=scope))
     # JAX reads it with Python's tokenizer, which has errors of its own.
     except Exception as error:

@@ -21,7 +21,7 @@ from jax import export as jax_export
 
 from jax2tf import compat, dtypes
 from jax2tf.callables import Function, require_function
-from jax2tf.dims import expressions
+from jax2tf.dims import bounds, expressions
 from jax2tf.errors import ExportError
 from jax2tf.typing import Dim, PyTree
 
@@ -331,6 +331,8 @@ class _Reader:
         try:
             dtype = np.dtype(jax.numpy.dtype(name.strip()))
             tf.as_dtype(dtype)
+            for dim in shape.split(","):
+                bounds.refuse_large_powers(dim)
             symbolic = jax_export.symbolic_shape(shape.strip(), scope=self._scope)
         # JAX reads the shape with Python's tokenizer, which has errors of its own.
         except Exception as error:
