@@ -12,6 +12,7 @@ import tensorflow as tf
 from jax import export
 
 from jax2tf import compat, dims, dtypes, gradients, graph_gradients, native, targets
+from jax2tf import value_checks as checks
 from jax2tf.arguments import Argument
 from jax2tf.callables import Function, require_function
 from jax2tf.decorators import without_autograph
@@ -38,6 +39,7 @@ def convert(
     assume_finite: bool = False,
     large_constants: Policy = "embed",
     debug_callbacks: bool = True,
+    value_checks: checks.Choice = "raise",
     eager_graphs: bool = True,
     native_serialization: bool | None = None,
     native_serialization_platforms: Sequence[str] | None = None,
@@ -93,6 +95,11 @@ def convert(
         has the graphs read that; to save them, keep the variable on the module that is saved.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run. They give no values: with
         False they are left out, and what XLA could not compile for them alone it compiles.
+      value_checks: what becomes of callbacks into Python whose values are used only where a check
+        fails (those of equinox.error_if, a branch that calls a function which raises, the case of a
+        jnp.where that a callback gives). "raise" calls them, which XLA cannot compile and engines
+        do not have; "drop" leaves the checks out; "nan" puts NaN where a check fails, the largest
+        number of an integer dtype, and True of bool.
       eager_graphs: whether eager mode runs a function as one graph, a call of which costs less than
         its ops: one of at least 50 equations from the first call on, one of at least 4 once it has
         been called 8 times, with the same bits. What has side effects, calls Python or TensorFlow,
@@ -110,9 +117,9 @@ def convert(
 
     Raises:
       TypeError: `fun_jax` is not callable, or what switches something is neither True nor False.
-      ValueError: native serialization with enable_xla=False or with a target that has no XLA ops,
-        or an option of it beside native_serialization=False; a target that is not known, or one
-        with XLA ops beside enable_xla=False.
+      ValueError: `value_checks` is none of the three; native serialization with enable_xla=False or
+        with a target that has no XLA ops, or an option of it beside native_serialization=False; a
+        target that is not known, or one with XLA ops beside enable_xla=False.
 
     The result raises, when called: TypeError for an argument that is no array, ValueError for one
     whose shape is unknown or contradicts polymorphic_shapes (tf.errors.InvalidArgumentError where
@@ -134,6 +141,7 @@ def convert(
             "jax2tf.convert: saved_gradient_order should be a number of at least 1, got "
             f"{saved_gradient_order!r}; with_gradient=False saves no derivative"
         )
+    checks.require_choice(value_checks)
     lowered_for = targets.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
     options = _native_options(
         native_serialization,
@@ -149,6 +157,7 @@ def convert(
         polymorphic_constraints,
         LargeConstants(large_constants),
         debug_callbacks,
+        value_checks,
     )
     name = function.name
 

@@ -460,7 +460,7 @@ class _Vjp:
 
     @uncollected()
     def _trace_of(self, fun: Callable[..., PyTree], *specs: PyTree) -> Trace:
-        trace = trace_of(jax.jit(fun).trace(*specs))
+        trace = trace_of(jax.jit(fun).trace(*specs), self._trace.value_checks)
         return dataclasses.replace(
             trace,
             large_constants=self._trace.large_constants,

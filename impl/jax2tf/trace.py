@@ -22,7 +22,7 @@ from jax import export
 from jax.extend import core as jex_core
 from jax.interpreters import partial_eval
 
-from jax2tf import arguments, callables, compat, dims, dtypes
+from jax2tf import arguments, callables, compat, dims, dtypes, value_checks
 from jax2tf.call_tf import variables
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.callables import Function
@@ -112,6 +112,7 @@ class Trace:
       assumptions: what was assumed of dimension variables.
       large_constants: what becomes of large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
+      value_checks: what became of callbacks that check values.
       is_vjp: whether it is a vjp, which tape.jacobian maps over cotangents.
       retrace: traces the function with the variables that its calls of TensorFlow capture as
         arguments behind its own; None where that is done, and for a vjp.
@@ -127,6 +128,7 @@ class Trace:
     assumptions: dims.Assumptions = dataclasses.field(default_factory=dims.Assumptions)
     large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
     debug_callbacks: bool = True
+    value_checks: value_checks.Choice = "raise"
     is_vjp: bool = False
     retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
     shares: bool = True
@@ -233,6 +235,7 @@ class Tracer:
       constraints: the polymorphic constraints that the caller gave.
       large_constants: what becomes of large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
+      checks: what becomes of callbacks that check values.
     """
 
     def __init__(
@@ -242,6 +245,7 @@ class Tracer:
         constraints: Sequence[str] | export.SymbolicScope = (),
         large_constants: LargeConstants | None = None,
         debug_callbacks: bool = True,
+        checks: value_checks.Choice = "raise",
     ):
         self._function = function
         self._shapes = shapes
@@ -249,6 +253,7 @@ class Tracer:
         self._constraints = constraints
         self._large_constants = large_constants or LargeConstants()
         self._debug_callbacks = debug_callbacks
+        self._checks = checks
         self._specs: dict[Hashable, list[dims.Spec | None]] = {}
         # By what the arguments are, and by what JAX traces for them.
         self._by_signature: Recent[Trace] = Recent(KEPT_TRACES)
@@ -362,7 +367,7 @@ class Tracer:
             # An equation that calls the function has its shardings, the function's jaxpr has not.
             traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
-            trace_of(traced),
+            trace_of(traced, self._checks),
             paths=tuple(leaf.path for leaf in leaves),
             assumptions=assumed,
             large_constants=self._large_constants,
@@ -383,7 +388,7 @@ class Tracer:
             found += missing
         if not found:
             return (), trace
-        again = trace_of(traced)
+        again = trace_of(traced, self._checks)
         return found, dataclasses.replace(
             trace,
             jaxpr=again.jaxpr,
@@ -447,8 +452,12 @@ def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:
     return None if shape.rank is None else tuple(shape.as_list())
 
 
-def trace_of(traced: jax.stages.Traced) -> Trace:
+def trace_of(traced: jax.stages.Traced, checks: value_checks.Choice = "raise") -> Trace:
     """The trace that JAX's own `traced` stands for.
+
+    Args:
+      traced: what JAX traced.
+      checks: what becomes of callbacks that check values.
 
     Raises:
       jax.errors.UnexpectedTracerError: the function reads a value of another trace of JAX's.
@@ -462,8 +471,11 @@ def trace_of(traced: jax.stages.Traced) -> Trace:
             "of the jax.jit around the conversion. Return what a call computes, and take what the "
             "function reads as an argument."
         )
-    jaxpr = _without_dead_code(compat.jaxprs.without_references(traced.lojax.jaxpr))
-    return Trace(jaxpr, traced.jaxpr, jax.tree.structure(traced.out_info))
+    lowered = value_checks.without_checks(traced.lojax.jaxpr, checks)
+    jaxpr = _without_dead_code(compat.jaxprs.without_references(lowered))
+    differentiable = value_checks.without_checks(traced.jaxpr, checks)
+    out_tree = jax.tree.structure(traced.out_info)
+    return Trace(jaxpr, differentiable, out_tree, value_checks=checks)
 
 
 def _without_dead_code(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
 import textwrap
 
+import diffrax
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import jax2tf
 from tests.running import check, each_lowering
@@ -34,6 +37,46 @@ def test_error_checks_of_equinox_convert_and_raise(mode, lowering):
 def test_error_checks_of_equinox_are_refused_where_xla_compiles():
     with pytest.raises(jax2tf.UnsupportedPrimitiveError, match=r"pure_callback.*call back into"):
         check(_checked_root, (POSITIVE,), "compiled", "xla")
+
+
+@pytest.mark.parametrize("choice", ["drop", "nan"])
+@pytest.mark.parametrize("mode", ["eager", "graph", "compiled"])
+def test_error_checks_of_equinox_by_the_option(mode, choice):
+    run = jax2tf.convert(_checked_root, value_checks=choice)
+    if mode != "eager":
+        run = tf.function(run, autograph=False, jit_compile=mode == "compiled")
+    np.testing.assert_allclose(run(POSITIVE), np.sqrt(POSITIVE), rtol=1e-6)
+    assert np.isnan(run(-POSITIVE)).all()
+
+
+@pytest.mark.parametrize("choice", ["drop", "nan"])
+def test_a_solver_of_diffrax_that_runs_out_of_steps(choice):
+    def solve(y0, max_steps):
+        term = diffrax.ODETerm(lambda t, y, args: -y)
+        control = diffrax.PIDController(rtol=1e-5, atol=1e-5)
+        found = diffrax.diffeqsolve(
+            term,
+            diffrax.Tsit5(),
+            0.0,
+            1.0,
+            0.1,
+            y0,
+            stepsize_controller=control,
+            max_steps=max_steps,
+        )
+        return found.ys
+
+    y0 = np.array([1.0, 2.0], np.float32)
+    for max_steps in (64, 2):
+        fun = functools.partial(solve, max_steps=max_steps)
+        run = tf.function(
+            jax2tf.convert(fun, value_checks=choice), autograph=False, jit_compile=True
+        )
+        y = run(y0).numpy()[0]
+        if max_steps == 64:
+            np.testing.assert_allclose(y, fun(jnp.asarray(y0))[0], rtol=1e-5)
+        else:
+            assert np.isnan(y).all() == (choice == "nan"), y
 
 
 @pytest.mark.parametrize(

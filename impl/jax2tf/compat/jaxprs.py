@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 import pathlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -135,12 +135,18 @@ def without_references(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
     return _discharge.discharge_state(jaxpr)
 
 
-def callback_name(params: dict[str, Param]) -> str:
-    """The name of the function that a callback calls; empty where JAX hides or has none.
+def callback_function(params: dict[str, Param]) -> Callable[..., PyTree] | None:
+    """The function that a callback calls; None where JAX hides it.
 
     The primitives of callbacks have params of private classes.
     """
-    function = getattr(params.get("callback"), "callback_func", None)
+    function: Callable[..., PyTree] | None = getattr(params.get("callback"), "callback_func", None)
+    return function
+
+
+def callback_name(params: dict[str, Param]) -> str:
+    """The name of the function that a callback calls; empty where JAX hides or has none."""
+    function = callback_function(params)
     return getattr(function, "__name__", type(function).__name__) if function else ""
 
 

@@ -93,7 +93,8 @@ def export(
         several signatures a dict of lists), integer_io (inputs and outputs of int8 too). ONNX:
         opset (18), quantize ("float16", "int8_weights", "int4"). OpenVINO: compress_to_fp16,
         quantize ("int8_weights", "int4"). TensorFlow.js: quantize ("float16", "uint16", "uint8").
-        All engines: assume_finite (as in `convert`; True where numbers are int8).
+        All engines: assume_finite (as in `convert`; True where numbers are int8). All formats:
+        value_checks (as in `convert`).
 
     Returns:
       What was written: format, signatures, size, number of ops, largest difference by output.
@@ -205,11 +206,12 @@ def _convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[s
     """The options of `convert`: an engine's graph may assume finite numbers, as integers are."""
     if "assume_finite" not in chosen.engine.OPTIONS:
         return chosen.convert
+    of_engine = {**chosen.convert, "value_checks": options.get("value_checks", "raise")}
     if options.get("quantize") == "int8":
         target = TARGETS[chosen.convert["target"]].for_integers()
         is_finite = options.get("assume_finite", True)
-        return {**chosen.convert, "target": dataclasses.replace(target, assume_finite=is_finite)}
-    return {**chosen.convert, "assume_finite": options.get("assume_finite", False)}
+        return {**of_engine, "target": dataclasses.replace(target, assume_finite=is_finite)}
+    return {**of_engine, "assume_finite": options.get("assume_finite", False)}
 
 
 def _steps(target: Path, shown: bool) -> progress.Step:

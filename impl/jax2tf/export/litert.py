@@ -21,12 +21,14 @@ from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.export.signatures import Signature
 from jax2tf.typing import Option, PyTree
+from jax2tf.value_checks import CHOICES
 
 OPTIONS = {
     "quantize": (None, "dynamic", "float16", "int8", "int4"),
     "representative_data": None,
     "integer_io": (False, True),
     "assume_finite": (False, True),
+    "value_checks": CHOICES,
 }
 
 # Its converter makes float16 of every number, of 1e-8 too, and no int4 at all.

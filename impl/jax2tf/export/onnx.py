@@ -18,6 +18,7 @@ from jax2tf.export.signatures import Signature
 from jax2tf.lowering import idioms
 from jax2tf.targets import TARGETS
 from jax2tf.typing import Option
+from jax2tf.value_checks import CHOICES
 
 if TYPE_CHECKING:
     import onnx
@@ -26,6 +27,7 @@ OPTIONS = {
     "opset": range(7, 19),
     "quantize": (None, "float16", "int8_weights", "int4"),
     "assume_finite": (False, True),
+    "value_checks": CHOICES,
 }
 
 # tf2onnx is told what to make of the op of an LSTM, which it does not take by itself. That of ONNX

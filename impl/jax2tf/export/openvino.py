@@ -12,11 +12,13 @@ from jax2tf.export import openvino_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.typing import Option, PyTree
+from jax2tf.value_checks import CHOICES
 
 OPTIONS = {
     "compress_to_fp16": (False, True),
     "quantize": (None, "int8_weights", "int4"),
     "assume_finite": (False, True),
+    "value_checks": CHOICES,
 }
 
 _PRECISION = {

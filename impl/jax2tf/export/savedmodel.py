@@ -15,6 +15,7 @@ from jax2tf.export.graphs import count_ops
 from jax2tf.export.job import Job
 from jax2tf.export.measures import Precision
 from jax2tf.typing import Option
+from jax2tf.value_checks import CHOICES
 
 # Those of `convert` and of `Module` that say what the SavedModel can do.
 OPTIONS = {
@@ -22,6 +23,7 @@ OPTIONS = {
     "with_gradient": (True, False),
     "saved_gradient_order": None,
     "enable_xla": (True, False),
+    "value_checks": CHOICES,
 }
 
 # The folder that SavedModels have for what is the user's own.

@@ -30,10 +30,12 @@ from jax2tf.errors import ExportError, MissingPackageError
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.typing import Option, PyTree
+from jax2tf.value_checks import CHOICES
 
 OPTIONS = {
     "quantize": (None, "float16", "uint16", "uint8"),
     "assume_finite": (False, True),
+    "value_checks": CHOICES,
 }
 
 _PRECISION = {

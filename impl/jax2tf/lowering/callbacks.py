@@ -4,7 +4,8 @@ They run in the Python process that converted the function. XLA cannot compile t
 refused at conversion. A SavedModel holds no more than a call of something that the loading process
 does not have: saving warns, and loading and calling it names the function.
 
-`convert(..., debug_callbacks=False)` leaves those out that give no values.
+`convert(..., debug_callbacks=False)` leaves those out that give no values, and
+`convert(..., value_checks="drop")` those that check values.
 """
 
 from __future__ import annotations
@@ -89,9 +90,9 @@ def _remedy(primitive: jex_core.Primitive) -> str:
             "convert with debug_callbacks=False, which leaves it out, or without jit_compile=True"
         )
     return (
-        "convert without jit_compile=True, or take the callback out. If it checks values: Equinox "
-        "leaves its checks out, or makes NaNs of what they refuse, where the environment variable "
-        "EQX_ON_ERROR is 'off' or 'nan' before it is imported; a check of "
+        "convert without jit_compile=True, or take the callback out. If it checks values, as "
+        "equinox.error_if does: value_checks='drop' leaves out a check whose value is used only "
+        "where it fails, and 'nan' makes NaN of what it refuses; a check of "
         "jax.experimental.checkify is compiled as part of checkify.checkify(f)"
     )
 

@@ -76,7 +76,8 @@ def _traced(
     ctx: Context, function: Callable[..., PyTree], operands: Sequence[tf.Tensor]
 ) -> Lowered:
     trace = ctx.cached(
-        ("foreign", ctx.eqn), lambda: trace_of(jax.jit(function).trace(*_specs(ctx.avals_in)))
+        ("foreign", ctx.eqn),
+        lambda: trace_of(jax.jit(function).trace(*_specs(ctx.avals_in)), ctx.trace.value_checks),
     )
     results = ctx.inline(trace.jaxpr, *operands)
     return results if ctx.eqn.primitive.multiple_results else results[0]

@@ -1,6 +1,7 @@
 """Contractions of integers as products and sums, for targets whose MatMul or Conv2D is of floats.
 
-A convolution becomes one contraction: what each position of the filter sees, side by side. Integers
+Those of integers of at most 8 bits are contractions of floats (narrow.py). Of the others a
+convolution becomes one contraction: what each position of the filter sees, side by side. Integers
 wrap around, so all is computed in int32.
 """
 
@@ -16,14 +17,10 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf.lowering.legal import held
+from jax2tf.lowering.legal import held, narrow
 from jax2tf.primitives import named
 from jax2tf.targets import Target
 from jax2tf.typing import Param, aval_of
-
-_IN_INT32 = frozenset(
-    map(np.dtype, ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32"))
-)
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> held.Function | None:
@@ -33,11 +30,12 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> held.Function | None:
         return None
     op, function = found
     avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
-    if not target.lacks_op(op, "int32") or any(aval.dtype not in _IN_INT32 for aval in avals):
+    if any(aval.dtype not in narrow.INTEGERS for aval in avals):
         return None
-    if not all(isinstance(d, int) for aval in avals for d in aval.shape):
-        return None
-    return function
+    if target.lacks_op(op, "int32"):
+        return narrow.function_of(eqn) or function
+    rounds = "adds_integers_as_floats" in target.quirks and not narrow.is_exact(eqn)
+    return narrow.function_of(eqn) if rounds else None
 
 
 def _dot_general(eqn: jex_core.JaxprEqn, lhs: jax.Array, rhs: jax.Array) -> Sequence[jax.Array]:
