@@ -254,6 +254,7 @@ def precisions_of_dot_general() -> None:
 
 # Not F32 and narrower algorithms of float64: their error is not float64's.
 ALGORITHMS = {
+    "DEFAULT": ("float32", "float16", "bfloat16", "int32", "complex64"),
     "F16_F16_F16": ("float32", "float16", "bfloat16"),
     "BF16_BF16_F32": ("float32", "bfloat16", "float16"),
     "BF16_BF16_F32_X3": ("float32", "bfloat16"),

@@ -449,6 +449,12 @@ def cases_of_single_dtypes() -> None:
         [Values([[1, 1, 4], [3, 2, 2]], np.int32)],
     )
     _linalg("geqrf", "", lambda a: jnp.linalg.qr(a, mode="raw"), [Normal((2, 4, 3), _F32)])
+    _linalg(
+        "geqp3",
+        "",
+        lambda a, c: jsl.qr_multiply(a, c, pivoting=True),
+        [Normal((4, 3), _F32), Normal((4, 4), _F32)],
+    )
 
 
 @family.builder

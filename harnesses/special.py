@@ -270,6 +270,48 @@ def _incomplete_beta(dtype: np.dtype) -> None:
 
 
 @family.builder
+def operands_that_are_repeated() -> None:
+    """Functions of several arrays that have dimensions of size one where others have more."""
+    for dtype in FLOATS:
+        bounds = (0.2, 3), (0.3, 4), (0.02, 0.98)
+        for case, shapes in REPEATED.items():
+            define(
+                "regularized_incomplete_beta",
+                f"repeats_{case}",
+                lax.betainc,
+                [Uniform(s, dtype, *b) for s, b in zip(shapes, bounds, strict=True)],
+                dtype=dtype,
+                ulps=ulps(64, 128),
+            )
+        for name, function in TWO_OPERANDS.items():
+            define(
+                name,
+                "repeats",
+                function,
+                [Uniform((5, 1), dtype, 1.5, 4), Uniform((1, 6), dtype, 1, 2)],
+                dtype=dtype,
+                ulps=ulps(64, 128),
+            )
+
+
+REPEATED = {
+    "columns_and_rows": ((5, 1), (1, 6), (5, 6)),
+    "points": ((5, 1), (1, 6), (1, 1)),
+    "one": ((5, 6), (5, 1), (5, 6)),
+    "parameters": ((1, 1), (1, 1), (5, 6)),
+    "empty": ((5, 1), (1, 0), (5, 0)),
+}
+TWO_OPERANDS = {
+    "igamma": lax.igamma,
+    "igammac": lax.igammac,
+    "igamma_grad_a": lax.igamma_grad_a,
+    "random_gamma_grad": lax.random_gamma_grad,
+    "polygamma": lambda x, y: lax.polygamma(jnp.round(x), y),
+    "zeta": lax.zeta,
+}
+
+
+@family.builder
 def gradients_of_gamma_samples() -> None:
     """random_gamma_grad, of wide floats alone."""
     for dtype in WIDE:

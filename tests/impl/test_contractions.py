@@ -79,3 +79,25 @@ def test_rows_of_many_dimensions_are_one_matrix_in_a_graph(batch):
         for actual, expected in zip(graph(tf.constant(x), tf.constant(w)), fun(x, w), strict=True):
             np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6, strict=True)
     assert products == {"xla": {"MatMul"}, without: {"BatchMatMulV2"}}
+
+
+@pytest.mark.parametrize("target", ["xla", "tensorflow", "litert"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_presets_that_ask_for_nothing(target, compiled):
+    default = jax.lax.DotAlgorithmPreset.DEFAULT
+    x = np.arange(12, dtype=np.float32).reshape(1, 3, 4, 1)
+
+    def product(x):
+        return jax.lax.dot(x[0, :, :, 0], x[0, :, :, 0].T, precision=default)
+
+    def convolution(x):
+        numbers = ("NHWC", "HWIO", "NHWC")
+        return jax.lax.conv_general_dilated(
+            x, x[0, :2, :2, :, None], (1, 1), "SAME", dimension_numbers=numbers, precision=default
+        )
+
+    for fun in (product, convolution):
+        converted = tf.function(
+            jax2tf.convert(fun, target=target), autograph=False, jit_compile=compiled
+        )
+        np.testing.assert_allclose(converted(x), jax.jit(fun)(x), rtol=1e-6)

@@ -12,6 +12,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
+from jax2tf.lowering import linalg_algorithms
 from tests.running import LOWERINGS, check, each_lowering, each_mode, of_every_size
 
 SHAPES = ((1, 2, 3), (2, 3, 3), (2, 4, 2), (2, 1, 1))
@@ -179,3 +180,38 @@ class TestEigenvaluesOfJittedFunctions:
             library = graph.as_graph_def().library.function
             compiled[target] = any(f.attr["_XlaMustCompile"].b for f in library)
         assert compiled == {"xla": False, without: True}
+
+
+@pytest.mark.parametrize("mode", ["eager", "graph", "compiled", "open"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4), (2, 4, 3)])
+def test_products_with_the_factor_of_a_pivoted_qr(shape, dtype, mode):
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=shape).astype(dtype) * (1 + dtype(1j if dtype == np.complex64 else 0))
+    c = rng.normal(size=(*shape[:-1], shape[-2])).astype(dtype)
+
+    def fun(a, c):
+        return jax.scipy.linalg.qr_multiply(a, c, pivoting=True)
+
+    if mode == "open" and len(shape) == 3:
+        converted = jax2tf.convert(fun, polymorphic_shapes=["b, _, _"] * 2)
+    else:
+        converted = jax2tf.convert(fun)
+    if mode != "eager":
+        converted = tf.function(converted, autograph=False, jit_compile=mode == "compiled")
+    for got, want in zip(converted(a, c), jax.jit(fun)(a, c), strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("pivots", [[0, 0, 1, 0], [1, 1, 1, 1], [0, 1, 0, 1], [1, 0, 0, 2]])
+def test_columns_that_stay_in_front_of_a_pivoted_qr(pivots):
+    a = np.random.default_rng(1).normal(size=(1, 5, 4)).astype(np.float32)
+    reflectors, columns, _ = linalg_algorithms.qr_of_free_columns(
+        tf.constant(a), tf.constant([pivots])
+    )
+    columns = columns.numpy()[0] - 1
+    n_fixed = np.count_nonzero(pivots)
+    assert sorted(columns) == [0, 1, 2, 3]
+    assert set(columns[:n_fixed]) == set(np.flatnonzero(pivots))
+    expected = np.linalg.qr(a[0][:, columns])[1]
+    np.testing.assert_allclose(np.abs(np.triu(reflectors[0][:4])), np.abs(expected), atol=1e-5)

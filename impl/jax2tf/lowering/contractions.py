@@ -74,6 +74,8 @@ def _dot(
     precision: lax.PrecisionLike = None,
 ) -> tf.Tensor:
     """dot_general of operands of JAX's shapes `lhs_shape` and `rhs_shape`, in dtype `ctx.out`."""
+    if precision is jax.lax.DotAlgorithmPreset.DEFAULT:  # It asks for nothing, as None does.
+        precision = None
     algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
     if any(lhs_shape[d] == 0 for d in dimension_numbers[0][0]):
         # An engine gives what its memory held for a sum of no products.
@@ -135,6 +137,12 @@ def precision_config(precision: lax.PrecisionLike) -> bytes:
         return b""
     values = [config.Precision.Value(p.name) for p in asked]
     return bytes(config(operand_precision=values).SerializeToString())
+
+
+def precision_of_convolution(precision: lax.PrecisionLike) -> bytes:
+    """As `precision_config`; an algorithm for products says nothing about a convolution."""
+    is_of_products = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
+    return b"" if is_of_products else precision_config(precision)
 
 
 def _dot_dimension_numbers(dimension_numbers: DimensionNumbers) -> bytes:

@@ -23,7 +23,7 @@ from jax import lax
 
 from jax2tf import dims, ops
 from jax2tf.carriers import MULTIPLIED, carrier_of
-from jax2tf.lowering.contractions import compute_dtype, precision_config
+from jax2tf.lowering.contractions import compute_dtype, precision_of_convolution
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.convolution_ops import (
     CONV2D_DTYPES,
@@ -76,7 +76,7 @@ def _conv_general_dilated(
         rhs_dilation=tuple(rhs_dilation),
         feature_groups=feature_group_count,
         batch_groups=batch_group_count,
-        precision=precision_config(precision),
+        precision=precision_of_convolution(precision),
     )
     if _has_zero(conv.out_shape) or _has_zero(conv.lhs_shape) or _has_zero(conv.rhs_shape):
         return ctx.zeros(out_aval)

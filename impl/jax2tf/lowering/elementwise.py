@@ -55,6 +55,16 @@ def _or_complex(function: Function, complex_function: Function) -> Function:
     return either
 
 
+def in_one_shape(function: Function) -> Callable[..., tf.Tensor]:
+    """The rule of `function`, whose op repeats none of its operands (ops/broadcasting.py)."""
+
+    def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
+        shape = ctx.avals_out[0].shape
+        return function(*(_repeated(ctx, x, shape) for x in operands))
+
+    return rule
+
+
 def _unary(op: Function) -> Function:
     return lambda x: op(x=x)
 

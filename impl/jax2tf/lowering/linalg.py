@@ -117,6 +117,15 @@ def _geqrf(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
     return _batched(ctx, algorithms.qr, a)
 
 
+@register("geqp3")
+def _geqp3(ctx: Context, a: tf.Tensor, pivots: tf.Tensor, *, use_magma: Param) -> list[tf.Tensor]:
+    del use_magma  # Which GPU library.
+    if 0 in a.shape[-2:]:
+        taus = ctx.shape(ctx.avals_out[2].shape)
+        return [ops.identity(a), ops.identity(pivots), ops.zeros(taus, a.dtype)]
+    return _batched(ctx, algorithms.qr_of_free_columns, a, pivots)
+
+
 @register("householder_product")
 def _householder_product(ctx: Context, a: tf.Tensor, taus: tf.Tensor) -> tf.Tensor:
     return _batched(ctx, algorithms.product_of_reflectors, a, taus)[0]

@@ -92,7 +92,23 @@ def pivoted_qr(a: tf.Tensor) -> Tensors:
     return _reflect_columns(a, pivoting=True)
 
 
-def _reflect_columns(a: tf.Tensor, pivoting: bool) -> Tensors:
+def qr_of_free_columns(a: tf.Tensor, pivots: tf.Tensor) -> Tensors:
+    """As LAPACK's geqp3: `pivoted_qr`, but columns whose pivot is not 0 stay in front.
+
+    Gives (reflectors and R, columns counted from one, taus).
+    """
+    is_fixed = ops.not_equal(pivots, 0)
+    count = ops.shape(a)[2]
+    # Each of them changes places with the first column that is not fixed.
+    places = ops.cumsum(ops.cast(is_fixed, tf.int32), axis=1)
+    order = permutation_of(ops.where(is_fixed, places - 1, ops.range(count)), count)
+    a = ops.gather(a, order, axis=2, batch_dims=1)
+    a, taus, moved = _reflect_columns(a, pivoting=True, n_fixed=places[:, -1:])
+    return a, ops.gather(order, moved, batch_dims=1) + 1, taus
+
+
+def _reflect_columns(a: tf.Tensor, pivoting: bool, n_fixed: tf.Tensor | int = 0) -> Tensors:
+    """Reflectors, taus, order of columns; `n_fixed` of each matrix's first columns stay first."""
     rows, columns = ops.range(ops.shape(a)[1]), ops.range(ops.shape(a)[2])
     rank = ops.minimum(ops.shape(a)[1], ops.shape(a)[2])
 
@@ -100,6 +116,8 @@ def _reflect_columns(a: tf.Tensor, pivoting: bool) -> Tensors:
         if pivoting:
             left = ops.where((rows >= k)[:, None], _squares(a), 0)
             norms = ops.where(columns >= k, ops.reduce_sum(left, 1), -1)
+            is_next = ops.equal(columns, k) & (k < n_fixed)
+            norms = ops.where(is_next, ops.constant(math.inf, norms.dtype), norms)
             swap = _swap(columns, k, ops.argmax(norms, axis=1, output_type=tf.int32))
             a = ops.gather(a, swap, axis=2, batch_dims=1)
             order = ops.gather(order, swap, batch_dims=1)

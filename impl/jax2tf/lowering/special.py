@@ -22,7 +22,7 @@ from jax.extend import core as jex_core
 from jax2tf import ops
 from jax2tf.carriers import IN_FLOAT32
 from jax2tf.lowering import special_functions
-from jax2tf.lowering.elementwise import Function, in_kernel_dtype
+from jax2tf.lowering.elementwise import Function, in_kernel_dtype, in_one_shape
 from jax2tf.lowering.legal.held import jaxpr_of
 from jax2tf.lowering.rules import Context, register, register_table
 from jax2tf.ops import raw
@@ -112,10 +112,10 @@ _TABLE: dict[str, Function] = {
     "igamma_grad_a": _igamma_grad_a,
     "igammac": _igammac,
     "lgamma": lambda x: raw.Lgamma(x=x),
-    "regularized_incomplete_beta": _betainc,
 }
 
 register_table({name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _TABLE.items()})
+register("regularized_incomplete_beta")(in_one_shape(in_kernel_dtype(_betainc, IN_FLOAT32)))
 
 
 def in_wide_dtype(
