@@ -19,7 +19,7 @@ from jax.extend import mlir as jex_mlir
 from jax.extend.mlir import ir
 from jax.interpreters import mlir
 
-from jax2tf import dims, dtypes
+from jax2tf import compat, dims, dtypes
 from jax2tf.call_tf import exchange, failures, function_list, polymorphic
 from jax2tf.call_tf.functions import UNSPECIFIED, Function, Signature, without_value
 from jax2tf.errors import CallTfError
@@ -264,8 +264,7 @@ def _compile(signature: Signature, platform: str) -> bytes:
     signature.captured()  # raises for what is no variable
     platform_name = _PLATFORMS.get(platform, platform.upper())
     try:
-        ir = signature.traced.experimental_get_compiler_ir(*signature.specs)
-        hlo = ir(stage="hlo_serialized", platform_name=platform_name)
+        hlo = compat.functions.serialized_hlo(signature.concrete, signature.specs, platform_name)
     except (ValueError, tf.errors.OpError) as error:
         raise _not_compilable(name, str(error)) from error
     try:

@@ -247,8 +247,7 @@ class Signature:
     Attributes:
       function: the function.
       specs: TensorFlow's description of the arguments.
-      traced: a tf.function that XLA can be asked to compile.
-      concrete: its graph.
+      concrete: its graph, which XLA can be asked to compile.
       out_tree: the tree of its result, if it is a user's function.
       is_stateful: whether its graph has ops with side effects, or of random numbers.
     """
@@ -257,7 +256,7 @@ class Signature:
         self.function = function
         self.avals = tuple(avals)
         self.specs = [_spec(aval, i, function) for i, aval in enumerate(avals)]
-        self.traced, self.concrete = _trace(function, self.specs)
+        self.concrete = _trace(function, self.specs)
         self.out_tree = getattr(function, "last_tree", None)
         nodes = list(_nodes(self.concrete))
         self._written = _written(self.concrete, nodes)
@@ -327,8 +326,8 @@ class Signature:
 
 def _trace(
     function: Function, specs: Sequence[tf.TensorSpec]
-) -> tuple[tf.types.experimental.PolymorphicFunction, tf.types.experimental.ConcreteFunction]:
-    """A tf.function that XLA can be asked to compile, and its graph."""
+) -> tf.types.experimental.ConcreteFunction:
+    """The graph of a function, which XLA can be asked to compile."""
 
     def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
         return function.run(tensors)
@@ -342,14 +341,14 @@ def _trace(
     )
     try:
         with compat.tapes.recorded_again():
-            return traced, traced.get_concrete_function(*specs)
+            return traced.get_concrete_function(*specs)
     except LookupError:
         # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
         # usual derivative has one, and most often it compiles too.
         with compat.tapes.recorded_again():
             usual = tf.function(run, autograph=False).get_concrete_function(*specs)
         traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
-        return traced, traced.get_concrete_function(*specs)
+        return traced.get_concrete_function(*specs)
 
 
 # Ops that TensorFlow marks as stateful, and that read a state alone or none.

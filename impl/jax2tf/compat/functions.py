@@ -117,3 +117,24 @@ def eager_device() -> str:
 def add_function(graph: tf.Graph, function: Callable[..., PyTree]) -> None:
     """Makes a function known to a graph that is to call it."""
     graph._add_function_recursive(function)
+
+
+def serialized_hlo(
+    concrete: tf.types.experimental.ConcreteFunction,
+    specs: Sequence[tf.TensorSpec],
+    platform: str,
+) -> bytes:
+    """The HLO that TensorFlow compiles of a function for tensors of `specs`.
+
+    experimental_get_compiler_ir draws a random number to see on which device eager ops run. That
+    moves the generator of tf.random.set_seed, and needs a seed where ops have to be deterministic.
+    """
+    result: bytes = _tf_context.context().get_compiler_ir(
+        device_name=tf.zeros([]).device,
+        platform_name=platform,
+        function_name=concrete.name,
+        flat_args=list(specs),
+        captured_inputs=concrete.captured_inputs,
+        stage="hlo_serialized",
+    )
+    return result
