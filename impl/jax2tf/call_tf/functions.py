@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import contextlib
 import dataclasses
-import re
 import threading
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import arguments, compat, dims, dtypes
+from jax2tf.call_tf import effects, wide_arguments
 from jax2tf.call_tf.exchange import canonical
 from jax2tf.callables import Parameters
 from jax2tf.errors import CallTfError
@@ -154,6 +154,7 @@ class Root(Function):
     ):
         super().__init__(name, options)
         self._callable = callable_tf
+        self._call = wide_arguments.Caller(callable_tf, in_tree)
         self._in_tree = in_tree
         self._last = threading.local()
 
@@ -164,9 +165,8 @@ class Root(Function):
         return f"argument {Parameters(self._callable).path(paths[i])}"
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        args, kwargs = jax.tree.unflatten(self._in_tree, tensors)
         with self.named_in_errors():
-            results = arguments.unwrap(self._callable(*args, **kwargs))
+            results = arguments.unwrap(self._call(tensors))
         flat, tree = jax.tree_util.tree_flatten_with_path(results)
         tensors = [canonical(r, self._where(path)) for path, r in flat]
         if self.options.output is not UNSPECIFIED:
@@ -258,11 +258,9 @@ class Signature:
         self.specs = [_spec(aval, i, function) for i, aval in enumerate(avals)]
         self.concrete = _trace(function, self.specs)
         self.out_tree = getattr(function, "last_tree", None)
-        nodes = list(_nodes(self.concrete))
-        self._written = _written(self.concrete, nodes)
-        self.is_stateful = any(
-            node.op not in _READS and compat.graphs.is_stateful_op(node.op) for node in nodes
-        )
+        nodes = list(effects.nodes(self.concrete))
+        self._written = effects.written(self.concrete, nodes)
+        self.is_stateful = effects.is_stateful(nodes)
         self._compiled: dict[str, Any] = {}
 
     @property
@@ -351,16 +349,6 @@ def _trace(
         return traced.get_concrete_function(*specs)
 
 
-# Ops that TensorFlow marks as stateful, and that read a state alone or none.
-_READS = frozenset(
-    {
-        *("Placeholder", "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "VariableShape"),
-        *("ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall", "PartitionedCall"),
-        *("While", "If", "Case"),
-    }
-)
-
-
 def _dimension_key(dim: Dim) -> Hashable:
     # Symbolic dimensions of different scopes do not compare.
     return dim if isinstance(dim, int) else (str(dim), Identity(dim.scope))
@@ -408,35 +396,6 @@ def _without_value(value: tf.Tensor | tf.Variable) -> str | None:
     if value.dtype in (tf.resource, tf.variant):
         return f"a {value.dtype.name} that is no variable (a table, a dataset)"
     return None if dtypes.is_of_jax(value.dtype) else f"a tensor of dtype {value.dtype.name}"
-
-
-def _nodes(concrete: tf.types.experimental.ConcreteFunction) -> Iterator[tf.Operation]:
-    """The nodes of a graph, those of the functions it calls too."""
-    graph = concrete.graph.as_graph_def()
-    yield from graph.node
-    for function in graph.library.function:
-        yield from function.node_def
-
-
-_WRITE = re.compile(
-    "Assign(Add|Sub)?VariableOp|Resource(Sparse)?Apply|Resource(Scatter|StridedSliceAssign)"
-)
-
-
-def _written(
-    concrete: tf.types.experimental.ConcreteFunction, nodes: Sequence[tf.Operation]
-) -> list[tf.Variable | str]:
-    """What the graph writes to: variables, or the op where only a function within knows."""
-    variables = {Identity(v.handle): v for v in concrete.variables}
-    captured = concrete.captured_inputs
-    inner = concrete.inputs[len(concrete.inputs) - len(captured) :]
-    captures = {i.name: variables.get(Identity(o)) for o, i in zip(captured, inner, strict=True)}
-    written = (
-        (captures.get(f"{node.input[0]}:0"), f"op '{node.name}' ({node.op})")
-        for node in nodes
-        if _WRITE.match(node.op)
-    )
-    return [op if variable is None else variable for variable, op in written]
 
 
 def _shape_text(shape: tf.TensorShape) -> str:

@@ -138,3 +138,33 @@ def serialized_hlo(
         stage="hlo_serialized",
     )
     return result
+
+
+def has_misfit_calls(graph: tf.Graph) -> bool:
+    """Whether a graph, or a function that it calls, passes other dtypes than the callee takes.
+
+    A signature of a SavedModel does not look at its arguments before it runs.
+    """
+    calls = [
+        (op.get_attr("f").name, op.get_attr("Tin"))
+        for op in graph.get_operations()
+        if op.type in _CALLS
+    ]
+    seen: set[str] = set()
+    while calls:
+        name, given = calls.pop()
+        definition = graph._get_function(name).cached_definition
+        expected = [tf.as_dtype(argument.type) for argument in definition.signature.input_arg]
+        if list(given) != expected:
+            return True
+        if name not in seen:
+            seen.add(name)
+            calls += [
+                (node.attr["f"].func.name, map(tf.as_dtype, node.attr["Tin"].list.type))
+                for node in definition.node_def
+                if node.op in _CALLS
+            ]
+    return False
+
+
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")
