@@ -67,7 +67,8 @@ def test_a_savedmodel_has_them_beside_its_parameters(tmp_path):
 
 
 def test_several_signatures_share_them(tmp_path):
-    called = jax2tf.call_tf(Captured().f)
+    model = Captured()
+    called = jax2tf.call_tf(model.f)
     functions = {
         "value": (lambda p, x: called(x) * p, "b, 3:float32"),
         "slope": (lambda p, x: jax.grad(lambda x: called(x).sum())(x) * p, "b, 3:float32"),

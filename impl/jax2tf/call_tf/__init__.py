@@ -12,6 +12,7 @@ The way of a call, one module a step:
     slice_gradients.py  gradients that TensorFlow lacks
     failures.py     what TensorFlow raises over a batch, in one line
     polymorphic.py  shapes of results where those of arguments are symbolic
+    trial_runs.py   shapes of results that TensorFlow knows only once the function has run
     exchange.py     arrays as tensors and back, without a copy where both share memory
     embedding.py    TensorFlow's XLA compilation of a signature inside JAX's module
 """

@@ -250,6 +250,7 @@ class Signature:
       concrete: its graph, which XLA can be asked to compile.
       out_tree: the tree of its result, if it is a user's function.
       is_stateful: whether its graph has ops with side effects, or of random numbers.
+      has_trial_shapes: whether the shapes of its results are those of a run with other numbers.
     """
 
     def __init__(self, function: Function, avals: Sequence[Described]):
@@ -261,6 +262,7 @@ class Signature:
         nodes = list(effects.nodes(self.concrete))
         self._written = effects.written(self.concrete, nodes)
         self.is_stateful = effects.is_stateful(nodes)
+        self.has_trial_shapes = False
         self._compiled: dict[str, Any] = {}
 
     @property
