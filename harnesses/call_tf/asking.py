@@ -36,6 +36,7 @@ def ask(
     ulps: int | Mapping[str, int] | None = None,
     scale: str = "array",
     tags: tuple[str, ...] = (),
+    x64: bool = True,
 ) -> None:
     """Asks about a TensorFlow function with arguments (of a dtype) for each of the dtypes.
 
@@ -53,7 +54,7 @@ def ask(
             ulps=ULPS if ulps is None else ulps,
             scale=scale,
             tags=tags if differentiable else tags + NO_DERIVATIVES,
-            x64=True,
+            x64=x64,
         )
 
 

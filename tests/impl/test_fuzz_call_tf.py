@@ -202,7 +202,7 @@ def refused(draw: Any) -> tuple[Program, tuple[str, ...], str]:
     """A program that does not run over a batch, transformations with a batch, and a stage."""
     program = draw(programs(max_steps=1, captures=(0, 1)))
     step = (draw(st.sampled_from(sorted(REFUSED))), (0,))
-    program = dataclasses.replace(program, steps=(*program.steps, step), graph=False)
+    program = dataclasses.replace(program, steps=(*program.steps, step), form="plain")
     outer = draw(st.lists(st.sampled_from(("around", "checkpoint", *BATCHES)), max_size=2))
     names = (*outer, draw(st.sampled_from(BATCHES)))
     return program, names, draw(st.sampled_from(("op_by_op", "jit")))

@@ -41,6 +41,9 @@ def call_tf(
     >>> jax.jit(lambda x: jnp.sin(f(x)["y"]))(1.0)
     Array(0.51439524, dtype=float32)
 
+    Without jax_enable_x64, arguments that the function wants in 64 bits (token ids in int64) are
+    widened on the way in, and its results of 64 bits have 32 in JAX.
+
     Variables that the function captures are read whenever it runs, also when a compiled module
     does: a host callback copies them then, so pass large ones as arguments where speed matters.
     They are no arguments of JAX's: gradients with respect to them do not exist there. A

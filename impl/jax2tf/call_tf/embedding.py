@@ -19,8 +19,8 @@ from jax.extend import mlir as jex_mlir
 from jax.extend.mlir import ir
 from jax.interpreters import mlir
 
-from jax2tf import dims, dtypes
-from jax2tf.call_tf import exchange, failures, function_list, polymorphic
+from jax2tf import compat, dims, dtypes
+from jax2tf.call_tf import exchange, failures, function_list, polymorphic, trial_runs
 from jax2tf.call_tf.functions import UNSPECIFIED, Function, Signature, without_value
 from jax2tf.errors import CallTfError
 from jax2tf.identity import Identity
@@ -52,13 +52,22 @@ def output_specs(signature: Signature) -> list[jax.ShapeDtypeStruct]:
 
 
 def _stated_shapes(signature: Signature) -> list[tuple[Dim, ...]] | None:
-    """The shapes of output_shape_dtype, with its symbolic dimensions."""
+    """The shapes of output_shape_dtype, with its symbolic dimensions; or None."""
     stated = signature.function.options.output
-    return None if stated is UNSPECIFIED else [spec.shape for spec in jax.tree.leaves(stated)]
+    if stated is UNSPECIFIED:
+        return None
+    shapes = [spec.shape for spec in jax.tree.leaves(stated)]
+    if all(map(dims.is_static, shapes)):
+        return shapes
+    if all(dims.is_static(aval.shape) for aval in signature.avals):
+        return None  # its dimensions have sizes here
+    return [polymorphic.stated_shape(shape, signature) for shape in shapes]
 
 
 def _inferred_shapes(signature: Signature) -> list[tuple[Dim, ...]]:
-    """The shapes that XLA finds where TensorFlow's shape inference does not, or symbolic ones."""
+    """The shapes that XLA finds where TensorFlow's shape inference does not, or symbolic ones; at
+    last those that a run shows.
+    """
     known = [t.shape for t in signature.outputs]
     if not all(dims.is_static(aval.shape) for aval in signature.avals):
         shapes = polymorphic.result_shapes(signature)
@@ -66,8 +75,21 @@ def _inferred_shapes(signature: Signature) -> list[tuple[Dim, ...]]:
             raise _no_formula(signature, known)
         return shapes
     options = signature.function.options
-    if not options.compile or options.call_tf_graph:
-        raise _unknown_shapes(signature, known)
+    if options.compile and not options.call_tf_graph:
+        try:
+            return _compiled_shapes(signature)
+        except CallTfError as error:
+            cause = error
+    else:
+        cause = _unknown_shapes(signature, known)
+    seen = trial_runs.result_shapes(signature, signature.specs)
+    if seen is None:
+        raise cause
+    signature.has_trial_shapes = True
+    return [tuple(shape) for shape in seen]
+
+
+def _compiled_shapes(signature: Signature) -> list[tuple[int, ...]]:
     with mlir.make_ir_context():
         module = _parsed(_compiled(signature, jax.default_backend()), signature)
         return _result_shapes(module, signature)
@@ -217,7 +239,9 @@ def _lower_to_callback(
         # The thread is the runtime's, which has the default configuration of JAX.
         with jax.enable_x64(x64):
             tensors = [exchange.to_tensor(np.asarray(a)) for a in arrays]
-            return [r.numpy() for r in function.run(tensors)]
+            results = [r.numpy() for r in function.run(tensors)]
+        _require_shapes(function, results, specs)
+        return results
 
     def call(*arrays: jax.Array) -> list[jax.Array]:
         results: list[jax.Array]
@@ -230,6 +254,19 @@ def _lower_to_callback(
 
     results: Sequence[MlirValue] = mlir.lower_fun(call)(ctx, *operands)
     return results
+
+
+def _require_shapes(
+    function: Function, results: Sequence[np.ndarray], specs: Sequence[jax.ShapeDtypeStruct]
+) -> None:
+    """Refuses results of other shapes than JAX was told, or than a trial run showed."""
+    for i, (result, spec) in enumerate(zip(results, specs, strict=True)):
+        if result.shape != spec.shape:
+            raise CallTfError(
+                f"jax2tf.call_tf({function.name}): result {i} has the shape {result.shape}, and "
+                f"JAX was told {spec.shape}: it depends on values. Call it outside of jax.jit, or "
+                "pad its results to a size"
+            )
 
 
 def compile_some_way(
@@ -264,8 +301,7 @@ def _compile(signature: Signature, platform: str) -> bytes:
     signature.captured()  # raises for what is no variable
     platform_name = _PLATFORMS.get(platform, platform.upper())
     try:
-        ir = signature.traced.experimental_get_compiler_ir(*signature.specs)
-        hlo = ir(stage="hlo_serialized", platform_name=platform_name)
+        hlo = compat.functions.serialized_hlo(signature.concrete, signature.specs, platform_name)
     except (ValueError, tf.errors.OpError) as error:
         raise _not_compilable(name, str(error)) from error
     try:
@@ -362,10 +398,12 @@ def _result_shapes(module: ir.Module, signature: Signature) -> list[tuple[int, .
 def _no_formula(signature: Signature, known: Sequence[Dim]) -> CallTfError:
     arguments = ", ".join(str(aval.shape) for aval in signature.avals)
     shapes = ", ".join(map(str, known))
+    example = ", ".join(polymorphic.variables(signature.avals))
     return CallTfError(
         f"jax2tf.call_tf({signature.function.name}): for arguments of shapes {arguments} no "
         f"formula was found for those of its results: all that is known is {shapes}. "
-        "State output_shape_dtype, with symbolic dimensions (jax.export.symbolic_shape)"
+        "State call_tf(..., output_shape_dtype=...), a pytree of jax.ShapeDtypeStruct with "
+        f"symbolic dimensions: jax.export.symbolic_shape('{example}') for a shape of {example}"
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import contextlib
 import dataclasses
-import re
 import threading
 import types
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import arguments, compat, dims, dtypes
+from jax2tf.call_tf import effects, wide_arguments
 from jax2tf.call_tf.exchange import canonical
 from jax2tf.callables import Parameters
 from jax2tf.errors import CallTfError
@@ -154,6 +154,7 @@ class Root(Function):
     ):
         super().__init__(name, options)
         self._callable = callable_tf
+        self._call = wide_arguments.Caller(callable_tf, in_tree)
         self._in_tree = in_tree
         self._last = threading.local()
 
@@ -164,9 +165,8 @@ class Root(Function):
         return f"argument {Parameters(self._callable).path(paths[i])}"
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        args, kwargs = jax.tree.unflatten(self._in_tree, tensors)
         with self.named_in_errors():
-            results = arguments.unwrap(self._callable(*args, **kwargs))
+            results = arguments.unwrap(self._call(tensors))
         flat, tree = jax.tree_util.tree_flatten_with_path(results)
         tensors = [canonical(r, self._where(path)) for path, r in flat]
         if self.options.output is not UNSPECIFIED:
@@ -247,23 +247,22 @@ class Signature:
     Attributes:
       function: the function.
       specs: TensorFlow's description of the arguments.
-      traced: a tf.function that XLA can be asked to compile.
-      concrete: its graph.
+      concrete: its graph, which XLA can be asked to compile.
       out_tree: the tree of its result, if it is a user's function.
       is_stateful: whether its graph has ops with side effects, or of random numbers.
+      has_trial_shapes: whether the shapes of its results are those of a run with other numbers.
     """
 
     def __init__(self, function: Function, avals: Sequence[Described]):
         self.function = function
         self.avals = tuple(avals)
         self.specs = [_spec(aval, i, function) for i, aval in enumerate(avals)]
-        self.traced, self.concrete = _trace(function, self.specs)
+        self.concrete = _trace(function, self.specs)
         self.out_tree = getattr(function, "last_tree", None)
-        nodes = list(_nodes(self.concrete))
-        self._written = _written(self.concrete, nodes)
-        self.is_stateful = any(
-            node.op not in _READS and compat.graphs.is_stateful_op(node.op) for node in nodes
-        )
+        nodes = list(effects.nodes(self.concrete))
+        self._written = effects.written(self.concrete, nodes)
+        self.is_stateful = effects.is_stateful(nodes)
+        self.has_trial_shapes = False
         self._compiled: dict[str, Any] = {}
 
     @property
@@ -327,8 +326,8 @@ class Signature:
 
 def _trace(
     function: Function, specs: Sequence[tf.TensorSpec]
-) -> tuple[tf.types.experimental.PolymorphicFunction, tf.types.experimental.ConcreteFunction]:
-    """A tf.function that XLA can be asked to compile, and its graph."""
+) -> tf.types.experimental.ConcreteFunction:
+    """The graph of a function, which XLA can be asked to compile."""
 
     def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
         return function.run(tensors)
@@ -342,24 +341,14 @@ def _trace(
     )
     try:
         with compat.tapes.recorded_again():
-            return traced, traced.get_concrete_function(*specs)
+            return traced.get_concrete_function(*specs)
     except LookupError:
         # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
         # usual derivative has one, and most often it compiles too.
         with compat.tapes.recorded_again():
             usual = tf.function(run, autograph=False).get_concrete_function(*specs)
         traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
-        return traced, traced.get_concrete_function(*specs)
-
-
-# Ops that TensorFlow marks as stateful, and that read a state alone or none.
-_READS = frozenset(
-    {
-        *("Placeholder", "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "VariableShape"),
-        *("ResourceGather", "ResourceGatherNd", "StatefulPartitionedCall", "PartitionedCall"),
-        *("While", "If", "Case"),
-    }
-)
+        return traced.get_concrete_function(*specs)
 
 
 def _dimension_key(dim: Dim) -> Hashable:
@@ -409,35 +398,6 @@ def _without_value(value: tf.Tensor | tf.Variable) -> str | None:
     if value.dtype in (tf.resource, tf.variant):
         return f"a {value.dtype.name} that is no variable (a table, a dataset)"
     return None if dtypes.is_of_jax(value.dtype) else f"a tensor of dtype {value.dtype.name}"
-
-
-def _nodes(concrete: tf.types.experimental.ConcreteFunction) -> Iterator[tf.Operation]:
-    """The nodes of a graph, those of the functions it calls too."""
-    graph = concrete.graph.as_graph_def()
-    yield from graph.node
-    for function in graph.library.function:
-        yield from function.node_def
-
-
-_WRITE = re.compile(
-    "Assign(Add|Sub)?VariableOp|Resource(Sparse)?Apply|Resource(Scatter|StridedSliceAssign)"
-)
-
-
-def _written(
-    concrete: tf.types.experimental.ConcreteFunction, nodes: Sequence[tf.Operation]
-) -> list[tf.Variable | str]:
-    """What the graph writes to: variables, or the op where only a function within knows."""
-    variables = {Identity(v.handle): v for v in concrete.variables}
-    captured = concrete.captured_inputs
-    inner = concrete.inputs[len(concrete.inputs) - len(captured) :]
-    captures = {i.name: variables.get(Identity(o)) for o, i in zip(captured, inner, strict=True)}
-    written = (
-        (captures.get(f"{node.input[0]}:0"), f"op '{node.name}' ({node.op})")
-        for node in nodes
-        if _WRITE.match(node.op)
-    )
-    return [op if variable is None else variable for variable, op in written]
 
 
 def _shape_text(shape: tf.TensorShape) -> str:

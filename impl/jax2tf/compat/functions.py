@@ -117,3 +117,54 @@ def eager_device() -> str:
 def add_function(graph: tf.Graph, function: Callable[..., PyTree]) -> None:
     """Makes a function known to a graph that is to call it."""
     graph._add_function_recursive(function)
+
+
+def serialized_hlo(
+    concrete: tf.types.experimental.ConcreteFunction,
+    specs: Sequence[tf.TensorSpec],
+    platform: str,
+) -> bytes:
+    """The HLO that TensorFlow compiles of a function for tensors of `specs`.
+
+    experimental_get_compiler_ir draws a random number to see on which device eager ops run. That
+    moves the generator of tf.random.set_seed, and needs a seed where ops have to be deterministic.
+    """
+    result: bytes = _tf_context.context().get_compiler_ir(
+        device_name=tf.zeros([]).device,
+        platform_name=platform,
+        function_name=concrete.name,
+        flat_args=list(specs),
+        captured_inputs=concrete.captured_inputs,
+        stage="hlo_serialized",
+    )
+    return result
+
+
+def has_misfit_calls(graph: tf.Graph) -> bool:
+    """Whether a graph, or a function that it calls, passes other dtypes than the callee takes.
+
+    A signature of a SavedModel does not look at its arguments before it runs.
+    """
+    calls = [
+        (op.get_attr("f").name, op.get_attr("Tin"))
+        for op in graph.get_operations()
+        if op.type in _CALLS
+    ]
+    seen: set[str] = set()
+    while calls:
+        name, given = calls.pop()
+        definition = graph._get_function(name).cached_definition
+        expected = [tf.as_dtype(argument.type) for argument in definition.signature.input_arg]
+        if list(given) != expected:
+            return True
+        if name not in seen:
+            seen.add(name)
+            calls += [
+                (node.attr["f"].func.name, map(tf.as_dtype, node.attr["Tin"].list.type))
+                for node in definition.node_def
+                if node.op in _CALLS
+            ]
+    return False
+
+
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")

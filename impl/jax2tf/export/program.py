@@ -12,7 +12,9 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf.call_tf import exchange
+from jax2tf.errors import ExportError
 from jax2tf.export.signatures import Signature
+from jax2tf.identity import Identity
 from jax2tf.module import Module
 from jax2tf.typing import Option, PyTree
 
@@ -65,16 +67,40 @@ def program_of(
             **convert_options,
         )
         functions[signature.name] = _flat(signature, converted)
-    for function in functions.values():
-        function.get_concrete_function()
+    captured = [
+        variable
+        for name, function in functions.items()
+        for variable in _captured(name, function.get_concrete_function())
+    ]
+    variables = list({Identity(v.handle): v for v in (*module.variables, *captured)}.values())
     # Restored, a tf.Module has no lists of its variables: they are properties of the class.
     root = tf.train.Checkpoint(
         parameters=module.parameters,
-        variables=list(module.variables),
-        trainable_variables=list(module.trainable_variables),
+        variables=variables,
+        trainable_variables=[v for v in variables if v.trainable],
         **functions,
     )
     return Program(root, functions)
+
+
+def _captured(name: str, concrete: tf.types.experimental.ConcreteFunction) -> Sequence[tf.Variable]:
+    """The variables of a signature: the parameters, and those of functions that call_tf calls.
+
+    Raises:
+      ExportError: it captures a resource that is not a variable.
+    """
+    variables: Sequence[tf.Variable] = concrete.variables
+    handles = {Identity(v.handle) for v in variables}
+    for value in concrete.captured_inputs:
+        if value.dtype in (tf.resource, tf.variant) and Identity(value) not in handles:
+            raise ExportError(
+                f"jax2tf.export: signature {name!r}: a function of call_tf captures a "
+                f"{value.dtype.name} that is not a variable (a table, a dataset), which has no "
+                "place in the file. What to do: write a SavedModel by tf.saved_model.save, of a "
+                "tf.Module with an attribute that is the table and one that is "
+                "tf.function(jax2tf.convert(fun), input_signature=[...])"
+            )
+    return variables
 
 
 _BY_NAME_TOO = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from jax2tf import compat, dims, ops
 from jax2tf.call_tf import embedding
-from jax2tf.call_tf.derived import Batched
+from jax2tf.call_tf.derived import Batched, Jvp, Vjp, innermost
 from jax2tf.call_tf.functions import Function
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.errors import CallTfError
@@ -28,10 +28,11 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.
             around.enter_context(compat.functions.traced_anew_for_xla())
         around.enter_context(compat.tapes.recorded_again())  # derivatives have tapes of their own
         results = function.run(in_this_graph(operands))
+    static_too = _has_trial_shapes(ctx, function)
     checks = [
         check
         for result, aval in zip(results, ctx.avals_out, strict=True)
-        for check in _shape_checks(ctx, function.name, result, aval.shape)
+        for check in _shape_checks(ctx, function.name, result, aval.shape, static_too)
     ]
     if not checks:
         return results
@@ -52,14 +53,21 @@ def _choose_a_way(ctx: Context, function: Function) -> None:
         )
 
 
+def _has_trial_shapes(ctx: Context, function: Function) -> bool:
+    """Whether static shapes of the results were seen in a run with other numbers."""
+    if isinstance(innermost(function), Jvp | Vjp):
+        return False  # they have the shapes of arguments, and of a call that is checked
+    return function.signature(ctx.avals_in).has_trial_shapes
+
+
 def _shape_checks(
-    ctx: Context, name: str, result: tf.Tensor, shape: tuple[Dim, ...]
+    ctx: Context, name: str, result: tf.Tensor, shape: tuple[Dim, ...], static_too: bool
 ) -> Iterator[tf.Operation]:
-    """Checks of symbolic dimensions, which call_tf was told or has inferred from examples."""
+    """Checks of dimensions which call_tf was told or has inferred from examples."""
     for axis, dim in enumerate(shape):
-        if isinstance(dim, int):
+        if isinstance(dim, int) and (not static_too or result.shape[axis] == dim):
             continue
-        expected, actual = ctx.dim(dim), result.shape[axis]
+        expected, actual = dim if isinstance(dim, int) else ctx.dim(dim), result.shape[axis]
         if isinstance(expected, int) and actual == expected:
             continue
         yield ops.assert_equal(

@@ -20,7 +20,14 @@ from hypothesis import strategies as st
 import jax2tf
 from tests.impl.fuzzing.call_tf_nodes import NODES, REFUSED
 
-ARGUMENTS = ("float32", "float32", "float32", "float64", "complex64", "int32", "bool")
+ARGUMENTS = (
+    *("float32", "float32", "float32", "float64", "complex64", "int32", "bool"),
+    *("int64", "uint64"),
+)
+# How the function states its arguments: as a plain function, as a tf.function, as one with a
+# signature of the dtypes that NumPy has (64 bits too) and of open or known sizes, or as that of a
+# SavedModel, which looks at its arguments only when it runs.
+FORMS = ("plain", "graph", "signature", "open_signature", "by_keywords")
 CAPTURES = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
@@ -49,7 +56,7 @@ class Program:
       steps: name and operands of each node.
       results: which of the values it returns.
       tree: in which structure.
-      graph: whether it is a tf.function.
+      form: one of FORMS.
     """
 
     arguments: tuple[tuple[str, tuple[int, ...]], ...]
@@ -58,7 +65,7 @@ class Program:
     steps: tuple[tuple[str, tuple[int, ...]], ...]
     results: tuple[int, ...]
     tree: str
-    graph: bool
+    form: str
 
     def values(self) -> list[np.ndarray]:
         """Arguments: no zeros and no ties, where branches and maxima would be undecided."""
@@ -101,8 +108,40 @@ def called(program: Program, **options: Any) -> Any:
             values.append(of_tf(*(values[i] for i in operands)))
         return _tree(program.tree, [values[i] for i in program.results])
 
-    made = tf.function(function, autograph=False) if program.graph else function
-    return jax2tf.call_tf(made, **options)
+    return jax2tf.call_tf(_formed(program, function), **options)
+
+
+def _formed(program: Program, function: Any) -> Any:
+    """The function in one of the FORMS."""
+    if program.form == "plain":
+        return function
+    if program.form == "graph":
+        return tf.function(function, autograph=False)
+    specs = [_spec(program, i) for i in program.passed]
+    tree = {"x": specs[0], "rest": specs[1:]}
+    stated = tf.function(function, input_signature=[tree], autograph=False)
+    if program.form != "by_keywords":
+        return stated
+
+    def of_keywords(**named: Any) -> Any:
+        return function({"x": named["x0"], "rest": [named[f"x{i}"] for i in range(1, len(specs))]})
+
+    names = {f"x{i}": spec for i, spec in enumerate(specs)}
+    with tf.init_scope():
+        concrete = tf.function(of_keywords, autograph=False).get_concrete_function(**names)
+
+    def called_by_keywords(tree: Any) -> Any:
+        return concrete(**{f"x{i}": x for i, x in enumerate([tree["x"], *tree["rest"]])})
+
+    # A concrete function does not keep the variables that it captures.
+    setattr(called_by_keywords, "function", function)  # noqa: B010
+    return called_by_keywords
+
+
+def _spec(program: Program, i: int) -> tf.TensorSpec:
+    dtype, shape = program.arguments[i]
+    is_open = program.form == "open_signature"
+    return tf.TensorSpec([None] * len(shape) if is_open else shape, dtype)
 
 
 @st.composite
@@ -142,7 +181,7 @@ def programs(
         tuple(steps),
         tuple(results),
         draw(st.sampled_from(TREES)),
-        draw(st.booleans()),
+        draw(st.sampled_from(FORMS)),
     )
 
 
