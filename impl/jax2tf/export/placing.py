@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from jax2tf.errors import ExportError
+from jax2tf.export import disk
 
 
 def refuse_existing(targets: Sequence[Path], overwrite: bool) -> None:
@@ -35,10 +36,12 @@ def refuse_existing(targets: Sequence[Path], overwrite: bool) -> None:
 def beside(target: Path) -> Iterator[Path]:
     """A new folder next to `target`, which goes when the context ends, whatever happens."""
     parent = target.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        dir=parent, prefix=f".{target.name}-", ignore_cleanup_errors=True
-    ) as folder:
+    with disk.making_folder(target):
+        parent.mkdir(parents=True, exist_ok=True)
+        made = tempfile.TemporaryDirectory(
+            dir=parent, prefix=f".{target.name}-", ignore_cleanup_errors=True
+        )
+    with made as folder:
         yield Path(folder)
 
 
