@@ -157,7 +157,8 @@ def one_of(value: T, where: str, known: Collection[T]) -> T:
       ValueError: it is not.
     """
     if not any(_is_same(value, other) for other in known):
-        names = ", ".join(map(repr, known))
+        are_names = all(isinstance(other, str) for other in known)
+        names = ", ".join(map(str if are_names else repr, known))
         raise ValueError(f"{where} should be one of {names}, got {shown(value)}")
     return value
 

@@ -29,16 +29,7 @@ def load(path: str | os.PathLike[str]) -> object:
       ValueError: it is none of these.
       MissingPackageError: the library that reads it is not installed.
     """
-    place = requirements.path(path, "jax2tf.export: params", "weights.safetensors")
-    try:
-        place.stat()
-    except OSError as error:
-        # There is none, the name is too long, a link leads to itself, a folder is closed.
-        kind = type(error) if isinstance(error, PermissionError) else FileNotFoundError
-        raise kind(
-            f"jax2tf.export: there is no checkpoint {shown(str(place))} ({error.strerror}). What "
-            "to do: give params the path of one, or the pytree of the parameters"
-        ) from error
+    place = existing(path, "params", "weights.safetensors")
     if place.is_dir():
         return _orbax(place)
     if place.suffix not in _FILES:
@@ -48,6 +39,27 @@ def load(path: str | os.PathLike[str]) -> object:
             "library, and pass the pytree"
         )
     return _nested(_FILES[place.suffix](place), place)
+
+
+def existing(path: str | os.PathLike[str], argument: str, example: str) -> Path:
+    """The path of something that is there.
+
+    Raises:
+      TypeError: it is no path.
+      FileNotFoundError: there is none, its name is too long, or a link leads to itself.
+      PermissionError: its folder is closed.
+    """
+    place = requirements.path(path, f"jax2tf.export: {argument}", example)
+    try:
+        place.stat()
+    except OSError as error:
+        kind = type(error) if isinstance(error, PermissionError) else FileNotFoundError
+        what = "checkpoint" if argument == "params" else "file"
+        raise kind(
+            f"jax2tf.export: there is no {what} {shown(str(place))} ({error.strerror}). What to "
+            f"do: give {argument} the path of one that exists, such as {example!r}"
+        ) from error
+    return place
 
 
 def _npz(path: Path) -> dict[str, PyTree]:
@@ -67,15 +79,17 @@ def arrays_of_npz(path: Path, argument: str) -> dict[str, np.ndarray]:
     made = "numpy.savez(path, **arrays) makes one"
     # NumPy takes a file that is no archive for a pickle, and advises to load that.
     if not path.is_file() or not zipfile.is_zipfile(path):
-        raise _broken(path, argument, "an .npz file, and is none or not whole", made)
+        raise _broken(path, argument, "be an .npz file, and is none or not whole", made)
     try:
         with np.load(path, allow_pickle=False) as arrays:
             found = dict(arrays)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if "allow_pickle" in str(error):
-            expected = "hold arrays of numbers, and has Python objects, which are not loaded"
+            expected = (
+                "hold arrays of numbers, and has Python objects (pickle), which are not loaded"
+            )
             raise _broken(path, argument, expected, made) from None
-        raise _broken(path, argument, f"whole and hold numbers: {error}", made) from error
+        raise _broken(path, argument, f"be whole and hold numbers: {error}", made) from error
     for name, array in found.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind in "OSUVMm":
             # NumPy writes bfloat16 as bytes.
@@ -87,7 +101,7 @@ def arrays_of_npz(path: Path, argument: str) -> dict[str, np.ndarray]:
 
 def _broken(path: Path, argument: str, expected: str, remedy: str) -> ValueError:
     return ValueError(
-        f"jax2tf.export: {argument}: the file {path} should be {expected}. What to do: write it "
+        f"jax2tf.export: {argument}: the file {path} should {expected}. What to do: write it "
         f"anew; {remedy}"
     )
 
@@ -102,7 +116,7 @@ def _safetensors(path: Path) -> dict[str, PyTree]:
         raise _broken(
             path,
             "params",
-            f"a .safetensors file, and is none or not whole: {error}",
+            f"be a .safetensors file, and is none or not whole: {error}",
             "safetensors.flax.save_file(arrays, path) makes one",
         ) from error
 

@@ -118,7 +118,7 @@ def export(
     placing.refuse_existing(chosen.files(target), overwrite)
     formats.check_packages(chosen, with_running=verify is not False)
     step = _steps(target, progress)
-    if isinstance(params, str | os.PathLike):
+    if isinstance(params, str | bytes | os.PathLike):
         with step("reading the checkpoint"):
             params = checkpoints.load(params)
     signatures = tuple(

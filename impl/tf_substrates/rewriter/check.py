@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import importlib
+import os
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -69,8 +70,7 @@ def left_out(package: str, substrate: str = "jax") -> list[pathlib.Path]:
 
 
 def _files(package: str, substrate: str) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
-    given = pathlib.Path(package)
-    source = given if given.exists() else source_of(package)
+    source = _source(package)
     place = known_libraries.substrate(substrate, {source.stem: source.stem})
     looked_at: list[pathlib.Path] = []
     omitted: list[pathlib.Path] = []
@@ -81,6 +81,22 @@ def _files(package: str, substrate: str) -> tuple[list[pathlib.Path], list[pathl
             here = place.omits(module) or place.of(module) != module
             (omitted if here else looked_at).append(file)
     return looked_at, omitted
+
+
+def _source(package: str) -> pathlib.Path:
+    given = pathlib.Path(package)
+    if not package or (not given.exists() and (os.sep in package or package.endswith(".py"))):
+        raise ModuleNotFoundError(
+            f"tf_substrates: there is no file or folder {package!r}. What to do: give the path of "
+            "a package's folder or of a file of Python, or the name of an installed package."
+        )
+    source = given if given.exists() else source_of(package)
+    if not any(file.suffix == ".py" for file in files_of(source)):
+        raise ValueError(
+            f"tf_substrates: {str(source)!r} has no file of Python (.py) to look at. What to do: "
+            "give the folder of a package, or a file of Python."
+        )
+    return source
 
 
 def _of_file(file: pathlib.Path, tf: Any) -> Iterator[Missing]:
