@@ -206,7 +206,9 @@ def _names(paths: Sequence[KeyPath]) -> list[str]:
     """A name for each parameter; a number behind it where a key like "a/b" makes two alike."""
     given: dict[str, None] = {}
     for path in paths:
-        name = jax.tree_util.keystr(path, simple=True, separator="/") or "parameters"
+        key = jax.tree_util.keystr(path, simple=True, separator="/")
+        # Files hold no half of a character, as os.fsdecode makes of bytes.
+        name = key.encode("utf-8", "replace").decode() or "parameters"
         others = (f"{name}_{i}" for i in itertools.count(1))
         given[next(n for n in itertools.chain([name], others) if n not in given)] = None
     return list(given)

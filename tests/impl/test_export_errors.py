@@ -19,6 +19,7 @@ import tensorflow as tf
 import jax2tf
 from tests.impl.export_programs import export
 
+SUFFIXES = [".tflite", ".onnx", ".xml", ""]
 W = {"w": np.ones([4, 3], np.float32)}
 
 
@@ -195,6 +196,15 @@ def test_the_error_of_a_function_that_got_a_number(params, folder):
     assert any("jax2tf.export(model) called it in JAX" in n for n in caught.value.__notes__)
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    "name", ["", "/", "a//b", "a b", "a\nb", "\0", "日本", "\ud800", "x" * 300]
+)
+def test_names_of_parameters(suffix, name, folder):
+    params = {name: np.ones([4, 3], np.float32)}
+    assert export(lambda p, x: x @ p[name], params, "b, 4", f"m{suffix}").differences
+
+
 def checkpoint(name: str, content: bytes) -> str:
     pathlib.Path(name).write_bytes(content)
     return name
@@ -270,7 +280,6 @@ def files_of_at_most(size: int):
 
 
 LARGE = {"w": np.random.default_rng(0).normal(size=(4, 100_000)).astype(np.float32)}
-SUFFIXES = [".tflite", ".onnx", ".xml", ""]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
