@@ -13,11 +13,10 @@ import numpy as np
 
 from jax2tf import requirements
 from jax2tf.export import packages
-from jax2tf.requirements import shown
 from jax2tf.typing import PyTree
 
 
-def load(path: str | os.PathLike[str]) -> object:
+def load(path: str | bytes | os.PathLike[str]) -> object:
     """The pytree of parameters in a checkpoint.
 
     Args:
@@ -41,7 +40,7 @@ def load(path: str | os.PathLike[str]) -> object:
     return _nested(_FILES[place.suffix](place), place)
 
 
-def existing(path: str | os.PathLike[str], argument: str, example: str) -> Path:
+def existing(path: str | bytes | os.PathLike[str], argument: str, example: str) -> Path:
     """The path of something that is there.
 
     Raises:
@@ -56,7 +55,7 @@ def existing(path: str | os.PathLike[str], argument: str, example: str) -> Path:
         kind = type(error) if isinstance(error, PermissionError) else FileNotFoundError
         what = "checkpoint" if argument == "params" else "file"
         raise kind(
-            f"jax2tf.export: there is no {what} {shown(str(place))} ({error.strerror}). What to "
+            f"jax2tf.export: there is no {what} {place} ({error.strerror}). What to "
             f"do: give {argument} the path of one that exists, such as {example!r}"
         ) from error
     return place
