@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace, console: Console) -> int:
     data = rendering.read_data("libraries", options.into)
     for file in () if options.check else options.files:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = _figures(file)
         figures = gather(found)
         if options.again and found["library"] in data:
             figures = renewed(data[found["library"]], figures, found["rows"])
@@ -46,6 +46,20 @@ def main(options: argparse.Namespace, console: Console) -> int:
 def files(folder: Path) -> dict[str, str]:
     """The files that this command writes, by name, made of the figures that `folder` holds."""
     return library_files(rendering.read_data("libraries", folder))
+
+
+def _figures(file: Path) -> dict[str, Any]:
+    made = "python -m tests.substrates.libraries SUITE writes one"
+    if not file.is_file():
+        raise ResultsError(f"{file} is no file: name one of a library's rows; {made}")
+    try:
+        found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        missing = {"library", "rows"} - found.keys()
+    except (ValueError, AttributeError) as error:
+        raise ResultsError(f"{file} is not of a library's rows ({error}); {made}") from error
+    if missing:
+        raise ResultsError(f"{file} has no {', '.join(sorted(missing))}; {made}")
+    return found
 
 
 def gather(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,6 +114,8 @@ def read(path: Path) -> list[Row]:
     """
     if not path.exists():
         raise _missing(path)
+    if path.is_dir():
+        raise ResultsError(f"{path} is a folder: give a file of it")
     rows: dict[tuple[str, ...], Row] = {}
     for number, line in enumerate(path.read_text("utf-8").splitlines(keepends=True), start=1):
         row = _parsed(line)

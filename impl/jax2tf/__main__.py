@@ -7,6 +7,7 @@ which jax.experimental.jax2tf is jax2tf; says what is installed.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import runpy
 import sys
@@ -55,11 +56,19 @@ def run(options: argparse.Namespace) -> int:
     """Runs a program of Python in which jax.experimental.jax2tf is jax2tf."""
     drop_in.install()
     if options.module:
+        if not _can_be_found(options.module[0]):
+            print(
+                f"python -m jax2tf run: there is no module {options.module[0]!r}; run this where "
+                "it can be imported, such as the folder of its file",
+                file=sys.stderr,
+            )
+            return 2
         sys.argv = options.module
         runpy.run_module(options.module[0], run_name="__main__", alter_sys=True)
         return 0
     script = options.script[0]
-    if not os.path.exists(script):
+    is_program = os.path.isfile(script) or os.path.isfile(os.path.join(script, "__main__.py"))
+    if not is_program:
         print(f"python -m jax2tf run: there is no file {script}", file=sys.stderr)
         return 2
     sys.argv = options.script
@@ -68,6 +77,14 @@ def run(options: argparse.Namespace) -> int:
         sys.path[0] = os.path.dirname(os.path.abspath(script))
     runpy.run_path(script, run_name="__main__")
     return 0
+
+
+def _can_be_found(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    # The package around it is not there, or the name is none.
+    except (ModuleNotFoundError, ValueError):
+        return False
 
 
 def versions_(options: argparse.Namespace) -> int:

@@ -54,21 +54,6 @@ class Static:
         return f"Static({self.value!r})"
 
 
-def require_function(value: object, where: str, of: str = "") -> None:
-    """Refuses what cannot be called.
-
-    Args:
-      value: what should be a function.
-      where: the public function and its argument, as "jax2tf.convert: fun_jax".
-      of: what follows "a function" in the message.
-
-    Raises:
-      TypeError: it is none.
-    """
-    if not callable(value):
-        raise TypeError(f"{where} should be a function{of}, got {type(value).__name__}")
-
-
 class Parameters:
     """The names of a function's parameters, as far as Python can tell them.
 
@@ -245,9 +230,13 @@ class Function:
             )
         if not errors_of_functions.is_of_structure(error, (args, kwargs)):
             return called
+        alike = errors_of_functions.arguments_of(
+            error, {self.parameters.at(i): value for i, value in enumerate(args)} | kwargs
+        )
+        of = f" for {' or '.join(alike)}" if alike else ""
         return (
-            f"{called}. Where the function takes another structure (a dict or a tuple of arrays), "
-            "give that: to a tf.function as a tree of tf.TensorSpec in its input_signature"
+            f"{called}. Where the function takes another structure (a dict or a tuple of arrays)"
+            f"{of}, give that: to a tf.function as a tree of tf.TensorSpec in its input_signature"
         )
 
     def _static(self, name: str, value: object) -> Static:
@@ -313,6 +302,8 @@ def _described(leaf: PyTree) -> str:
         return "None"
     if _is_static(leaf):
         return f"{leaf.value!r} (static)"
+    if not hasattr(leaf, "dtype"):
+        return repr(leaf)
     return f"{leaf.dtype}[{', '.join(map(str, leaf.shape))}]"
 
 

@@ -7,14 +7,22 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import jax
-import numpy as np
 import tensorflow as tf
 from jax import export
 
-from jax2tf import compat, dims, dtypes, gradients, graph_gradients, native, targets
+from jax2tf import (
+    compat,
+    dims,
+    dtypes,
+    gradients,
+    graph_gradients,
+    native,
+    requirements,
+    targets,
+)
 from jax2tf import value_checks as checks
 from jax2tf.arguments import Argument
-from jax2tf.callables import Function, require_function
+from jax2tf.callables import Function
 from jax2tf.decorators import without_autograph
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.large_constants import LargeConstants, Policy
@@ -126,8 +134,9 @@ def convert(
     only the run can tell), jax2tf.ConversionError for what has no lowering. Each names the argument
     or the primitive and the line of `fun_jax` it comes from.
     """
-    require_function(fun_jax, "jax2tf.convert: fun_jax")
-    _require_switches(
+    requirements.callable_(fun_jax, "jax2tf.convert: fun_jax")
+    requirements.switches(
+        "jax2tf.convert",
         polymorphic_checks=polymorphic_checks,
         with_gradient=with_gradient,
         enable_xla=enable_xla,
@@ -136,11 +145,12 @@ def convert(
         eager_graphs=eager_graphs,
         native_serialization=False if native_serialization is None else native_serialization,
     )
-    if not isinstance(saved_gradient_order, int) or saved_gradient_order < 1:
-        raise ValueError(
-            "jax2tf.convert: saved_gradient_order should be a number of at least 1, got "
-            f"{saved_gradient_order!r}; with_gradient=False saves no derivative"
-        )
+    saved_gradient_order = requirements.whole_number(
+        saved_gradient_order,
+        "jax2tf.convert: saved_gradient_order",
+        1,
+        "with_gradient=False saves no derivative",
+    )
     checks.require_choice(value_checks)
     lowered_for = targets.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
     options = _native_options(
@@ -211,13 +221,6 @@ def convert(
     signature = _without_defaults(function.parameters.signature)
     setattr(converted_fun, "__signature__", signature)  # noqa: B010
     return converted_fun
-
-
-def _require_switches(**switches: object) -> None:
-    """Refuses "no" and "false", which Python takes for true."""
-    for name, value in switches.items():
-        if not isinstance(value, bool | np.bool_):
-            raise TypeError(f"jax2tf.convert: {name} should be True or False, got {value!r}")
 
 
 def _without_defaults(signature: inspect.Signature) -> inspect.Signature:
@@ -338,6 +341,10 @@ def _native_options(
     platforms: Sequence[str] | None,
     disabled_checks: Sequence[export.DisabledSafetyCheck],
 ) -> native.Options | None:
+    # Each is read once: an iterator has no members the second time.
+    if platforms is not None:
+        platforms = native.platforms_of(platforms)
+    disabled_checks = native.disabled_checks_of(disabled_checks)
     has_options = platforms is not None or bool(disabled_checks)
     if has_options and wanted is False:
         raise ValueError(
@@ -353,4 +360,4 @@ def _native_options(
             "jax2tf.convert: native serialization (native_serialization=True, or an option of it) "
             f"needs XLA, and {asked_by} forbids it; leave one of them out"
         )
-    return native.options(platforms, disabled_checks)
+    return native.Options(platforms, disabled_checks)

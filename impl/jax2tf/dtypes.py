@@ -92,7 +92,10 @@ def dtype_of_val(val: object) -> tf.DType:
     Raises:
       TypeError: `val` is none of these, or JAX has no such dtype (tf.string, tf.resource, ...).
     """
-    return to_tf(jax_dtype(val))
+    try:
+        return to_tf(jax_dtype(val))
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"jax2tf.dtype_of_val: val: {error}") from None
 
 
 def jax_dtype(val: object) -> np.dtype:
@@ -105,6 +108,11 @@ def jax_dtype(val: object) -> np.dtype:
         return _python_scalar_dtype(val)
     if isinstance(val, jax.Array) and is_key(val.dtype):
         return val.dtype
+    if isinstance(val, np.ma.MaskedArray):
+        raise TypeError(
+            "JAX has no arrays with a mask, got a numpy.ma.MaskedArray; give x.filled(...), and "
+            "x.mask beside it where the function needs it"
+        )
     if isinstance(val, np.ndarray | np.generic | jax.Array):
         if val.dtype == jax.dtypes.float0:
             return val.dtype

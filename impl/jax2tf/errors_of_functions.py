@@ -19,6 +19,7 @@ _OF_ARRAYS = re.compile(
 # What any container says that has other entries or none.
 _OF_CONTAINERS = re.compile(
     r"(too many|not enough) values to unpack|^pytree structure error"
+    r"|valid indices\. Got [{]"
     r"|can only concatenate (?P<one>list|tuple)|multiply sequence by non-int"
 )
 # A type as Python and JAX write it.
@@ -40,11 +41,27 @@ def is_of_structure(
         return isinstance(error.obj, jax.core.Tracer) or type(error.obj).__name__ in kinds
     if isinstance(error, KeyError):
         return "dict" in kinds
-    if not isinstance(error, TypeError | ValueError):
+    if not isinstance(error, TypeError | ValueError | IndexError):
         return False
     text = str(error)
     named = {name for match in _TYPE.finditer(text) for name in match.groups() if name}
     return bool(_OF_ARRAYS.search(text) or _OF_CONTAINERS.search(text) or named & kinds)
+
+
+def arguments_of(error: Exception, args: Mapping[str, PyTree]) -> list[str]:
+    """The names of the arguments that an error of structure may be about.
+
+    It tells whether it was an array that the function took for a container. Then the arguments are
+    meant that are one array each, else those that are containers.
+    """
+    of_array = _is_of_array(error)
+    return [name for name, value in args.items() if jax.tree_util.all_leaves([value]) == of_array]
+
+
+def _is_of_array(error: Exception) -> bool:
+    if isinstance(error, AttributeError):
+        return isinstance(error.obj, jax.core.Tracer)
+    return bool(_OF_ARRAYS.search(str(error)))
 
 
 def is_of_tensorflow(error: Exception) -> bool:

@@ -20,8 +20,8 @@ import jax
 import numpy as np
 import tensorflow as tf
 
-from jax2tf import keras_layer
-from jax2tf.callables import require_function
+from jax2tf import keras_layer, requirements
+from jax2tf.converting import convert
 from jax2tf.module import Module
 from jax2tf.typing import Option, PyTree
 
@@ -81,10 +81,13 @@ def _layer() -> type:
             convert_options: dict[str, Option] | None = None,
             **options: Option,
         ):
-            require_function(fun_jax, "jax2tf.keras.Layer: fun_jax", " of parameters and inputs")
+            requirements.callable_(
+                fun_jax, "jax2tf.keras.Layer: fun_jax", " of parameters and inputs"
+            )
+            options_of_convert = _convert_options(convert_options)
             params = jax.tree.map(_array, params, is_leaf=_is_saved_array)
             module = Module(
-                fun_jax, params, polymorphic_shapes=polymorphic_shapes, **(convert_options or {})
+                fun_jax, params, polymorphic_shapes=polymorphic_shapes, **options_of_convert
             )
             super().__init__(module, **options)
             specs = jax.tree.map(_saved, params)
@@ -111,6 +114,19 @@ def _layer() -> type:
 
     result: type = keras.saving.register_keras_serializable("jax2tf")(Layer)
     return result
+
+
+def _convert_options(options: object) -> dict[str, Option]:
+    if options is None:
+        return {}
+    if not isinstance(options, dict) or not all(isinstance(name, str) for name in options):
+        raise TypeError(
+            "jax2tf.keras.Layer: convert_options should be a dict of options of jax2tf.convert, "
+            f"such as {{'enable_xla': False}}, got {requirements.shown(options)}"
+        )
+    own = ["polymorphic_shapes"]
+    requirements.options_of(convert, options, "jax2tf.keras.Layer: convert_options", own)
+    return options
 
 
 def _saved(array: PyTree) -> dict[str, object]:

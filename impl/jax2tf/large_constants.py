@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from jax2tf.errors import ConversionError
 from jax2tf.identity import SameElements
+from jax2tf.requirements import shown
 
 Policy: TypeAlias = Literal["embed", "refuse"] | Callable[[np.ndarray], tf.Variable]
 
@@ -32,10 +33,10 @@ class LargeConstants:
     """The captured arrays of one converted function, and the variables that hold them."""
 
     def __init__(self, policy: Policy = "embed"):
-        if not (callable(policy) or policy in ("embed", "refuse")):
+        if not (callable(policy) or (isinstance(policy, str) and policy in ("embed", "refuse"))):
             raise ValueError(
                 "jax2tf.convert: large_constants should be 'embed', 'refuse' or a function that "
-                f"makes a tf.Variable of an array, got {policy!r}"
+                f"makes a tf.Variable of an array, got {shown(policy)}"
             )
         self._policy = policy
         self._held: dict[SameElements, tf.Variable] = {}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import numpy as np
 import tensorflow as tf
 
-from jax2tf import arguments, callables, compat, dims, dtypes, keras_layer
+from jax2tf import arguments, callables, compat, dims, dtypes, keras_layer, requirements
 from jax2tf.converting import convert
 from jax2tf.decorators import without_autograph
 from jax2tf.errors import ConversionError
@@ -62,8 +62,9 @@ class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[m
         name: str | None = None,
         **options: Option,
     ):
-        super().__init__(name=name)
-        callables.require_function(fun_jax, "jax2tf.Module: fun_jax", " of parameters and inputs")
+        super().__init__(name=_require_name(name))
+        requirements.callable_(fun_jax, "jax2tf.Module: fun_jax", " of parameters and inputs")
+        _require_options(options, "jax2tf.Module")
         params = callables.without_opaque_leaves(
             arguments.unwrap(params), callables.is_array_or_number
         )
@@ -71,8 +72,8 @@ class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[m
         flags = _flags(trainable, params)
         names = _names([path for path, _ in paths])
         self.parameters: dict[str, tf.Variable] = {
-            name: _variable(leaf, name, flag)
-            for name, (_, leaf), flag in zip(names, paths, flags, strict=True)
+            name: _parameter(leaf, path, name, flag)
+            for name, (path, leaf), flag in zip(names, paths, flags, strict=True)
         }
         self._constants: list[tf.Variable] = []
         # Whether a layer of Keras has the parameters among its weights.
@@ -113,6 +114,10 @@ class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[m
         Returns:
           A function of the inputs, which uses the module's variables.
         """
+        requirements.callable_(
+            fun_jax, "jax2tf.Module.function: fun_jax", " of parameters and inputs"
+        )
+        _require_options(options, "jax2tf.Module.function")
         converted = self._convert(fun_jax, polymorphic_shapes, options)
 
         @without_autograph
@@ -167,6 +172,20 @@ class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[m
         return self._constants[-1]
 
 
+def _require_name(name: str | None) -> str | None:
+    is_name = isinstance(name, str) and re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
+    if name is not None and not is_name:
+        raise ValueError(
+            "jax2tf.Module: name should be a text that Python takes for a name, such as 'dense', "
+            f"got {requirements.shown(name)}; leave it out for one of TensorFlow's choice"
+        )
+    return name
+
+
+def _require_options(options: Mapping[str, Option], function: str) -> None:
+    requirements.options_of(convert, options, function, own=["polymorphic_shapes"])
+
+
 def _flags(trainable: PyTree, params: PyTree) -> list[bool]:
     """Whether each parameter is trainable."""
     cause = None
@@ -187,10 +206,28 @@ def _names(paths: Sequence[KeyPath]) -> list[str]:
     """A name for each parameter; a number behind it where a key like "a/b" makes two alike."""
     given: dict[str, None] = {}
     for path in paths:
-        name = jax.tree_util.keystr(path, simple=True, separator="/") or "parameters"
+        key = jax.tree_util.keystr(path, simple=True, separator="/")
+        # Files hold no half of a character, as os.fsdecode makes of bytes.
+        name = key.encode("utf-8", "replace").decode() or "parameters"
         others = (f"{name}_{i}" for i in itertools.count(1))
         given[next(n for n in itertools.chain([name], others) if n not in given)] = None
     return list(given)
+
+
+def _parameter(leaf: PyTree, path: KeyPath, name: str, trainable: bool) -> tf.Variable:
+    where = f"jax2tf.Module: params{jax.tree_util.keystr(path)}"
+    if isinstance(leaf, jax.core.Tracer):
+        raise TypeError(
+            f"{where} should be an array, got a JAX tracer. What to do: make the module outside of "
+            "what JAX traces"
+        )
+    try:
+        return _variable(leaf, name, trainable)
+    except (TypeError, OverflowError) as error:
+        raise type(error)(
+            f"{where}: {error}. What to do: give an array of numbers, or keep what is none out of "
+            "params, in the function"
+        ) from None
 
 
 def _variable(leaf: PyTree, name: str, trainable: bool) -> tf.Variable:

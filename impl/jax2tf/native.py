@@ -30,7 +30,7 @@ from jax.extend.mlir import ir, passmanager
 from jax.extend.mlir.dialects import stablehlo
 from jax.interpreters import mlir
 
-from jax2tf import compat, dtypes, inlining, native_extremes
+from jax2tf import compat, dtypes, inlining, native_extremes, requirements
 from jax2tf.call_tf import function_list
 from jax2tf.call_tf.primitive import call_tf_p
 from jax2tf.call_tf.variables import value_of
@@ -78,28 +78,41 @@ class Options:
     disabled_checks: tuple[export.DisabledSafetyCheck, ...] = ()
 
 
-def options(
-    platforms: Sequence[str] | None, disabled_checks: Sequence[export.DisabledSafetyCheck]
-) -> Options:
-    """What the caller asked for.
+def platforms_of(platforms: Sequence[str]) -> tuple[str, ...]:
+    """The platforms that the caller asked for.
 
     Raises:
-      ValueError: a platform that JAX does not lower for.
-      TypeError: a check that is none.
+      TypeError: they are no sequence.
+      ValueError: one is none that JAX lowers for, or there is none.
     """
-    if isinstance(platforms, str) or not set(platforms or ()) <= _PLATFORMS:
+    where = "jax2tf.convert: native_serialization_platforms"
+    names = ", ".join(sorted(_PLATFORMS))
+    found = requirements.sequence(platforms, where, f"names among {names}", "['cpu']")
+    if not found or not all(isinstance(p, str) and p in _PLATFORMS for p in found):
         raise ValueError(
-            "jax2tf.convert: native_serialization_platforms should be a sequence of names among "
-            f"{', '.join(sorted(_PLATFORMS))}, got {platforms!r}"
+            f"{where} should be a sequence of names among {names}, got {requirements.shown(found)}"
         )
-    for check in disabled_checks:
+    return found
+
+
+def disabled_checks_of(
+    checks: Sequence[export.DisabledSafetyCheck],
+) -> tuple[export.DisabledSafetyCheck, ...]:
+    """The checks that the caller disabled.
+
+    Raises:
+      TypeError: they are no sequence, or one of them is none.
+    """
+    where = "jax2tf.convert: native_serialization_disabled_checks"
+    of = "jax2tf.DisabledSafetyCheck.platform() and .custom_call(target)"
+    example = "[jax2tf.DisabledSafetyCheck.platform()]"
+    found = requirements.sequence(() if checks is None else checks, where, of, example)
+    for check in found:
         if not isinstance(check, export.DisabledSafetyCheck):
             raise TypeError(
-                "jax2tf.convert: native_serialization_disabled_checks should be a sequence of "
-                "jax2tf.DisabledSafetyCheck.platform() and .custom_call(target), got "
-                f"{check!r} in it"
+                f"{where} should be a sequence of {of}, got {requirements.shown(check)} in it"
             )
-    return Options(None if platforms is None else tuple(platforms), tuple(disabled_checks))
+    return found
 
 
 @dataclass(frozen=True)

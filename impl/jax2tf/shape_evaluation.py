@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 from jax import export
 
-from jax2tf import arguments, dtypes
-from jax2tf.callables import Function, require_function
+from jax2tf import arguments, dtypes, requirements
+from jax2tf.callables import Function
 from jax2tf.trace import Tracer
 from jax2tf.typing import KeyPath, PyTree
 
@@ -47,7 +47,7 @@ def eval_polymorphic_shape(
     The result raises ValueError for an argument whose shape is unknown or contradicts
     polymorphic_shapes, and TypeError for one that is no array.
     """
-    require_function(fun_jax, "jax2tf.eval_polymorphic_shape: fun_jax")
+    requirements.callable_(fun_jax, "jax2tf.eval_polymorphic_shape: fun_jax")
     tracer = Tracer(Function(fun_jax), polymorphic_shapes, polymorphic_constraints)
 
     def shapes_of(*args: PyTree, **kwargs: PyTree) -> tuple[PyTree, PyTree]:

@@ -10,7 +10,8 @@ from typing import Literal, Protocol, TypeAlias
 import jax
 import tensorflow as tf
 
-from jax2tf import op_tables
+from jax2tf import op_tables, requirements
+from jax2tf.requirements import shown
 
 # The two sets of rules: with TensorFlow's XLA ops, and with its standard ops alone.
 OpSet: TypeAlias = Literal["xla", "no_xla"]
@@ -393,6 +394,14 @@ class Placement(Protocol):
         """The tensor, whole on every device."""
 
 
+# The fields of a target that hold names, and those that hold something by name.
+_SETS = (
+    *("idioms", "finite_idioms", "integer_idioms"),
+    *("lacks_dtypes", "quirks", "optimizations"),
+)
+_MAPPINGS = ("ops", "lacks", "own_ops", "computes_in")
+
+
 @dataclasses.dataclass(frozen=True)
 class Target:
     """What reads a graph, and which ops it takes.
@@ -451,16 +460,28 @@ class Target:
 
     def __post_init__(self) -> None:
         # A target is a key of caches, so any collection of names becomes one that can be hashed.
-        sets = ("idioms", "finite_idioms", "integer_idioms")
-        for field in (*sets, "lacks_dtypes", "quirks", "optimizations"):
-            object.__setattr__(self, field, frozenset(getattr(self, field)))
+        where = f"jax2tf.Target({self.name!r})"
+        if not isinstance(self.name, str):
+            raise TypeError(f"jax2tf.Target: name should be a text, got {shown(self.name)}")
+        requirements.switches(
+            where, assume_finite=self.assume_finite, shares_repeats=self.shares_repeats
+        )
+        for field in _MAPPINGS:
+            value = getattr(self, field)
+            if not (isinstance(value, Mapping) or (value is None and field == "ops")):
+                raise TypeError(f"{where}: {field} should be a dict by name, got {shown(value)}")
+        if self.most_dimensions is not None:
+            remedy = "None is any number"
+            requirements.whole_number(self.most_dimensions, f"{where}: most_dimensions", 0, remedy)
+        for field in _SETS:
+            argument = f"{where}: {field}"
+            names = requirements.sequence(getattr(self, field), argument, "names", "{'gelu'}")
+            if not all(isinstance(name, str) for name in names):
+                raise TypeError(f"{argument} should be a set of names, got {shown(names)}")
+            object.__setattr__(self, field, frozenset(names))
+        requirements.one_of(self.op_set, f"{where}: op_set", OP_SETS)
         if self.op_set == NO_XLA:
             object.__setattr__(self, "quirks", self.quirks | OF_ENGINES)
-        if self.op_set not in OP_SETS:
-            raise ValueError(
-                f"jax2tf.Target({self.name!r}): op_set should be one of {', '.join(OP_SETS)}, got "
-                f"{self.op_set!r}"
-            )
         for field, known in (("quirks", QUIRKS), ("optimizations", OPTIMIZATIONS)):
             unknown = getattr(self, field) - known.keys()
             if unknown:

@@ -89,6 +89,9 @@ class Leaf(Protocol):
     def where(self) -> str: ...
 
 
+# In the place of a value that a cache has not.
+_ABSENT = object()
+
 # From so many equations on, a graph keeps its shared functions.
 INLINED_MAX_EQUATIONS = 10_000
 
@@ -139,15 +142,15 @@ class Trace:
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """The value under `key`, made by the first caller."""
-        try:
-            known: T = self.cache[key]
+        # Not by a KeyError, which Python would print above each error of `make`.
+        known: T = self.cache.get(key, _ABSENT)
+        if known is not _ABSENT:
             return known
-        except KeyError:
-            with self.lock:
-                if key not in self.cache:
-                    self.cache[key] = make()
-                made: T = self.cache[key]
-                return made
+        with self.lock:
+            if key not in self.cache:
+                self.cache[key] = make()
+            made: T = self.cache[key]
+            return made
 
     def results(self, leaves: Sequence[PyTree]) -> PyTree:
         """The tree of the function's results, with these leaves."""
@@ -249,8 +252,7 @@ class Tracer:
     ):
         self._function = function
         self._shapes = shapes
-        dims.new_scope(constraints)  # raises where they make no sense
-        self._constraints = constraints
+        self._constraints = dims.constraints_of(constraints)
         self._large_constants = large_constants or LargeConstants()
         self._debug_callbacks = debug_callbacks
         self._checks = checks

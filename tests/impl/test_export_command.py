@@ -79,7 +79,7 @@ def test_options(run):
     status, out, _ = run(*arguments, "--overwrite", "--constraint", "b >= 9", "--tolerance", "1e-6")
     assert (status, "b=12" in out) == (0, True)
     status, _, err = run(*arguments, "--overwrite", "--tolerance", "-1")
-    assert (status, "the tolerance is -1" in err) == (1, True)
+    assert (status, "tolerance should be a number that is not negative" in err) == (1, True)
 
 
 @pytest.mark.parametrize("named", [True, False])

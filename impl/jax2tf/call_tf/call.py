@@ -10,11 +10,10 @@ import jax
 import numpy as np
 import tensorflow as tf
 
-from jax2tf import dtypes
+from jax2tf import dtypes, requirements
 from jax2tf.call_tf import exchange, variables
 from jax2tf.call_tf.functions import UNSPECIFIED, Options, Root
 from jax2tf.call_tf.primitive import bind
-from jax2tf.callables import require_function
 from jax2tf.errors import CallTfError
 from jax2tf.typing import PyTree
 
@@ -73,7 +72,14 @@ def call_tf(
     The result raises, when called: CallTfError for what JAX or XLA cannot do with the function,
     naming it and the cause; what TensorFlow raises, with a note that names the function.
     """
-    require_function(callable_tf, "jax2tf.call_tf: callable_tf")
+    requirements.callable_(callable_tf, "jax2tf.call_tf: callable_tf")
+    requirements.switches(
+        "jax2tf.call_tf",
+        has_side_effects=has_side_effects,
+        ordered=ordered,
+        call_tf_graph=call_tf_graph,
+        compile=compile,
+    )
     if ordered and not has_side_effects:
         raise ValueError("jax2tf.call_tf: ordered=True needs has_side_effects=True")
     name = getattr(callable_tf, "__name__", None) or type(callable_tf).__name__
@@ -136,8 +142,10 @@ def _where(function: Root, i: int) -> str:
 def _specs(output: PyTree) -> PyTree:
     try:
         return jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype), output)
-    except AttributeError:
+    # A tf.TensorSpec has a dtype of TensorFlow's.
+    except (AttributeError, TypeError):
         raise CallTfError(
-            "jax2tf.call_tf: output_shape_dtype should be a pytree of values with shape and dtype, "
-            f"got {output!r}"
+            "jax2tf.call_tf: output_shape_dtype should be a pytree of values with shape and dtype "
+            "of JAX's, such as jax.ShapeDtypeStruct((2, 3), jax.numpy.float32), got "
+            f"{requirements.shown(output)}"
         ) from None

@@ -24,6 +24,9 @@ from jax2tf.typing import Aval, Dim, KeyPath, PyTree
 
 T = TypeVar("T")
 
+# In the place of a value that a cache has not.
+_ABSENT = object()
+
 # Shape and dtype of an argument.
 Described: TypeAlias = Aval | jax.ShapeDtypeStruct
 
@@ -92,15 +95,15 @@ class Function(abc.ABC):
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """What is derived from this function under `key`, made once."""
-        try:
-            known: T = self._derived[key]
+        # Not by a KeyError, which Python would print above each error of `make`.
+        known: T = self._derived.get(key, _ABSENT)
+        if known is not _ABSENT:
             return known
-        except KeyError:
-            with self.lock:
-                if key not in self._derived:
-                    self._derived[key] = make()
-                made: T = self._derived[key]
-                return made
+        with self.lock:
+            if key not in self._derived:
+                self._derived[key] = make()
+            made: T = self._derived[key]
+            return made
 
     def signature(self, avals: Sequence[Described]) -> Signature:
         """The trace for arguments of these shapes and dtypes, made by the first caller."""
@@ -339,16 +342,14 @@ def _trace(
     traced = tf.function(
         run_anew if function.is_derived else run, autograph=False, jit_compile=True
     )
-    try:
-        with compat.tapes.recorded_again():
-            return traced.get_concrete_function(*specs)
-    except LookupError:
-        # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
-        # usual derivative has one, and most often it compiles too.
-        with compat.tapes.recorded_again():
-            usual = tf.function(run, autograph=False).get_concrete_function(*specs)
-        traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
+    with contextlib.suppress(LookupError), compat.tapes.recorded_again():
         return traced.get_concrete_function(*specs)
+    # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
+    # usual derivative has one, and most often it compiles too.
+    with compat.tapes.recorded_again():
+        usual = tf.function(run, autograph=False).get_concrete_function(*specs)
+    traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
+    return traced.get_concrete_function(*specs)
 
 
 def _dimension_key(dim: Dim) -> Hashable:

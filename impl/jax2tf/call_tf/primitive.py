@@ -52,17 +52,22 @@ def _op_by_op(*operands: jax.Array, function: Function) -> list[jax.Array]:
             f"jax2tf.call_tf({function.name}): called while TensorFlow makes a graph, which has no "
             "values yet. Call the TensorFlow function itself, or convert the JAX function around it"
         )
-    try:
-        tensors = [exchange.to_tensor(x) for x in operands]
-    except TypeError:
-        for i, x in enumerate(operands):
-            refuse_key(jax.typeof(x).dtype, i, function)
-        raise
-    results = function.run_in_threads(tensors)
+    results = function.run_in_threads(_tensors(operands, function))
     return [exchange.to_array(r) for r in results]
 
 
 call_tf_p.def_impl(_op_by_op)
+
+
+def _tensors(operands: Sequence[jax.Array], function: Function) -> list[tf.Tensor]:
+    try:
+        return [exchange.to_tensor(x) for x in operands]
+    except TypeError as error:
+        refused = error
+    # Only what failed is looked at: keys are rare, and calls are many.
+    for i, x in enumerate(operands):
+        refuse_key(jax.typeof(x).dtype, i, function)
+    raise refused
 
 
 def _abstract_eval(*avals: Aval, function: Function) -> tuple[list[Aval], set[jex_core.Effect]]:

@@ -34,6 +34,8 @@ _TOO_SHORT = re.compile(
     r"axis size \(= (?P<size>.+?)\) is larger than 1 and larger or equal than the padding length "
     r"\(= (?P<padding>\d+)\)"
 )
+# Python's words and NumPy's where a size that has a name is an index, or a bound of a slice.
+_INDEXED = re.compile(r"(slice|list|tuple) indices must be integers|only integers, slices \(`:`\)")
 # One variable of which a multiple decides, and the number.
 _MULTIPLE = re.compile(r"mod\(((?:\d+\*)?([a-zA-Z_]\w*)), (\d+)\) == 0")
 _CALL = re.compile(r"\b(min|max|mod)\(")
@@ -85,14 +87,28 @@ def _add_note_on_known_sizes(
     named = trace_known()
     if named is None:  # it is not for the names that the function does not trace
         return
+    sliced = ""
+    if _INDEXED.search(str(error)):
+        size = next(iter(_names(named)), "b")
+        sliced = (
+            "; slice jnp.asarray(table) in place of a NumPy array or a list, with "
+            f"polymorphic_constraints=['{size} <= N'] where N is the length of the table, and "
+            "index it with jnp.asarray of the size"
+        )
     shapes = ", ".join(f"{argument}: {shape}" for argument, shape in named.items())
     error.add_note(
         f"jax2tf.convert: the function traces where every size is known, and not for {shapes}. A "
         "dimension that has a name is no Python int: make arrays of it with jax.numpy (jnp.zeros, "
         "not np.zeros), its value with jnp.asarray(x.shape[0]), a loop with jax.lax.fori_loop, not "
-        "range; or leave the dimension known, with `_` in its place in polymorphic_shapes, as the "
-        "one that jax.pmap maps has to be"
+        f"range{sliced}; or leave the dimension known, with `_` in its place in "
+        "polymorphic_shapes, as the one that jax.pmap maps has to be"
     )
+
+
+def _names(shapes: Mapping[str, str]) -> Iterator[str]:
+    """The names of dimensions in the texts of shapes."""
+    for shape in shapes.values():
+        yield from re.findall(r"[a-zA-Z_]\w*", _CALL.sub("(", shape))
 
 
 def _search(error: Exception, retrace: Retrace) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import tensorflow as tf
 from jax import export
 
-from jax2tf import compat
+from jax2tf import compat, requirements
 from jax2tf.dims import bounds, expressions
 from jax2tf.symbolic_sizes import is_static
 from jax2tf.typing import Dim, PyTree
@@ -61,6 +61,24 @@ def variables_of(shape: Iterable[Dim]) -> dict[str, Dim]:
     }
 
 
+def constraints_of(
+    constraints: Sequence[str] | export.SymbolicScope, function: str = "jax2tf.convert"
+) -> Sequence[str] | export.SymbolicScope:
+    """The constraints that the caller gave, which an iterator gives once.
+
+    Raises:
+      TypeError: they are neither a sequence nor a scope.
+      ValueError: they are a text, cannot be read, or contradict themselves.
+    """
+    if isinstance(constraints, export.SymbolicScope):
+        return constraints
+    where = f"{function}: polymorphic_constraints"
+    example = repr([constraints]) if isinstance(constraints, str) else "['b >= 8']"
+    found = requirements.sequence(constraints, where, "texts", example)
+    new_scope(found)
+    return found
+
+
 def new_scope(
     constraints: Sequence[str] | export.SymbolicScope, specs: Iterable[Spec | None] = ()
 ) -> export.SymbolicScope:
@@ -84,11 +102,6 @@ def new_scope(
         )
     if scopes or isinstance(constraints, export.SymbolicScope):
         return scopes.pop()
-    if isinstance(constraints, str):
-        raise ValueError(
-            "jax2tf.convert: polymorphic_constraints should be a sequence of texts, "
-            f"got the text {constraints!r}; write [{constraints!r}]"
-        )
     try:
         for text in constraints:
             bounds.refuse_large_powers(text)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 import jax
 import tensorflow as tf
 
-from jax2tf import arguments, callables, compat
+from jax2tf import arguments, callables, compat, requirements
 from jax2tf.arguments import Argument
 from jax2tf.callables import Function
 from jax2tf.converting import convert as convert_for_one_device
@@ -23,7 +23,7 @@ from jax2tf.dtensor.layouts import (
 )
 from jax2tf.dtensor.ops import OPS
 from jax2tf.dtensor.placing import OnMesh, put
-from jax2tf.errors import ConversionError
+from jax2tf.errors import ConversionError, LayoutError
 from jax2tf.targets import OF_DTENSOR, Target
 from jax2tf.trace import spans_devices
 from jax2tf.typing import PyTree
@@ -84,6 +84,8 @@ def convert(
             f"jax2tf.dtensor.convert: it takes no {', '.join(refused)}; DTensor has ops of its own "
             "choice. Leave the option out"
         )
+    requirements.callable_(fun_jax, "jax2tf.dtensor.convert: fun_jax")
+    requirements.options_of(convert_for_one_device, options, "jax2tf.dtensor.convert", own=_FIXED)
     return _OnMesh(fun_jax, mesh, in_shardings, out_shardings, options).function()
 
 
@@ -230,6 +232,13 @@ def _jitted(
         jax.tree.map, functools.partial(named_sharding, mesh), is_leaf=is_sharding
     )
     told = {name: value for name, value in (("in", given), ("out", made)) if value is not None}
+    for name, value in told.items():
+        for leaf in jax.tree.leaves(value, is_leaf=is_sharding):
+            if not is_sharding(leaf):
+                raise LayoutError(
+                    f"jax2tf.dtensor.convert: {name}_shardings should be a tree of PartitionSpecs, "
+                    f"jax.sharding.NamedShardings and None, got {requirements.shown(leaf)} in it"
+                )
     if not told:
         return fun
     if not Function(fun).can_be_jitted:

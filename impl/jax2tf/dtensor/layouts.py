@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
+from jax2tf import requirements
 from jax2tf.errors import LayoutError
 from jax2tf.typing import PyTree
 
@@ -89,7 +90,10 @@ def layout_of(
       LayoutError: DTensor has no such layout: a dimension over several axes of the mesh, an axis
         that the mesh has not or that has another size there, more dimensions than `rank`.
     """
-    return layout_on(mesh_of(mesh), sharding, rank, "jax2tf.dtensor.layout_of")
+    where = "jax2tf.dtensor.layout_of"
+    remedy = "give the number of dimensions of the array"
+    rank = requirements.whole_number(rank, f"{where}: rank", 0, remedy)
+    return layout_on(mesh_of(mesh), sharding, rank, where)
 
 
 def layout_on(

@@ -11,8 +11,10 @@ import tensorflow as tf
 
 from jax2tf import arguments, compat, dtypes
 from jax2tf.dtensor.layouts import is_sharding, layout_on, mesh_of, require_even
+from jax2tf.errors import LayoutError
 from jax2tf.module import scope_name
-from jax2tf.typing import PyTree
+from jax2tf.requirements import shown
+from jax2tf.typing import KeyPath, PyTree
 
 
 def place(tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh) -> PyTree:
@@ -81,9 +83,11 @@ def values(tree: PyTree) -> PyTree:
       tree: a pytree; what is spread over no mesh is taken as it is.
     """
 
-    def value(leaf: PyTree) -> np.ndarray:
+    def value(path: KeyPath, leaf: PyTree) -> np.ndarray:
         dtensor = tf.experimental.dtensor
-        tensor = tf.convert_to_tensor(leaf)
+        where = f"jax2tf.dtensor.values: {jax.tree_util.keystr(path) or 'the array'}"
+        is_tensor = isinstance(leaf, tf.Tensor | tf.Variable)
+        tensor = tf.convert_to_tensor(leaf) if is_tensor else _tensor(leaf, where)
         if dtensor.is_dtensor(tensor):
             mesh = dtensor.fetch_layout(tensor).mesh
             whole = dtensor.Layout.replicated(mesh, tensor.shape.rank)
@@ -91,7 +95,7 @@ def values(tree: PyTree) -> PyTree:
         array: np.ndarray = tensor.numpy()
         return array
 
-    return jax.tree.map(value, arguments.unwrap(tree))
+    return jax.tree_util.tree_map_with_path(value, arguments.unwrap(tree))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,19 +144,35 @@ def _each(
     """`make(leaf, layout, path, where)` of each leaf of a tree."""
     on = mesh_of(mesh)
     tree = arguments.unwrap(tree)
-    each = jax.tree.broadcast(shardings, tree, is_leaf=is_sharding)
+    each = _broadcast(shardings, tree, what)
     leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
     made = []
-    for (path, leaf), sharding in zip(
-        leaves, jax.tree.leaves(each, is_leaf=is_sharding), strict=True
-    ):
+    for (path, leaf), sharding in zip(leaves, each, strict=True):
         name = jax.tree_util.keystr(path, simple=True, separator="/")
         where = f"{what}: {name or 'the array'}"
-        tensor = leaf if isinstance(leaf, tf.Tensor | tf.Variable) else _tensor(leaf)
+        tensor = leaf if isinstance(leaf, tf.Tensor | tf.Variable) else _tensor(leaf, where)
         layout = layout_on(on, sharding, tensor.shape.rank, where)
         require_even(layout, tensor.shape, where)
         made.append(make(tensor, layout, name, where))
     return jax.tree.unflatten(structure, made)
+
+
+def _broadcast(shardings: PyTree, tree: PyTree, what: str) -> list[PyTree]:
+    """A sharding for each leaf of the tree."""
+    found: list[PyTree] = []
+
+    def add(sharding: PyTree, part: PyTree) -> None:
+        found.extend([sharding] * len(jax.tree.leaves(part)))
+
+    try:
+        jax.tree.map(add, shardings, tree, is_leaf=is_sharding)
+    except (ValueError, TypeError) as error:
+        raise LayoutError(
+            f"{what}: shardings should be a PartitionSpec, a NamedSharding, None, or a pytree "
+            f"prefix of these for {jax.tree.structure(tree)}, got {shown(shardings)}; give a dict "
+            "of arrays the same keys"
+        ) from error
+    return found
 
 
 def _placed(value: PyTree, layout: tf.experimental.dtensor.Layout, path: str, where: str) -> PyTree:
@@ -162,7 +182,10 @@ def _placed(value: PyTree, layout: tf.experimental.dtensor.Layout, path: str, wh
     return put(tensor, layout)
 
 
-def _tensor(leaf: PyTree) -> tf.Tensor:
+def _tensor(leaf: PyTree, where: str) -> tf.Tensor:
     if isinstance(leaf, jax.Array) and dtypes.is_key(leaf.dtype):
         leaf = compat.jaxprs.data_of_keys(leaf)
-    return tf.constant(np.asarray(leaf), dtypes.dtype_of_val(leaf))
+    try:
+        return tf.constant(np.asarray(leaf), dtypes.to_tf(dtypes.jax_dtype(leaf)))
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"{where}: {error}. What to do: leave what is no array out") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from jax2tf import command_line, dims
@@ -39,6 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Prints what a function becomes; the exit status is 1 where a target cannot take it."""
     try:
+        if options.html:
+            # Before the work, which may take long.
+            _require_writable(Path(options.html))
         params = checkpoints.load(options.params) if options.params else None
         fun, specs = command_line.function(options.function), command_line.specs(options.inputs)
         (signature,) = signatures_of(fun, params, specs)
@@ -60,3 +64,12 @@ def run(options: argparse.Namespace) -> int:
     if options.html:
         Path(options.html).write_text(explanation.html(), encoding="utf-8")
     return 0 if all(report.converts for report in explanation.reports) else 1
+
+
+def _require_writable(path: Path) -> None:
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ValueError(
+            f"jax2tf.explain: --html should be a file in a folder that exists and can be written "
+            f"to, got {str(path)!r}"
+        )

@@ -11,8 +11,8 @@ import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes, shape_evaluation, targets
-from jax2tf.callables import Function, require_function
+from jax2tf import compat, dims, dtypes, requirements, shape_evaluation, targets
+from jax2tf.callables import Function
 from jax2tf.converting import checked
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.explain import known
@@ -64,7 +64,8 @@ def explain(
       ValueError: a target that is not known; a shape that is unknown or contradicts
         polymorphic_shapes.
     """
-    require_function(fun_jax, "jax2tf.explain: fun_jax")
+    requirements.callable_(fun_jax, "jax2tf.explain: fun_jax")
+    requirements.switches("jax2tf.explain", assume_finite=assume_finite)
     chosen = dict.fromkeys(
         targets.chosen(each, enable_xla=True, assume_finite=assume_finite)
         for each in _several(target)
@@ -85,7 +86,15 @@ def _several(
 ) -> Iterable[str | Target]:
     if target is None:
         return TARGETS
-    return [target] if isinstance(target, str | Target) else list(target)
+    if isinstance(target, str | Target):
+        return [target]
+    found = requirements.sequence(target, "jax2tf.explain: target", "targets", "['litert']")
+    if not found:
+        raise ValueError(
+            "jax2tf.explain: target should be a target or a sequence of some, got none; leave it "
+            "out for all"
+        )
+    return found
 
 
 def _spec(aval: Aval) -> str:

@@ -12,8 +12,8 @@ import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf import compat, shape_evaluation, targets
-from jax2tf.callables import Function, require_function
+from jax2tf import compat, requirements, shape_evaluation, targets
+from jax2tf.callables import Function
 from jax2tf.errors import UnsupportedPrimitiveError
 from jax2tf.explain.survey import lower
 from jax2tf.lowering.pairs import prepared
@@ -122,7 +122,8 @@ def profile(
         polymorphic_shapes.
       jax2tf.ConversionError: the function does not convert.
     """
-    require_function(fun_jax, "jax2tf.profile: fun_jax")
+    requirements.callable_(fun_jax, "jax2tf.profile: fun_jax")
+    requirements.switches("jax2tf.profile", assume_finite=assume_finite)
     chosen = targets.chosen(target, enable_xla=True, assume_finite=assume_finite)
     function = Function(fun_jax)
     tracer = Tracer(function, polymorphic_shapes, polymorphic_constraints)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import ast
 
-import numpy as np
-
 from jax2tf import command_line
+from jax2tf.export import checkpoints
 from jax2tf.export.exporting import export
 from jax2tf.export.formats import FORMATS
 from jax2tf.typing import PyTree
@@ -83,8 +82,8 @@ def _option(text: str) -> tuple[str, PyTree]:
 
 
 def _samples(path: str, specs: PyTree) -> list[PyTree]:
-    with np.load(path, allow_pickle=False) as arrays:
-        by_name = dict(arrays)
+    file = checkpoints.existing(path, "representative_data", "samples.npz")
+    by_name = checkpoints.arrays_of_npz(file, "representative_data")
     n = min((len(array) for array in by_name.values()), default=0)
     samples = [{name: array[i] for name, array in by_name.items()} for i in range(n)]
     return samples if isinstance(specs, dict) else [tuple(s.values()) for s in samples]

@@ -24,8 +24,7 @@ def with_constraints(
     Raises:
       ValueError: the constraints cannot be read, or no signature has the dimensions of one.
     """
-    # This refuses what is no sequence of comparisons.
-    specs.new_scope(constraints)
+    constraints = specs.constraints_of(constraints, "jax2tf.export")
     if isinstance(constraints, jax_export.SymbolicScope):
         constraints = compat.jaxprs.explicit_constraints(constraints)
     every = dict.fromkeys([*constraints, *(text for s in signatures for text in s.constraints)])

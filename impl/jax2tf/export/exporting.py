@@ -13,9 +13,18 @@ import numpy as np
 import tensorflow as tf
 from jax import export as jax_export
 
-from jax2tf import versions
+from jax2tf import requirements, versions
 from jax2tf.callables import Function
-from jax2tf.export import calibration, checkpoints, formats, onnx, placing, progress, widening
+from jax2tf.export import (
+    calibration,
+    checkpoints,
+    disk,
+    formats,
+    onnx,
+    placing,
+    progress,
+    widening,
+)
 from jax2tf.export.constraints import with_constraints
 from jax2tf.export.formats import Format
 from jax2tf.export.job import Job
@@ -111,14 +120,18 @@ def export(
       jax2tf.ExportError: the format cannot hold it, or the engine's converter refuses it.
       jax2tf.VerificationError: what was written does not run, or gives other results than JAX.
     """
-    target = Path(path)
+    target = requirements.path(path, "jax2tf.export: path", "model.tflite")
+    requirements.switches(
+        "jax2tf.export", overwrite=overwrite, progress=progress, widen_bfloat16=widen_bfloat16
+    )
+    tolerance = requirements.tolerance(tolerance, "jax2tf.export: tolerance")
     options = {name: value for name, value in options.items() if value is not None}
-    chosen = formats.format_of(path, format)
+    chosen = formats.format_of(target, format)
     formats.check_options(chosen, options)
     placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
     formats.check_packages(chosen, with_running=verify is not False)
     step = _steps(target, progress)
-    if isinstance(params, str | os.PathLike):
+    if isinstance(params, str | bytes | os.PathLike):
         with step("reading the checkpoint"):
             params = checkpoints.load(params)
     signatures = tuple(
@@ -143,7 +156,7 @@ def export(
         of_params.add(jnp.dtype(jnp.bfloat16))
         signatures, params, trials, options = _widened(signatures, params, trials, options)
     judge = Judge(chosen.name, chosen.engine.precision(options), of_params, tolerance)
-    with placing.beside(target) as folder:
+    with disk.writing(target), placing.beside(target) as folder:
         job = Job(
             signatures=signatures,
             params=params,

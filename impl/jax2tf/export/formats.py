@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from jax2tf import requirements
 from jax2tf.export import (
     litert,
     onnx,
@@ -133,10 +134,7 @@ def format_of(path: str | os.PathLike[str], name: str | None) -> Format:
       ValueError: there is none of that name or suffix, or the engine reads no other suffix.
     """
     if name is not None:
-        if name not in FORMATS:
-            raise ValueError(
-                f"jax2tf.export: format should be one of {', '.join(FORMATS)}, got {name!r}"
-            )
+        name = requirements.one_of(name, "jax2tf.export: format", FORMATS)
         return _readable(FORMATS[name], path)
     suffix = Path(path).suffix
     for entry in FORMATS.values():
@@ -177,11 +175,9 @@ def check_options(chosen: Format, options: Mapping[str, Option]) -> None:
                 f"options are {', '.join(known)}"
             )
         values = known[name]
-        if values is not None and value not in values:
-            raise ValueError(
-                f"jax2tf.export: the option {name!r} of the format {chosen.name!r} should be one "
-                f"of {', '.join(map(repr, values))}, got {value!r}"
-            )
+        if values is not None:
+            where = f"jax2tf.export: the option {name!r} of the format {chosen.name!r}"
+            requirements.one_of(value, where, values)
     for engine in (litert, onnx):
         if chosen.engine is engine:
             engine.check_options(options)

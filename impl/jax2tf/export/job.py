@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from jax2tf.errors import ExportError
+from jax2tf.export import disk
 from jax2tf.export.program import Program, program_of
 from jax2tf.export.signatures import Signature
 from jax2tf.typing import Option, PyTree
@@ -75,6 +76,8 @@ def converting(name: str, job: Job) -> Iterator[None]:
         yield
     # Each converter has errors of its own.
     except Exception as error:
+        if disk.number_of(error) is not None:  # it is not for the function
+            raise
         text = str(error).strip()
         has_bfloat16 = "bf16" in text
         if len(text) > _MOST_OF_ERROR:

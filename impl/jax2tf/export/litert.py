@@ -61,7 +61,8 @@ def check_options(options: Mapping[str, Option]) -> None:
         )
     if not is_integer:
         for name in ("representative_data", "integer_io"):
-            if options.get(name):
+            # An array is neither true nor false.
+            if options.get(name) is not None and options[name] is not False:
                 raise ValueError(
                     f"jax2tf.export: the option {name!r} belongs to quantize='int8', and quantize "
                     f"is {options.get('quantize')!r}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from jax2tf.export import openvino_weights, packages
+from jax2tf.export import disk, openvino_weights, packages
 from jax2tf.export.job import Job, converting
 from jax2tf.export.measures import Precision
 from jax2tf.typing import Option, PyTree
@@ -50,9 +50,10 @@ def write(job: Job) -> int:
         openvino_weights.store(model, kind)
     for key, value in job.metadata.items():
         model.set_rt_info(value, ["jax2tf", key])
-    openvino.save_model(
-        model, str(job.target), compress_to_fp16=job.options.get("compress_to_fp16", False)
-    )
+    with disk.saved_by("OpenVINO"):
+        openvino.save_model(
+            model, str(job.target), compress_to_fp16=job.options.get("compress_to_fp16", False)
+        )
     return sum(op.get_type_name() not in _NOT_COUNTED for op in model.get_ops())
 
 

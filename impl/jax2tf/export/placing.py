@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from jax2tf.errors import ExportError
+from jax2tf.export import disk
 from tf_substrates import swapping
 
 # What was written, and where it goes, in this order.
@@ -79,16 +80,18 @@ def beside(target: Path) -> Iterator[Path]:
     parent = target.absolute().parent
     missing = [folder for folder in (parent, *parent.parents) if not folder.exists()]
     try:
-        parent.mkdir(parents=True, exist_ok=True)
-        # The name of the target may be as long as the system takes, and is not part of this one.
-        with tempfile.TemporaryDirectory(
-            dir=parent, prefix=".jax2tf-", ignore_cleanup_errors=True
-        ) as folder:
+        with disk.making_folder(target):
+            parent.mkdir(parents=True, exist_ok=True)
+            # The name of the target may be as long as the system takes: it is not part of this one.
+            made = tempfile.TemporaryDirectory(
+                dir=parent, prefix=".jax2tf-", ignore_cleanup_errors=True
+            )
+        with made as folder:
             yield Path(folder)
     finally:
-        for made in missing:
+        for new in missing:
             with contextlib.suppress(OSError):
-                made.rmdir()
+                new.rmdir()
 
 
 def each(written: Sequence[Path], targets: Sequence[Path]) -> Steps:

@@ -17,17 +17,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import jax
 import numpy as np
 import tensorflow as tf
-from jax import export as jax_export
 
-from jax2tf import compat, dtypes
-from jax2tf.callables import Function, require_function
-from jax2tf.dims import bounds, expressions
+from jax2tf import compat, requirements
+from jax2tf.callables import Function
+from jax2tf.dims import expressions
 from jax2tf.errors import ExportError
-from jax2tf.typing import Dim, PyTree
+from jax2tf.export.reading import Reader
+from jax2tf.typing import PyTree
 
 DEFAULT = "serving_default"
-
-_DTYPE_OF_TEXT = "float32"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,7 +173,7 @@ def _named(name: PyTree, value: PyTree, params: PyTree) -> Signature:
 
 
 def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signature:
-    require_function(fun, "jax2tf.export: fun", ", or a dict of (function, specs) by name")
+    requirements.callable_(fun, "jax2tf.export: fun", ", or a dict of (function, specs) by name")
     function = with_no_parameters(fun) if params is None else fun
     parameters = Function(function).parameters
     args, kwargs = _arguments(specs)
@@ -191,7 +189,7 @@ def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signatu
                 )
     _refuse_arguments(fun, params, args, kwargs)
     found, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
-    reader = _Reader()
+    reader = Reader()
     names = _Names("input")
     inputs = []
     for path, leaf in found:
@@ -276,86 +274,6 @@ def _arguments(specs: PyTree) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
     if isinstance(specs, Mapping):
         return (), dict(specs)
     return (tuple(specs) if isinstance(specs, tuple | list) else (specs,)), {}
-
-
-class _Reader:
-    """Reads the specs of one signature.
-
-    Attributes:
-      scope: that of the symbolic dimensions that the caller made, or None.
-    """
-
-    def __init__(self) -> None:
-        self.scope: jax.export.SymbolicScope | None = None
-        self._open = (f"d{i}" for i in itertools.count())
-        self._scope = jax_export.SymbolicScope()
-
-    def read(self, leaf: PyTree, where: str) -> tuple[tuple[int | str, ...], np.dtype]:
-        """Shape and dtype of a spec."""
-        if isinstance(leaf, str):
-            return self._of_text(leaf, where)
-        if isinstance(leaf, tf.TensorSpec):
-            return self._of_tensor_spec(leaf, where)
-        if isinstance(leaf, tf.Tensor | tf.Variable):
-            return tuple(leaf.shape), dtypes.jax_dtype(leaf)
-        if isinstance(leaf, bool | int | float | complex):
-            return (), dtypes.jax_dtype(leaf)
-        if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
-            raise TypeError(
-                f"jax2tf.export: the spec of {where} should be an array, a jax.ShapeDtypeStruct, a "
-                f"tf.TensorSpec or a text such as 'b, 4:float32', got {leaf!r}"
-            )
-        if dtypes.is_key(leaf.dtype):
-            raise TypeError(
-                f"jax2tf.export: the spec of {where} is one of typed PRNG keys, which files have "
-                "no dtype for; take jax.random.key_data (uint32) as input, and call "
-                "jax.random.wrap_key_data in the function"
-            )
-        return self._dims(leaf.shape, where), jax.dtypes.canonicalize_dtype(leaf.dtype)
-
-    def _of_tensor_spec(
-        self, spec: tf.TensorSpec, where: str
-    ) -> tuple[tuple[int | str, ...], np.dtype]:
-        if spec.shape.rank is None:
-            raise ValueError(
-                f"jax2tf.export: the spec of {where} has no rank; give a shape, with None or a "
-                "name for a dimension that is open"
-            )
-        sizes = [next(self._open) if size is None else size for size in spec.shape.as_list()]
-        return tuple(sizes), np.dtype(spec.dtype.as_numpy_dtype)
-
-    def _of_text(self, text: str, where: str) -> tuple[tuple[int | str, ...], np.dtype]:
-        shape, colon, name = text.rpartition(":")
-        if not colon:
-            shape, name = text, _DTYPE_OF_TEXT
-        try:
-            dtype = np.dtype(jax.numpy.dtype(name.strip()))
-            tf.as_dtype(dtype)
-            for dim in shape.split(","):
-                bounds.refuse_large_powers(dim)
-            symbolic = jax_export.symbolic_shape(shape.strip(), scope=self._scope)
-        # JAX reads the shape with Python's tokenizer, which has errors of its own.
-        except Exception as error:
-            raise ValueError(
-                f"jax2tf.export: the spec {text!r} of {where} should be a shape and, behind a "
-                f"colon, a dtype, such as 'b, 224, 224, 3:float32': {error}"
-            ) from error
-        return tuple(_size(dim) for dim in symbolic), dtype
-
-    def _dims(self, shape: Sequence[Dim], where: str) -> tuple[int | str, ...]:
-        for dim in shape:
-            if jax_export.is_symbolic_dim(dim):
-                if self.scope not in (None, dim.scope):
-                    raise ValueError(
-                        f"jax2tf.export: the shape of {where} has dimensions of another "
-                        "SymbolicScope than those before it; make them in one scope"
-                    )
-                self.scope = dim.scope
-        return tuple(map(_size, shape))
-
-
-def _size(dim: Dim) -> int | str:
-    return str(dim) if jax_export.is_symbolic_dim(dim) else int(dim)
 
 
 def _fitting(array: np.ndarray, spec: Input, what: str) -> np.ndarray:

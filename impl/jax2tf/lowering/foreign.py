@@ -64,12 +64,12 @@ def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowe
         return _traced(ctx, functools.partial(ctx.eqn.primitive.impl, **params), operands)
     # It computes with values, as NumPy does.
     except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
-        if compat.primitives.is_compiled_by_others(ctx.eqn.primitive):
-            return _as_module(ctx, *operands, **params)
-        raise ctx.unsupported(
-            "there is no lowering rule for it, and its own implementation is no JAX function",
-            "call it through jax.pure_callback, or keep it outside the converted function",
-        ) from error
+        if not compat.primitives.is_compiled_by_others(ctx.eqn.primitive):
+            raise ctx.unsupported(
+                "there is no lowering rule for it, and its own implementation is no JAX function",
+                "call it through jax.pure_callback, or keep it outside the converted function",
+            ) from error
+    return _as_module(ctx, *operands, **params)
 
 
 def _traced(

@@ -20,7 +20,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
-from jax2tf import compat
+from jax2tf import compat, requirements
 from jax2tf.errors import ConversionError
 from jax2tf.identity import Identity
 from jax2tf.lowering.mesh_programs import OPEN, as_program_of_all, in_parts_p
@@ -107,7 +107,13 @@ def split_to_logical_devices(
     """
     if partition_dimensions is None:
         return tensor
-    parts = tuple(partition_dimensions)
+    where = "jax2tf.split_to_logical_devices"
+    if not isinstance(tensor, tf.Tensor):
+        raise TypeError(f"{where}: tensor should be a tf.Tensor, got {type(tensor).__name__}")
+    argument = f"{where}: partition_dimensions"
+    given = requirements.sequence(partition_dimensions, argument, "numbers", "(2, 1)")
+    remedy = "give 1 for a dimension that is not split"
+    parts = tuple(requirements.whole_number(n, argument, 1, remedy) for n in given)
     if tensor.shape.rank != len(parts):
         raise ValueError(
             f"jax2tf.split_to_logical_devices: partition_dimensions={parts} should have one number "

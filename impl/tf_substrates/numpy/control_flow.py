@@ -82,7 +82,8 @@ def while_loop(
         try:
             return _one_step_for_all(cond, body, values, limit)
         except (TypeError, IndexError, UnknownValueError) as error:
-            return _step_by_step(cond, body, values, limit, error)
+            not_carried = error
+        return _step_by_step(cond, body, values, limit, not_carried)
     if traced(limit) or traced(convert(_call(cond, values))):
         with traced_by("tf.while_loop", nest.flatten(values)):
             return _jax_while(cond, body, values, limit)

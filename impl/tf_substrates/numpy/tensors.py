@@ -7,6 +7,7 @@ package operations compute with plain arrays, which `convert` gives and `wrap` m
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -250,10 +251,8 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Any:
     if made is not value:
         return convert(made, dtype)
     if dtype is None and hint is not None:
-        try:
+        with contextlib.suppress(TypeError):
             return _from_python(value, hint)
-        except TypeError:
-            return _from_python(value, None)
     return _from_python(value, dtype)
 
 

@@ -80,11 +80,6 @@ def name_of(package: str) -> str:
     return targets.name_of(_source(package)).removesuffix(".py")
 
 
-def _source(package: str | os.PathLike) -> pathlib.Path:
-    given = pathlib.Path(package)
-    return given if os.fspath(package) and given.exists() else source_of(os.fspath(package))
-
-
 def _files(
     package: str | os.PathLike, substrate: str
 ) -> tuple[list[pathlib.Path], list[pathlib.Path]]:
@@ -99,6 +94,22 @@ def _files(
             here = place.omits(module) or place.of(module) != module
             (omitted if here else looked_at).append(file)
     return looked_at, omitted
+
+
+def _source(package: str | os.PathLike) -> pathlib.Path:
+    name, given = os.fspath(package), pathlib.Path(package)
+    if not name or (not given.exists() and (os.sep in name or name.endswith(".py"))):
+        raise ModuleNotFoundError(
+            f"tf_substrates: there is no file or folder {name!r}. What to do: give the path of "
+            "a package's folder or of a file of Python, or the name of an installed package."
+        )
+    source = given if given.exists() else source_of(name)
+    if not any(file.suffix == ".py" for file in files_of(source)):
+        raise ValueError(
+            f"tf_substrates: {str(source)!r} has no file of Python (.py) to look at. What to do: "
+            "give the folder of a package, or a file of Python."
+        )
+    return source
 
 
 def _of_file(file: pathlib.Path, tf: Any) -> Iterator[Missing]:

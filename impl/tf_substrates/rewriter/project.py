@@ -98,11 +98,15 @@ def read(file: str | os.PathLike) -> Project:
       ValueError: it has no such table, or the table has an unknown key or a value of another type.
     """
     path = pathlib.Path(file)
-    with path.open("rb") as opened:
-        try:
-            tool = tomllib.load(opened).get("tool", {})
-        except ValueError as error:
-            raise ValueError(f"{path}: it is not TOML: {error}") from error
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"{path}: there is no such file. What to do: give a package to rewrite, or the"
+            f" pyproject.toml with the table [{_TABLE}] in --project."
+        )
+    try:
+        tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
+    except ValueError as error:
+        raise ValueError(f"{path}: it is no file of TOML: {error}.") from error
     if "tf_substrates" not in tool:
         raise ValueError(
             f"{path}: there is no table [{_TABLE}]. What to do: add one that names `packages`."
