@@ -232,7 +232,8 @@ def _scatter(
     jaxpr = eqn.params["update_jaxpr"]
     if jaxpr is None or not isinstance(operand, Pair):
         return None
-    function = jax.vmap(lambda z, w: _run(jaxpr, eqn.params["update_consts"], [z, w])[0])
+    consts = eqn.params["update_consts"]
+    function: Callable[..., Value] = jax.vmap(lambda z, w: _run(jaxpr, consts, [z, w])[0])
 
     def combine(z: Pair, w: Value) -> Pair:
         flat = jax.tree.map(lambda x: jnp.reshape(x, (-1,)), (z, w))

@@ -14,7 +14,7 @@ from jax.extend import core as jex_core
 from jax2tf.lowering.pairs import fourier, inverse, pair, scatters
 from jax2tf.lowering.pairs.pair import Pair, Value
 from jax2tf.primitives import named
-from jax2tf.typing import Array, Param
+from jax2tf.typing import Array, Param, aval_of
 
 # A rule gets the equation and its operands, a Pair for each complex array, and gives the results.
 # None says that it has none for these params.
@@ -249,7 +249,7 @@ def _empty(eqn: jex_core.JaxprEqn) -> Sequence[Value]:
 
 def _bitcast(eqn: jex_core.JaxprEqn, z: Value) -> Sequence[Value] | None:
     """JAX sees complex numbers as no others than themselves."""
-    is_same = eqn.params["new_dtype"] == eqn.invars[0].aval.dtype
+    is_same = eqn.params["new_dtype"] == aval_of(eqn.invars[0]).dtype
     return [z] if is_same else None
 
 

@@ -18,7 +18,8 @@ from jax.extend import core as jex_core
 from jax2tf.lowering.pairs.pair import Pair, Value
 from jax2tf.typing import Array
 
-Combine = Callable[[Pair, Pair], Pair]
+# Of elements of the operand and of the updates, which are no numbers where a function is applied.
+Combine = Callable[..., Pair]
 
 
 def rule_of(combine: Combine) -> Callable[..., Sequence[Value]]:
@@ -33,15 +34,16 @@ def rule_of(combine: Combine) -> Callable[..., Sequence[Value]]:
 
 
 def combined(
-    eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Pair, combine: Combine
+    eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Value, combine: Combine
 ) -> Pair:
     """The operand with the updates of a scatter, combined with what is at their places."""
     shape = np.shape(operand.real)
-    if 0 in shape or 0 in np.shape(updates.real):
+    updates_shape = np.shape(updates.real)
+    if 0 in shape or 0 in updates_shape:
         return operand
     windows = eqn.params["dimension_numbers"].update_window_dims
-    places = _by_index(_places(eqn, shape, indices, np.shape(updates.real)), windows)
-    new = Pair(*(_by_index(part, windows) for part in updates))
+    places = _by_index(_places(eqn, shape, indices, updates_shape), windows)
+    new: Value = jax.tree.map(lambda part: _by_index(part, windows), updates)
     flat = Pair(*(jnp.reshape(part, (-1,)) for part in operand))
     count = places.shape[0]
     if eqn.params["unique_indices"] or (isinstance(count, int) and count == 1):
@@ -59,12 +61,12 @@ def combined(
     return Pair(*(jnp.reshape(part, shape) for part in written))
 
 
-def _write(flat: Pair, places: Array, updates: Pair, combine: Combine) -> Pair:
-    here = Pair(*(part.at[places].get(mode="clip") for part in flat))
+def _write(flat: Pair, places: Array, updates: Value, combine: Combine) -> Pair:
+    here = Pair(*(jnp.asarray(part).at[places].get(mode="clip") for part in flat))
     made = combine(here, updates)
     return Pair(
         *(
-            part.at[places].set(new, mode="drop", unique_indices=True)
+            jnp.asarray(part).at[places].set(new, mode="drop", unique_indices=True)
             for part, new in zip(flat, made, strict=True)
         )
     )
