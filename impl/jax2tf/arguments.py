@@ -92,6 +92,11 @@ class Argument:
             f"jax2tf.convert(jax.jit({name}, static_argnames={self.path!r}))"
         )
 
+    @property
+    def value(self) -> object:
+        """The value as it was given."""
+        return self._value
+
     def tensor(self) -> tf.Tensor:
         """The value as a tensor of the dtype that JAX sees."""
         dtype = dtypes.to_tf(self.dtype)

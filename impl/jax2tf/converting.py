@@ -209,6 +209,7 @@ def convert(
             name,
             saved_gradient_order,
             lowered_for.enable_xla,
+            given=[leaf.value for leaf in leaves],
         )
         if not tf.executing_eagerly():
             compat.graphs.skip_order_of_effects(tf.compat.v1.get_default_graph())

@@ -22,24 +22,27 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-import jax
-import jax.numpy as jnp
 import tensorflow as tf
-from jax import lax
-from jax.extend import core as jex_core
 
-from jax2tf import compat, dims, dtypes, graph_gradients, ops
+from jax2tf import compat, dtypes, graph_gradients, ops
 from jax2tf.call_tf.variables import value_of
 from jax2tf.decorators import custom_gradient
+from jax2tf.differentiability import REFUSALS, Differentiability, differentiability
 from jax2tf.errors import NotDifferentiableError
-from jax2tf.lowering import masks
 from jax2tf.lowering.plan import identifier
+from jax2tf.missing_gradients import (
+    NOTHING_REFUSED,
+    Backward,
+    Gradients,
+    Refusal,
+    refused,
+)
 from jax2tf.refused_gradients import refuse, refuse_when_computed
-from jax2tf.trace import Trace, trace_of, uncollected
+from jax2tf.trace import Trace
 from jax2tf.typing import Aval, PyTree
+from jax2tf.vjps import Vjp
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
-Gradients = list[tf.Tensor | None]
 # Results, and the gradients for the cotangents of those results that are inexact.
 Differentiated = tuple[list[tf.Tensor], Callable[[Sequence[tf.Tensor]], Gradients]]
 
@@ -52,6 +55,8 @@ def differentiable(
     name: str,
     saved_order: int = 1,
     enable_xla: bool = True,
+    given: Sequence[object] | None = None,
+    own: int | None = None,
 ) -> list[tf.Tensor]:
     """The results of `trace` on `args`, with JAX's vjp as their gradient.
 
@@ -64,7 +69,10 @@ def differentiable(
       saved_order: up to which order derivatives can be saved. TensorFlow saves the gradients of
         what is in a graph, not those of the gradients: they have to be there before.
       enable_xla: whether graphs may hold ops that are TensorFlow's alone, as PreventGradient is.
+      given: what the user gave for each argument: a variable where `args` has its value.
+      own: how many of the arguments are no cotangents, where the trace is that of a gradient.
     """
+    given = args if given is None else given
     watched = compat.tapes.tape_may_record(list(args))
     if not trace.jaxpr.out_avals or (tf.executing_eagerly() and not watched):
         return lower(trace, args)
@@ -79,13 +87,15 @@ def differentiable(
             name=name,
             saved_order=saved_order,
             enable_xla=enable_xla,
+            given=given,
+            own=own,
         )
         return list(tf.function(lambda *args: call(args), autograph=False)(*args))
     if not with_gradient:
         return [refuse(result, name, enable_xla) for result in lower(trace, args)]
     variables, trace = trace.with_variables()
     args = [*args, *map(value_of, variables)]
-    function = _Function(trace, lower, name, saved_order)
+    function = _Function(trace, lower, name, saved_order, (*given, *variables), own)
     if not function.vjp.is_differentiable:
         way = function.without_gradient
     else:
@@ -161,6 +171,8 @@ def _is_same(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
 class _Function:
     """What is differentiated; the arguments of `differentiable` say the rest.
 
+    `given` has variables that calls of TensorFlow read behind what was given for the arguments.
+    `own`: how many arguments are no cotangents, where the function is a gradient.
     `compiled`: whether XLA compiles the graph that calls it.
     """
 
@@ -168,11 +180,21 @@ class _Function:
     lower: LowerTrace
     name: str
     saved_order: int
+    given: Sequence[object] = ()
+    own: int | None = None
     compiled: bool = dataclasses.field(default_factory=compat.functions.in_compiled_function)
 
     @property
-    def vjp(self) -> _Vjp:
-        return self.trace.cached("vjp", lambda: _Vjp(self.trace))
+    def vjp(self) -> Vjp:
+        return self.trace.cached("vjp", lambda: Vjp(self.trace))
+
+    @property
+    def differentiability(self) -> Differentiability:
+        def make() -> Differentiability:
+            with _refusal(self.name), _noting(self.name, self.trace):
+                return differentiability(self.vjp, self.trace)
+
+        return self.trace.cached("differentiability", make)
 
     def recorded(
         self,
@@ -251,8 +273,12 @@ class _Function:
         What has no derivative fails where the derivative is asked for: a tape may watch for the
         sake of something else.
         """
-        vjp = self.vjp
-        split = self.trace.cached("split_vjp", self._split)
+        vjp, split = self._split(self.vjp)
+        if split is None and tf.executing_eagerly():
+            # In a graph, whoever differentiates the graph may ask for the others later.
+            inputs = [i for i in vjp.inputs if compat.tapes.tape_may_watch(args[i])]
+            if 0 < len(inputs) < len(vjp.inputs):
+                vjp, split = self._split(Vjp(self.trace, inputs))
         if split is None:
             return self.with_recomputation(args)
         forward, backward = split
@@ -265,17 +291,31 @@ class _Function:
                 return self._recomputed(args, cotangents)
             sized = [args[i] for i in vjp.sized]
             operands = [*sized, *residuals, *map(_conjugate, cotangents)]
-            return vjp.gradients(self.lower(backward, operands))
+            return self._of_arguments(vjp, self.lower(backward, operands))
 
         return results[:n_outputs], gradient
 
-    def _split(self) -> tuple[Trace, Trace] | None:
-        """The vjp as two traces, or None where JAX cannot differentiate the function."""
-        try:
-            with _noting(self.name, self.trace):
-                return self.vjp.trace_split()
-        except _REFUSALS:
-            return None
+    def _split(self, vjp: Vjp) -> tuple[Vjp, tuple[Trace, Trace] | None]:
+        """A vjp, and it as two traces, or None where JAX cannot differentiate the function."""
+
+        def make() -> tuple[Trace, Trace] | None:
+            try:
+                with _noting(self.name, self.trace):
+                    return vjp.trace_split()
+            except REFUSALS:
+                return None
+
+        return vjp, self.trace.cached(("split vjp", *vjp.inputs), make)
+
+    def _of_arguments(self, vjp: Vjp, results: Sequence[tf.Tensor]) -> Gradients:
+        """The results of the backward pass as TensorFlow wants them, None for integers.
+
+        TensorFlow's gradient with respect to a complex value is the conjugate of JAX's.
+        """
+        gradients: Gradients = [None] * len(self.trace.jaxpr.in_avals)
+        for i, result in zip(vjp.inputs, results, strict=True):
+            gradients[i] = _conjugate(result)
+        return gradients
 
     def gradient_function(self) -> PyTree:
         """The gradients as a TensorFlow function of arguments and cotangents."""
@@ -300,25 +340,56 @@ class _Function:
         return self.trace.cached(("gradient function", self.saved_order, compiled), make)
 
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
+        refusal = self._refused_for(args, cotangents)
+        gradients = self._of_arguments(self.vjp, self._results_recomputed(args, cotangents))
+        return refusal.instead_of(gradients)
+
+    def _refused_for(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Refusal:
+        """What becomes of the gradients that JAX does not have.
+
+        Raises:
+          NotDifferentiableError: one of them was asked for.
+        """
+        found = self.differentiability
+        if found.error is None:
+            return NOTHING_REFUSED
+        backward = Backward(
+            name=self.name,
+            trace=self.trace,
+            args=args,
+            given=self.given or args,
+            own=len(args) if self.own is None else self.own,
+            of_result=dict(zip(self.vjp.outputs, cotangents, strict=True)),
+        )
+        message = _message(self.name, found.error)
+        if len(found.refused) < len(self.vjp.inputs):
+            paths = ", ".join(self.trace.path(i) for i in sorted(found.refused))
+            message += f". Others have gradients: for those, pass tf.stop_gradient of {paths}"
+        return refused(found, backward, message)
+
+    def _results_recomputed(
+        self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]
+    ) -> Sequence[tf.Tensor]:
         operands = [*args, *map(_conjugate, cotangents)]
         if tf.executing_eagerly():
-            return self.vjp.gradients(self._gradients(operands, saved_order=1))
+            return self._gradients(operands, saved_order=1)
         if compat.graphs.is_saving_gradient() and self.saved_order == 1:
-            return self.vjp.gradients(self._last_saved(operands))
+            return self._last_saved(operands)
         called = self.gradient_function()
         if not compat.tapes.tape_watches(operands):
             # A tape that watches a variable which the function reads would have TensorFlow
             # differentiate the gradient, its gradient, and so on without end.
             with compat.tapes.nothing_recorded():
-                return self.vjp.gradients(called(*operands))
+                results: Sequence[tf.Tensor] = called(*operands)
+            return results
         # TensorFlow would ask for the derivative of a call that a persistent tape records at once.
-        whole = self._whole(saved_order=1)
+        whole = dataclasses.replace(self._whole(saved_order=1), given=operands)
 
         def way(operands: Sequence[tf.Tensor]) -> Differentiated:
             return called(*operands), partial(whole._recomputed, operands)
 
         # A gradient reads its operands where another graph takes it from: they have to be here.
-        return self.vjp.gradients(whole.recorded(way, list(map(tf.identity, operands))))
+        return whole.recorded(way, list(map(tf.identity, operands)))
 
     def _last_saved(self, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """The gradients, for a SavedModel that holds no derivatives of them."""
@@ -332,29 +403,32 @@ class _Function:
 
     def _gradients(self, operands: Sequence[tf.Tensor], saved_order: int) -> list[tf.Tensor]:
         whole = self._whole(saved_order)
-        return differentiable(whole.trace, self.lower, operands, True, whole.name, saved_order)
+        return differentiable(
+            whole.trace, self.lower, operands, True, whole.name, saved_order, own=whole.own
+        )
 
     def _whole(self, saved_order: int) -> _Function:
         """The gradients as a function of arguments and cotangents that can be differentiated."""
-        with _refusal(self.name), _noting(self.name, self.trace):
-            trace = self.trace.cached("whole_vjp", self.vjp.trace_whole)
-        return _Function(trace, self.lower, f"the gradient of {self.name}", saved_order)
-
-
-# What JAX raises where it cannot differentiate, or does not yet.
-_REFUSALS = (ValueError, NotImplementedError, compat.jaxprs.ClosedOverError)
+        trace = self.differentiability.whole
+        own = len(self.trace.jaxpr.in_avals) if self.own is None else self.own
+        name = f"the gradient of {self.name}"
+        return _Function(trace, self.lower, name, saved_order, own=own)
 
 
 @contextlib.contextmanager
 def _refusal(name: str) -> Iterator[None]:
     try:
         yield
-    except _REFUSALS as error:
-        raise NotDifferentiableError(
-            f"jax2tf.convert({name}): JAX cannot differentiate it: {str(error).rstrip('.')}. To "
-            "run or save it without a gradient, convert it with with_gradient=False, or save it "
-            "with tf.saved_model.SaveOptions(experimental_custom_gradients=False)"
-        ) from error
+    except REFUSALS as error:
+        raise NotDifferentiableError(_message(name, error)) from error
+
+
+def _message(name: str, error: Exception) -> str:
+    return (
+        f"jax2tf.convert({name}): JAX cannot differentiate it: {str(error).rstrip('.')}. To "
+        "run or save it without a gradient, convert it with with_gradient=False, or save it "
+        "with tf.saved_model.SaveOptions(experimental_custom_gradients=False)"
+    )
 
 
 @contextlib.contextmanager
@@ -374,137 +448,9 @@ def _noting(name: str, trace: Trace) -> Iterator[None]:
         raise
 
 
-class _Vjp:
-    """JAX's vjp of a trace with respect to its inexact arguments.
-
-    Attributes:
-      inputs: which arguments are inexact: those have gradients.
-      outputs: which results are inexact and of a dtype that TensorFlow differentiates: those have
-        cotangents.
-      sized: which arguments have symbolic shapes: dimension variables are solved from those.
-    """
-
-    def __init__(self, trace: Trace):
-        self._trace = trace
-        self._function = jex_core.jaxpr_as_fun(trace.differentiable_jaxpr)
-        self.inputs = [i for i, aval in enumerate(trace.jaxpr.in_avals) if _is_inexact(aval)]
-        self.outputs = [
-            i
-            for i, aval in enumerate(trace.jaxpr.out_avals)
-            if _is_inexact(aval) and dtypes.to_tf(aval.dtype) in dtypes.DIFFERENTIABLE
-        ]
-        self.sized = [
-            i for i, aval in enumerate(trace.jaxpr.in_avals) if not dims.is_static(aval.shape)
-        ]
-
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether any result depends on any argument in a way that has a derivative."""
-        return bool(self.inputs and self.outputs)
-
-    def gradients(self, results: Sequence[tf.Tensor]) -> Gradients:
-        """The results of the backward pass as TensorFlow wants them, None for integers.
-
-        TensorFlow's gradient with respect to a complex value is the conjugate of JAX's.
-        """
-        gradients: Gradients = [None] * len(self._trace.jaxpr.in_avals)
-        for i, result in zip(self.inputs, results, strict=True):
-            gradients[i] = _conjugate(result)
-        return gradients
-
-    def trace_whole(self) -> Trace:
-        """A trace of arguments and cotangents, giving gradients."""
-
-        def whole(args: list[jax.Array], cotangents: list[jax.Array]) -> PyTree:
-            _, pullback = self._vjp(args)
-            return pullback(cotangents)
-
-        return self._trace_of(whole, self._argument_specs(), self._cotangent_specs())
-
-    def trace_split(self) -> tuple[Trace, Trace]:
-        """A trace of arguments, giving results and residuals; one of these, giving gradients.
-
-        The second one takes before all the arguments that dimension variables are solved from. A
-        residual that is a converted truth value is handed over as what it was: that is smaller, and
-        the backward pass sees which of its products are masks.
-        """
-        structure: list[PyTree] = []
-
-        def forward(*args: jax.Array) -> PyTree:
-            results, pullback = self._vjp(list(args))
-            residuals, tree = jax.tree.flatten(pullback)
-            structure.append(tree)
-            return results, residuals
-
-        forward_trace = self._trace_of(forward, *self._argument_specs())
-        n_results = len(self._trace.jaxpr.out_avals)
-        dtypes_of_residuals = [a.dtype for a in forward_trace.jaxpr.out_avals[n_results:]]
-
-        def backward(
-            sized: list[jax.Array], residuals: list[jax.Array], cotangents: list[jax.Array]
-        ) -> PyTree:
-            del sized
-            given = map(lax.convert_element_type, residuals, dtypes_of_residuals)
-            return jax.tree.unflatten(structure[0], list(given))(cotangents)
-
-        forward_trace = dataclasses.replace(
-            forward_trace, jaxpr=_with_masks(forward_trace.jaxpr, n_results)
-        )
-        residuals = [_spec(aval) for aval in forward_trace.jaxpr.out_avals[n_results:]]
-        sized = [self._argument_specs()[i] for i in self.sized]
-        backward_trace = self._trace_of(backward, sized, residuals, self._cotangent_specs())
-        forward_trace = dataclasses.replace(
-            forward_trace, paths=self._trace.paths, assumptions=self._trace.assumptions
-        )
-        return forward_trace, backward_trace
-
-    @uncollected()
-    def _trace_of(self, fun: Callable[..., PyTree], *specs: PyTree) -> Trace:
-        trace = trace_of(jax.jit(fun).trace(*specs), self._trace.value_checks)
-        return dataclasses.replace(
-            trace,
-            large_constants=self._trace.large_constants,
-            debug_callbacks=self._trace.debug_callbacks,
-            is_vjp=True,
-        )
-
-    def _vjp(self, args: list[jax.Array]) -> tuple[list[jax.Array], Callable[..., PyTree]]:
-        def of_inexact(*inexact: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
-            operands = list(args)
-            for i, value in zip(self.inputs, inexact, strict=True):
-                operands[i] = value
-            results = self._function(*operands)
-            return [results[i] for i in self.outputs], results
-
-        _, pullback, results = jax.vjp(of_inexact, *(args[i] for i in self.inputs), has_aux=True)
-        return results, pullback
-
-    def _argument_specs(self) -> list[jax.ShapeDtypeStruct]:
-        return [_spec(aval) for aval in self._trace.jaxpr.in_avals]
-
-    def _cotangent_specs(self) -> list[jax.ShapeDtypeStruct]:
-        return [_spec(self._trace.jaxpr.out_avals[i]) for i in self.outputs]
-
-
-def _with_masks(jaxpr: jex_core.ClosedJaxpr, n_results: int) -> jex_core.ClosedJaxpr:
-    """The jaxpr, with truth values for those results behind the first that are made of them."""
-    converted = masks.conversions(jaxpr.jaxpr)
-    results, residuals = jaxpr.jaxpr.outvars[:n_results], jaxpr.jaxpr.outvars[n_results:]
-    given = [converted.get(r, r) if isinstance(r, jex_core.Var) else r for r in residuals]
-    return jex_core.ClosedJaxpr(jaxpr.jaxpr.replace(outvars=[*results, *given]), jaxpr.consts)
-
-
-def _spec(aval: Aval) -> jax.ShapeDtypeStruct:
-    return jax.ShapeDtypeStruct(aval.shape, aval.dtype)
-
-
 def _tensor_spec(aval: Aval) -> tf.TensorSpec:
     shape = [d if isinstance(d, int) else None for d in dtypes.physical_shape(aval)]
     return tf.TensorSpec(shape, dtypes.to_tf(aval.dtype))
-
-
-def _is_inexact(aval: Aval) -> bool:
-    return jnp.issubdtype(aval.dtype, jnp.inexact)
 
 
 def _conjugate(tensor: tf.Tensor) -> tf.Tensor:

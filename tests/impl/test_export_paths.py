@@ -131,7 +131,7 @@ def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path):
     assert left(tmp_path) == ["first", "model", "nowhere.tflite"]
 
 
-@pytest.mark.parametrize("path", [".", "..", "", "a/..", "/"])
+@pytest.mark.parametrize("path", [".", "..", "a/..", "/"])
 def test_paths_without_a_name(tmp_path, monkeypatch, path):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match=r"path should end in the name of what is written, got"):

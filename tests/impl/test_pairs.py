@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import tensorflow as tf
+from jax import lax
 
 import jax2tf
 from tests.running import assert_near
@@ -113,7 +114,27 @@ FUNCTIONS = {
     "sums": lambda z: (z.sum(1), z.mean(), jnp.cumsum(z, 1), jnp.cumprod(z, 1)),
     "products": lambda z: (z @ W.T, jnp.einsum("ij,kj->ik", z, W), jnp.vdot(z, W)),
     "convolution": lambda z: jax.vmap(lambda a, b: jnp.convolve(a, b))(z, jnp.asarray(W)),
-    "without a rule": lambda z: jnp.expm1(z) * 2,
+    "powers less one": lambda z: (jnp.expm1(z), jnp.expm1(z * 1e-4)),
+    "along an axis": lambda z: (z.max(1), z.min(0), z.max(), z[:, :0].max(1, initial=-1)),
+    "scattered": lambda z: (
+        z.at[jnp.array([1, 1, 0])].multiply(W),
+        z.at[:, jnp.array([1, 1, 9])].min(W[:, :3]),
+        z.at[1, 2].max(W[0, 0]),
+        z.at[jnp.array([0, 2]), jnp.array([3, 1])].multiply(W[0, :2], unique_indices=True),
+        z.at[jnp.array([0, 9, -1])].multiply(W, mode="clip"),
+    ),
+    "applied": lambda z: (z.at[1].apply(jnp.exp), z.at[jnp.array([2, 2])].apply(lambda z: 2j * z)),
+    "segments": lambda z: (
+        jax.ops.segment_prod(z, jnp.array([0, 2, 0]), 4),
+        jax.ops.segment_sum(z, jnp.array([0, 2, 0]), 4),
+    ),
+    "filled": lambda z: z.at[jnp.array([1, 7])].get(mode="fill", fill_value=3 - 2j),
+    "products with real numbers": lambda z: (
+        lax.dot_general(z, X, (((1,), (1,)), ((), ()))),
+        lax.dot_general(X, z, (((1,), (1,)), ((), ())), preferred_element_type=np.complex64),
+    ),
+    "groups of rows": lambda z: lax.ragged_dot(z, jnp.stack([W.T, 2j * W.T]), jnp.array([1, 2])),
+    "without a rule": lambda z: jnp.linalg.eigvals(z[:, :3]).sum() * 2,
     "scan": scanned,
     "while": looped,
     "mapped while": jax.vmap(looped),
@@ -164,6 +185,9 @@ SPECIAL_FUNCTIONS = {
     "cumprod": functools.partial(jax.lax.cumprod, reverse=True),
     "divide": lambda z: z / z[::-1],
     "exp": jnp.exp,
+    "expm1": jnp.expm1,
+    "max": lambda z: jnp.stack([z, z[::-1], jnp.roll(z, 3)]).max(0),
+    "min": lambda z: jnp.stack([z, z[::-1], jnp.roll(z, 3)]).min(0),
     "log": jnp.log,
     "log1p": jnp.log1p,
     "maximum": lambda z: jnp.maximum(z, z[::-1]),
@@ -200,6 +224,79 @@ def test_a_transform_of_several_axes(kind):
     fun = getattr(jnp.fft, kind)
     z = Z.real if kind.startswith("r") else Z
     assert_near(np.asarray(jax2tf.convert(fun, target=IN_PAIRS)(z)), jax.jit(fun)(z), ulps=32)
+
+
+# JAX has no derivative of these (or none that is not rounding), or they have no complex results.
+NOT_DIFFERENTIABLE = {
+    "abs",
+    "along an axis",
+    "angle",
+    "applied",
+    "comparisons",
+    "cumulative extremes",
+    "cumulative logarithms",
+    "eigenvalues",
+    "extremes",
+    "mapped while",
+    "reductions",
+    "reflections",
+    "scattered",
+    "segments",
+    "singular values",
+    "sorted",
+    "unused",
+    "while",
+    "without a rule",
+}
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - NOT_DIFFERENTIABLE))
+def test_the_gradient_of_a_function_of_complex_numbers(name):
+    def real(z):
+        leaves = [y for y in jax.tree.leaves(FUNCTIONS[name](z)) if jnp.iscomplexobj(y)]
+        return sum((leaf.real * 0.5 + leaf.imag * leaf.imag).sum() for leaf in leaves)
+
+    z = tf.constant(Z)
+    with tf.GradientTape() as tape:
+        tape.watch(z)
+        y = jax2tf.convert(real, target=IN_PAIRS)(z)
+    expected = np.conj(jax.jit(jax.grad(real))(Z))
+    gradient = tape.gradient(y, z, unconnected_gradients="zero")
+    assert_near(np.asarray(gradient), np.asarray(expected), ulps=256)
+
+
+@pytest.mark.parametrize("part", [jnp.real, jnp.imag, jnp.abs, jnp.angle])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 0), (2, 3)])
+@pytest.mark.parametrize("batch", ["known", "open"])
+def test_the_gradient_of_a_part(part, shape, batch):
+    z = (RNG.normal(size=shape) + 1j * RNG.normal(size=shape)).astype(np.complex64)
+    spec = ", ".join("abc"[: len(shape)]) if batch == "open" and 0 not in shape else None
+    converted = jax2tf.convert(part, target=IN_PAIRS, polymorphic_shapes=spec)
+
+    @functools.partial(tf.function, autograph=False)
+    def gradient(z):
+        with tf.GradientTape() as tape:
+            tape.watch(z)
+            y = converted(z)
+        return tape.gradient(y, z)
+
+    expected = np.conj(jax.grad(lambda z: part(z).sum())(z))
+    np.testing.assert_allclose(gradient(tf.constant(z)), expected, rtol=1e-5)
+
+
+def test_scatters_of_an_open_size():
+    def fun(z, i, w):
+        return z.at[i].multiply(w), z.at[i].max(w), z.at[i].apply(jnp.conj)
+
+    i = np.array([1, 1, 5], np.int32)
+    converted = jax2tf.convert(fun, target=IN_PAIRS, polymorphic_shapes=["b, 4", "n", "n, 4"])
+    graph = tf.function(converted, autograph=False).get_concrete_function(
+        tf.TensorSpec([None, 4], tf.complex64),
+        tf.TensorSpec([None], tf.int32),
+        tf.TensorSpec([None, 4], tf.complex64),
+    )
+    results = graph(tf.constant(Z), tf.constant(i), tf.constant(W))
+    assert_near([np.asarray(y) for y in results], list(jax.jit(fun)(Z, i, W)), ulps=16)
 
 
 def test_any_batch():

@@ -362,8 +362,8 @@ def test_check_names_what_is_missing_by_file_and_line(tmp_path, capsys):
         "verdict: all that it uses of TensorFlow is here (1 file was looked at)"
     ]
     (tmp_path / "empty").mkdir()
-    assert main(["check", str(tmp_path / "empty")]) == 0
-    assert "no file of Python" in capsys.readouterr().out
+    assert main(["check", str(tmp_path / "empty")]) == 2
+    assert "has no file of Python (.py) to look at" in capsys.readouterr().err
     assert main(["check", "nowhere_at_all"]) == 2
     assert "no package 'nowhere_at_all'" in capsys.readouterr().err
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
@@ -28,6 +31,11 @@ def tape_watches(tensors: list[tf.Tensor]) -> bool:
     return bool(_tf_record.should_record_backprop(tensors))
 
 
+def tape_may_watch(tensor: tf.Tensor) -> bool:
+    """Whether a GradientTape or a ForwardAccumulator knows of a tensor."""
+    return tape_watches([tensor]) or accumulator_watches([tensor])
+
+
 def accumulator_watches(tensors: Sequence[tf.Tensor]) -> bool:
     """Whether a ForwardAccumulator has a tangent for one of them; only TensorFlow itself knows."""
     return bool(_tf_forwardprop_util.pack_tangents(list(tensors)).tangents)
@@ -37,6 +45,39 @@ def nothing_recorded() -> contextlib.AbstractContextManager[None]:
     """A context in which no tape records; a public tape's stop_recording stops that tape alone."""
     result: contextlib.AbstractContextManager[None] = _tf_record.stop_recording()
     return result
+
+
+# Who asks for gradients, by the code that runs, and the parameter that says of what.
+_ASKING = {
+    inspect.unwrap(tf.GradientTape.gradient).__code__: "sources",
+    inspect.unwrap(tf.gradients).__code__: "xs",
+    inspect.unwrap(tf.compat.v1.gradients).__code__: "xs",
+}
+
+
+def asked_for() -> list[object] | None:
+    """The tensors and variables whose gradients are computed now; None where nobody says.
+
+    TensorFlow asks each operation that it recorded for the gradients of all its operands, whether
+    or not somebody wants them. Which ones are wanted only the caller knows.
+    """
+    frame: types.FrameType | None = sys._getframe()
+    while frame is not None:
+        parameter = _ASKING.get(frame.f_code)
+        if parameter is not None:
+            return list(tf.nest.flatten(frame.f_locals[parameter]))
+        frame = frame.f_back
+    return None
+
+
+def is_among(value: object, asked: Sequence[object]) -> bool:
+    """Whether a tensor or variable is one of those that were asked for."""
+    return any(_handle(value) is _handle(one) for one in asked)
+
+
+def _handle(value: object) -> object:
+    """What a tape knows a variable by; several objects may stand for one variable."""
+    return getattr(value, "handle", value)
 
 
 @contextlib.contextmanager

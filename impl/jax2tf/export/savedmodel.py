@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from jax2tf.errors import ExportError, NotDifferentiableError
+from jax2tf.errors import ExportError
 from jax2tf.export.graphs import count_ops
 from jax2tf.export.job import Job
 from jax2tf.export.measures import Precision
@@ -51,18 +51,15 @@ def _saving_gradients() -> Iterator[None]:
         if "tracing gradients for SavedModel" not in str(error):
             raise
         raise ExportError(
-            "jax2tf.export: the SavedModel cannot hold the gradients of the function: JAX or "
-            f"jax2tf cannot differentiate it: {_reason(error)}. What to do: pass "
+            "jax2tf.export: the SavedModel cannot hold the gradients of the function: "
+            f"jax2tf cannot lower them: {_reason(error)}. What to do: pass "
             "with_gradient=False, which saves it without gradients"
         ) from error
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of what JAX, or else jax2tf, said of the gradient."""
-    cause = error.__context__ or error
-    if isinstance(cause, NotDifferentiableError) and cause.__cause__ is not None:
-        cause = cause.__cause__
-    return str(cause).partition("\n")[0].rstrip(".")
+    """The first line of what was said of the gradient."""
+    return str(error.__context__ or error).partition("\n")[0].rstrip(".")
 
 
 def load(

@@ -48,8 +48,10 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
 def of_complex(eqn: jex_core.JaxprEqn) -> Function | None:
     """The function for an equation of complex matrices of known sizes; None for any other."""
+    if eqn.primitive not in _OF_COMPLEX:
+        return None
     aval = aval_of(eqn.invars[0])
-    if eqn.primitive not in _OF_COMPLEX or not jnp.issubdtype(aval.dtype, np.complexfloating):
+    if not jnp.issubdtype(aval.dtype, np.complexfloating):
         return None
     is_known = all(isinstance(d, int) and d > 0 for d in aval.shape[-2:])
     if not is_known or _is_refused(eqn):

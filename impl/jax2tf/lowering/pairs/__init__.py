@@ -20,7 +20,7 @@ from jax.extend import core as jex_core
 
 from jax2tf import compat
 from jax2tf.lowering.legal import linalg
-from jax2tf.lowering.pairs import pair
+from jax2tf.lowering.pairs import pair, scatters
 from jax2tf.lowering.pairs.pair import Pair, Value, is_complex
 from jax2tf.lowering.pairs.rules import rule_of
 from jax2tf.primitives import named
@@ -78,7 +78,9 @@ def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) 
 def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
     of_jaxprs = _OF_JAXPRS.get(eqn.primitive)
     if of_jaxprs is not None:
-        return of_jaxprs(eqn, *operands)
+        of_inner = of_jaxprs(eqn, *operands)
+        if of_inner is not None:
+            return of_inner
     called = _called(eqn)
     if called is not None:
         return _run(called.jaxpr, called.consts, operands)
@@ -223,6 +225,24 @@ def _extreme_of_windows(
     return rule
 
 
+def _scatter(
+    eqn: jex_core.JaxprEqn, operand: Value, indices: Array, updates: Value
+) -> list[Value] | None:
+    """`x.at[...].apply(function)`, whose updates may be no numbers of any kind."""
+    jaxpr = eqn.params["update_jaxpr"]
+    if jaxpr is None or not isinstance(operand, Pair):
+        return None
+    consts = eqn.params["update_consts"]
+    function: Callable[..., Value] = jax.vmap(lambda z, w: _run(jaxpr, consts, [z, w])[0])
+
+    def combine(z: Pair, w: Value) -> Pair:
+        flat = jax.tree.map(lambda x: jnp.reshape(x, (-1,)), (z, w))
+        made: Pair = jax.tree.map(lambda x: jnp.reshape(x, np.shape(z.real)), function(*flat))
+        return made
+
+    return [scatters.combined(eqn, operand, indices, updates, combine)]
+
+
 def _where(which: Array, new: Array, old: Array) -> Array:
     return jnp.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
 
@@ -238,9 +258,10 @@ _CALLS = frozenset(
         "remat2",
     )
 )
-_OF_JAXPRS: dict[jex_core.Primitive, Callable[..., list[Value]]] = {
+_OF_JAXPRS: dict[jex_core.Primitive, Callable[..., list[Value] | None]] = {
     lax.cond_p: _cond,
     lax.scan_p: _scan,
+    lax.scatter_p: _scatter,
     lax.while_p: _while,
     **dict.fromkeys(named("custom_linear_solve"), _linear_solve),
     **dict.fromkeys(named("reduce"), _reduce),

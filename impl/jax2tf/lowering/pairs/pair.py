@@ -166,6 +166,14 @@ def exp(z: Pair) -> Pair:
     return Pair(real, jnp.where(z.imag == 0, z.imag, turned.imag))
 
 
+def expm1(z: Pair) -> Pair:
+    """e**z - 1, exact near zero: the real part is (e**x - 1) cos y - 2 sin(y / 2)**2."""
+    x, y = z
+    growth, half = jnp.expm1(x), jnp.sin(y / 2)
+    real = jnp.where(y == 0, growth, growth * jnp.cos(y) - 2 * half * half)
+    return Pair(real, exp(z).imag)
+
+
 def log(z: Pair) -> Pair:
     """The principal logarithm; NaN in both parts where one part of z is."""
     result = Pair(jnp.log(absolute(z)), jnp.atan2(z.imag, z.real))

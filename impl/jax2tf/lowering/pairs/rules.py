@@ -11,10 +11,10 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf.lowering.pairs import fourier, inverse, pair
+from jax2tf.lowering.pairs import fourier, inverse, pair, scatters
 from jax2tf.lowering.pairs.pair import Pair, Value
 from jax2tf.primitives import named
-from jax2tf.typing import Array, Param
+from jax2tf.typing import Array, Param, aval_of
 
 # A rule gets the equation and its operands, a Pair for each complex array, and gives the results.
 # None says that it has none for these params.
@@ -37,10 +37,12 @@ def _part_by_part(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
 
 
 def _params_of_part(eqn: jex_core.JaxprEqn, part: int) -> dict[str, Param]:
-    # What gather finds out of bounds is NaN, without an imaginary part.
-    if part and eqn.primitive is lax.gather_p:
-        return {**eqn.params, "fill_value": 0}
-    return eqn.params
+    if eqn.primitive is not lax.gather_p:
+        return eqn.params
+    # What gather finds out of bounds is NaN by default, without an imaginary part.
+    fill = eqn.params["fill_value"]
+    parts = (None, 0.0) if fill is None else (np.real(fill), np.imag(fill))
+    return {**eqn.params, "fill_value": parts[part]}
 
 
 def _on_each(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
@@ -58,6 +60,12 @@ def _of(function: Callable[..., Value]) -> Rule:
         return [function(*operands)]
 
     return rule
+
+
+def _complex(x: Array, y: Array) -> Pair:
+    """A number of two parts; JAX's derivative of `real` gives 0.0 for the other, of any shape."""
+    shape = np.shape(x) or np.shape(y)
+    return Pair(*(jnp.broadcast_to(part, shape) for part in (x, y)))
 
 
 def _convert(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value]:
@@ -93,17 +101,26 @@ def _polynomial(eqn: jex_core.JaxprEqn, z: Pair, *coefficients: Pair) -> Sequenc
     return [Pair(*(jnp.broadcast_to(part, z.real.shape) for part in result))]
 
 
-def _bilinear(eqn: jex_core.JaxprEqn, z: Value, w: Value) -> Sequence[Value] | None:
-    """Products of matrices, and convolutions."""
+def _bilinear(eqn: jex_core.JaxprEqn, z: Value, w: Value, *sizes: Array) -> Sequence[Value] | None:
+    """Products of matrices, and convolutions; `sizes` are those of groups of rows."""
     preferred = eqn.params["preferred_element_type"]
     params = dict(eqn.params)
     if preferred is not None:
         params["preferred_element_type"] = pair.real_dtype(preferred)
-    product = functools.partial(eqn.primitive.bind, **params)
-    if not (isinstance(z, Pair) and isinstance(w, Pair)):
-        return None
-    real = product(z.real, w.real) - product(z.imag, w.imag)
-    return [Pair(real, product(z.real, w.imag) + product(z.imag, w.real))]
+
+    def product(x: Array, y: Array) -> Array:
+        made: Array = eqn.primitive.bind(x, y, *sizes, **params)
+        return made
+
+    if not isinstance(w, Pair):
+        assert isinstance(z, Pair)
+        result = Pair(product(z.real, w), product(z.imag, w))
+    elif not isinstance(z, Pair):
+        result = Pair(product(z, w.real), product(z, w.imag))
+    else:
+        real = product(z.real, w.real) - product(z.imag, w.imag)
+        result = Pair(real, product(z.real, w.imag) + product(z.imag, w.real))
+    return [result if pair.is_complex(eqn.outvars[0].aval) else result.real]
 
 
 def _fft(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value] | None:
@@ -178,6 +195,17 @@ def _product_along(z: Pair, axis: int) -> Pair:
     return Pair(*(lax.squeeze(x, (axis,)) for x in z))
 
 
+def _extreme(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule:
+    """The rule of an extreme along dimensions, whose parts lax.reduce takes together."""
+
+    def rule(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
+        start = Pair(*(np.asarray(x, z.real.dtype) for x in (identity, 0)))
+        result: Pair = lax.reduce(z, start, function, eqn.params["axes"])
+        return [result]
+
+    return rule
+
+
 def _sort(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
     """Of complex keys each part is a key, the real one first."""
     num_keys = eqn.params["num_keys"]
@@ -211,6 +239,18 @@ def _scatter(function: Callable[..., Array]) -> Rule:
 
 def _integer_power(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
     return [pair.integer_power(z, eqn.params["y"])]
+
+
+def _empty(eqn: jex_core.JaxprEqn) -> Sequence[Value]:
+    """Numbers that are whatever they are."""
+    dtype = pair.real_dtype(eqn.params["dtype"])
+    return [Pair(*(eqn.primitive.bind(**{**eqn.params, "dtype": dtype}) for _ in range(2)))]
+
+
+def _bitcast(eqn: jex_core.JaxprEqn, z: Value) -> Sequence[Value] | None:
+    """JAX sees complex numbers as no others than themselves."""
+    is_same = eqn.params["new_dtype"] == aval_of(eqn.invars[0]).dtype
+    return [z] if is_same else None
 
 
 def _iota(eqn: jex_core.JaxprEqn) -> Sequence[Value]:
@@ -257,7 +297,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "atan2": inverse.atan2,
     "atanh": inverse.atanh,
     "clamp": pair.clamp,
-    "complex": Pair,
+    "complex": _complex,
     "cos": pair.cos,
     "cosh": pair.cosh,
     "div": pair.divide,
@@ -266,6 +306,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "eq_to": pair.equal,
     "exp": pair.exp,
     "exp2": pair.exp2,
+    "expm1": pair.expm1,
     "imag": lambda z: z.imag,
     "log": pair.log,
     "log1p": pair.log1p,
@@ -287,6 +328,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "tanh": pair.tanh,
 }
 _OTHERS: dict[str, Rule] = {
+    "bitcast_convert_type": _bitcast,
     "conj": _conjugate,
     "conv_general_dilated": _bilinear,
     "convert_element_type": _convert,
@@ -295,15 +337,23 @@ _OTHERS: dict[str, Rule] = {
     "cummin": _cumulative(pair.minimum, math.inf),
     "cumprod": _cumulative(pair.multiply, 1),
     "dot_general": _bilinear,
+    "empty": _empty,
+    "empty2": _empty,
     "fft": _fft,
     "integer_pow": _integer_power,
     "iota": _iota,
     "optimization_barrier": _on_each,
     "polynomial": _polynomial,
     "pow": _power,
+    "ragged_dot_general": _bilinear,
+    "reduce_max": _extreme(pair.maximum, -math.inf),
+    "reduce_min": _extreme(pair.minimum, math.inf),
     "reduce_prod": _product,
     "scatter": _scatter(lax.scatter),
     "scatter-add": _scatter(lax.scatter_add),
+    "scatter-max": scatters.rule_of(pair.maximum),
+    "scatter-min": scatters.rule_of(pair.minimum),
+    "scatter-mul": scatters.rule_of(pair.multiply),
     "scatter-sub": _scatter(lax.scatter_sub),
     "sort": _sort,
 }
