@@ -67,7 +67,9 @@ def _program(context, make):
 
 @over(
     [
-        Case(f"{other} in {context}", _program(CONTEXTS[context], OTHERS[other]), 1e-5, only=("jax",))
+        Case(
+            f"{other} in {context}", _program(CONTEXTS[context], OTHERS[other]), 1e-5, only=("jax",)
+        )
         for context in CONTEXTS
         for other in OTHERS
     ]
@@ -83,8 +85,10 @@ def _matrices(tf):
     def step(x):
         with tf.GradientTape() as tape:
             tape.watch(x)
-            y = tf.reduce_sum(matrix @ x[:, None] * matrix[:2, 1][0]) + tf.reduce_sum(x[None] @ matrix)
-                z = sum(x[i] * matrix[0, i] for i in range(3))
+            y = tf.reduce_sum(matrix @ x[:, None] * matrix[:2, 1][0]) + tf.reduce_sum(
+                x[None] @ matrix
+            )
+            z = sum(x[i] * matrix[0, i] for i in range(3))
         return tape.gradient([y, z], x)
 
     return step(tf.constant(X))
