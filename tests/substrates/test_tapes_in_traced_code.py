@@ -17,13 +17,15 @@ W = np.array([0.5, 2.0, 1.25], np.float32)
 CONTEXTS = {
     "function": lambda tf, f, x: tf.function(f)(x),
     "function in function": lambda tf, f, x: tf.function(lambda y: tf.function(f)(y * 2.0))(x),
-    "while_loop": lambda tf, f, x: tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, f(y)), (0, x))[1],
+    "while_loop": lambda tf, f, x: tf.while_loop(
+        lambda i, y: i < 2, lambda i, y: (i + 1, f(y)), (0, x)
+    )[1],
     "map_fn": lambda tf, f, x: tf.map_fn(f, tf.stack([x, x + 1.0])),
     "vectorized_map": lambda tf, f, x: tf.vectorized_map(f, tf.stack([x, x + 1.0])),
     "scan": lambda tf, f, x: tf.scan(lambda s, row: f(s) + row, tf.stack([x, x, x])),
     "foldl": lambda tf, f, x: tf.foldl(lambda s, row: f(s) + row, tf.stack([x, x, x])),
     "cond": lambda tf, f, x: tf.function(lambda y: tf.cond(y[0] > 0.0, lambda: f(y), lambda: y))(x),
-}  # fmt: skip
+}
 
 # What stands beside the watched tensor, known when the code is traced.
 OTHERS = {

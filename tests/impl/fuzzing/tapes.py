@@ -1,7 +1,7 @@
 """Random programs with tapes in traced code, of tf_substrates on JAX; TensorFlow's is the law.
 
-A program nests contexts (tf.function, loops, maps, branches, jax.jit) around a tape. The tape's block
-computes from a watched tensor with known operands on either side. A program's number seeds the
+A program nests contexts (tf.function, loops, maps, branches, jax.jit) around a tape. The tape's
+block computes from a watched tensor with known operands on either side. A program's number seeds the
 generator that draws the program.
 """
 
@@ -49,6 +49,7 @@ STEPS: dict[str, Callable] = {
     "inner map_fn": lambda tf, x: tf.map_fn(lambda row: row * x[0], x),
     "inner function": lambda tf, x: tf.function(lambda y: y * x)(x),
 }
+_LOOPS = ("inner while_loop", "inner map_fn")
 CONTEXTS: dict[str, Callable] = {
     "function": lambda tf, f, x: tf.function(f)(x),
     "jit": lambda tf, f, x: _jit(tf, f)(x),
@@ -199,15 +200,18 @@ def program(number: int) -> Program:
         names = tuple(names)
         return names[random.integers(len(names))]
 
+    contexts = tuple(chosen(CONTEXTS) for _ in range(random.integers(1, 3)))
+    # TensorFlow's vectorized_map does not take the derivatives of loops inside.
+    steps = [s for s in STEPS if s not in _LOOPS or "vectorized_map" not in contexts]
     known = tuple(chosen(KNOWN) for _ in range(2))
     operations = [
-        chosen(STEPS)
+        chosen(steps)
         if random.random() < 0.4
         else (chosen(OPERATORS), int(random.integers(2)), bool(random.integers(2)))
         for _ in range(random.integers(1, 5))
     ]
     return Program(
-        contexts=tuple(chosen(CONTEXTS) for _ in range(random.integers(1, 3))),
+        contexts=contexts,
         derivative=chosen(DERIVATIVES),
         known=known,
         steps=tuple(operations),
