@@ -1,8 +1,8 @@
 """Random programs with tapes in traced code, of tf_substrates on JAX; TensorFlow's is the law.
 
 A program nests contexts (tf.function, loops, maps, branches, jax.jit) around a tape. The tape's
-block computes from a watched tensor with known operands on either side. A program's number seeds the
-generator that draws the program.
+block computes from a watched tensor with known operands on either side. A program's number seeds
+the generator that draws it.
 """
 
 from __future__ import annotations
