@@ -3,8 +3,8 @@
 On JAX a tensor is a jax.Array, and no public part of JAX tells what was computed with an array that
 is there already. So the layer that every function of this package goes through (`recorded`) hands a
 call to the tapes that are recording, and while one is, the operators of arrays and tracers are
-handed on too (`recorded_operators`). A call is recorded as the function, its arguments and its results, if one of its
-arguments is watched or was computed from what is.
+handed on too (`recorded_operators`). A call is recorded as the function, its arguments and its
+results, if one of its arguments is watched or was computed from what is.
 
 Without a recording tape a call costs one look-up more, and operators are JAX's own.
 """
