@@ -10,7 +10,8 @@ from typing import Any
 from tf_substrates.numpy import nest
 from tf_substrates.numpy.gradient_tape import UnconnectedGradients, _Block, _source_arrays
 from tf_substrates.numpy.namespaces import export
-from tf_substrates.numpy.recording import Log, start, stop
+from tf_substrates.numpy.recorded_operators import start, stop
+from tf_substrates.numpy.recording import Log
 from tf_substrates.numpy.tensors import convert
 from tf_substrates.numpy.variables import Variable
 

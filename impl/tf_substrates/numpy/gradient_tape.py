@@ -16,8 +16,9 @@ block of 150 operations and its gradient take 1.2 times as long as jax.grad of t
 a call costs 2 microseconds more. While a tape records, loops and branches on known values,
 tf.function and tf.map_fn run in Python, as in TensorFlow's eager mode.
 
-What jax.numpy, or a method of an array, computes inside the block is not recorded: to the tape its
-result is a constant.
+The block may be in traced code (jax.jit, tf.function, a step of a loop), with known arrays beside
+traced ones. What jax.numpy computes inside the block is not recorded: to the tape its result is a
+constant.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ from tf_substrates.numpy import nest
 from tf_substrates.numpy.errors import StatefulError, invalid_argument
 from tf_substrates.numpy.known_values import Known
 from tf_substrates.numpy.namespaces import export
-from tf_substrates.numpy.recording import Call, Log, is_differentiable, recorded, start, stop
+from tf_substrates.numpy.recorded_operators import start, stop
+from tf_substrates.numpy.recording import Call, Log, is_differentiable, recorded
 from tf_substrates.numpy.tensors import convert, is_tensor
 from tf_substrates.numpy.variables import Variable
 

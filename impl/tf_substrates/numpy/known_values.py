@@ -31,7 +31,13 @@ class Known(np.ndarray):
     __array_priority__ = -1.0
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy's own functions of it give arrays, as of TensorFlow's tensors."""
+        """NumPy's own functions of it give arrays, as of TensorFlow's tensors.
+
+        A NumPy scalar on the left asks its ufunc, not the reflected operator.
+        """
+        name = _OF_UFUNC.get(ufunc)
+        if name and method == "__call__" and not kwargs and isinstance(inputs[0], np.generic):
+            return getattr(inputs[1], name)(inputs[0])
         return getattr(ufunc, method)(*map(_plain, inputs), **kwargs)
 
     def __getitem__(self, index: Any) -> Any:
@@ -42,6 +48,22 @@ class Known(np.ndarray):
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
+
+
+# The operators that a NumPy scalar has by a ufunc, as the other operand's.
+_OF_UFUNC: dict[Any, str] = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+}
 
 
 def _plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tf_substrates.numpy.array_classes import ARRAY_CLASSES
 from tf_substrates.numpy.namespaces import EXPORTS
 from tf_substrates.numpy.tensors import operands
 
@@ -94,7 +95,7 @@ def _array(other: OfNumPy, dtype: np.dtype) -> np.ndarray:
 
 
 def _install() -> None:
-    for owner in (type(jax.numpy.zeros(())), jax.core.Tracer):
+    for owner in ARRAY_CLASSES:
         for name, (function, op_name) in _OPERATORS.items():
             wrapped = {name: _before_lists(function, op_name)}
             if name not in _COMPARISONS:

@@ -3,8 +3,8 @@
 On JAX a tensor is a jax.Array, and no public part of JAX tells what was computed with an array that
 is there already. So the layer that every function of this package goes through (`recorded`) hands a
 call to the tapes that are recording, and while one is, the operators of arrays and tracers are
-handed on too. A call is recorded as the function, its arguments and its results, if one of its
-arguments is watched or was computed from what is.
+handed on too (`recorded_operators`). A call is recorded as the function, its arguments and its
+results, if one of its arguments is watched or was computed from what is.
 
 Without a recording tape a call costs one look-up more, and operators are JAX's own.
 """
@@ -15,7 +15,6 @@ import contextlib
 import dataclasses
 import functools
 import importlib
-import operator
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -65,6 +64,8 @@ class Log:
     def __init__(self, watches_variables: bool):
         self.watches_variables = watches_variables
         self.staged = staged()
+        # How many recorded calls were under way when it was opened.
+        self.depth = 0
         # The function (tf.cond ...) whose branches JAX traces, and the tape cannot look into.
         self.traced_by = ""
         self.calls: list[Call] = []
@@ -100,7 +101,16 @@ def staged() -> bool:
 
 def is_recording() -> bool:
     """Whether a tape records what the caller computes."""
-    return bool(_STATE.logs) and _STATE.depth == 0
+    return bool(_STATE.logs) and bool(_active())
+
+
+def _active() -> list[Log]:
+    """The tapes that see what the caller computes.
+
+    A call is one thing to the tapes that were open before it. A tape that is opened inside, by the
+    function of tf.custom_gradient for example, sees the calls that this one makes.
+    """
+    return [log for log in _STATE.logs if log.depth == _STATE.depth]
 
 
 def recorded(function: Callable, connects: bool = True) -> Callable:
@@ -113,14 +123,15 @@ def recorded(function: Callable, connects: bool = True) -> Callable:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not _STATE.logs or _STATE.depth:
+        if not is_recording():
             return function(*args, **kwargs)
-        return _recorded_call(function, args, kwargs, connects)
+        return record(function, args, kwargs, connects)
 
     return call
 
 
-def _recorded_call(function: Callable, args: tuple, kwargs: dict, connects: bool) -> Any:
+def record(function: Callable, args: tuple, kwargs: dict, connects: bool = True) -> Any:
+    """The result of a function, a call that the recording tapes see."""
     leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
     # What becomes a tensor becomes one while the tapes look on: it may be computed of variables.
     as_registered = importlib.import_module(f"{__package__}.tensors").as_registered
@@ -128,7 +139,7 @@ def _recorded_call(function: Callable, args: tuple, kwargs: dict, connects: bool
         leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else as_registered(leaf)
         for leaf in leaves
     ]
-    logs = [log for log in _STATE.logs if log.tracks(leaves)]
+    logs = [log for log in _active() if log.tracks(leaves)]
     for log in logs:
         if log.traced_by:
             raise _unseen(log.traced_by)
@@ -181,7 +192,7 @@ def _add(log: Log, call: Call) -> None:
 def accessed(variable: Any, value: Any) -> None:
     """Tells recording tapes that a variable was read."""
     if is_recording() and variable.trainable:
-        for log in _STATE.logs:
+        for log in _active():
             if log.watches_variables:
                 log.track_variable(variable, value)
 
@@ -193,7 +204,7 @@ def traced_by(name: str, operands: list) -> Iterator[None]:
     Raises:
       NotImplementedError: an operand is watched, or what is computed meanwhile uses what is.
     """
-    logs = [log for log in _STATE.logs if _STATE.depth == 0 and not log.traced_by]
+    logs = [log for log in _active() if not log.traced_by]
     if any(log.tracks(operands) for log in logs):
         raise _unseen(name)
     for log in logs:
@@ -205,94 +216,18 @@ def traced_by(name: str, operands: list) -> Iterator[None]:
             log.traced_by = ""
 
 
-def start(log: Log) -> None:
+def remember(log: Log) -> None:
+    """Adds a tape to those of the thread; it sees calls as deep as this one."""
+    log.depth = _STATE.depth
     _STATE.logs.append(log)
-    _OPERATORS.acquire()
 
 
-def stop(log: Log) -> None:
-    _STATE.logs = [known for known in _STATE.logs if known is not log]
-    _OPERATORS.release()
+def forget(log: Log) -> None:
+    """Takes a tape from those of the thread."""
+    _STATE.logs = [other for other in _STATE.logs if other is not log]
 
 
-# The operators of arrays that have derivatives. (tf.math.floordiv has none in TensorFlow.)
-_OPERATOR_FUNCTIONS: dict[str, Callable] = {
-    "__add__": operator.add,
-    "__sub__": operator.sub,
-    "__mul__": operator.mul,
-    "__truediv__": operator.truediv,
-    "__mod__": operator.mod,
-    "__pow__": operator.pow,
-    "__matmul__": operator.matmul,
-    "__radd__": lambda x, other: other + x,
-    "__rsub__": lambda x, other: other - x,
-    "__rmul__": lambda x, other: other * x,
-    "__rtruediv__": lambda x, other: other / x,
-    "__rmod__": lambda x, other: other % x,
-    "__rpow__": lambda x, other: other**x,
-    "__rmatmul__": lambda x, other: other @ x,
-    "__neg__": operator.neg,
-    "__pos__": operator.pos,
-    "__abs__": operator.abs,
-    "__getitem__": operator.getitem,
-}
-
-
-class _Operators:
-    """Puts recording operators on JAX's classes of arrays while a tape of any thread records."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.users = 0
-        self.own: list[tuple[type, str, Any]] = []
-
-    def acquire(self) -> None:
-        with self.lock:
-            self.users += 1
-            if self.users == 1:
-                self._replace()
-
-    def release(self) -> None:
-        with self.lock:
-            self.users -= 1
-            if self.users == 0:
-                for owner, name, original in self.own:
-                    setattr(owner, name, original)
-                self.own = []
-
-    def _replace(self) -> None:
-        for owner in (type(jax.numpy.zeros(())), jax.core.Tracer, Known):
-            for name, function in _OPERATOR_FUNCTIONS.items():
-                original = getattr(owner, name)
-                self.own.append((owner, name, original))
-                setattr(owner, name, _recording_operator(original, function))
-            self.own.append((owner, "__iter__", owner.__iter__))
-            setattr(owner, "__iter__", _recording_iteration(owner.__iter__))  # noqa: B010
-
-
-_OPERATORS = _Operators()
-
-
-def _recording_operator(original: Callable, function: Callable) -> Callable:
-    @functools.wraps(original)
-    def call(x: Any, *others: Any) -> Any:
-        if not _STATE.logs or _STATE.depth or not _tracked((x, *others)):
-            return original(x, *others)
-        return _recorded_call(function, (x, *others), {}, connects=True)
-
-    return call
-
-
-def _tracked(operands: tuple) -> bool:
+def tracked(operands: tuple) -> bool:
+    """Whether a recording tape watches an operand, or what it was computed from."""
     leaves = [leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else leaf for leaf in operands]
-    return any(log.tracks(leaves) for log in _STATE.logs)
-
-
-def _recording_iteration(original: Callable) -> Callable:
-    @functools.wraps(original)
-    def rows(x: Any) -> Any:
-        if is_recording() and _tracked((x,)) and len(x.shape) > 0:
-            return (x[i] for i in range(x.shape[0]))
-        return original(x)
-
-    return rows
+    return any(log.tracks(leaves) for log in _active())

@@ -192,6 +192,9 @@ class Variable:
         about = f"'{self.name}' shape={self._shape} dtype={self.dtype.name}"
         return f"<tf.Variable {about}, numpy={shown}>"
 
+    # NumPy's arrays and numbers on the left leave the operator to it.
+    __array_priority__ = 100
+
     __add__ = _operator("add")
     __sub__ = _operator("subtract")
     __mul__ = _operator("multiply")
@@ -199,6 +202,7 @@ class Variable:
     __floordiv__ = _operator("floordiv")
     __mod__ = _operator("floormod")
     __pow__ = _operator("pow")
+    __matmul__ = _operator("matmul")
     __lt__ = _operator("less")
     __le__ = _operator("less_equal")
     __gt__ = _operator("greater")
@@ -207,7 +211,10 @@ class Variable:
     __rsub__ = _reflected("subtract")
     __rmul__ = _reflected("multiply")
     __rtruediv__ = _reflected("truediv")
+    __rfloordiv__ = _reflected("floordiv")
+    __rmod__ = _reflected("floormod")
     __rpow__ = _reflected("pow")
+    __rmatmul__ = _reflected("matmul")
 
     def __neg__(self) -> Any:
         return OPERATORS["negative"](self.value())

@@ -37,7 +37,7 @@ ENGINES = (
     *("graph", "compiled", "tape", "compiled_tape"),
     *("savedmodel", "litert", "onnx", "openvino", "tfjs"),
 )
-KINDS = (*DRAWN, *ENGINES)
+KINDS = (*DRAWN, *ENGINES, "tapes")
 
 
 def program(kind: str, number: int) -> Any:
@@ -46,6 +46,10 @@ def program(kind: str, number: int) -> Any:
         from tests.impl.fuzzing import engine_programs
 
         return engine_programs.program(kind, number)
+    if kind == "tapes":
+        from tests.impl.fuzzing import tapes
+
+        return tapes.program(number)
     found: list[Any] = []
 
     # The first example that Hypothesis draws is the simplest one, whatever the seed is.
