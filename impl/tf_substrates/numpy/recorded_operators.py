@@ -84,7 +84,8 @@ class _Replaced:
 
 def _recording_members(owner: type) -> dict[str, Any]:
     """What a class of arrays has while tapes record, by its name."""
-    calls: dict[str, Callable] = {**_UNARY, "__getitem__": operator.getitem}
+    calls: dict[str, Callable[..., Any]] = dict(_UNARY)
+    calls["__getitem__"] = operator.getitem
     for name, function in _OPERATORS.items():
         calls[f"__{name}__"] = function
         calls[f"__r{name}__"] = functools.partial(_reflected, function)
