@@ -27,7 +27,11 @@ _OPERATORS: dict[str, Callable] = {
     "pow": operator.pow,
     "matmul": operator.matmul,
 }
-_UNARY = {"__neg__": operator.neg, "__pos__": operator.pos, "__abs__": operator.abs}
+_UNARY: dict[str, Callable[..., Any]] = {
+    "__neg__": operator.neg,
+    "__pos__": operator.pos,
+    "__abs__": operator.abs,
+}
 # Methods and attributes of JAX's arrays that have derivatives. TensorFlow's tensors have none.
 _METHODS = (
     *("astype", "clip", "compress", "conj", "conjugate", "copy", "cumprod", "cumsum", "diagonal"),
@@ -84,7 +88,7 @@ class _Replaced:
 
 def _recording_members(owner: type) -> dict[str, Any]:
     """What a class of arrays has while tapes record, by its name."""
-    calls: dict[str, Callable[..., Any]] = dict(_UNARY)
+    calls = dict(_UNARY)
     calls["__getitem__"] = operator.getitem
     for name, function in _OPERATORS.items():
         calls[f"__{name}__"] = function
