@@ -25,9 +25,12 @@ hypothesis.settings.load_profile("tests")
 _ONCE = frozenset(
     {
         "browser/test_page.py",
+        "impl/test_broadcasting.py",
+        "impl/test_command_line_errors.py",
         "impl/test_dtensor.py",
         "impl/test_export_command.py",
         "impl/test_export_litert.py",
+        "impl/test_export_paths.py",
         "impl/test_export_verification.py",
         "impl/test_fuzz_call_tf_planted.py",
         "impl/test_fuzz_planted.py",
@@ -38,6 +41,7 @@ _ONCE = frozenset(
         "judge/test_meshes.py",
         "reports/test_memory.py",
         "substrates/test_pytest_plugin.py",
+        "substrates/test_rewriter_targets.py",
         "substrates/test_shipping.py",
         "test_documentation.py",
         "test_examples.py",

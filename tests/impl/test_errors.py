@@ -20,6 +20,7 @@ from jax.sharding import AbstractMesh, PartitionSpec
 
 import jax2tf
 from jax2tf.keras import Layer
+from tests.naming import shown
 
 X = tf.ones([2, 3])
 SPEC = jax.ShapeDtypeStruct((2, 3), jnp.float32)
@@ -250,7 +251,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("where", FUNCTIONS)
-@pytest.mark.parametrize("value", [v for n, v in VALUES.items() if n != "function"], ids=repr)
+@pytest.mark.parametrize("value", [v for n, v in VALUES.items() if n != "function"], ids=shown)
 def test_what_is_no_function(where, value):
     error = refused(lambda: FUNCTIONS[where](value))
     assert isinstance(error, TypeError)
@@ -384,7 +385,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("where", OTHERS)
-@pytest.mark.parametrize("value", ["x", object(), b"x", jnp.sin, np.array(["x"])], ids=repr)
+@pytest.mark.parametrize("value", ["x", object(), b"x", jnp.sin, np.array(["x"])], ids=shown)
 def test_other_functions_of_arrays(where, value):
     error = refused(lambda: OTHERS[where](value))
     assert isinstance(error, TypeError)
@@ -392,7 +393,7 @@ def test_other_functions_of_arrays(where, value):
 
 
 @pytest.mark.parametrize("name", ["place", "variables"])
-@pytest.mark.parametrize("shardings", [[1], {"b": PartitionSpec()}, 3, "x"], ids=repr)
+@pytest.mark.parametrize("shardings", [[1], {"b": PartitionSpec()}, 3, "x"], ids=shown)
 def test_shardings_that_do_not_fit(name, shardings):
     function = getattr(jax2tf.dtensor, name)
     error = refused(lambda: function({"a": np.ones(2)}, shardings, MESH))

@@ -18,6 +18,7 @@ import tensorflow as tf
 
 import jax2tf
 from tests.impl.export_programs import export
+from tests.naming import shown
 
 SUFFIXES = [".tflite", ".onnx", ".xml", ""]
 W = {"w": np.ones([4, 3], np.float32)}
@@ -49,7 +50,7 @@ def folder(tmp_path, monkeypatch):
         *((path, TypeError) for path in (b"m.tflite", 3, None, 1.5, ["m"], object(), tf.ones(3))),
         *((path, ValueError) for path in ("", "a\0.tflite", pathlib.Path("a\0"), "a\udc80\ud800")),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_paths(path, kind, folder):
     text = refused(lambda: jax2tf.export(model, W, "b, 4", path, progress=False), kind)
@@ -65,7 +66,7 @@ def test_the_path_of_bytes_as_the_message_says(folder):
 
 
 @pytest.mark.parametrize(
-    "value", [3, [1], {}, np.ones(3), tf.ones(3), b"litert", "LiteRT"], ids=repr
+    "value", [3, [1], {}, np.ones(3), tf.ones(3), b"litert", "LiteRT"], ids=shown
 )
 def test_formats(value, folder):
     text = refused(lambda: export(model, W, "b, 4", "m.tflite", format=value), ValueError)
@@ -73,7 +74,7 @@ def test_formats(value, folder):
 
 
 @pytest.mark.parametrize("name", ["overwrite", "progress", "widen_bfloat16"])
-@pytest.mark.parametrize("value", [1, "no", None, [True], np.ones(2), tf.ones(2)], ids=repr)
+@pytest.mark.parametrize("value", [1, "no", None, [True], np.ones(2), tf.ones(2)], ids=shown)
 def test_switches(name, value, folder):
     options = {"progress": False, name: value}
     call = lambda: jax2tf.export(model, W, "b, 4", "m.tflite", **options)  # noqa: E731
@@ -86,7 +87,7 @@ def test_switches(name, value, folder):
         *((v, TypeError) for v in ("1e-3", [1e-3], {}, np.ones(3), tf.ones([]), 1j, True, b"1")),
         *((v, ValueError) for v in (-1, -1e-9, float("nan"), np.float32("nan"), -np.inf)),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_tolerances(value, kind, folder):
     text = refused(lambda: export(model, W, "b, 4", "m.tflite", tolerance=value), kind)
@@ -96,13 +97,13 @@ def test_tolerances(value, kind, folder):
 
 
 @pytest.mark.parametrize(
-    "value", [1e-3, np.float32(1e-3), jnp.float32(1e-3), np.array(1e-3), 1, np.inf, None], ids=repr
+    "value", [1e-3, np.float32(1e-3), jnp.float32(1e-3), np.array(1e-3), 1, np.inf, None], ids=shown
 )
 def test_tolerances_that_are_taken(value, folder):
     assert export(model, W, "b, 4", "m", tolerance=value).differences
 
 
-@pytest.mark.parametrize("value", [3, None, np.ones(3), tf.ones(3), object(), "b >= 1"], ids=repr)
+@pytest.mark.parametrize("value", [3, None, np.ones(3), tf.ones(3), object(), "b >= 1"], ids=shown)
 def test_constraints(value, folder):
     text = refused(lambda: export(model, W, "b, 4", "m", polymorphic_constraints=value))
     assert text.startswith("jax2tf.export: polymorphic_constraints should be a sequence of texts")
@@ -117,7 +118,7 @@ def test_constraints(value, folder):
         *(("", n) for n in ("with_gradient", "enable_xla", "saved_gradient_order", "trainable")),
     ],
 )
-@pytest.mark.parametrize("value", [-1, 1.0, "x", [1], {"a": 1}, np.ones(3), tf.ones(3)], ids=repr)
+@pytest.mark.parametrize("value", [-1, 1.0, "x", [1], {"a": 1}, np.ones(3), tf.ones(3)], ids=shown)
 def test_options(suffix, name, value, folder):
     text = refused(lambda: export(model, W, "b, 4", f"m{suffix}", verify=False, **{name: value}))
     assert text.startswith("jax2tf.")
@@ -188,7 +189,7 @@ def test_a_dtype_as_the_message_says(folder):
     assert result.signatures == {"serving_default": {"x": "float32[b, 4]"}}
 
 
-@pytest.mark.parametrize("params", [3, float("nan"), [1], {"a": 1}, {"w": 10**40}, True], ids=repr)
+@pytest.mark.parametrize("params", [3, float("nan"), [1], {"a": 1}, {"w": 10**40}, True], ids=shown)
 def test_the_error_of_a_function_that_got_a_number(params, folder):
     # The function's own, with a note on what it was called with.
     with pytest.raises((TypeError, KeyError, OverflowError)) as caught:
