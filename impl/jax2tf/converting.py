@@ -151,7 +151,7 @@ def convert(
         1,
         "with_gradient=False saves no derivative",
     )
-    checks.require_choice(value_checks)
+    requirements.one_of(value_checks, "jax2tf.convert: value_checks", checks.CHOICES)
     lowered_for = targets.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
     options = _native_options(
         native_serialization,

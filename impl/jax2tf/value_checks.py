@@ -41,17 +41,6 @@ _Jaxpr: TypeAlias = jex_core.Jaxpr | jex_core.ClosedJaxpr
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 
-def require_choice(choice: object) -> None:
-    """Refuses what is no choice.
-
-    Raises:
-      ValueError: it is none of the three.
-    """
-    if choice not in CHOICES:
-        known = ", ".join(map(repr, CHOICES))
-        raise ValueError(f"jax2tf.convert: value_checks should be one of {known}, got {choice!r}")
-
-
 def without_checks(jaxpr: jex_core.ClosedJaxpr, choice: Choice) -> jex_core.ClosedJaxpr:
     """The jaxpr without the callbacks that check values; itself if there are none.
 
@@ -64,7 +53,7 @@ def without_checks(jaxpr: jex_core.ClosedJaxpr, choice: Choice) -> jex_core.Clos
 
 
 class _Removal:
-    """One pass over a jaxpr and those inside of it, each of which is looked at once."""
+    """One pass over a jaxpr and its inner jaxprs, each of which is visited once."""
 
     def __init__(self, choice: Choice):
         self._choice = choice

@@ -252,7 +252,9 @@ class TestPolymorphicShapes:
 
     def test_no_formula(self):
         f = convert(call_tf(lambda x: tf.boolean_mask(x, x > 0)), polymorphic_shapes="b")
-        with pytest.raises(CallTfError, match=r"no formula was found.*State call_tf\(\.\.\., output_shape_dtype"):
+        with pytest.raises(
+            CallTfError, match=r"no formula was found.*State call_tf\(\.\.\., output_shape_dtype"
+        ):
             f(tf.ones(3))
 
     def test_stated_dimensions(self):

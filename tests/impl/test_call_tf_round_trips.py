@@ -252,7 +252,9 @@ def test_a_result_of_another_size_than_was_stated(open_axis):
 
 def test_more_dimension_variables_than_formulas_are_tried_for():
     many = convert(call_tf(lambda x: x + 1), polymorphic_shapes="a, b, c, d, e")
-    with pytest.raises(CallTfError, match=r"\(a, b, c, d, e\).*State call_tf\(\.\.\., output_shape_dtype"):
+    with pytest.raises(
+        CallTfError, match=r"\(a, b, c, d, e\).*State call_tf\(\.\.\., output_shape_dtype"
+    ):
         many(np.ones([1, 2, 3, 4, 5], np.float32))
     four = convert(call_tf(lambda x: x + 1), polymorphic_shapes="a, b, c, d, _")
     assert_allclose(four(np.ones([1, 2, 3, 4, 5], np.float32)), np.full([1, 2, 3, 4, 5], 2))

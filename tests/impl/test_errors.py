@@ -98,6 +98,7 @@ TAKEN = [
             "polymorphic_checks": SWITCH,
             "with_gradient": SWITCH,
             "saved_gradient_order": {"int"},
+            "value_checks": set(),
             "enable_xla": SWITCH,
             "target": {"none"},
             "assume_finite": SWITCH,

@@ -318,7 +318,7 @@ def test_an_error_of_the_function_is_none_of_the_disk(folder):
         export(reading, W, "b, 4", "m", verify=False)
 
 
-@pytest.mark.parametrize("target", ["/proc/m.tflite", "/proc/folder/m.tflite", "n" * 300])
+@pytest.mark.parametrize("target", ["/proc/m.tflite", "/proc/folder/m.tflite"])
 def test_a_folder_that_cannot_be_written(target, folder):
     text = refused(lambda: export(model, W, "b, 4", target), jax2tf.ExportError)
     assert text.startswith(f"jax2tf.export: {target} cannot be written: ")

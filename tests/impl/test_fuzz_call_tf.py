@@ -120,6 +120,8 @@ class Calls:
                         continue
                     if stage == "native" and self._is_captured_by_a_rule(error):
                         continue
+                    if self._is_traced_before_xla(error):
+                        continue
                     error.add_note(f"The stage that failed: {stage}")
                     raise
 
@@ -130,6 +132,14 @@ class Calls:
         except TypeError as error:
             return "custom_vjp" in str(error)
         return False
+
+    def _is_traced_before_xla(self, error: Exception) -> bool:
+        """Whether a function that TensorFlow traced before keeps values of a branch for a derivative.
+
+        TensorFlow keeps these as optionals, which XLA does not have, unless it traces for XLA.
+        """
+        is_refused = isinstance(error, ConversionError) and "XLA has no Optional" in str(error)
+        return is_refused and self.program.form == "by_keywords"
 
     def _is_captured_by_a_rule(self, error: Exception) -> bool:
         """Whether a rule in a jitted function reads a variable, natively a value around it.

@@ -132,7 +132,7 @@ def dtypes_of(params: PyTree) -> set[PyTree]:
 
 
 _REMEDY = (
-    "What to do: reports/tables/consumers.md says what each engine takes; verify=False leaves the "
+    "The path is left as it was. What to do: reports/tables/consumers.md says what each engine takes; verify=False leaves the "
     "file untried"
 )
 
