@@ -132,8 +132,8 @@ def dtypes_of(params: PyTree) -> set[PyTree]:
 
 
 _REMEDY = (
-    "The path is left as it was. What to do: reports/tables/consumers.md says what each engine takes; verify=False leaves the "
-    "file untried"
+    "The path is left as it was. What to do: reports/tables/consumers.md says what each engine "
+    "takes; verify=False leaves the file untried"
 )
 
 Run = Callable[[str, Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
