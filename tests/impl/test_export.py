@@ -166,9 +166,10 @@ class TestThePath:
         path = tmp_path / name
         export(mlp, PARAMS, "b, 4", path, verify=False)
         before = {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()}
-        with monkeypatch.context() as patch, pytest.raises(jax2tf.VerificationError):
+        with monkeypatch.context() as patch:
             patch.setattr(formats.format_of(path, None).engine, "load", does_not_load)
-            export(mlp, PARAMS, "b, 4", path, overwrite=True)
+            with pytest.raises(jax2tf.VerificationError):
+                export(mlp, PARAMS, "b, 4", path, overwrite=True)
         put = swapping.put
 
         def failing(source, target):

@@ -134,7 +134,7 @@ class Calls:
         return False
 
     def _is_traced_before_xla(self, error: Exception) -> bool:
-        """Whether a function that TensorFlow traced before keeps values of a branch for a derivative.
+        """Whether a function that was traced before keeps values of a branch for a derivative.
 
         TensorFlow keeps these as optionals, which XLA does not have, unless it traces for XLA.
         """
