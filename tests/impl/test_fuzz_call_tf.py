@@ -138,7 +138,7 @@ class Calls:
 
         TensorFlow keeps these as optionals, which XLA does not have, unless it traces for XLA.
         """
-        is_refused = isinstance(error, ConversionError) and "XLA has no Optional" in str(error)
+        is_refused = isinstance(error, CallTfError) and "XLA has no Optional" in str(error)
         return is_refused and self.program.form == "by_keywords"
 
     def _is_captured_by_a_rule(self, error: Exception) -> bool:
