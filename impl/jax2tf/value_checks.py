@@ -228,7 +228,8 @@ def _nan(aval: Aval) -> Array:
     if jnp.issubdtype(dtype, jax.dtypes.prng_key):
         data = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, dtype))
         impl = compat.jaxprs.prng_impl(dtype).name
-        return jax.random.wrap_key_data(jnp.asarray(_nan(data)), impl=impl)
+        keys: Array = jax.random.wrap_key_data(jnp.asarray(_nan(data)), impl=impl)
+        return keys
     if jnp.issubdtype(dtype, jnp.complexfloating):
         return lax.full(aval.shape, complex(jnp.nan, jnp.nan), dtype)
     if jnp.issubdtype(dtype, jnp.inexact):
