@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib.metadata
+import itertools
 import platform
 import sys
 from collections.abc import Iterator
+from typing import NoReturn
 
 # pyproject.toml reads this line: it has no version of its own.
 __version__ = "0.1.0"
@@ -42,10 +44,12 @@ def explained() -> Iterator[None]:
         yield
     except (ImportError, AttributeError) as error:
         if isinstance(error, ModuleNotFoundError) and error.name in TESTED:
-            raise ModuleNotFoundError(
-                f"jax2tf needs {error.name}, which is not installed. What to do: {_TO_INSTALL}",
-                name=error.name,
-            ) from error
+            message = (
+                f"jax2tf needs {error.name}, which is not installed. What to do: {_TO_INSTALL}"
+            )
+            if _is_starting_from_command_line():
+                _end_command_line(message)
+            raise ModuleNotFoundError(message, name=error.name) from error
         tested = " and ".join(f"{name} {versions}" for name, versions in TESTED.items())
         installed = " and ".join(
             f"{name} {getattr(sys.modules.get(name), '__version__', '(none)')}" for name in TESTED
@@ -55,6 +59,24 @@ def explained() -> Iterator[None]:
             f"tested with {tested}; installed are {installed}. What to do: install tested "
             "versions, or a newer jax2tf"
         ) from error
+
+
+def _is_starting_from_command_line() -> bool:
+    """Whether `python -m jax2tf` is importing this package, to find its `__main__`.
+
+    Python sets sys.argv[0] to "-m" until it has found the module.
+    """
+    words = sys.orig_argv
+    runs_this = "-mjax2tf" in words or ("-m", "jax2tf") in itertools.pairwise(words)
+    return sys.argv[:1] == ["-m"] and runs_this
+
+
+def _end_command_line(message: str) -> NoReturn:
+    """Ends a command line as its other errors do, without a traceback; `versions` has its table."""
+    if sys.argv[1:2] == ["versions"]:
+        print(table(), end="\n\n")
+    print(f"python -m jax2tf: {message}", file=sys.stderr)
+    sys.exit(1)
 
 
 def table() -> str:

@@ -86,3 +86,7 @@ def test_without_what_it_needs_it_says_what_to_install(tmp_path, monkeypatch, mi
     last = done.stderr.splitlines()[-1]
     assert f"jax2tf needs {missing}, which is not installed. What to do: install it" in last
     assert "pip install jax tensorflow" in last
+    if command[0] == "-m":
+        assert "Traceback" not in done.stderr
+        (row,) = (row for row in done.stdout.splitlines() if row.startswith(missing + " "))
+        assert row.split()[1] == "-", done.stdout
