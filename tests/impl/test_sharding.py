@@ -78,7 +78,7 @@ class TestSplitToLogicalDevices:
         [
             ((4,), "partition_dimensions=(4,) should have one number for each dimension"),
             ((3, 1), "partition_dimensions=(3, 1) should divide the tensor's shape (8, 2)"),
-            ((0, 1), "8 into 0 parts does not go"),
+            ((0, 1), "partition_dimensions should be a number of at least 1, got 0"),
         ],
     )
     def test_refused(self, parts, words):
