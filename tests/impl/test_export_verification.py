@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jax2tf
-from jax2tf.export import formats, measures
+from jax2tf.export import formats, measures, progress, verification
 from jax2tf.export.measures import Precision
+from jax2tf.export.signatures import signatures_of
 from tests.impl.export_programs import PARAMS, X, export, left, mlp
 
 
@@ -56,7 +59,7 @@ class TestVerification:
             raise RuntimeError("no such op")
 
         monkeypatch.setattr(formats.litert, "load", load)
-        words = "'litert' does not load: RuntimeError: no such op. What to do: .* verify=False"
+        words = "'litert' does not load: RuntimeError: no such op. .* What to do: .* verify=False"
         with pytest.raises(jax2tf.VerificationError, match=words) as caught:
             export(mlp, PARAMS, "b, 4", tmp_path / "model.tflite")
         assert caught.value.signature is None
@@ -164,3 +167,26 @@ class TestMeasures:
     def test_complex(self):
         a = np.array([1 + 1j, 2])
         assert measures.largest_difference(a, a + 3j) == 3
+
+
+def test_large_inputs_are_drawn_in_part_and_told_of(tmp_path, capsys, monkeypatch):
+    def slow_sum(x):
+        time.sleep(0.2)  # The trace of JAX takes longer than a step that is not told of.
+        return x.sum(axis=1)
+
+    monkeypatch.setattr(progress, "_SECONDS", 0.05)
+    monkeypatch.setattr(verification, "_DRAWN", 101)
+    monkeypatch.setattr(verification, "_LARGE", 1_000_000)
+    result = export(slow_sum, None, "500, 600", tmp_path / "m", tolerance=1e-3, progress=True)
+    told = capsys.readouterr().err
+    assert "running JAX with 0.0 GB of random inputs (verify=False leaves this out)" in told
+    assert result.verified == ("serving_default: random inputs",)
+    (signature,) = signatures_of(slow_sum, None, "500, 600")
+    ((_, (array,)),) = verification.random_inputs(signature)
+    assert array.shape == (500, 600)
+    assert array.dtype == np.float32
+    # Its rows are parts of the same numbers, and no two that follow each other are alike.
+    np.testing.assert_array_equal(array.ravel()[:101], array.ravel()[101:202])
+    assert not (array[1:] == array[:-1]).all(axis=1).any()
+    export(slow_sum, None, "5, 6", tmp_path / "small", progress=True)
+    assert "GB" not in capsys.readouterr().err

@@ -30,7 +30,7 @@ from jax2tf.export.formats import Format
 from jax2tf.export.job import Job
 from jax2tf.export.result import ExportResult
 from jax2tf.export.signatures import Signature, given, refuse_several, signatures_of
-from jax2tf.export.verification import Judge, Trial, dtypes_of, random_inputs, trials_of
+from jax2tf.export.verification import Judge, Trial, cost, dtypes_of, random_inputs, trials_of
 from jax2tf.targets import TARGETS
 from jax2tf.typing import Option, PyTree
 
@@ -145,7 +145,8 @@ def export(
         data = given(signatures, options["representative_data"], "representative_data")
         calibration.refuse_without_ranges(signatures, data)
         options = {**options, "representative_data": data}
-    with step("running JAX"):
+    is_random = verify is True and "representative_data" not in options
+    with step("running JAX" + (cost(signatures) if is_random else "")):
         trials = _trials(signatures, params, verify, options)
     if "representative_data" in options:
         calibration.refuse_results_without_ranges(trials)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import jax
@@ -25,6 +26,12 @@ from jax2tf.typing import PyTree
 
 # Random integers are smaller than this, and not negative: most functions take them as indices too.
 _INTEGERS = 4
+# So many numbers are drawn for one input. A larger input repeats them: NumPy draws float64, which
+# takes twice the memory of the input and more time than a copy. The number is a prime, so that rows
+# differ whatever their length is.
+_DRAWN = 1_000_003
+# Inputs of this many bytes are told of before they are made.
+_LARGE = 1_000_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +73,22 @@ def random_inputs(signature: Signature) -> list[tuple[str, list[np.ndarray]]]:
     return made
 
 
+def cost(signatures: Iterable[Signature]) -> str:
+    """How much memory the random inputs take, as a remark; nothing where that is little."""
+    n_bytes = sum(
+        math.prod(shape) * spec.dtype.itemsize
+        for signature in signatures
+        for sizes in two_sizes(signature)
+        for spec, shape in zip(signature.inputs, shapes(signature, sizes), strict=True)
+    )
+    if n_bytes < _LARGE:
+        return ""
+    return f" with {n_bytes / 1e9:.1f} GB of random inputs (verify=False leaves this out)"
+
+
 def _random(rng: np.random.Generator, spec: Input, shape: tuple[int, ...]) -> np.ndarray:
+    if math.prod(shape) > _DRAWN:
+        return np.resize(_random(rng, spec, (_DRAWN,)), shape)
     if jnp.issubdtype(spec.dtype, jnp.complexfloating):
         return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(spec.dtype)
     if jnp.issubdtype(spec.dtype, jnp.floating):
