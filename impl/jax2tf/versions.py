@@ -6,6 +6,7 @@ import contextlib
 import importlib.metadata
 import itertools
 import platform
+import re
 import sys
 from collections.abc import Iterator
 from typing import NoReturn
@@ -86,9 +87,9 @@ def table() -> str:
     """
     rows = [("", "installed", "tested", "for")]
     for name, tested in TESTED.items():
-        rows.append((name, _of_module(name), tested, ""))
+        rows.append((name, _marked(_of_module(name), tested), tested, ""))
     for name, (tested, purpose) in _OTHERS.items():
-        rows.append((name, _of_distribution(name), tested, purpose))
+        rows.append((name, _marked(_of_distribution(name), tested), tested, purpose))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -97,6 +98,34 @@ def table() -> str:
     machine = f"{platform.system()} {platform.machine()}"
     title = f"jax2tf {__version__} on Python {platform.python_version()} ({machine})"
     return "\n".join([title, "", *lines])
+
+
+def _marked(installed: str, tested: str) -> str:
+    mark = beside_tested(installed, tested)
+    return f"{installed} ({mark})" if mark else installed
+
+
+def beside_tested(installed: str, tested: str) -> str:
+    """Whether a version is newer or older than those that were tested, in a word; "" if neither.
+
+    >>> beside_tested("1.32.1", "1.31"), beside_tested("0.9.2", "0.10 to 0.12")
+    ('newer', 'older')
+    >>> beside_tested("0.12.0.1", "0.10 to 0.12"), beside_tested("-", "1.31")
+    ('', '')
+    """
+    first, _, last = tested.partition(" to ")
+    version = _numbers(installed)
+    if not version or version[: len(_numbers(first))] == _numbers(first):
+        return ""
+    if version < _numbers(first):
+        return "older"
+    newest = _numbers(last or first)
+    return "newer" if version[: len(newest)] > newest else ""
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers with which a version begins: those of "2.22.0rc1" are 2, 22 and 0."""
+    return tuple(map(int, re.findall(r"(?<![a-z0-9])\d+", version.partition("+")[0])))
 
 
 def _of_module(name: str) -> str:

@@ -43,6 +43,21 @@ def test_the_table_speaks_of_the_versions_that_are_pinned():
         assert first <= Version(pins[name]) <= last, rows[name]
 
 
+def test_the_table_marks_what_is_newer_or_older_than_what_was_tested(monkeypatch):
+    installed = {
+        "onnxruntime": "1.99.1",
+        "keras": "2.15.0",
+        "numpy": "2.5.9",
+        "jaxlib": "0.13.0rc1",
+    }
+    monkeypatch.setattr(jax2tf.versions, "_of_distribution", lambda name: installed.get(name, "-"))
+    rows = {row.split()[0]: row for row in jax2tf.versions.table().splitlines()[3:]}
+    assert "1.99.1 (newer)" in rows["onnxruntime"]
+    assert "2.15.0 (older)" in rows["keras"]
+    assert "0.13.0rc1 (newer)" in rows["jaxlib"]
+    assert sum("(" in row for row in rows.values()) == 3, rows
+
+
 @pytest.mark.parametrize(
     "broken",
     [
