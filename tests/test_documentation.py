@@ -17,8 +17,11 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/**/*.md"))]
-# Its blocks need the engines: tests/consumers/test_examples.py runs them.
-OF_ENGINES = ROOT / "docs/guides/engines.md"
+# Their blocks need libraries that these tests do not have. Other tests run them.
+RUN_ELSEWHERE = {
+    ROOT / "docs/guides/engines.md": "tests/consumers/test_examples.py",
+    ROOT / "docs/guides/frameworks.md": "tests/zoo/test_framework_guide.py",
+}
 MODULES = [path for path in sorted(ROOT.glob("impl/jax2tf/**/*.py")) if ">>> " in path.read_text()]
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -40,9 +43,11 @@ def run(example):
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=named)
 def test_the_examples_run(page, tmp_path, monkeypatch):
-    if page == OF_ENGINES:
+    if page in RUN_ELSEWHERE:
+        assert page.name in (ROOT / RUN_ELSEWHERE[page]).read_text()
         for block in blocks(page, "python"):
-            ast.parse(block)
+            is_session = block.startswith(">>> ")
+            ast.parse(doctest.script_from_examples(block) if is_session else block)
         return
     monkeypatch.chdir(tmp_path)
     for block in blocks(page, "python"):
