@@ -37,7 +37,7 @@ def blocks(page, language):
 
 def run(example):
     report: list[str] = []
-    doctest.DocTestRunner(optionflags=FLAGS).run(example, out=report.append)
+    doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(example, out=report.append)
     assert not report, "".join(report)
 
 

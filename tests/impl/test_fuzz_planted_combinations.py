@@ -74,13 +74,15 @@ def none_for_integers(patch):
     patch(gradients._Function, "recorded", recorded)
 
 
-def gradients_of_gradients_at_once(patch):
-    """A graph's gradient is asked for its own gradient, whether or not that is needed."""
+def gradients_refused_for_their_own(patch):
+    """A graph's gradient is refused where it has no gradient itself, which nobody asked for."""
     real = gradients._Function._recomputed
 
     def recomputed(self, args, cotangents):
         if not tf.executing_eagerly():
-            self._whole(saved_order=1)._whole(saved_order=1)
+            own = self._whole(saved_order=1).differentiability.error
+            if own is not None:
+                raise own
         return real(self, args, cotangents)
 
     patch(gradients._Function, "_recomputed", recomputed)
@@ -115,7 +117,7 @@ PLANTS = {
     statics_ignored: combinations("calls", "call again", statics=(1, 1), steps=["f", "product"]),
     no_tangents: combinations("second order", "forward accumulator", steps=["f"]),
     none_for_integers: combinations(*OUTSIDE, steps=["f", "int", "compare"]),
-    gradients_of_gradients_at_once: combinations(*OUTSIDE, steps=["f"], parts=["custom_vjp"]),
+    gradients_refused_for_their_own: combinations(*OUTSIDE, steps=["f"], parts=["custom_vjp"]),
     arguments_around_a_branch: combinations("first order", "in a branch", steps=["f"]),
     barriers_of_graphs_alone: combinations(
         "second order", "jacobian", steps=["f"], parts=["checkpoint"]

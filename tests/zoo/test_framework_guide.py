@@ -15,5 +15,5 @@ def test_the_examples_run():
     assert len(example.examples) > 50
     report: list[str] = []
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    doctest.DocTestRunner(optionflags=flags).run(example, out=report.append)
+    doctest.DocTestRunner(verbose=False, optionflags=flags).run(example, out=report.append)
     assert not report, "".join(report)
