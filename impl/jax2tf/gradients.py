@@ -246,6 +246,9 @@ class _Function:
 
         for i, result in zip(outputs, with_vjp(*args), strict=True):
             results[i] = result
+        if not tf.executing_eagerly():
+            op = results[outputs[0]].op
+            graph_gradients.map_rows(op, len(outputs), len(args), self._recomputed, self.name)
         return results
 
     def _recorded_in_graph(
@@ -254,7 +257,7 @@ class _Function:
         results, gradient = self._unrecorded(way, args)
         differentiated = [results[i] for i in self.vjp.outputs]
         recorded = graph_gradients.with_gradient(
-            differentiated, args, gradient, identifier(self.name)
+            differentiated, args, gradient, self._recomputed, identifier(self.name)
         )
         for i, result in zip(self.vjp.outputs, recorded, strict=True):
             results[i] = result
@@ -358,6 +361,8 @@ class _Function:
         return self.trace.cached(("gradient function", self.saved_order, compiled), make)
 
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
+        if not self.vjp.is_differentiable:
+            return [None] * len(args)
         refusal = self._refused_for(args, cotangents)
         gradients = self._of_arguments(self.vjp, self._results_recomputed(args, cotangents))
         return refusal.instead_of(gradients)
