@@ -9,9 +9,7 @@ import tensorflow as tf
 from jax2tf.typing import PyTree
 
 # From operands that have a row for each round, others, and which do: results with rows.
-Mapped = Callable[
-    [Sequence[tf.Tensor], Sequence[tf.Tensor], Sequence[bool]], Sequence[tf.Tensor]
-]
+Mapped = Callable[[Sequence[tf.Tensor], Sequence[tf.Tensor], Sequence[bool]], Sequence[tf.Tensor]]
 
 
 def map_op_by(op: tf.Operation, n_mapped: int, mapped: Mapped) -> None:
