@@ -247,8 +247,14 @@ class _Function:
         for i, result in zip(outputs, with_vjp(*args), strict=True):
             results[i] = result
         if not tf.executing_eagerly():
-            op = results[outputs[0]].op
-            graph_gradients.map_rows(op, len(outputs), len(args), self._recomputed, self.name)
+            graph_gradients.map_rows(
+                results[outputs[0]].op,
+                len(outputs),
+                len(args),
+                self._recomputed,
+                self.name,
+                self.saved_order > 1,
+            )
         return results
 
     def _recorded_in_graph(
@@ -257,7 +263,12 @@ class _Function:
         results, gradient = self._unrecorded(way, args)
         differentiated = [results[i] for i in self.vjp.outputs]
         recorded = graph_gradients.with_gradient(
-            differentiated, args, gradient, self._recomputed, identifier(self.name)
+            differentiated,
+            args,
+            gradient,
+            self._recomputed,
+            identifier(self.name),
+            self.saved_order > 1,
         )
         for i, result in zip(self.vjp.outputs, recorded, strict=True):
             results[i] = result

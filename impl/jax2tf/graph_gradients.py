@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import tensorflow as tf
@@ -21,7 +22,7 @@ from jax2tf.ops import writing
 
 # From cotangents of results to gradients of arguments.
 Gradient: TypeAlias = Callable[..., "list[tf.Tensor | None]"]
-# The same, from arguments and cotangents.
+# The same, from arguments and cotangents of results.
 GradientOf: TypeAlias = Callable[
     [Sequence[tf.Tensor], Sequence[tf.Tensor]], "list[tf.Tensor | None]"
 ]
@@ -38,6 +39,7 @@ def with_gradient(
     gradient: Gradient,
     gradient_of: GradientOf,
     name: str,
+    is_differentiated: bool = False,
 ) -> list[tf.Tensor]:
     """The results in the graph under construction, with `gradient` as their gradient.
 
@@ -47,6 +49,7 @@ def with_gradient(
       gradient: the gradients of `args`, given the cotangents of `results`.
       gradient_of: the same as a function of other arguments too, for tf.vectorized_map.
       name: what is differentiated, for messages.
+      is_differentiated: whether a SavedModel is to hold derivatives of the gradient.
     """
     count = len(results)
 
@@ -76,12 +79,17 @@ def with_gradient(
     compat.tapes.record(name, given, inputs, lambda *cotangents: backward(gradient, cotangents))
 
     if given:
-        map_rows(given[0].op, count, len(args), gradient_of, name)
+        map_rows(given[0].op, count, len(args), gradient_of, name, is_differentiated)
     return given
 
 
 def map_rows(
-    op: tf.Operation, n_results: int, n_args: int, gradient_of: GradientOf, name: str
+    op: tf.Operation,
+    n_results: int,
+    n_args: int,
+    gradient_of: GradientOf,
+    name: str,
+    is_differentiated: bool,
 ) -> None:
     """Has tf.vectorized_map keep the gradient of an op that passes results and arguments on.
 
@@ -93,9 +101,13 @@ def map_rows(
     ) -> list[tf.Tensor]:
         args = others[:n_args]
         of_rows = _of_rows(gradient_of, have_rows[:n_args])
-        return with_gradient(
-            results, args, lambda *cotangents: of_rows(args, cotangents), of_rows, name
-        )
+        if is_differentiated:
+            of_rows = _in_graph(of_rows, args, results)
+
+        def gradient(*cotangents: tf.Tensor) -> list[tf.Tensor | None]:
+            return of_rows(args, cotangents)
+
+        return with_gradient(results, args, gradient, of_rows, name, is_differentiated)
 
     compat.vectorized.map_op_by(op, n_results, mapped)
 
@@ -162,3 +174,30 @@ def _keep(graph: tf.Graph, gradient: Gradient, op_type: str) -> None:
         setattr(graph, _HELD, held)
     held.append(gradient)
     weakref.finalize(graph, compat.tapes.forget_gradient, op_type).atexit = False
+
+
+def _in_graph(
+    gradient_of: GradientOf, args: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
+) -> GradientOf:
+    """The same as calls of a function that the graph under construction holds.
+
+    TensorFlow saves the gradients of what a graph holds before it is saved.
+    """
+    n_args = len(args)
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in [*args, *results]]
+
+    @partial(tf.function, autograph=False)
+    def function(*operands: tf.Tensor) -> list[tf.Tensor | None]:
+        return gradient_of(operands[:n_args], operands[n_args:])
+
+    with compat.tapes.nothing_recorded():
+        concrete = function.get_concrete_function(*specs)
+    concrete.add_to_graph(tf.compat.v1.get_default_graph())
+
+    def called(
+        args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor | None]:
+        operands = zip([*args, *cotangents], specs, strict=True)
+        return list(concrete(*(tf.ensure_shape(x, spec.shape) for x, spec in operands)))
+
+    return called
