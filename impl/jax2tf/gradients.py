@@ -116,12 +116,16 @@ def _has_to_be_called(args: Sequence[tf.Tensor], with_gradient: bool) -> bool:
     - A ForwardAccumulator has no tangents for what a tf.custom_gradient gives.
     - A SavedModel binds a gradient to the tensors of the graph that it restores. The gradient of a
       branch, and of the step of a loop, is taken of a copy of that graph.
+
+    What XLA compiles has no gradient there after it is restored, of TensorFlow's own ops neither.
+    And a loop would keep what the call hands to its gradient, in lists that XLA does not return.
     """
     if tf.executing_eagerly():
         return False
-    return compat.tapes.accumulator_watches(args) or (
-        with_gradient and compat.graphs.is_in_control_flow()
-    )
+    if compat.tapes.accumulator_watches(args):
+        return True
+    is_compiled = compat.functions.in_compiled_function()
+    return with_gradient and not is_compiled and compat.graphs.is_in_control_flow()
 
 
 def _beside_variables(
