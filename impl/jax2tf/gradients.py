@@ -57,6 +57,7 @@ def differentiable(
     enable_xla: bool = True,
     given: Sequence[object] | None = None,
     own: int | None = None,
+    watched: bool | None = None,
 ) -> list[tf.Tensor]:
     """The results of `trace` on `args`, with JAX's vjp as their gradient.
 
@@ -71,14 +72,14 @@ def differentiable(
       enable_xla: whether graphs may hold ops that are TensorFlow's alone, as PreventGradient is.
       given: what the user gave for each argument: a variable where `args` has its value.
       own: how many of the arguments are no cotangents, where the trace is that of a gradient.
+      watched: whether a tape watches. By default that is asked of TensorFlow.
     """
     given = args if given is None else given
-    watched = compat.tapes.tape_may_record(list(args))
+    if watched is None:
+        watched = compat.tapes.tape_may_record(list(args))
     if not trace.jaxpr.out_avals or (tf.executing_eagerly() and not watched):
         return lower(trace, args)
-    if not tf.executing_eagerly() and compat.tapes.accumulator_watches(args):
-        # In a graph, a ForwardAccumulator has no tangents for what a tf.custom_gradient gives. It
-        # has them for a call of a function, by the function's gradient.
+    if _has_to_be_called(args, with_gradient):
         call = partial(
             differentiable,
             trace,
@@ -89,6 +90,7 @@ def differentiable(
             enable_xla=enable_xla,
             given=given,
             own=own,
+            watched=watched,
         )
         return list(tf.function(lambda *args: call(args), autograph=False)(*args))
     if not with_gradient:
@@ -104,6 +106,26 @@ def differentiable(
     if saved_order > 1 and function.vjp.is_differentiable and not tf.executing_eagerly():
         function.gradient_function().add_to_graph(tf.compat.v1.get_default_graph())
     return results
+
+
+def _has_to_be_called(args: Sequence[tf.Tensor], with_gradient: bool) -> bool:
+    """Whether TensorFlow differentiates the program in a function of its own, and not inline.
+
+    A call has the gradient of its function, wherever it stands. What a graph holds inline has not:
+
+    - A ForwardAccumulator has no tangents for what a tf.custom_gradient gives.
+    - A SavedModel binds a gradient to the tensors of the graph that it restores. The gradient of a
+      branch, and of the step of a loop, is taken of a copy of that graph.
+
+    What XLA compiles has no gradient there after it is restored, of TensorFlow's own ops neither.
+    And a loop would keep what the call hands to its gradient, in lists that XLA does not return.
+    """
+    if tf.executing_eagerly():
+        return False
+    if compat.tapes.accumulator_watches(args):
+        return True
+    is_compiled = compat.functions.in_compiled_function()
+    return with_gradient and not is_compiled and compat.graphs.is_in_control_flow()
 
 
 def _beside_variables(
@@ -228,6 +250,15 @@ class _Function:
 
         for i, result in zip(outputs, with_vjp(*args), strict=True):
             results[i] = result
+        if not tf.executing_eagerly():
+            graph_gradients.map_rows(
+                results[outputs[0]].op,
+                len(outputs),
+                len(args),
+                self._recomputed,
+                self.name,
+                self.saved_order > 1,
+            )
         return results
 
     def _recorded_in_graph(
@@ -236,7 +267,12 @@ class _Function:
         results, gradient = self._unrecorded(way, args)
         differentiated = [results[i] for i in self.vjp.outputs]
         recorded = graph_gradients.with_gradient(
-            differentiated, args, gradient, identifier(self.name)
+            differentiated,
+            args,
+            gradient,
+            self._recomputed,
+            identifier(self.name),
+            self.saved_order > 1,
         )
         for i, result in zip(self.vjp.outputs, recorded, strict=True):
             results[i] = result
@@ -340,6 +376,8 @@ class _Function:
         return self.trace.cached(("gradient function", self.saved_order, compiled), make)
 
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
+        if not self.vjp.is_differentiable:
+            return [None] * len(args)
         refusal = self._refused_for(args, cotangents)
         gradients = self._of_arguments(self.vjp, self._results_recomputed(args, cotangents))
         return refusal.instead_of(gradients)

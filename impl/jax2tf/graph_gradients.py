@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import tensorflow as tf
@@ -21,6 +22,10 @@ from jax2tf.ops import writing
 
 # From cotangents of results to gradients of arguments.
 Gradient: TypeAlias = Callable[..., "list[tf.Tensor | None]"]
+# The same, from arguments and cotangents of results.
+GradientOf: TypeAlias = Callable[
+    [Sequence[tf.Tensor], Sequence[tf.Tensor]], "list[tf.Tensor | None]"
+]
 
 _ids = itertools.count()
 
@@ -29,7 +34,12 @@ _HELD = "_jax2tf_gradients"
 
 
 def with_gradient(
-    results: Sequence[tf.Tensor], args: Sequence[tf.Tensor], gradient: Gradient, name: str
+    results: Sequence[tf.Tensor],
+    args: Sequence[tf.Tensor],
+    gradient: Gradient,
+    gradient_of: GradientOf,
+    name: str,
+    is_differentiated: bool = False,
 ) -> list[tf.Tensor]:
     """The results in the graph under construction, with `gradient` as their gradient.
 
@@ -37,7 +47,9 @@ def with_gradient(
       results: what was computed from `args`, of dtypes that TensorFlow differentiates.
       args: tensors.
       gradient: the gradients of `args`, given the cotangents of `results`.
+      gradient_of: the same as a function of other arguments too, for tf.vectorized_map.
       name: what is differentiated, for messages.
+      is_differentiated: whether a SavedModel is to hold derivatives of the gradient.
     """
     count = len(results)
 
@@ -65,7 +77,72 @@ def with_gradient(
     given = list(outputs[:count])
     # A tape makes zeros for the cotangent of each output that nobody reads: it hears of no others.
     compat.tapes.record(name, given, inputs, lambda *cotangents: backward(gradient, cotangents))
+
+    if given:
+        map_rows(given[0].op, count, len(args), gradient_of, name, is_differentiated)
     return given
+
+
+def map_rows(
+    op: tf.Operation,
+    n_results: int,
+    n_args: int,
+    gradient_of: GradientOf,
+    name: str,
+    is_differentiated: bool,
+) -> None:
+    """Has tf.vectorized_map keep the gradient of an op that passes results and arguments on.
+
+    It would otherwise differentiate what made the results: without the rules of JAX.
+    """
+
+    def mapped(
+        results: Sequence[tf.Tensor], others: Sequence[tf.Tensor], have_rows: Sequence[bool]
+    ) -> list[tf.Tensor]:
+        args = others[:n_args]
+        of_rows = _of_rows(gradient_of, have_rows[:n_args])
+        if is_differentiated:
+            of_rows = _in_graph(of_rows, args, results)
+
+        def gradient(*cotangents: tf.Tensor) -> list[tf.Tensor | None]:
+            return of_rows(args, cotangents)
+
+        return with_gradient(results, args, gradient, of_rows, name, is_differentiated)
+
+    compat.vectorized.map_op_by(op, n_results, mapped)
+
+
+def _of_rows(gradient_of: GradientOf, have_rows: Sequence[bool]) -> GradientOf:
+    """The gradient of what tf.vectorized_map makes of a program, which is that of each row.
+
+    The cotangents have rows, and of the arguments those that are said to. An argument that is the
+    same in all rows has the sum of their gradients.
+    """
+
+    def of_all(
+        args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor | None]:
+        differentiated: list[int] = []
+
+        def of_one(row: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+            n_cotangents = len(row) - sum(have_rows)
+            cotangents, given = row[:n_cotangents], iter(row[n_cotangents:])
+            own = [
+                next(given) if has_rows else arg
+                for arg, has_rows in zip(args, have_rows, strict=True)
+            ]
+            gradients = gradient_of(own, cotangents)
+            differentiated[:] = [i for i, g in enumerate(gradients) if g is not None]
+            return [gradients[i] for i in differentiated]
+
+        mapped = [arg for arg, has_rows in zip(args, have_rows, strict=True) if has_rows]
+        of_rows = tf.vectorized_map(of_one, [*map(tf.convert_to_tensor, cotangents), *mapped])
+        gradients: list[tf.Tensor | None] = [None] * len(args)
+        for i, gradient in zip(differentiated, of_rows, strict=True):
+            gradients[i] = gradient if have_rows[i] else tf.reduce_sum(gradient, 0)
+        return gradients
+
+    return of_all
 
 
 def _identities(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
@@ -97,3 +174,30 @@ def _keep(graph: tf.Graph, gradient: Gradient, op_type: str) -> None:
         setattr(graph, _HELD, held)
     held.append(gradient)
     weakref.finalize(graph, compat.tapes.forget_gradient, op_type).atexit = False
+
+
+def _in_graph(
+    gradient_of: GradientOf, args: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
+) -> GradientOf:
+    """The same as calls of a function that the graph under construction holds.
+
+    TensorFlow saves the gradients of what a graph holds before it is saved.
+    """
+    n_args = len(args)
+    specs = [tf.TensorSpec(x.shape, x.dtype) for x in [*args, *results]]
+
+    @partial(tf.function, autograph=False)
+    def function(*operands: tf.Tensor) -> list[tf.Tensor | None]:
+        return gradient_of(operands[:n_args], operands[n_args:])
+
+    with compat.tapes.nothing_recorded():
+        concrete = function.get_concrete_function(*specs)
+    concrete.add_to_graph(tf.compat.v1.get_default_graph())
+
+    def called(
+        args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor | None]:
+        operands = zip([*args, *cotangents], specs, strict=True)
+        return list(concrete(*(tf.ensure_shape(x, spec.shape) for x, spec in operands)))
+
+    return called

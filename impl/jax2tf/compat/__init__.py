@@ -14,6 +14,7 @@ from jax2tf.compat import (
     libraries,
     primitives,
     tapes,
+    vectorized,
     xla,
 )
 
@@ -26,5 +27,6 @@ __all__ = [
     "libraries",
     "primitives",
     "tapes",
+    "vectorized",
     "xla",
 ]

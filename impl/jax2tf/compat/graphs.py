@@ -14,6 +14,7 @@ from tensorflow.python.eager import record as _tf_record
 from tensorflow.python.framework import func_graph as _tf_func_graph
 from tensorflow.python.framework import op_def_registry as _tf_op_def_registry
 from tensorflow.python.framework import ops as _tf_ops
+from tensorflow.python.ops import control_flow_util_v2 as _tf_control_flow
 from tensorflow.python.saved_model import save_context as _tf_save_context
 from tensorflow.python.util import tf_stack as _tf_stack
 
@@ -32,6 +33,22 @@ def is_saving_gradient() -> bool:
     It traces the function that is registered for the gradient: the graph's name is the one sign.
     """
     return in_save_context() and _tf_ops.get_default_graph().name == REGISTERED_GRADIENT_NAME
+
+
+def is_in_control_flow() -> bool:
+    """Whether the graph under construction is a branch of tf.cond, or a part of tf.while_loop.
+
+    Only the classes of such graphs tell.
+    """
+    graph: tf.Graph = _tf_ops.get_default_graph()
+    return isinstance(graph, _CONTROL_FLOW)
+
+
+_CONTROL_FLOW = (
+    _tf_control_flow.CondBranchFuncGraph,
+    _tf_control_flow.WhileCondFuncGraph,
+    _tf_control_flow.WhileBodyFuncGraph,
+)
 
 
 def keep(op: tf.Operation) -> None:
