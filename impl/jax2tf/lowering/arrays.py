@@ -17,7 +17,7 @@ import tensorflow as tf
 from jax2tf import dtypes, ops
 from jax2tf.carriers import HOLDS_INT4, HOLDS_NARROW, PADDED_WIDE, PADDED_WITHOUT_BOOL, TILED
 from jax2tf.lowering.conversions import cast, in_carrier
-from jax2tf.lowering.elementwise import known_value
+from jax2tf.lowering.known import is_zero, known_value
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.lowering.taken import is_computed
@@ -415,7 +415,7 @@ def _padded(
     if ctx.lacks_op("PadV2", x.dtype.name):
         if x.dtype in PADDED_WIDE and ctx.lacks_op("Pad", x.dtype.name):
             return in_carrier(PADDED_WIDE, lambda t, v: _padded(ctx, t, v, edges), x, padding_value)
-        if _is_zero(padding_value):
+        if is_zero(padding_value):
             return ops.raw.Pad(input=x, paddings=paddings)
         if x.dtype.is_integer:
             return ops.raw.Pad(input=x - padding_value, paddings=paddings) + padding_value
@@ -425,12 +425,6 @@ def _padded(
         x,
         padding_value,
     )
-
-
-def _is_zero(x: tf.Tensor) -> bool:
-    """Whether x is a constant of the graph that is 0, or False, and not -0."""
-    value = known_value(x)
-    return value is not None and not any(value.tobytes())
 
 
 def _is_rounded(x: tf.Tensor) -> bool:
