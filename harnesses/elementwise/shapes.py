@@ -117,9 +117,7 @@ def _beside_repeated(name: str, number: float, dtype: str, first: bool) -> None:
 
     case = f"repeated_{number}".replace("-", "minus_").replace(".", "_")
     values = np.stack([edge_values(dtype)] * 2, 1)
-    define(
-        name, f"{case}_first" if first else case, function, [Values(values, dtype)], dtype=dtype
-    )
+    define(name, f"{case}_first" if first else case, function, [Values(values, dtype)], dtype=dtype)
 
 
 @family.builder

@@ -276,6 +276,11 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO's Abs of a vector that a ConcatV2 or a Pack made writes into the vector itself, "
         "which others read"
     ),
+    "pads_lose_sizes": (
+        "LiteRT's converter knows no size of what a PadV2 by computed paddings gives, and refuses a "
+        "convolution of an unknown number of channels; of what a Reshape gives it knows those that "
+        "are numbers"
+    ),
     "pads_integers_as_floats": (
         "OpenVINO pads int32 with a number of float32: the largest int32 becomes the smallest"
     ),
@@ -588,6 +593,7 @@ _LITERT = _EXCHANGES | {
     "no_atan2_of_scalar",
     "no_integer_square",
     "no_row_by_computed_matrix",
+    "pads_lose_sizes",
     "relu_takes_gelu_apart",
 }
 _REAL = frozenset({"no_complex_numbers"})
@@ -623,6 +629,7 @@ TARGETS: Mapping[str, Target] = {
             | {
                 "drops_transposes_around_reshape",
                 "few_dimensions_in_pads",
+                "pads_lose_sizes",
                 "takes_constant_branches",
             },
         ),

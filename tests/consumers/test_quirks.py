@@ -78,6 +78,14 @@ def _convolved(x: jax.Array, kernel: jax.Array) -> jax.Array:
     return lax.conv_general_dilated(x[None, None], kernel[None, None], (1, 1), "VALID")
 
 
+def _along_rows(x: jax.Array) -> jax.Array:
+    """A window of two rows, into which one row does not fit."""
+    kernel = np.arange(12, dtype=np.float32).reshape(2, 2, 1, 3)
+    layout = ("NHWC", "HWIO", "NHWC")
+    images = x[None, ..., None]
+    return lax.conv_general_dilated(images, kernel, (1, 1), "VALID", dimension_numbers=layout)
+
+
 def _pooled(x: jax.Array) -> jax.Array:
     largest = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3), (1, 2), "SAME")
     return jnp.sum(largest**2)
@@ -125,6 +133,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             x.reshape(2, 1, 2, 1, 2, 1), [(1, 0), (0, 0), (0, 2), (0, 0), (0, 0), (1, 1)]
         )
     ),
+    ("litert", "pads_lose_sizes"): Program(_along_rows, is_open=True),
     ("litert", "moves_casts"): Program(
         lambda x: (jnp.take(x, np.array([1, 5]), 0), jnp.broadcast_to(x, (3, 2, 4))),
         (X.astype(np.float16),),

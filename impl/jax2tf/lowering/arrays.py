@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 import numpy as np
@@ -398,7 +398,14 @@ def _with_edges(
             return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
 
         return _axis_by_axis(ctx, x, shape, new_shape, axes, pad_axis)
-    return _padded(ctx, x, padding_value, edges) if axes else x
+    if not axes:
+        return x
+    result = _padded(ctx, x, padding_value, edges)
+    if tf.executing_eagerly() or not ctx.has_quirk("pads_lose_sizes"):
+        return result
+    if _is_static(itertools.chain(*edges)):
+        return result
+    return ctx.reshaped(result, [size + a + b for size, (a, b) in zip(shape, edges, strict=True)])
 
 
 def _padded(
@@ -453,7 +460,7 @@ def _axis_by_axis(
     return ctx.reshaped(x, new_shape)
 
 
-def _is_static(dims: Shape) -> bool:
+def _is_static(dims: Iterable[Dim]) -> bool:
     return all(isinstance(d, int | np.integer) for d in dims)
 
 

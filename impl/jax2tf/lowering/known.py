@@ -50,6 +50,7 @@ def known_value(x: tf.Tensor) -> np.ndarray | None:
 # TensorFlow reads a constant's value out of the graph each time.
 _SMALL_CONSTANTS: weakref.WeakKeyDictionary[tf.Operation, np.ndarray] = weakref.WeakKeyDictionary()
 
+
 def is_all(x: tf.Tensor, number: float) -> bool:
     """Whether a graph holds a constant for x, all of whose elements are that number."""
     value = known_value(x)
