@@ -239,6 +239,10 @@ QUIRKS: Mapping[str, str] = {
     "no_scalar_choice": (
         "DTensor ends the process at a SelectV2 of arrays whose condition is a scalar"
     ),
+    "no_same_padding_of_dilated": (
+        "ONNX Runtime refuses a convolution with a dilation whose padding is a name, as tf2onnx "
+        "writes it for sizes that are not known"
+    ),
     "no_strides_of_dilated": (
         "TensorFlow.js refuses a convolution that has strides and a dilation: its kernel gets zeros"
     ),
@@ -277,9 +281,9 @@ QUIRKS: Mapping[str, str] = {
         "which others read"
     ),
     "pads_lose_sizes": (
-        "LiteRT's converter knows no size of what a PadV2 by computed paddings gives, and refuses a "
-        "convolution of an unknown number of channels; of what a Reshape gives it knows those that "
-        "are numbers"
+        "LiteRT's converter and tf2onnx know no size of what is padded or cut by computed sizes: the "
+        "one refuses a convolution of an unknown number of channels, the other makes one group of "
+        "several; of what a Reshape gives they know those sizes that are numbers"
     ),
     "pads_integers_as_floats": (
         "OpenVINO pads int32 with a number of float32: the largest int32 becomes the smallest"
@@ -671,6 +675,8 @@ TARGETS: Mapping[str, Target] = {
                 "no_adjoint_of_integers",
                 "no_angle_of_scalars",
                 "no_gelu_of_scalar",
+                "no_same_padding_of_dilated",
+                "pads_lose_sizes",
                 "sorts_integers_as_floats",
                 "truncates_quotients",
             },

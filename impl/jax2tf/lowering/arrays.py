@@ -357,7 +357,15 @@ def padded(
     uncut = [d - _negative(a) - _negative(b) for d, a, b in zip(size, low, high, strict=True)]
     begin = [-_negative(edge) for edge in low]
     end = [b + d for b, d in zip(begin, size, strict=True)]
-    return _sliced(ctx, x, uncut, begin, end, [1] * len(size), size)
+    cut = _sliced(ctx, x, uncut, begin, end, [1] * len(size), size)
+    return _with_known_sizes(ctx, cut, size, by=(*begin, *end))
+
+
+def _with_known_sizes(ctx: Context, x: tf.Tensor, shape: Shape, by: Iterable[Dim]) -> tf.Tensor:
+    """What is padded or cut `by` some sizes, as the quirk "pads_lose_sizes" asks."""
+    if tf.executing_eagerly() or not ctx.has_quirk("pads_lose_sizes") or _is_static(by):
+        return x
+    return ctx.reshaped(x, shape)
 
 
 def _dilated(
@@ -391,8 +399,8 @@ def _with_edges(
     """Adds (before, after) padding values along each axis."""
     axes = [axis for axis, edge in enumerate(edges) if any(edge)]
     few = ctx.has_quirk("few_dimensions_in_pads")
+    new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
     if len(shape) > (_PAD_FEW_DIMENSIONS if few else _PAD_MAX_RANK):
-        new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
 
         def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
             return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
@@ -400,12 +408,8 @@ def _with_edges(
         return _axis_by_axis(ctx, x, shape, new_shape, axes, pad_axis)
     if not axes:
         return x
-    result = _padded(ctx, x, padding_value, edges)
-    if tf.executing_eagerly() or not ctx.has_quirk("pads_lose_sizes"):
-        return result
-    if _is_static(itertools.chain(*edges)):
-        return result
-    return ctx.reshaped(result, [size + a + b for size, (a, b) in zip(shape, edges, strict=True)])
+    made = _padded(ctx, x, padding_value, edges)
+    return _with_known_sizes(ctx, made, new_shape, by=itertools.chain(*edges))
 
 
 def _padded(
