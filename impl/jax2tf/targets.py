@@ -281,9 +281,9 @@ QUIRKS: Mapping[str, str] = {
         "which others read"
     ),
     "pads_lose_sizes": (
-        "LiteRT's converter and tf2onnx know no size of what is padded or cut by computed sizes: the "
-        "one refuses a convolution of an unknown number of channels, the other makes one group of "
-        "several; of what a Reshape gives they know those sizes that are numbers"
+        "LiteRT's converter and tf2onnx know no size of what is padded or cut by computed sizes. "
+        "The one refuses a convolution of an unknown number of channels, the other makes one group "
+        "of several. Of what a Reshape gives they know the sizes that are numbers"
     ),
     "pads_integers_as_floats": (
         "OpenVINO pads int32 with a number of float32: the largest int32 becomes the smallest"

@@ -89,7 +89,7 @@ def _onnx(path: str) -> Callable[[np.ndarray], np.ndarray]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("suffix, load", [("tflite", _litert), ("onnx", _onnx)])
+@pytest.mark.parametrize(("suffix", "load"), [("tflite", _litert), ("onnx", _onnx)])
 def test_convolutions_are_right_at_every_size(name, suffix, load, tmp_path):
     path = str(tmp_path / f"model.{suffix}")
     jax2tf.export(PROGRAMS[name], None, "b, h, w, 2", path, verify=False, progress=False)

@@ -112,7 +112,7 @@ def _parts(z):
     return z.real, z.imag
 
 
-@pytest.mark.parametrize("n, products", [(8, 2), (512, 6)])
+@pytest.mark.parametrize(("n", "products"), [(8, 2), (512, 6)])
 @pytest.mark.parametrize("transform", [jnp.fft.rfft, jnp.fft.fft, jnp.fft.ifft])
 def test_a_transform_of_real_numbers_has_no_products_of_zeros(transform, n, products):
     concrete, counts = _counts(lambda x: _parts(transform(x)), "litert", f"b, {n}")

@@ -24,7 +24,7 @@ from jax2tf.lowering.known import is_all, known_value, repeated
 from jax2tf.lowering.rules import Context, made_by, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
 from jax2tf.ops import raw
-from jax2tf.typing import Param, Shape
+from jax2tf.typing import Param
 
 Function = Callable[..., tf.Tensor]
 

@@ -7,7 +7,6 @@ number is still known, and an op beside which that number changes nothing is lef
 from __future__ import annotations
 
 import functools
-import math
 import weakref
 from collections.abc import Callable
 
