@@ -98,3 +98,33 @@ def constant_bounds() -> None:
             for first in (False, True):
                 for constant in (0.0, float("nan"), float("inf")):
                     _with_constant(name, constant, dtype, first)
+
+
+# One number for a whole array, in two steps, as norms have it: what changes nothing may be left
+# out, and zeros, NaNs and infinities say whether it changed nothing.
+_REPEATED = {
+    "add": (0.0, -0.0),
+    "sub": (0.0, -0.0),
+    "mul": (1.0, 0.0, -1.0),
+}
+
+
+def _beside_repeated(name: str, number: float, dtype: str, first: bool) -> None:
+    def function(x: Any) -> Any:
+        of_rows = lax.broadcast_in_dim(np.array(number).astype(dtype), x.shape[:1], ())
+        repeated = lax.broadcast_in_dim(of_rows, x.shape, (0,))
+        return getattr(lax, name)(*((repeated, x) if first else (x, repeated)))
+
+    case = f"repeated_{number}".replace("-", "minus_").replace(".", "_")
+    values = np.stack([edge_values(dtype)] * 2, 1)
+    define(name, f"{case}_first" if first else case, function, [Values(values, dtype)], dtype=dtype)
+
+
+@family.builder
+def repeated_numbers() -> None:
+    """An array beside one number that is broadcast to its shape, on either side."""
+    for name, numbers in _REPEATED.items():
+        for dtype in ("float32", "int32"):
+            for number in numbers:
+                for first in (False, True):
+                    _beside_repeated(name, number, dtype, first)

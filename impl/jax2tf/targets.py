@@ -239,6 +239,10 @@ QUIRKS: Mapping[str, str] = {
     "no_scalar_choice": (
         "DTensor ends the process at a SelectV2 of arrays whose condition is a scalar"
     ),
+    "no_same_padding_of_dilated": (
+        "ONNX Runtime refuses a convolution with a dilation whose padding is a name, as tf2onnx "
+        "writes it for sizes that are not known"
+    ),
     "no_strides_of_dilated": (
         "TensorFlow.js refuses a convolution that has strides and a dilation: its kernel gets zeros"
     ),
@@ -275,6 +279,11 @@ QUIRKS: Mapping[str, str] = {
     "overwrites_vectors": (
         "OpenVINO's Abs of a vector that a ConcatV2 or a Pack made writes into the vector itself, "
         "which others read"
+    ),
+    "pads_lose_sizes": (
+        "LiteRT's converter and tf2onnx know no size of what is padded or cut by computed sizes. "
+        "The one refuses a convolution of an unknown number of channels, the other makes one group "
+        "of several. Of what a Reshape gives they know the sizes that are numbers"
     ),
     "pads_integers_as_floats": (
         "OpenVINO pads int32 with a number of float32: the largest int32 becomes the smallest"
@@ -588,6 +597,7 @@ _LITERT = _EXCHANGES | {
     "no_atan2_of_scalar",
     "no_integer_square",
     "no_row_by_computed_matrix",
+    "pads_lose_sizes",
     "relu_takes_gelu_apart",
 }
 _REAL = frozenset({"no_complex_numbers"})
@@ -623,6 +633,7 @@ TARGETS: Mapping[str, Target] = {
             | {
                 "drops_transposes_around_reshape",
                 "few_dimensions_in_pads",
+                "pads_lose_sizes",
                 "takes_constant_branches",
             },
         ),
@@ -664,6 +675,8 @@ TARGETS: Mapping[str, Target] = {
                 "no_adjoint_of_integers",
                 "no_angle_of_scalars",
                 "no_gelu_of_scalar",
+                "no_same_padding_of_dilated",
+                "pads_lose_sizes",
                 "sorts_integers_as_floats",
                 "truncates_quotients",
             },

@@ -78,6 +78,24 @@ def _convolved(x: jax.Array, kernel: jax.Array) -> jax.Array:
     return lax.conv_general_dilated(x[None, None], kernel[None, None], (1, 1), "VALID")
 
 
+def _along_rows(padding: str, dilation: int = 1, groups: int = 1) -> Program:
+    """A window of two rows of any number of them: one row may be too few."""
+    kernel = np.arange(12.0 * groups, dtype=np.float32).reshape(2, 2, 1, 3 * groups)
+
+    def convolved(x: jax.Array) -> jax.Array:
+        return lax.conv_general_dilated(
+            jnp.stack([x] * groups, -1)[None],
+            kernel,
+            (1, 1),
+            padding,
+            rhs_dilation=(1, dilation),
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+            feature_group_count=groups,
+        )
+
+    return Program(convolved, is_open=True)
+
+
 def _pooled(x: jax.Array) -> jax.Array:
     largest = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3), (1, 2), "SAME")
     return jnp.sum(largest**2)
@@ -125,6 +143,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             x.reshape(2, 1, 2, 1, 2, 1), [(1, 0), (0, 0), (0, 2), (0, 0), (0, 0), (1, 1)]
         )
     ),
+    ("litert", "pads_lose_sizes"): _along_rows("VALID"),
     ("litert", "moves_casts"): Program(
         lambda x: (jnp.take(x, np.array([1, 5]), 0), jnp.broadcast_to(x, (3, 2, 4))),
         (X.astype(np.float16),),
@@ -143,6 +162,8 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             jnp.clip(jax.nn.gelu(x * 3, approximate=False), 0.0, 6.0),
         )
     ),
+    ("onnx", "no_same_padding_of_dilated"): _along_rows("SAME", dilation=2),
+    ("onnx", "pads_lose_sizes"): _along_rows("VALID", dilation=2, groups=2),
     ("onnx", "appends_in_loops"): Program(_appended),
     ("onnx", "choice_by_product"): Program(
         lambda x: (

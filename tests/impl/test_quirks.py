@@ -514,3 +514,26 @@ def test_pads_of_many_dimensions_are_of_few(edges):
     assert pads
     assert max(op.inputs[0].shape.rank for op in pads) <= 5
     np.testing.assert_array_equal(concrete(tf.constant(x)), padded(x), strict=True)
+
+
+@pytest.mark.parametrize("padding", ["VALID", "SAME_LOWER", [(2, 0), (0, 1)], [(-1, 1), (0, 0)]])
+def test_what_is_padded_by_computed_sizes_keeps_those_that_are_known(padding):
+    target = jax2tf.Target("loses", quirks={"pads_lose_sizes"})
+    rng = np.random.default_rng(0)
+    kernel = rng.normal(size=(3, 3, 2, 4)).astype(np.float32)
+
+    def convolved(x):
+        layout = ("NHWC", "HWIO", "NHWC")
+        return lax.conv_general_dilated(x, kernel, (2, 2), padding, dimension_numbers=layout)
+
+    converted = tf.function(
+        jax2tf.convert(convolved, target=target, polymorphic_shapes="b, h, w, 2"), autograph=False
+    )
+    concrete = converted.get_concrete_function(tf.TensorSpec([None, None, None, 2]))
+    pads = [op.outputs[0] for op in concrete.graph.get_operations() if op.type == "PadV2"]
+    assert pads
+    for pad in pads:
+        assert {op.type for op in pad.consumers()} == {"Reshape"}
+    for size in ((1, 1, 1, 2), (2, 1, 3, 2), (2, 4, 5, 2)):
+        x = rng.normal(size=size).astype(np.float32)
+        np.testing.assert_allclose(concrete(tf.constant(x)), convolved(x), atol=1e-5)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import jax
 import numpy as np
@@ -17,7 +17,7 @@ import tensorflow as tf
 from jax2tf import dtypes, ops
 from jax2tf.carriers import HOLDS_INT4, HOLDS_NARROW, PADDED_WIDE, PADDED_WITHOUT_BOOL, TILED
 from jax2tf.lowering.conversions import cast, in_carrier
-from jax2tf.lowering.elementwise import known_value
+from jax2tf.lowering.known import is_zero, known_value
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.selection import select
 from jax2tf.lowering.taken import is_computed
@@ -357,7 +357,15 @@ def padded(
     uncut = [d - _negative(a) - _negative(b) for d, a, b in zip(size, low, high, strict=True)]
     begin = [-_negative(edge) for edge in low]
     end = [b + d for b, d in zip(begin, size, strict=True)]
-    return _sliced(ctx, x, uncut, begin, end, [1] * len(size), size)
+    cut = _sliced(ctx, x, uncut, begin, end, [1] * len(size), size)
+    return _with_known_sizes(ctx, cut, size, by=(*begin, *end))
+
+
+def _with_known_sizes(ctx: Context, x: tf.Tensor, shape: Shape, by: Iterable[Dim]) -> tf.Tensor:
+    """What is padded or cut `by` some sizes, as the quirk "pads_lose_sizes" asks."""
+    if tf.executing_eagerly() or not ctx.has_quirk("pads_lose_sizes") or _is_static(by):
+        return x
+    return ctx.reshaped(x, shape)
 
 
 def _dilated(
@@ -391,14 +399,17 @@ def _with_edges(
     """Adds (before, after) padding values along each axis."""
     axes = [axis for axis, edge in enumerate(edges) if any(edge)]
     few = ctx.has_quirk("few_dimensions_in_pads")
+    new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
     if len(shape) > (_PAD_FEW_DIMENSIONS if few else _PAD_MAX_RANK):
-        new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
 
         def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
             return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
 
         return _axis_by_axis(ctx, x, shape, new_shape, axes, pad_axis)
-    return _padded(ctx, x, padding_value, edges) if axes else x
+    if not axes:
+        return x
+    made = _padded(ctx, x, padding_value, edges)
+    return _with_known_sizes(ctx, made, new_shape, by=itertools.chain(*edges))
 
 
 def _padded(
@@ -415,7 +426,7 @@ def _padded(
     if ctx.lacks_op("PadV2", x.dtype.name):
         if x.dtype in PADDED_WIDE and ctx.lacks_op("Pad", x.dtype.name):
             return in_carrier(PADDED_WIDE, lambda t, v: _padded(ctx, t, v, edges), x, padding_value)
-        if _is_zero(padding_value):
+        if is_zero(padding_value):
             return ops.raw.Pad(input=x, paddings=paddings)
         if x.dtype.is_integer:
             return ops.raw.Pad(input=x - padding_value, paddings=paddings) + padding_value
@@ -425,12 +436,6 @@ def _padded(
         x,
         padding_value,
     )
-
-
-def _is_zero(x: tf.Tensor) -> bool:
-    """Whether x is a constant of the graph that is 0, or False, and not -0."""
-    value = known_value(x)
-    return value is not None and not any(value.tobytes())
 
 
 def _is_rounded(x: tf.Tensor) -> bool:
@@ -459,7 +464,7 @@ def _axis_by_axis(
     return ctx.reshaped(x, new_shape)
 
 
-def _is_static(dims: Shape) -> bool:
+def _is_static(dims: Iterable[Dim]) -> bool:
     return all(isinstance(d, int | np.integer) for d in dims)
 
 

@@ -22,6 +22,7 @@ from jax.extend import core as jex_core
 from jax2tf import compat, ops
 from jax2tf.carriers import MULTIPLIED, carrier_of
 from jax2tf.lowering.conversions import cast, with_fewer_bits
+from jax2tf.lowering.known import is_number, known_value, zero
 from jax2tf.lowering.rules import Context, register
 from jax2tf.lowering.taken import is_computed
 from jax2tf.typing import Dim, Param, Shape
@@ -80,6 +81,8 @@ def _dot(
     if any(lhs_shape[d] == 0 for d in dimension_numbers[0][0]):
         # An engine gives what its memory held for a sum of no products.
         return ctx.zeros(ctx.avals_out[0])
+    if _is_of_zeros(lhs, rhs) or _is_of_zeros(rhs, lhs):
+        return ctx.zeros(ctx.avals_out[0])
     if algorithm:
         operand, compute = _algorithm_dtypes(ctx, precision)
         # XLA itself takes float32 apart into bfloat16s.
@@ -98,6 +101,16 @@ def _dot(
     else:
         out = _contract(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
     return cast(cast(out, compute), ctx.out)
+
+
+def _is_of_zeros(x: tf.Tensor, y: tf.Tensor) -> bool:
+    """Whether x is known to be zeros, and their products with y to be zeros too: 0 * inf is not."""
+    if not is_number(x, zero):
+        return False
+    if y.dtype.is_integer:
+        return True
+    value = known_value(y)
+    return value is not None and bool(np.isfinite(value.astype(np.complex128)).all())
 
 
 def compute_dtype(lhs: tf.DType, rhs: tf.DType, out: tf.DType) -> tf.DType:

@@ -113,7 +113,9 @@ def _settled_padding(
     if not any(itertools.chain(*conv.padding)):
         return lhs, "VALID"
     spatial = conv.lhs_shape[1:-1]
-    if tuple(jax.lax.padtype_to_pads(spatial, conv.window, conv.strides, "SAME")) == conv.padding:
+    by_name = all_ones(conv.rhs_dilation) or not ctx.has_quirk("no_same_padding_of_dilated")
+    same = tuple(jax.lax.padtype_to_pads(spatial, conv.window, conv.strides, "SAME"))
+    if same == conv.padding and (by_name or dims.is_static(spatial)):
         return lhs, "SAME"
     if explicit and all(dims.is_static(pads) and min(pads) >= 0 for pads in conv.padding):
         return lhs, [[0, 0], *map(list, conv.padding), [0, 0]]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import math
-import weakref
 from collections.abc import Callable
 
 import jax
@@ -19,14 +18,13 @@ import tensorflow as tf
 
 from jax2tf import ops
 from jax2tf.carriers import COMPARED, COMPUTED, FLOAT8, IN_FLOAT32, SIGNED, Carriers, carrier_of
-from jax2tf.large_constants import SMALL_CONSTANT_SIZE
-from jax2tf.lowering import complex_math, conversions, truth_values
+from jax2tf.lowering import complex_math, conversions, known, truth_values
 from jax2tf.lowering.fusions import before_relu
+from jax2tf.lowering.known import is_all, known_value, repeated
 from jax2tf.lowering.rules import Context, made_by, register, register_table
 from jax2tf.lowering.selection import select, unrepeated
 from jax2tf.ops import raw
-from jax2tf.ops.kept import is_constant
-from jax2tf.typing import Param, Shape
+from jax2tf.typing import Param
 
 Function = Callable[..., tf.Tensor]
 
@@ -60,7 +58,7 @@ def in_one_shape(function: Function) -> Callable[..., tf.Tensor]:
 
     def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
         shape = ctx.avals_out[0].shape
-        return function(*(_repeated(ctx, x, shape) for x in operands))
+        return function(*(repeated(ctx, x, shape) for x in operands))
 
     return rule
 
@@ -187,11 +185,13 @@ _reciprocal = in_kernel_dtype(_or_complex(_unary(raw.Reciprocal), complex_math.r
 
 
 @register("sub")
+@known.without(known.zero)
 def _sub(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return beside_a_constant(ctx, _difference, x, y)
 
 
 @register("add", "add_any")
+@known.without(known.negative_zero, known.negative_zero)
 def _sum(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return _joined_with_inverse(ctx, _add, x, y, "Neg")
 
@@ -221,19 +221,10 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
         return function(x, y)
     shape = ctx.avals_out[0].shape
     if (value == value.flat[0]).all():
-        whole = _repeated(ctx, y, shape)
+        whole = repeated(ctx, y, shape)
         return function(ops.constant(value.reshape(-1)[:1], x.dtype), whole)
-    flat = (ops.reshape(_repeated(ctx, v, shape), [-1]) for v in (x, y))
+    flat = (ops.reshape(repeated(ctx, v, shape), [-1]) for v in (x, y))
     return ctx.reshaped(function(*flat), shape)
-
-
-def _repeated(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
-    """The array broadcast to a shape."""
-    sizes = x.shape.as_list()
-    is_whole = len(sizes) == len(shape) and all(
-        old != 1 or new == 1 for old, new in zip(sizes, shape, strict=True)
-    )
-    return x if is_whole else ops.broadcast_to(x, ctx.shape(shape))
 
 
 @register("neg")
@@ -300,6 +291,7 @@ def _conj(ctx: Context, x: tf.Tensor, *, input_dtype: np.dtype | None = None) ->
 
 
 @register("mul")
+@known.without(known.one, known.one)
 def _mul(
     ctx: Context, x: tf.Tensor, y: tf.Tensor, *, out_dtype: np.dtype | None = None
 ) -> tf.Tensor:
@@ -474,7 +466,7 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
     # The maximum of nothing, with which jnp.max begins.
     neutral = -math.inf if op is raw.Maximum else math.inf
     for one, other in ((x, y), (y, x)):
-        if not one.shape.rank and _is_all(one, neutral):
+        if not one.shape.rank and is_all(one, neutral):
             return other
     if ctx.assume_finite:
         return op(x=x, y=y)
@@ -484,53 +476,16 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
                 return op(x=one, y=other)
             result = op(x=other, y=one)
             # A maximum of 0 becomes its Relu, which passes over a NaN.
-            is_relu = op is raw.Maximum and _is_all(other, 0)
+            is_relu = op is raw.Maximum and is_all(other, 0)
             return select(ctx, ctx.is_nan(one), one, result) if is_relu else result
     beats = _at_least if op is raw.Maximum else _at_most
     return select(ctx, ctx.is_nan(x) | beats(x, y), x, y)
-
-
-def _is_all(x: tf.Tensor, number: float) -> bool:
-    """Whether a graph holds a constant for x, all of whose elements are that number."""
-    value = known_value(x)
-    return value is not None and bool(value.size) and bool((value == number).all())
 
 
 def _free_of_nan(x: tf.Tensor) -> bool:
     """Whether x is known to hold no NaN."""
     value = known_value(x)
     return value is not None and not np.isnan(value).any()
-
-
-# Ops of constants that graphs hold as they are: jnp.remainder puts a 1 where a divisor is 0.
-_KNOWN: dict[str, Callable[..., np.ndarray]] = {"Equal": np.equal, "SelectV2": np.where}
-
-
-def known_value(x: tf.Tensor) -> np.ndarray | None:
-    """What a graph holds for x, if it is a constant; None in eager mode, which is not asked."""
-    if tf.executing_eagerly():
-        return None
-    op = x.op
-    if op in _SMALL_CONSTANTS:
-        return _SMALL_CONSTANTS[op]
-    # TensorFlow takes long to say that it knows no value.
-    if op.inputs and not is_constant(x):
-        return None
-    value: np.ndarray | None = tf.get_static_value(x)
-    if value is not None:
-        if op.type == "Const" and value.size <= SMALL_CONSTANT_SIZE:
-            _SMALL_CONSTANTS[op] = value
-        return value
-    if op.type not in _KNOWN:
-        return None
-    operands = [known_value(operand) for operand in op.inputs]
-    if any(operand is None for operand in operands):
-        return None
-    return _KNOWN[op.type](*operands)
-
-
-# TensorFlow reads a constant's value out of the graph each time.
-_SMALL_CONSTANTS: weakref.WeakKeyDictionary[tf.Operation, np.ndarray] = weakref.WeakKeyDictionary()
 
 
 def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -15,12 +15,8 @@ from jax2tf import ops
 from jax2tf.carriers import INT4, REMAINDER, SIGNED, UNSIGNED, Carriers, carrier_of
 from jax2tf.lowering import elementwise
 from jax2tf.lowering.conversions import cast
-from jax2tf.lowering.elementwise import (
-    Function,
-    beside_a_constant,
-    in_kernel_dtype,
-    known_value,
-)
+from jax2tf.lowering.elementwise import Function, beside_a_constant, in_kernel_dtype
+from jax2tf.lowering.known import known_value
 from jax2tf.lowering.rules import Context, in_ranks_for_choices, register, register_table
 from jax2tf.lowering.truth_values import is_negative
 from jax2tf.ops import raw

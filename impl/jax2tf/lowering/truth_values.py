@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
+from jax2tf.lowering.known import known_value
 from jax2tf.lowering.rules import made_by
 
 # These give elements of their first operand.
@@ -46,8 +47,8 @@ def is_negative(x: tf.Tensor) -> tf.Tensor:
 
 def _is_zero(x: tf.Tensor) -> bool:
     # One number, whose shape is not that of the result.
-    value = tf.get_static_value(x) if made_by(x) == "Const" else None
-    return value is not None and np.size(value) == 1 and not np.any(value)
+    value = known_value(x)
+    return value is not None and value.size == 1 and not value.any()
 
 
 def _all(x: tf.Tensor, value: bool) -> tf.Tensor:

@@ -23,6 +23,12 @@ _IDENTITIES: dict[str, Callable[..., Any]] = {
     "a power of one": lambda x: lax.integer_pow(x, 1),
     "ones": lambda x: x * jnp.ones(x.shape),
     "zeros": lambda x: x + jnp.zeros(x.shape),
+    "negative zeros": lambda x: x + jnp.full(x.shape[:1], -0.0)[..., None].reshape(-1),
+    "less zeros": lambda x: x - jnp.zeros(x.shape),
+    "over ones": lambda x: x / jnp.ones(x.shape),
+    "a product of zeros": lambda x: (
+        x - jnp.zeros(x.shape)[..., None] @ np.ones((1, 1), np.float32)[0]
+    ),
     "a maximum": lambda x: jnp.maximum(x, -_INFINITY),
     "a slice of all": lambda x: lax.dynamic_slice(x, (0,) * x.ndim, x.shape),
     "an update of all": lambda x: lax.dynamic_update_slice(jnp.zeros(x.shape), x, (0,) * x.ndim),
@@ -50,7 +56,22 @@ _shared = jax.jit(_guarded)
 _table = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
 
 
+def _windows(x: Any, padding: Any, stride: int = 1) -> Any:
+    """The array plus the sum of what windows see along its first dimension, which may be open."""
+    rows = jnp.reshape(x, (1, x.shape[0], -1))
+    kernel = np.ones((2, rows.shape[-1], 2), np.float32) / 8
+    layout = ("NHC", "HIO", "NHC")
+    return (
+        x
+        + lax.conv_general_dilated(rows, kernel, (stride,), padding, dimension_numbers=layout).sum()
+    )
+
+
 _EDGES: Steps = {
+    "windows that may not fit": ("F", "f", lambda x: _windows(x, "VALID")),
+    "windows of padded rows": ("F", "f", lambda x: _windows(x, [(2, 0)])),
+    "windows of cut rows": ("F", "f", lambda x: _windows(x, [(-1, 1)], 2)),
+    "windows from below": ("F", "f", lambda x: _windows(x, "SAME_LOWER", 2)),
     **{f"carry moved by {name}": ("F", "f", _moving(f)) for name, f in _IDENTITIES.items()},
     "carry overwritten whole": (
         "FI",

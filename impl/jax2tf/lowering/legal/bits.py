@@ -13,7 +13,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf import ops
-from jax2tf.lowering.elementwise import known_value
+from jax2tf.lowering.known import known_value
 from jax2tf.lowering.rules import Context
 from jax2tf.ops import raw
 from jax2tf.primitives import named

@@ -17,7 +17,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import ops
-from jax2tf.lowering.elementwise import known_value
+from jax2tf.lowering.known import known_value
 from jax2tf.lowering.legal import unsigned
 from jax2tf.lowering.rules import Context
 from jax2tf.ops import raw

@@ -63,9 +63,15 @@ def _of_real(x: Array) -> Pair:
     n = x.shape[-1]
     kept = n // 2 + 1
     if _factor(n) == 1:
-        cosines, sines = _waves(n, kept, x.dtype)
-        return Pair(_product(x, cosines), -_product(x, sines))
-    return Pair(*(part[..., :kept] for part in _points(Pair(x, jnp.zeros_like(x)), -1)))
+        return _points_of_real(x, kept, -1)
+    return Pair(*(part[..., :kept] for part in _points(x, -1)))
+
+
+def _points_of_real(x: Array, kept: int, sign: int) -> Pair:
+    """The first points of the transform of few real numbers."""
+    cosines, sines = _waves(x.shape[-1], kept, x.dtype)
+    imag = _product(x, sines)
+    return Pair(_product(x, cosines), imag if sign > 0 else -imag)
 
 
 def _to_real(z: Pair, n: int) -> Array:
@@ -83,26 +89,34 @@ def _to_real(z: Pair, n: int) -> Array:
     return _inverse(Pair(real, jnp.concatenate([imag, -imag[..., mirrored]], -1))).real
 
 
-def _points(z: Pair, sign: int) -> Pair:
-    """sum of z[j] e**(sign 2 pi i j k / n) over j, for each k."""
-    n = z.real.shape[-1]
+def _points(x: Value, sign: int) -> Pair:
+    """sum of x[j] e**(sign 2 pi i j k / n) over j, for each k."""
+    real = x.real if isinstance(x, Pair) else x
+    shape, dtype = real.shape, real.dtype
+    n = shape[-1]
     rows = _factor(n)
     if rows == 1:
-        cosines, sines = _waves(n, n, z.real.dtype)
-        sines = sign * sines
-        return Pair(
-            _product(z.real, cosines) - _product(z.imag, sines),
-            _product(z.real, sines) + _product(z.imag, cosines),
-        )
+        return _product_of_points(x, sign) if isinstance(x, Pair) else _points_of_real(x, n, sign)
     columns = n // rows
     # With j = columns * r + c and k = p + rows * q.
-    shape = (*z.real.shape[:-1], rows, columns)
-    grid = Pair(*(part.reshape(shape) for part in z))
+    grid = jax.tree.map(lambda part: part.reshape(*shape[:-1], rows, columns), x)
     inner = _along(grid, -2, lambda part: _points(part, sign))
     angles = sign * 2 * np.pi * np.outer(np.arange(rows), np.arange(columns)) / n
-    turns = Pair(*(jnp.asarray(f(angles).astype(z.real.dtype)) for f in (np.cos, np.sin)))
+    turns = Pair(*(jnp.asarray(f(angles).astype(dtype)) for f in (np.cos, np.sin)))
     outer = _points(multiply(inner, turns), sign)
-    return Pair(*(jnp.swapaxes(part, -1, -2).reshape(z.real.shape) for part in outer))
+    return Pair(*(jnp.swapaxes(part, -1, -2).reshape(shape) for part in outer))
+
+
+def _product_of_points(z: Pair, sign: int) -> Pair:
+    """The transform of few complex numbers."""
+    n = z.real.shape[-1]
+    cosines, sines = _waves(n, n, z.real.dtype)
+    sines = sign * sines
+    # Differences both: of imaginary parts that are zeros, x - 0 is x and needs no op; x + 0 is not.
+    return Pair(
+        _product(z.real, cosines) - _product(z.imag, sines),
+        _product(z.real, sines) - _product(z.imag, -cosines),
+    )
 
 
 def _factor(n: int) -> int:
