@@ -120,7 +120,7 @@ def _cholesky(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     factor = lax.fori_loop(0, a.shape[-1], column, jnp.zeros_like(a))
     # Without positive pivots all of it is NaN.
     positive = jnp.all(_diagonal(factor).real > 0, -1)
-    return [jnp.where(positive[..., None, None], factor, np.array(np.nan, a.dtype))]
+    return [jnp.where(positive[..., None, None], factor, _nan(a.dtype))]
 
 
 def _triangular_solve(eqn: jex_core.JaxprEqn, a: jax.Array, b: jax.Array) -> Sequence[jax.Array]:
@@ -303,7 +303,8 @@ def _householder_product(
     eqn: jex_core.JaxprEqn, a: jax.Array, taus: jax.Array
 ) -> Sequence[jax.Array]:
     identity = np.eye(*a.shape[-2:], dtype=a.dtype)
-    return [_applied(a, taus, jnp.broadcast_to(identity, a.shape), from_last=True)]
+    product = _applied(a, taus, jnp.broadcast_to(identity, a.shape), from_last=True, to_all=False)
+    return [product]
 
 
 def _ormqr(
@@ -319,8 +320,14 @@ def _ormqr(
     return [jnp.swapaxes(product, -1, -2)]
 
 
-def _applied(a: jax.Array, taus: jax.Array, c: jax.Array, from_last: bool) -> jax.Array:
-    """The reflections that stand below the triangle of `a`, applied to `c` one after the other."""
+def _applied(
+    a: jax.Array, taus: jax.Array, c: jax.Array, from_last: bool, to_all: bool = True
+) -> jax.Array:
+    """The reflections that stand below the triangle of `a`, applied to `c` one after the other.
+
+    Not `to_all`: each changes the columns from its own one on. In those before, `c` has zeros
+    where the reflection has numbers, of which a NaN would make more.
+    """
     rows, count = _numbers(a.shape[-2]), taus.shape[-1]
 
     def step(i: ArrayLike, c: jax.Array) -> PyTree:
@@ -328,7 +335,10 @@ def _applied(a: jax.Array, taus: jax.Array, c: jax.Array, from_last: bool) -> ja
         column = _at(a, k, -1)
         below = jnp.where(rows > k, column, jnp.zeros_like(column))
         v = jnp.where(rows == k, jnp.ones_like(column), below)
-        return c - _reflection(c, v, _at(taus, k, -1)[..., None])
+        change = _reflection(c, v, _at(taus, k, -1)[..., None])
+        if not to_all:
+            change = jnp.where(_numbers(c.shape[-1]) >= k, change, jnp.zeros_like(change))
+        return c - change
 
     result: jax.Array = lax.fori_loop(0, count, step, c)
     return result
@@ -484,13 +494,16 @@ def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
     return jnp.where(_identity(a.shape[-1]), cosine[..., :, None].astype(a.dtype), turned)
 
 
+def _nan(dtype: np.dtype) -> np.ndarray:
+    """NaN, in both parts of a complex number."""
+    is_complex = np.issubdtype(dtype, np.complexfloating)
+    return np.array(complex(np.nan, np.nan) if is_complex else np.nan, dtype)
+
+
 def _nan_unless_finite(a: jax.Array, *results: jax.Array) -> list[jax.Array]:
     finite = jnp.all(jnp.isfinite(a), (-1, -2))
     masks = (finite.reshape(*finite.shape, *[1] * (x.ndim - finite.ndim)) for x in results)
-    return [
-        jnp.where(mask, x, np.array(np.nan, x.dtype))
-        for mask, x in zip(masks, results, strict=True)
-    ]
+    return [jnp.where(mask, x, _nan(x.dtype)) for mask, x in zip(masks, results, strict=True)]
 
 
 def _tridiagonal_solve(
@@ -532,7 +545,7 @@ def _tridiagonal_solve(
     x = lax.scan(substitute, last_rows, done, reverse=True)[1]
     singular = jnp.any(done[0] == 0, 0) | (pivot == 0)
     x = jnp.moveaxis(jnp.concatenate([x, last[None]]), 0, -2)
-    return [jnp.where(singular[..., None, None], np.array(np.nan, x.dtype), x)]
+    return [jnp.where(singular[..., None, None], _nan(x.dtype), x)]
 
 
 # Each with TensorFlow's op for it.
