@@ -48,6 +48,23 @@ def test_many_groups_of_dimensions(name, target, mode, shape):
     assert_near(converted(X), jax.jit(FUNCTIONS[name])(X), ulps=16)
 
 
+@pytest.mark.parametrize("target", ["xla", "tensorflow", "onnx"])
+@pytest.mark.parametrize("which", [np.eye(2, dtype=bool), X[0, :1] > 0, X[:, :1] > 0])
+def test_a_choice_between_scalars_keeps_its_shape(which, target):
+    """The condition is smaller than both sides, which are repeated before a function is called."""
+
+    @jax.jit
+    def chosen(x, y):
+        return jnp.where(which, x, y)
+
+    def function(x):
+        like = jnp.broadcast_to(x[:, None, :1], (3, 2, 2))
+        return chosen(1.0, jnp.zeros_like(like)), chosen(jnp.ones_like(like), like * 0 - 1)
+
+    converted = tf.function(jax2tf.convert(function, target=target), autograph=False)
+    assert_near(converted(X[:, 0]), jax.jit(function)(X[:, 0]), ulps=0)
+
+
 def test_few_groups_are_left_to_the_op():
     """Of (3, 2, 2, 2, 2, 1) and (1, 2, 2, 2, 2, 4) there are three."""
 

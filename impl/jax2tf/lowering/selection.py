@@ -33,8 +33,9 @@ def select(
     if tf.executing_eagerly():
         return raw.SelectV2(condition=condition, t=x, e=y)
     # One of the three has to keep the shape of the result.
-    y = unrepeated(y)
-    if condition.shape.rank or y.shape.rank:
+    if _has_shape_of(y, condition, x):
+        y = unrepeated(y)
+    if _has_shape_of(x, condition, y):
         x = unrepeated(x)
     if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
         # Of these it makes products whatever the sides and the condition are.
@@ -56,6 +57,11 @@ def unrepeated(x: tf.Tensor) -> tf.Tensor:
     """
     is_repeated = made_by(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
     return x.op.inputs[0] if is_repeated else x
+
+
+def _has_shape_of(repeated: tf.Tensor, *others: tf.Tensor) -> bool:
+    """Whether another operand has the shape, too: a condition may be smaller than both sides."""
+    return any(other.shape == repeated.shape for other in others)
 
 
 def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:

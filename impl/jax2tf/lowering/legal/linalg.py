@@ -17,6 +17,20 @@ from jax import lax
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
+from jax2tf.lowering.legal import schur
+from jax2tf.lowering.legal.matrices import (
+    adjoint,
+    at,
+    conjugate,
+    diagonal_of,
+    identity,
+    nan,
+    nan_unless_finite,
+    numbers,
+    reflection,
+    reflector,
+    squared_sizes,
+)
 from jax2tf.primitives import named
 from jax2tf.targets import Target
 from jax2tf.typing import Param, PyTree, aval_of
@@ -48,79 +62,54 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
 def of_complex(eqn: jex_core.JaxprEqn) -> Function | None:
     """The function for an equation of complex matrices of known sizes; None for any other."""
-    if eqn.primitive not in _OF_COMPLEX:
-        return None
+    function = _OF_COMPLEX.get(eqn.primitive)
     aval = aval_of(eqn.invars[0])
-    if not jnp.issubdtype(aval.dtype, np.complexfloating):
+    # Eigenvalues of real matrices are complex, too.
+    is_complex = jnp.issubdtype(aval.dtype, np.complexfloating) or function is schur.eig
+    is_known = all(isinstance(d, int) for d in aval.shape[-2:])
+    if function is None or not is_complex or not is_known or _is_refused(eqn):
         return None
-    is_known = all(isinstance(d, int) and d > 0 for d in aval.shape[-2:])
-    if not is_known or _is_refused(eqn):
-        return None
-    return _nothing if 0 in aval.shape else _FUNCTIONS[eqn.primitive][1]
+    return _nothing if 0 in aval.shape else function
 
 
 def _is_refused(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether the primitive's own rule refuses it: what perturbs singular systems."""
-    return bool(eqn.params.get("perturb_singular", False))
+    """Whether the primitive's own rule refuses it: what perturbs, or sorts."""
+    params = eqn.params
+    is_sorted = params.get("sort_eig_vals", False) or params.get("select_callable") is not None
+    return bool(is_sorted or params.get("perturb_singular", False))
 
 
 def _nothing(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The results of an empty batch: there are engines whose loops end the process at one."""
+    """The results of no elements: there are engines whose loops end the process at them."""
     avals = [aval_of(v) for v in eqn.outvars]
-    return [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
-
-
-def _conjugate(x: jax.Array) -> jax.Array:
-    return lax.conj(x) if jnp.iscomplexobj(x) else x
-
-
-def _adjoint(x: jax.Array) -> jax.Array:
-    return _conjugate(jnp.swapaxes(x, -1, -2))
+    results = [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
+    if eqn.primitive in _OF_IDENTITY:
+        results[0] = jnp.broadcast_to(np.eye(*avals[0].shape[-2:]), avals[0].shape)
+        results[0] = results[0].astype(avals[0].dtype)
+    if eqn.primitive in _OF_PERMUTATION:
+        results[-1] = jnp.broadcast_to(numbers(avals[-1].shape[-1]), avals[-1].shape)
+    return results
 
 
 def _real(x: jax.Array) -> jax.Array:
     return x.real if jnp.iscomplexobj(x) else x
 
 
-def _squared_sizes(x: jax.Array) -> jax.Array:
-    return x.real * x.real + x.imag * x.imag if jnp.iscomplexobj(x) else x * x
-
-
-def _numbers(size: int) -> jax.Array:
-    return lax.iota(np.int32, size)
-
-
-def _at(x: jax.Array, k: ArrayLike, axis: int) -> jax.Array:
-    """x[..., k] along an axis, by a mask and a sum."""
-    numbers = _numbers(x.shape[axis])
-    chosen = numbers[:, None] == k if axis == -2 else numbers == k
-    return jnp.sum(jnp.where(chosen, x, jnp.zeros_like(x)), axis)
-
-
-def _diagonal(a: jax.Array) -> jax.Array:
-    size = min(a.shape[-2:])
-    return jnp.sum(jnp.where(_identity(size), a[..., :size, :size], np.zeros((), a.dtype)), -1)
-
-
-def _identity(size: int) -> np.ndarray:
-    return np.eye(size, dtype=bool)
-
-
 def _cholesky(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    rows = _numbers(a.shape[-1])
+    rows = numbers(a.shape[-1])
 
     def column(k: ArrayLike, factor: jax.Array) -> jax.Array:
-        row = _conjugate(_at(factor, k, -2))[..., None, :]
-        rest = _at(a, k, -1) - jnp.sum(factor * row, -1)
-        pivot = jnp.sqrt(_at(rest, k, -1).real)[..., None].astype(a.dtype)
+        row = conjugate(at(factor, k, -2))[..., None, :]
+        rest = at(a, k, -1) - jnp.sum(factor * row, -1)
+        pivot = jnp.sqrt(at(rest, k, -1).real)[..., None].astype(a.dtype)
         below = jnp.where(rows > k, rest / pivot, jnp.zeros_like(rest))
         found = jnp.where(rows == k, pivot, below)
         return jnp.where(rows == k, found[..., :, None], factor)
 
     factor = lax.fori_loop(0, a.shape[-1], column, jnp.zeros_like(a))
     # Without positive pivots all of it is NaN.
-    positive = jnp.all(_diagonal(factor).real > 0, -1)
-    return [jnp.where(positive[..., None, None], factor, np.array(np.nan, a.dtype))]
+    positive = jnp.all(diagonal_of(factor).real > 0, -1)
+    return [jnp.where(positive[..., None, None], factor, nan(a.dtype))]
 
 
 def _triangular_solve(eqn: jex_core.JaxprEqn, a: jax.Array, b: jax.Array) -> Sequence[jax.Array]:
@@ -130,7 +119,7 @@ def _triangular_solve(eqn: jex_core.JaxprEqn, a: jax.Array, b: jax.Array) -> Seq
         # X op(A) = B is op(A)^T X^T = B^T.
         b, transposed = jnp.swapaxes(b, -1, -2), not transposed
     a = jnp.swapaxes(a, -1, -2) if transposed else a
-    a = _conjugate(a) if params["conjugate_a"] else a
+    a = conjugate(a) if params["conjugate_a"] else a
     lower = params["lower"] != transposed
     x = _forward(a, b, params["unit_diagonal"]) if lower else _backward(a, b, params)
     return [x if left else jnp.swapaxes(x, -1, -2)]
@@ -143,15 +132,15 @@ def _backward(a: jax.Array, b: jax.Array, params: Mapping[str, Param]) -> jax.Ar
 
 def _forward(a: jax.Array, b: jax.Array, has_unit_diagonal: bool) -> jax.Array:
     """The solution x of a x = b, where a is lower triangular."""
-    rows = _numbers(a.shape[-1])
+    rows = numbers(a.shape[-1])
     below = jnp.where(rows[:, None] > rows, a, jnp.zeros_like(a))
-    diagonal = _diagonal(a)
+    diagonal = diagonal_of(a)
 
     def row(k: ArrayLike, x: jax.Array) -> jax.Array:
-        known = jnp.sum(_at(below, k, -2)[..., :, None] * x, -2)
-        found = _at(b, k, -2) - known
+        known = jnp.sum(at(below, k, -2)[..., :, None] * x, -2)
+        found = at(b, k, -2) - known
         if not has_unit_diagonal:
-            found = found / _at(diagonal, k, -1)[..., None]
+            found = found / at(diagonal, k, -1)[..., None]
         return jnp.where(rows[:, None] == k, found[..., None, :], x)
 
     result: jax.Array = lax.fori_loop(0, a.shape[-1], row, jnp.zeros_like(b))
@@ -161,22 +150,22 @@ def _forward(a: jax.Array, b: jax.Array, has_unit_diagonal: bool) -> jax.Array:
 def _lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     """Row by row with the largest pivot first, as LAPACK's getf2."""
     m, n = a.shape[-2:]
-    rows, columns, size = _numbers(m), _numbers(n), min(m, n)
+    rows, columns, size = numbers(m), numbers(n), min(m, n)
 
     def step(k: ArrayLike, state: PyTree) -> PyTree:
         a, pivots, order = state
-        lengths = _lengths(_at(a, k, -1))
+        lengths = _lengths(at(a, k, -1))
         lengths = jnp.where(rows >= k, lengths, np.array(-1, lengths.dtype))
         pivot = jnp.argmax(lengths, -1).astype(np.int32)[..., None]
         a = jnp.swapaxes(_swapped(jnp.swapaxes(a, -1, -2), k, pivot[..., None]), -1, -2)
-        row = _at(a, k, -2)
-        first = _at(row, k, -1)[..., None]
-        factors = _at(a, k, -1) / jnp.where(first == 0, jnp.ones_like(first), first)
+        row = at(a, k, -2)
+        first = at(row, k, -1)[..., None]
+        factors = at(a, k, -1) / jnp.where(first == 0, jnp.ones_like(first), first)
         factors = jnp.where(rows > k, factors, jnp.zeros_like(factors))[..., :, None]
         right = jnp.where(columns > k, row, jnp.zeros_like(row))[..., None, :]
         below = (rows[:, None] > k) & (columns == k)
         a = jnp.where(below, factors, a - factors * right)
-        pivots = jnp.where(_numbers(size) == k, pivot, pivots)
+        pivots = jnp.where(numbers(size) == k, pivot, pivots)
         return a, pivots, _swapped(order, k, pivot)
 
     batch = a.shape[:-2]
@@ -192,21 +181,21 @@ def _lengths(x: jax.Array) -> jax.Array:
 
 def _swapped(x: jax.Array, i: ArrayLike, j: ArrayLike) -> jax.Array:
     """`x` with the elements `i` and `j` of its last axis exchanged."""
-    numbers = _numbers(x.shape[-1])
+    places = numbers(x.shape[-1])
     at_i, at_j = (
-        jnp.sum(jnp.where(numbers == k, x, jnp.zeros_like(x)), -1, keepdims=True, dtype=x.dtype)
+        jnp.sum(jnp.where(places == k, x, jnp.zeros_like(x)), -1, keepdims=True, dtype=x.dtype)
         for k in (i, j)
     )
-    return jnp.where(numbers == i, at_j, jnp.where(numbers == j, at_i, x))
+    return jnp.where(places == i, at_j, jnp.where(places == j, at_i, x))
 
 
 def _permutation(eqn: jex_core.JaxprEqn, pivots: jax.Array) -> Sequence[jax.Array]:
     """The permutation that a list of row exchanges (LAPACK's ipiv) stands for."""
-    numbers = _numbers(eqn.params["permutation_size"])
-    start = jnp.broadcast_to(numbers, (*pivots.shape[:-1], numbers.size))
+    places = numbers(eqn.params["permutation_size"])
+    start = jnp.broadcast_to(places, (*pivots.shape[:-1], places.size))
 
     def step(k: ArrayLike, order: jax.Array) -> PyTree:
-        other = jnp.sum(jnp.where(_numbers(pivots.shape[-1]) == k, pivots, 0), -1, keepdims=True)
+        other = jnp.sum(jnp.where(numbers(pivots.shape[-1]) == k, pivots, 0), -1, keepdims=True)
         return _swapped(order, k, other.astype(np.int32))
 
     return [lax.fori_loop(0, pivots.shape[-1], step, start)]
@@ -222,18 +211,18 @@ def _qr(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 def _reflected(a: jax.Array, pivoting: bool = False) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The unitary factor, the triangle, and the order of columns, by Householder's reflections."""
     m, n = a.shape[-2:]
-    rows, columns = _numbers(m), _numbers(n)
-    q = jnp.broadcast_to(_identity(m).astype(a.dtype), (*a.shape[:-2], m, m))
+    rows, columns = numbers(m), numbers(n)
+    q = jnp.broadcast_to(identity(m).astype(a.dtype), (*a.shape[:-2], m, m))
     order = jnp.broadcast_to(columns, (*a.shape[:-2], n))
 
     def step(k: ArrayLike, state: PyTree) -> PyTree:
         q, r, order = state
         if pivoting:
             r, order = _with_largest_first(r, order, k)
-        v, tau = _reflector(jnp.where(rows >= k, _at(r, k, -1), np.zeros((), a.dtype)), k)
-        r = r - _reflection(r, v, _conjugate(tau))
+        v, tau, _ = reflector(jnp.where(rows >= k, at(r, k, -1), np.zeros((), a.dtype)), k)
+        r = r - reflection(r, v, conjugate(tau))
         of_q = jnp.sum(q * v[..., None, :], -1)[..., :, None]
-        q = q - of_q * (tau * _conjugate(v))[..., None, :]
+        q = q - of_q * (tau * conjugate(v))[..., None, :]
         return q, r, order
 
     q, r, order = lax.fori_loop(0, min(m, n), step, (q, a, order))
@@ -244,9 +233,9 @@ def _with_largest_first(
     r: jax.Array, order: jax.Array, k: ArrayLike
 ) -> tuple[jax.Array, jax.Array]:
     """The columns from `k` on with the longest of them first."""
-    rows, columns = _numbers(r.shape[-2]), _numbers(r.shape[-1])
+    rows, columns = numbers(r.shape[-2]), numbers(r.shape[-1])
     left = jnp.where(rows[:, None] >= k, r, jnp.zeros_like(r))
-    lengths = jnp.sum(_squared_sizes(left), -2)
+    lengths = jnp.sum(squared_sizes(left), -2)
     lengths = jnp.where(columns >= k, lengths, np.array(-1, lengths.dtype))
     largest = jnp.argmax(lengths, -1)[..., None].astype(np.int32)
     swapped = jnp.where(columns == k, largest, jnp.where(columns == largest, k, columns))
@@ -254,38 +243,19 @@ def _with_largest_first(
     return r, jnp.take_along_axis(order, swapped, -1)
 
 
-def _reflector(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array]:
-    """v and tau of I - tau v v^H, whose adjoint leaves nothing of `x` after its element `k`."""
-    rows = _numbers(x.shape[-1])
-    first = _at(x, k, -1)[..., None]
-    rest = jnp.where(rows > k, x, jnp.zeros_like(x))
-    scale = jnp.max(jnp.abs(x), -1, keepdims=True)
-    is_done = jnp.max(jnp.abs(rest), -1, keepdims=True) == 0
-    if jnp.iscomplexobj(x):
-        is_done &= first.imag == 0
-    scale = jnp.where(scale == 0, jnp.ones_like(scale), scale)
-    norm = scale * jnp.sqrt(jnp.sum(_squared_sizes(x / scale), -1, keepdims=True))
-    beta = jnp.where(first.real < 0, norm, -norm).astype(x.dtype)
-    one = jnp.ones_like(beta)
-    v = jnp.where(rows == k, one, rest / jnp.where(is_done, one, first - beta))
-    return v, jnp.where(
-        is_done, jnp.zeros_like(beta), (beta - first) / jnp.where(is_done, one, beta)
-    )
-
-
 def _geqrf(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     """The triangle with the reflections below it, and their factors tau."""
-    rows, columns = (_numbers(size) for size in a.shape[-2:])
+    rows, columns = (numbers(size) for size in a.shape[-2:])
     size = min(a.shape[-2:])
 
     def step(k: ArrayLike, state: PyTree) -> PyTree:
         a, taus = state
-        v, tau = _reflector(jnp.where(rows >= k, _at(a, k, -1), np.zeros((), a.dtype)), k)
+        v, tau, _ = reflector(jnp.where(rows >= k, at(a, k, -1), np.zeros((), a.dtype)), k)
         left = jnp.where(columns >= k, a, jnp.zeros_like(a))
-        a = a - _reflection(left, v, _conjugate(tau))
+        a = a - reflection(left, v, conjugate(tau))
         is_stored = (rows[:, None] > k) & (columns == k)
         a = jnp.where(is_stored, v[..., :, None], a)
-        return a, jnp.where(_numbers(size) == k, tau, taus)
+        return a, jnp.where(numbers(size) == k, tau, taus)
 
     results: Sequence[jax.Array] = lax.fori_loop(
         0, size, step, (a, jnp.zeros((*a.shape[:-2], size), a.dtype))
@@ -293,17 +263,12 @@ def _geqrf(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     return results
 
 
-def _reflection(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
-    """What a reflection takes from `a`: tau v v^H a."""
-    products = jnp.sum(_conjugate(v)[..., :, None] * a, -2)[..., None, :]
-    return (tau * v)[..., :, None] * products
-
-
 def _householder_product(
     eqn: jex_core.JaxprEqn, a: jax.Array, taus: jax.Array
 ) -> Sequence[jax.Array]:
     identity = np.eye(*a.shape[-2:], dtype=a.dtype)
-    return [_applied(a, taus, jnp.broadcast_to(identity, a.shape), from_last=True)]
+    product = _applied(a, taus, jnp.broadcast_to(identity, a.shape), from_last=True, to_all=False)
+    return [product]
 
 
 def _ormqr(
@@ -311,24 +276,33 @@ def _ormqr(
 ) -> Sequence[jax.Array]:
     left, transpose = eqn.params["left"], eqn.params["transpose"]
     # Q^H for complex numbers.
-    taus = _conjugate(taus) if transpose else taus
+    taus = conjugate(taus) if transpose else taus
     if left:
         return [_applied(a, taus, c, from_last=not transpose)]
     # C Q is (Q^T C^T)^T.
-    product = _applied(_conjugate(a), taus, jnp.swapaxes(c, -1, -2), from_last=transpose)
+    product = _applied(conjugate(a), taus, jnp.swapaxes(c, -1, -2), from_last=transpose)
     return [jnp.swapaxes(product, -1, -2)]
 
 
-def _applied(a: jax.Array, taus: jax.Array, c: jax.Array, from_last: bool) -> jax.Array:
-    """The reflections that stand below the triangle of `a`, applied to `c` one after the other."""
-    rows, count = _numbers(a.shape[-2]), taus.shape[-1]
+def _applied(
+    a: jax.Array, taus: jax.Array, c: jax.Array, from_last: bool, to_all: bool = True
+) -> jax.Array:
+    """The reflections that stand below the triangle of `a`, applied to `c` one after the other.
+
+    Not `to_all`: each changes the columns from its own one on. In those before, `c` has zeros
+    where the reflection has numbers, of which a NaN would make more.
+    """
+    rows, count = numbers(a.shape[-2]), taus.shape[-1]
 
     def step(i: ArrayLike, c: jax.Array) -> PyTree:
         k = count - 1 - i if from_last else i
-        column = _at(a, k, -1)
+        column = at(a, k, -1)
         below = jnp.where(rows > k, column, jnp.zeros_like(column))
         v = jnp.where(rows == k, jnp.ones_like(column), below)
-        return c - _reflection(c, v, _at(taus, k, -1)[..., None])
+        change = reflection(c, v, at(taus, k, -1)[..., None])
+        if not to_all:
+            change = jnp.where(numbers(c.shape[-1]) >= k, change, jnp.zeros_like(change))
+        return c - change
 
     result: jax.Array = lax.fori_loop(0, count, step, c)
     return result
@@ -338,50 +312,50 @@ def _eigh(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     size = a.shape[-1]
     half = np.tril if eqn.params["lower"] else np.triu
     kept = jnp.where(half(np.ones((size, size), bool)), a, jnp.zeros_like(a))
-    diagonal = jnp.where(_identity(size), _conjugate(a), jnp.zeros_like(a))
-    symmetric = kept + _adjoint(kept) - diagonal
+    diagonal = jnp.where(identity(size), conjugate(a), jnp.zeros_like(a))
+    symmetric = kept + adjoint(kept) - diagonal
 
     def turned(state: PyTree, rotation: jax.Array) -> PyTree:
         matrix, vectors = state
-        matrix = _adjoint(rotation) @ matrix @ rotation
-        return (matrix + _adjoint(matrix)) / 2, vectors @ rotation
+        matrix = adjoint(rotation) @ matrix @ rotation
+        return (matrix + adjoint(matrix)) / 2, vectors @ rotation
 
-    vectors = jnp.broadcast_to(_identity(size).astype(a.dtype), a.shape)
+    vectors = jnp.broadcast_to(identity(size).astype(a.dtype), a.shape)
     matrix, vectors = _rotated((symmetric, vectors), turned, lambda state: state[0])
-    values = _real(_diagonal(matrix))
+    values = _real(diagonal_of(matrix))
     order = jnp.argsort(values, -1)
     first, last = eqn.params["subset_by_index"] or (0, size)
     values = jnp.take_along_axis(values, order, -1)[..., first:last]
     vectors = jnp.take_along_axis(vectors, order[..., None, :], -1)[..., first:last]
-    return _nan_unless_finite(a, vectors, values)
+    return nan_unless_finite(a, vectors, values)
 
 
 def _svd(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     params = eqn.params
     m, n = a.shape[-2:]
-    tall = a if m >= n else _adjoint(a)
+    tall = a if m >= n else adjoint(a)
     first, last = params["subset_by_index"] or (0, min(m, n))
     if not params["compute_uv"]:
         _, lengths, order = _orthogonal_columns(tall, ())
-        return _nan_unless_finite(a, jnp.take_along_axis(lengths, order, -1)[..., first:last])
+        return nan_unless_finite(a, jnp.take_along_axis(lengths, order, -1)[..., first:last])
     u, s, v = _tall_svd(tall)
     if not params["full_matrices"]:
         u = u[..., :, : min(m, n)]
     left, right = (u, v) if m >= n else (v, u)
     if params["subset_by_index"]:
         s, left, right = (x[..., first:last] for x in (s, left, right))
-    return _nan_unless_finite(a, s, left, _adjoint(right))
+    return nan_unless_finite(a, s, left, adjoint(right))
 
 
 def _tall_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """All left vectors, singular values in falling order, right vectors."""
     size = a.shape[-1]
-    v = jnp.broadcast_to(_identity(size).astype(a.dtype), (*a.shape[:-2], size, size))
+    v = jnp.broadcast_to(identity(size).astype(a.dtype), (*a.shape[:-2], size, size))
     found, lengths, order = _orthogonal_columns(a, (v,))
     columns, v = (jnp.take_along_axis(x, order[..., None, :], -1) for x in found)
     # Of columns that vanish, a unitary factor still has the vectors.
     u, r, _ = _reflected(columns)
-    signs = jnp.where(_real(_diagonal(r)) < 0, np.array(-1, a.dtype), np.array(1, a.dtype))
+    signs = jnp.where(_real(diagonal_of(r)) < 0, np.array(-1, a.dtype), np.array(1, a.dtype))
     rest = jnp.ones((*a.shape[:-2], a.shape[-2] - size), a.dtype)
     u = u * jnp.concatenate([signs, rest], -1)[..., None, :]
     return u, jnp.take_along_axis(lengths, order, -1), v
@@ -399,11 +373,11 @@ def _orthogonal_columns(
         return tuple(x @ rotation for x in state)
 
     def products(state: PyTree) -> jax.Array:
-        result: jax.Array = _adjoint(state[0]) @ state[0]
+        result: jax.Array = adjoint(state[0]) @ state[0]
         return result
 
     columns, *turned_vectors = _rotated((a / scale, *vectors), turned, products)
-    lengths = jnp.sqrt(jnp.sum(_squared_sizes(columns), -2))
+    lengths = jnp.sqrt(jnp.sum(squared_sizes(columns), -2))
     return (columns, *turned_vectors), lengths * scale[..., 0], jnp.argsort(-lengths, -1)
 
 
@@ -428,10 +402,10 @@ def _rotated(
     def is_on(loop: PyTree) -> PyTree:
         k, state = loop
         matrix = matrix_of(state)
-        diagonal = jnp.abs(_diagonal(matrix))
+        diagonal = jnp.abs(diagonal_of(matrix))
         largest = jnp.sqrt(diagonal[..., :, None]) * jnp.sqrt(diagonal[..., None, :])
         sizes = jnp.abs(matrix)
-        off = jnp.where(_identity(size), jnp.zeros_like(sizes), sizes)
+        off = jnp.where(identity(size), jnp.zeros_like(sizes), sizes)
         return (k < _SWEEPS * steps) & jnp.any(off > eps * largest + np.finfo(off.dtype).tiny)
 
     def turn(loop: PyTree) -> PyTree:
@@ -458,10 +432,10 @@ def _partners(size: int) -> np.ndarray:
 
 def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
     """The product of the rotations of disjoint pairs, each of which makes its element of `a` 0."""
-    numbers = _numbers(a.shape[-1])
+    places = numbers(a.shape[-1])
     zero = jnp.zeros_like(a)
-    is_pair = partner[:, None] == numbers
-    diagonal = _real(_diagonal(a))
+    is_pair = partner[:, None] == places
+    diagonal = _real(diagonal_of(a))
     of_partner = jnp.sum(jnp.where(is_pair, diagonal[..., None, :], _real(zero)), -1)
     element = jnp.sum(jnp.where(is_pair, a, zero), -1)
     phase = None
@@ -470,27 +444,18 @@ def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
         length = jnp.abs(element)
         phase = element / jnp.where(length == 0, jnp.ones_like(length), length)
         element = length
-    rests = (element == 0) | (partner == numbers)
+    rests = (element == 0) | (partner == places)
     safe = jnp.where(rests, jnp.ones_like(element), element)
     slope = (of_partner - diagonal) / (2 * safe)
     # Of the two of a pair one turns forward, the other one back.
-    forward = jnp.where(slope == 0, numbers < partner, slope > 0)
+    forward = jnp.where(slope == 0, places < partner, slope > 0)
     size = jnp.abs(slope)
     tangent = 1 / (size + jnp.sqrt(1 + size * size))
     tangent = jnp.where(rests, jnp.zeros_like(size), jnp.where(forward, tangent, -tangent))
     cosine = 1 / jnp.sqrt(1 + tangent * tangent)
     sine = tangent * cosine if phase is None else tangent * cosine * phase
     turned = jnp.where(is_pair, sine[..., :, None], zero)
-    return jnp.where(_identity(a.shape[-1]), cosine[..., :, None].astype(a.dtype), turned)
-
-
-def _nan_unless_finite(a: jax.Array, *results: jax.Array) -> list[jax.Array]:
-    finite = jnp.all(jnp.isfinite(a), (-1, -2))
-    masks = (finite.reshape(*finite.shape, *[1] * (x.ndim - finite.ndim)) for x in results)
-    return [
-        jnp.where(mask, x, np.array(np.nan, x.dtype))
-        for mask, x in zip(masks, results, strict=True)
-    ]
+    return jnp.where(identity(a.shape[-1]), cosine[..., :, None].astype(a.dtype), turned)
 
 
 def _tridiagonal_solve(
@@ -532,7 +497,7 @@ def _tridiagonal_solve(
     x = lax.scan(substitute, last_rows, done, reverse=True)[1]
     singular = jnp.any(done[0] == 0, 0) | (pivot == 0)
     x = jnp.moveaxis(jnp.concatenate([x, last[None]]), 0, -2)
-    return [jnp.where(singular[..., None, None], np.array(np.nan, x.dtype), x)]
+    return [jnp.where(singular[..., None, None], nan(x.dtype), x)]
 
 
 # Each with TensorFlow's op for it.
@@ -550,18 +515,28 @@ _BY_NAME: dict[str, tuple[str, Function]] = {
     "tridiagonal_solve": ("TridiagonalSolve", _tridiagonal_solve),
 }
 _FUNCTIONS = {primitive: found for name, found in _BY_NAME.items() for primitive in named(name)}
+# Of matrices without elements these have an identity, or a permutation that changes nothing.
+_OF_IDENTITY = frozenset(named("qr"))
+_OF_PERMUTATION = frozenset(named("lu"))
 # Those whose functions know complex numbers.
-_OF_COMPLEX = frozenset(
-    named(
-        "cholesky",
-        "eigh",
-        "geqrf",
-        "householder_product",
-        "lu",
-        "ormqr",
-        "qr",
-        "svd",
-        "triangular_solve",
-        "tridiagonal_solve",
-    )
-)
+_OF_COMPLEX: dict[jex_core.Primitive, Function] = {
+    **{
+        primitive: _FUNCTIONS[primitive][1]
+        for primitive in named(
+            "cholesky",
+            "eigh",
+            "geqrf",
+            "householder_product",
+            "lu",
+            "ormqr",
+            "qr",
+            "svd",
+            "triangular_solve",
+            "tridiagonal_solve",
+        )
+    },
+    **dict.fromkeys(named("eig"), schur.eig),
+    **dict.fromkeys(named("hessenberg"), schur.hessenberg),
+    **dict.fromkeys(named("schur"), schur.schur),
+    **dict.fromkeys(named("tridiagonal"), schur.tridiagonal),
+}

@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from jax2tf.lowering.pairs.pair import (
     Pair,
@@ -22,6 +23,7 @@ from jax2tf.lowering.pairs.pair import (
     is_infinite,
     is_nan,
     log,
+    log_of_size,
     multiply,
     nan_where,
     sqrt,
@@ -74,9 +76,10 @@ def atanh(z: Pair) -> Pair:
     excess = 4 * (x / distance) / distance
     real = jnp.where(is_near, (math.log(2) - jnp.log(distance)) / 2, jnp.log1p(excess) / 4)
     real = jnp.where(is_infinite(z), 0, jnp.where(is_nan(z), math.nan, real))
-    height = jnp.where(jnp.abs(y) < _LARGE, y, 0)
+    far = 4 / np.finfo(x.dtype).eps ** 2
+    height = jnp.where(jnp.abs(y) < far, y, 0)
     angle = jnp.atan2(2 * y, (1 - x) * (1 + x) - height * height) / 2
-    is_far = ~is_finite(z) | (jnp.abs(y) >= _LARGE)
+    is_far = ~is_finite(z) | (jnp.abs(y) >= far) | (x >= far)
     angle = jnp.where(is_far, jnp.where(y >= 0, math.pi / 2, -math.pi / 2), angle)
     return Pair(jnp.where(z.real >= 0, real, -real), angle)
 
@@ -112,9 +115,10 @@ def _sides(z: Pair) -> _Sides:
     root = jnp.where(is_inside & (x < 1), long, short)
     growth = jnp.where(
         mean > _LARGE,
-        jnp.log(mean / 2) + 2 * math.log(2),
+        log_of_size(z) + math.log(2),
         jnp.log1p(root * (root + jnp.sqrt(mean + 1))),
     )
+    height = jnp.where(mean > _LARGE, y, height)
     has_infinity = is_infinite(z)
     height = jnp.where(has_infinity, jnp.where(y == math.inf, math.inf, 0), height)
     height = jnp.where(is_nan(z), math.nan, height)

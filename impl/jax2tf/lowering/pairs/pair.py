@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jax2tf.typing import Array
 
@@ -48,8 +49,11 @@ def multiply(z: Pair, w: Pair) -> Pair:
 
 
 def square(z: Pair) -> Pair:
-    """z z."""
-    return multiply(z, z)
+    """z z, whose real part is (x + y) (x - y): squares of parts may overflow."""
+    x, y = z
+    real = jnp.where(jnp.abs(x) == jnp.abs(y), 0 * (x - x), (x + y) * (x - y))
+    imag = x * y
+    return Pair(real, imag + imag)
 
 
 def equal(z: Pair, w: Pair) -> Array:
@@ -64,13 +68,17 @@ def conjugate(z: Pair) -> Pair:
 
 def absolute(z: Pair) -> Array:
     """|z|, without squares that overflow; infinite if a part is, whatever the other."""
+    larger, ratio = _sorted_sizes(z)
+    return jnp.where(is_infinite(z), math.inf, larger * jnp.sqrt(1 + ratio * ratio))
+
+
+def _sorted_sizes(z: Pair) -> tuple[Array, Array]:
+    """The size of the larger part, and that of the smaller one divided by it."""
     x, y = jnp.abs(z.real), jnp.abs(z.imag)
     # A NaN is in one of the two, whichever way they are compared.
     wide = x > y
-    large, small = jnp.where(wide, x, y), jnp.where(wide, y, x)
-    ratio = small / jnp.where(large == 0, 1, large)
-    size = large * jnp.sqrt(1 + ratio * ratio)
-    return jnp.where(is_infinite(z), math.inf, size)
+    larger, smaller = jnp.where(wide, x, y), jnp.where(wide, y, x)
+    return larger, smaller / jnp.where(larger == 0, 1, larger)
 
 
 def sign(z: Pair) -> Pair:
@@ -115,15 +123,17 @@ def integer_power(z: Pair, y: int) -> Pair:
             result = z if result is None else multiply(result, z)
         exponent >>= 1
         if exponent:
-            z = square(z)
+            # Not by `square`, which is another function of infinities.
+            z = multiply(z, z)
     if result is None:
         return Pair(jnp.ones_like(z.real), jnp.zeros_like(z.real))
     return result if y > 0 else reciprocal(result)
 
 
 def exp2(z: Pair) -> Pair:
-    """2**z."""
-    return exp(Pair(*(part * np.asarray(math.log(2), part.dtype) for part in z)))
+    """2**z, by a product with a complex number: an infinite exponent gives no number."""
+    scale = np.asarray(math.log(2), z.real.dtype)
+    return exp(multiply(z, Pair(scale, np.zeros_like(scale))))
 
 
 def log2(z: Pair) -> Pair:
@@ -159,11 +169,16 @@ def _is_ordered(z: Pair, w: Pair, compare: Callable[[Array, Array], Array]) -> A
 
 def exp(z: Pair) -> Pair:
     """e**z; NaN where the angle is none."""
-    size = jnp.exp(z.real)
-    turned = Pair(size * jnp.cos(z.imag), size * jnp.sin(z.imag))
+    turned = Pair(_grown(z.real, jnp.cos(z.imag)), _grown(z.real, jnp.sin(z.imag)))
     # Infinity times the sine of 0 is no number.
-    real = jnp.where(z.imag == 0, size, turned.real)
+    real = jnp.where(z.imag == 0, jnp.exp(z.real), turned.real)
     return Pair(real, jnp.where(z.imag == 0, z.imag, turned.imag))
+
+
+def _grown(x: Array, factor: Array) -> Array:
+    """e**x * factor, also where e**x overflows and the product does not."""
+    size, half = jnp.exp(x), jnp.exp(x / 2)
+    return jnp.where(size == math.inf, half * factor * half, size * factor)
 
 
 def expm1(z: Pair) -> Pair:
@@ -176,8 +191,14 @@ def expm1(z: Pair) -> Pair:
 
 def log(z: Pair) -> Pair:
     """The principal logarithm; NaN in both parts where one part of z is."""
-    result = Pair(jnp.log(absolute(z)), jnp.atan2(z.imag, z.real))
-    return nan_where(is_nan(z), result)
+    return nan_where(is_nan(z), Pair(log_of_size(z), jnp.atan2(z.imag, z.real)))
+
+
+def log_of_size(z: Pair) -> Array:
+    """log|z|, also where |z| is near 1 or overflows; infinite if a part is, whatever the other."""
+    larger, ratio = _sorted_sizes(z)
+    size = jnp.log(larger) + jnp.log1p(ratio * ratio) / 2
+    return jnp.where(is_infinite(z), math.inf, size)
 
 
 def log1p(z: Pair) -> Pair:
@@ -205,48 +226,78 @@ def logistic(z: Pair) -> Pair:
 
 def sqrt(z: Pair) -> Pair:
     """The root with the positive real part; on the negative axis the one above, for -0 too."""
+    scale = _scale_of_squares(z)
+    root = _upper_sqrt(Pair(z.real * scale * scale, jnp.abs(z.imag) * scale * scale))
+    imag = root.imag / scale
+    # By the number itself, of whose imaginary part the scale may leave nothing.
+    return Pair(root.real / scale, jnp.where(z.imag < 0, -imag, imag))
+
+
+def _scale_of_squares(z: Pair) -> Array:
+    """A power of two whose square brings a large or a small number near 1."""
+    exponent = -np.finfo(z.real.dtype).minexp // 4
+    size = jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag))
+    scale = jnp.where(size > 4.0**exponent, 0.5**exponent, jnp.ones_like(size))
+    return jnp.where(size < 0.25**exponent, 2.0**exponent, scale)
+
+
+def _upper_sqrt(z: Pair) -> Pair:
+    """The root of a number with a positive imaginary part, or none."""
     x, y = z
-    width = jnp.abs(y)
     larger = jnp.sqrt(absolute(z) / 2 + jnp.abs(x) / 2)
-    # 2 * larger * smaller = |y|, but for 0 / 0 and inf / inf.
+    # 2 * larger * smaller = y, but for 0 / 0 and inf / inf.
     divisible = jnp.isfinite(y) & (y != 0)
-    smaller = jnp.where(divisible, width / (2 * jnp.where(divisible, larger, 1)), width)
+    smaller = jnp.where(divisible, y / (2 * jnp.where(divisible, larger, 1)), y)
     right = x >= 0
-    imag = jnp.where(right, smaller, larger)
-    root = Pair(jnp.where(right, larger, smaller), jnp.where(y < 0, -imag, imag))
+    root = Pair(jnp.where(right, larger, smaller), jnp.where(right, smaller, larger))
     return nan_where(is_nan(z), root)
 
 
 def rsqrt(z: Pair) -> Pair:
-    """1 / sqrt(z)."""
-    return reciprocal(sqrt(z))
+    """|z|**-1/2, turned by half of the angle of z; 0 for infinities."""
+    larger, ratio = _sorted_sizes(z)
+    size = lax.rsqrt(larger) / jnp.sqrt(jnp.sqrt(1 + ratio * ratio))
+    half_angle = jnp.atan2(z.imag, z.real) / 2
+    root = Pair(size * jnp.cos(half_angle), -size * jnp.sin(half_angle))
+    zero = jnp.zeros_like(size)
+    root = choose((z.real == 0) & (z.imag == 0), Pair(zero + math.inf, zero + math.nan), root)
+    return choose(is_infinite(z), Pair(zero, -zero), root)
 
 
 def sin(z: Pair) -> Pair:
     """sin x cosh y + i cos x sinh y."""
     x, y = z
-    return Pair(
-        jnp.where(x == 0, x, jnp.sin(x) * jnp.cosh(y)),
-        jnp.where(y == 0, y, jnp.cos(x) * jnp.sinh(y)),
-    )
+    return Pair(jnp.where(x == 0, x, jnp.sin(x) * jnp.cosh(y)), jnp.cos(x) * jnp.sinh(y))
 
 
 def cos(z: Pair) -> Pair:
     """cos x cosh y - i sin x sinh y."""
     x, y = z
-    flat = (x == 0) | (y == 0)
-    return Pair(jnp.cos(x) * jnp.cosh(y), jnp.where(flat, 0, -jnp.sin(x) * jnp.sinh(y)))
+    return Pair(jnp.cos(x) * jnp.cosh(y), jnp.where(x == 0, 0, -jnp.sin(x) * jnp.sinh(y)))
 
 
 def sinh(z: Pair) -> Pair:
-    """-i sin(iz)."""
-    result = sin(Pair(-z.imag, z.real))
-    return Pair(result.imag, -result.real)
+    """sinh x cos y + i cosh x sin y."""
+    odd, even = _hyperbolic(z)
+    return Pair(odd.real, jnp.where(z.imag == 0, z.imag, even.imag))
 
 
 def cosh(z: Pair) -> Pair:
-    """cos(iz)."""
-    return cos(Pair(-z.imag, z.real))
+    """cosh x cos y + i sinh x sin y."""
+    odd, even = _hyperbolic(z)
+    return Pair(even.real, jnp.where(z.imag == 0, 0, odd.imag))
+
+
+def _hyperbolic(z: Pair) -> tuple[Pair, Pair]:
+    """e**iy sinh x and e**iy cosh x, also where these overflow and their parts do not."""
+    x, y = z
+    turned = Pair(jnp.cos(y), jnp.sin(y))
+    sine, cosine, half = jnp.sinh(x), jnp.cosh(x), jnp.exp(jnp.abs(x) / 2)
+    far = Pair(*(half * part * (half / 2) for part in turned))
+    is_far = cosine == math.inf
+    odd = choose(x < 0, Pair(-far.real, -far.imag), far)
+    near_odd, near_even = (Pair(*(size * part for part in turned)) for size in (sine, cosine))
+    return choose(is_far, odd, near_odd), choose(is_far, far, near_even)
 
 
 def tanh(z: Pair) -> Pair:
@@ -258,7 +309,11 @@ def tanh(z: Pair) -> Pair:
     denominator = 1 + growth * sine * sine
     near = Pair(growth * jnp.sqrt(1 + sine * sine) * sine / denominator, tangent / denominator)
     small = 4 * jnp.sin(y) * jnp.cos(y) * jnp.exp(-2 * jnp.abs(x))
-    return choose(far, Pair(jnp.where(x > 0, jnp.ones_like(x), -1), small), near)
+    one = jnp.where(x > 0, jnp.ones_like(x), -1)
+    result = nan_where(~jnp.isfinite(y), choose(far, Pair(one, small), near))
+    # At infinity the angle does not count, and the tangent of a NaN has none.
+    result = choose(jnp.abs(x) == math.inf, Pair(one, jnp.zeros_like(y)), result)
+    return Pair(result.real, jnp.where(y == 0, y, result.imag))
 
 
 def tan(z: Pair) -> Pair:
@@ -276,7 +331,7 @@ def power(z: Pair, w: Pair) -> Pair:
     result = Pair(new_size * jnp.cos(new_angle), new_size * jnp.sin(new_angle))
     # Where the angle is 0 * inf: real powers of zero and of infinity.
     is_real = (b == 0) & (d == 0)
-    is_real &= ((a == 0) & (c > 0)) | ((a == math.inf) & (c != 0))
+    is_real &= ((a == 0) & (c > 0)) | ((a == math.inf) & ((c > 0) | (c < 0)))
     result = choose(is_real, Pair(jnp.power(size, c), jnp.zeros_like(size)), result)
     is_one = ((c == 0) & (d == 0)) | ((a == 1) & (b == 0))
     return choose(is_one, Pair(jnp.ones_like(size), jnp.zeros_like(size)), result)

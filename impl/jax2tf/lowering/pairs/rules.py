@@ -52,6 +52,12 @@ def _on_each(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
     return [Pair(next(made), next(made)) if isinstance(x, Pair) else next(made) for x in operands]
 
 
+def _as_they_are(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
+    """Primitives that say where arrays are, which counts for nothing in a graph."""
+    del eqn
+    return operands
+
+
 def _of(function: Callable[..., Value]) -> Rule:
     """The rule of a primitive that is a function of its operands alone."""
 
@@ -75,8 +81,6 @@ def _convert(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value]:
         return [Pair(real, jnp.zeros_like(real))]
     if jnp.issubdtype(dtype, np.complexfloating):
         return [Pair(*(lax.convert_element_type(part, pair.real_dtype(dtype)) for part in x))]
-    if dtype == np.bool_:
-        return [(x.real != 0) | (x.imag != 0)]
     return [lax.convert_element_type(x.real, dtype)]
 
 
@@ -133,17 +137,14 @@ def _fft(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value] | None:
 def _cumulative(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule:
     """The rule of a cumulative reduction by a function of two numbers.
 
-    A window of XLA's begins with the identity, which is more than nothing of complex numbers:
-    1 * (inf + 2j) is partly NaN. The window that begins alone is that of the first element, or in
-    reverse the one that holds the last element and no other.
+    The window that begins alone is that of the first element, or in reverse the one that holds the
+    last element and no other.
     """
 
     def combined(z: tuple[Array, Array], w: tuple[Array, Array]) -> tuple[Array, ...]:
         return tuple(function(Pair(*z), Pair(*w)))
 
-    def begun(z: Pair) -> Pair:
-        start = Pair(jnp.full_like(z.real, identity), jnp.zeros_like(z.imag))
-        return function(start, z)
+    begun = functools.partial(_begun, function, identity)
 
     def rule(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
         axis, reverse = eqn.params["axis"], eqn.params["reverse"]
@@ -164,6 +165,14 @@ def _cumulative(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule
     return rule
 
 
+def _begun(function: Callable[[Pair, Pair], Pair], identity: float, z: Pair) -> Pair:
+    """Numbers as XLA begins to reduce them: by a product, say, with 1 + 0j.
+
+    That is more than nothing for complex numbers: 1 * (inf + 2j) is partly NaN.
+    """
+    return function(Pair(jnp.full_like(z.real, identity), jnp.zeros_like(z.imag)), z)
+
+
 def _part(z: Pair, start: int, stop: int, axis: int) -> Pair:
     return Pair(*(lax.slice_in_dim(x, start, stop, axis=axis) for x in z))
 
@@ -175,8 +184,12 @@ def _joined(parts: Sequence[Pair], axis: int) -> Pair:
 def _product(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
     """Along one dimension after the other, of the first half with the second."""
     axes = sorted(eqn.params["axes"], reverse=True)
-    if not all(isinstance(z.real.shape[axis], int) for axis in axes):
+    sizes = [z.real.shape[axis] for axis in axes]
+    if not all(isinstance(size, int) for size in sizes):
         return None
+    if axes and 0 not in sizes:
+        first, rest = _part(z, 0, 1, axes[0]), _part(z, 1, sizes[0], axes[0])
+        z = _joined([_begun(pair.multiply, 1, first), rest], axes[0])
     for axis in axes:
         z = _product_along(z, axis)
     return [z]
@@ -204,6 +217,22 @@ def _extreme(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule:
         return [result]
 
     return rule
+
+
+def _over_numbered_axes(rule: Rule) -> Rule:
+    """The rule of a collective whose axes vmap has made dimensions; None for axes of a mesh."""
+
+    def of_numbers(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
+        groups = eqn.params.get("axis_index_groups")
+        if groups is not None or any(isinstance(axis, str) for axis in eqn.params["axes"]):
+            return None
+        return rule(eqn, z)
+
+    return of_numbers
+
+
+def _sum(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
+    return [Pair(*(jnp.sum(part, tuple(eqn.params["axes"])) for part in z))]
 
 
 def _sort(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
@@ -336,6 +365,7 @@ _OTHERS: dict[str, Rule] = {
     "cummax": _cumulative(pair.maximum, -math.inf),
     "cummin": _cumulative(pair.minimum, math.inf),
     "cumprod": _cumulative(pair.multiply, 1),
+    "device_put": _as_they_are,
     "dot_general": _bilinear,
     "empty": _empty,
     "empty2": _empty,
@@ -343,8 +373,11 @@ _OTHERS: dict[str, Rule] = {
     "integer_pow": _integer_power,
     "iota": _iota,
     "optimization_barrier": _on_each,
+    "pmax": _over_numbered_axes(_extreme(pair.maximum, -math.inf)),
+    "pmin": _over_numbered_axes(_extreme(pair.minimum, math.inf)),
     "polynomial": _polynomial,
     "pow": _power,
+    "psum": _over_numbered_axes(_sum),
     "ragged_dot_general": _bilinear,
     "reduce_max": _extreme(pair.maximum, -math.inf),
     "reduce_min": _extreme(pair.minimum, math.inf),

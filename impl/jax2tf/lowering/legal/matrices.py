@@ -1,0 +1,89 @@
+"""Matrices and vectors in masks and sums: what linear algebra without ops for it is made of."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.typing import ArrayLike
+
+
+def conjugate(x: jax.Array) -> jax.Array:
+    """The conjugates, of real numbers themselves."""
+    return lax.conj(x) if jnp.iscomplexobj(x) else x
+
+
+def adjoint(x: jax.Array) -> jax.Array:
+    """The conjugate transposes."""
+    return conjugate(jnp.swapaxes(x, -1, -2))
+
+
+def squared_sizes(x: jax.Array) -> jax.Array:
+    """|x|**2, without a root."""
+    return x.real * x.real + x.imag * x.imag if jnp.iscomplexobj(x) else x * x
+
+
+def numbers(size: int) -> jax.Array:
+    """0, 1, 2 ... of int32."""
+    return lax.iota(np.int32, size)
+
+
+def at(x: jax.Array, k: ArrayLike, axis: int) -> jax.Array:
+    """x[..., k] along an axis, by a mask and a sum."""
+    places = numbers(x.shape[axis])
+    chosen = places[:, None] == k if axis == -2 else places == k
+    return jnp.sum(jnp.where(chosen, x, jnp.zeros_like(x)), axis)
+
+
+def diagonal_of(a: jax.Array) -> jax.Array:
+    """The main diagonals, [..., min(m, n)]."""
+    size = min(a.shape[-2:])
+    return jnp.sum(jnp.where(identity(size), a[..., :size, :size], np.zeros((), a.dtype)), -1)
+
+
+def identity(size: int) -> np.ndarray:
+    """Where the main diagonal of a square matrix is."""
+    return np.eye(size, dtype=bool)
+
+
+def reflector(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The v and tau of I - tau v v^H, and beta, a row each.
+
+    Its adjoint makes beta of element `k` of `x`, before which there are zeros, and leaves nothing
+    after it. As LAPACK's larfg: v is 1 at k, beta real and of the sign opposite to x[k].
+    """
+    rows = numbers(x.shape[-1])
+    first = at(x, k, -1)[..., None]
+    rest = jnp.where(rows > k, x, jnp.zeros_like(x))
+    scale = jnp.max(jnp.abs(x), -1, keepdims=True)
+    is_done = jnp.max(jnp.abs(rest), -1, keepdims=True) == 0
+    if jnp.iscomplexobj(x):
+        is_done &= first.imag == 0
+    scale = jnp.where(scale == 0, jnp.ones_like(scale), scale)
+    norm = scale * jnp.sqrt(jnp.sum(squared_sizes(x / scale), -1, keepdims=True))
+    beta = jnp.where(first.real < 0, norm, -norm).astype(x.dtype)
+    one = jnp.ones_like(beta)
+    v = jnp.where(rows == k, one, rest / jnp.where(is_done, one, first - beta))
+    tau = (beta - first) / jnp.where(is_done, one, beta)
+    beta = jnp.where(is_done, first, beta)
+    return v, jnp.where(is_done, jnp.zeros_like(tau), tau), beta
+
+
+def reflection(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
+    """What a reflection takes from `a`: tau v v^H a."""
+    products = jnp.sum(conjugate(v)[..., :, None] * a, -2)[..., None, :]
+    return (tau * v)[..., :, None] * products
+
+
+def nan(dtype: np.dtype) -> np.ndarray:
+    """NaN, in both parts of a complex number."""
+    is_complex = np.issubdtype(dtype, np.complexfloating)
+    return np.array(complex(np.nan, np.nan) if is_complex else np.nan, dtype)
+
+
+def nan_unless_finite(a: jax.Array, *results: jax.Array) -> list[jax.Array]:
+    """The results of matrices; NaN for one that is not finite."""
+    finite = jnp.all(jnp.isfinite(a), (-1, -2))
+    masks = (finite.reshape(*finite.shape, *[1] * (x.ndim - finite.ndim)) for x in results)
+    return [jnp.where(mask, x, nan(x.dtype)) for mask, x in zip(masks, results, strict=True)]
