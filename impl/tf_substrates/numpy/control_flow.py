@@ -23,8 +23,8 @@ if JAX_MODE:
     import jax
 
 
-def _rows(elems: Any) -> tuple[list, int]:
-    leaves = [convert(leaf) for leaf in nest.flatten(elems)]
+def _rows(elems: Any, expand: bool = False) -> tuple[list, int]:
+    leaves = [convert(leaf) for leaf in nest.flatten(elems, expand)]
     if not leaves:
         raise ValueError("elems must be a tensor or a nonempty structure of tensors.")
     for leaf in leaves:
@@ -41,8 +41,8 @@ def _stacked(structure: Any, results: list, dtypes_of: list) -> Any:
     return nest.pack_sequence_as(structure, leaves)
 
 
-def _packed(elems: Any, leaves: list) -> Any:
-    return nest.pack_sequence_as(elems, [wrap(leaf) for leaf in leaves])
+def _packed(elems: Any, leaves: list, expand: bool = False) -> Any:
+    return nest.pack_sequence_as(elems, [wrap(leaf) for leaf in leaves], expand)
 
 
 @export("map_fn")
@@ -133,9 +133,10 @@ def vectorized_map(
 ) -> Any:
     """`fn` of all rows at once: jax.vmap on JAX, one row after the other on NumPy.
 
-    Rows of length 1 go with every other, as TensorFlow lets them.
+    Rows of length 1 go with every other, as TensorFlow lets them. Values that are made of tensors,
+    such as distributions, are taken apart and put together again.
     """
-    leaves, _ = _rows(elems)
+    leaves, _ = _rows(elems, expand=True)
     count = max(leaf.shape[0] for leaf in leaves)
     if any(leaf.shape[0] not in (1, count) for leaf in leaves):
         raise ValueError(
@@ -147,22 +148,23 @@ def vectorized_map(
         def call(*row: Any) -> list:
             at = iter(row)
             whole = [next(at) if leaf.shape[0] == count else leaf[0] for leaf in leaves]
-            result = fn(nest.pack_sequence_as(elems, whole))
+            result = fn(nest.pack_sequence_as(elems, whole, True))
             structure.append(result)
-            return [xp.asarray(convert(leaf)) for leaf in nest.flatten(result)]
+            return [xp.asarray(convert(leaf)) for leaf in nest.flatten(result, True)]
 
         made = jax.vmap(call)(*[xp.asarray(leaf) for leaf in leaves if leaf.shape[0] == count])
-        return nest.pack_sequence_as(structure[0], made)
+        return nest.pack_sequence_as(structure[0], made, True)
     if count == 0:
         raise ValueError(
             "vectorized_map of no rows: NumPy, or a tape, has nothing to find the shapes with"
         )
     results = [
-        fn(_packed(elems, [leaf[i if leaf.shape[0] == count else 0] for leaf in leaves]))
+        fn(_packed(elems, [leaf[i if leaf.shape[0] == count else 0] for leaf in leaves], True))
         for i in range(count)
     ]
-    flat = [[convert(leaf) for leaf in nest.flatten(result)] for result in results]
-    return _packed(results[0], [stack(list(column)) for column in zip(*flat, strict=True)])
+    flat = [[convert(leaf) for leaf in nest.flatten(result, True)] for result in results]
+    made = [wrap(stack(list(column))) for column in zip(*flat, strict=True)]
+    return nest.pack_sequence_as(results[0], made, True)
 
 
 @export("scan")
