@@ -436,36 +436,6 @@ def test_code_that_jax_compiles_inside_the_block_is_refused():
             jax.jit(lambda: tf.sin(x) * x)()
 
 
-TRACED = {
-    "tf.cond": lambda p, x: tf.cond(p > 0, lambda: x * 2, lambda: x),
-    "tf.case": lambda p, x: tf.case([(p > 0, lambda: x * 2)], default=lambda: x),
-    "tf.switch_case": lambda p, x: tf.switch_case(tf.cast(p, tf.int32), [lambda: x * 2, lambda: x]),
-    "tf.while_loop": lambda p, x: tf.while_loop(lambda y: y < p, lambda y: (y * 2,), (x,))[0],
-}
-
-
-@pytest.mark.parametrize("name", TRACED)
-def test_a_branch_that_jax_decides_is_refused_where_it_matters(name):
-    def program(p, x):
-        other = x + 1.0
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            TRACED[name](p, other)
-            y = x * x
-        return tape.gradient(y, x)
-
-    def refused(p, x):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            return tape.gradient(TRACED[name](p, x), x)
-
-    np.testing.assert_allclose(jax.jit(program)(3.0, 2.0), 4.0)
-    with pytest.raises(NotImplementedError, match=rf"(?s){name} uses a watched.*jax\.grad of"):
-        jax.jit(refused)(3.0, 2.0)
-    # The refusal leaves nothing behind.
-    np.testing.assert_allclose(gradient_of_sine(tf.constant(0.0)), 0.0)
-
-
 def test_a_tape_inside_a_branch_that_jax_decides():
     def program(p, x):
         return tf.cond(p > 0, lambda: gradient_of_sine(x), lambda: x)

@@ -298,9 +298,16 @@ def bytes_of(folder):
 @pytest.mark.parametrize("substrate", ["numpy", "jax"])
 def test_a_written_package_runs_alone_and_again_has_the_same_bytes(package, tmp_path, substrate):
     out = tmp_path / "out"
-    written = packages.rewrite("tiny_lib", substrate, out, omit=["tiny_lib.training"])
+    written = packages.write(
+        [packages.planned("tiny_lib", substrate, out, omit=["tiny_lib.training"])]
+    )[0]
     first = bytes_of(written)
-    assert packages.rewrite("tiny_lib", substrate, out, omit=["tiny_lib.training"]) == written
+    assert (
+        packages.write([packages.planned("tiny_lib", substrate, out, omit=["tiny_lib.training"])])[
+            0
+        ]
+        == written
+    )
     assert bytes_of(written) == first
     modules = ["__init__.py", "data.txt", "prices.py", "shapes.py"]
     assert sorted(map(str, first)) == [".tf_substrates.json", *modules]
@@ -317,7 +324,7 @@ def test_a_written_package_runs_alone_and_again_has_the_same_bytes(package, tmp_
 def test_half_a_package_is_never_written(package, tmp_path):
     (package / "zzz.py").write_text("def f(:\n")
     with pytest.raises(SyntaxError):
-        packages.rewrite("tiny_lib", "jax", tmp_path / "out")
+        packages.write([packages.planned("tiny_lib", "jax", tmp_path / "out")])[0]
     assert not (tmp_path / "out").exists()
 
 
@@ -394,6 +401,8 @@ OTHERS = {
     "import json, numpy, jax": False,
     "import tensorflow_somewhere": True,
     "import not_installed_anywhere": False,
+    'def f():\n    """```\n    import tensorflow_somewhere\n    import other_lib\n    """': False,
+    '"""Usage.\n\nimport other_lib\n"""\nimport for_several': False,
 }
 
 

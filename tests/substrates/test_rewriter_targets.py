@@ -152,7 +152,7 @@ def test_what_rewrite_did_not_make_is_not_replaced(place, capsys, make, reason):
 
 @pytest.mark.parametrize("what", ["added", "changed", "linked", "a folder"])
 def test_work_of_the_user_in_a_rewritten_package_is_kept(place, capsys, what):
-    written = packages.rewrite("src/mypkg", "numpy", "out")
+    written = packages.write([packages.planned("src/mypkg", "numpy", "out")])[0]
     if what == "added":
         (written / "inner" / "notes.txt").write_text("mine")
     elif what == "changed":
@@ -167,11 +167,14 @@ def test_work_of_the_user_in_a_rewritten_package_is_kept(place, capsys, what):
 
 
 def test_an_earlier_one_is_replaced_with_what_python_left_there(place):
-    written = packages.rewrite("src/mypkg", "numpy", "out")
+    written = packages.write([packages.planned("src/mypkg", "numpy", "out")])[0]
     (written / "__pycache__").mkdir()
     (written / "__pycache__" / "a.pyc").write_text("")
     (place / "src" / "mypkg" / "data.txt").unlink()
-    assert packages.rewrite("src/mypkg", "jax", "out", name="mypkg_numpy") == written
+    assert (
+        packages.write([packages.planned("src/mypkg", "jax", "out", name="mypkg_numpy")])[0]
+        == written
+    )
     assert sorted(everything(written)) == [
         *(".tf_substrates.json", "__init__.py", "inner", "inner/__init__.py")
     ]
@@ -205,7 +208,7 @@ def test_a_folder_that_may_not_be_written_into(place, capsys, monkeypatch):
 @pytest.mark.parametrize("call", ["write_bytes", "copyfile", "mkdtemp", "rename", "put"])
 def test_a_full_disk_leaves_all_as_it_was(place, capsys, monkeypatch, call, has_older):
     if has_older:
-        packages.rewrite("src/mypkg", "numpy", "new/out")
+        packages.write([packages.planned("src/mypkg", "numpy", "new/out")])[0]
         (place / "src" / "mypkg" / "data.txt").write_text("8\n")
 
     def full(*_, **__):
@@ -291,16 +294,16 @@ for name in ("rename", "replace", "rmdir", "unlink", "mkdir"):
 swapping._exchanged = killed_at(swapping._exchanged)
 if sys.argv[2] == "two":
     swapping._exchanged = lambda *_: False
-packages.rewrite("src/mypkg", "numpy", "out")
+packages.write([packages.planned("src/mypkg", "numpy", "out")])[0]
 """
 
 
 @pytest.mark.parametrize("steps", ["one", "two"])
 def test_a_process_that_is_killed_leaves_the_old_or_the_new_whole(place, steps):
-    written = packages.rewrite("src/mypkg", "numpy", "out")
+    written = packages.write([packages.planned("src/mypkg", "numpy", "out")])[0]
     old = everything(written)
     (place / "src" / "mypkg" / "data.txt").write_text("8\n")
-    new = everything(packages.rewrite("src/mypkg", "numpy", "other"))
+    new = everything(packages.write([packages.planned("src/mypkg", "numpy", "other")])[0])
     seen = set()
     for step in range(100):
         program = [sys.executable, "-c", textwrap.dedent(KILLED), str(step), steps]
@@ -318,7 +321,7 @@ def test_a_process_that_is_killed_leaves_the_old_or_the_new_whole(place, steps):
         with contextlib.suppress(FileNotFoundError):
             packages.shutil.rmtree("out")
         (place / "src" / "mypkg" / "data.txt").write_text("7\n")
-        packages.rewrite("src/mypkg", "numpy", "out")
+        packages.write([packages.planned("src/mypkg", "numpy", "out")])[0]
         (place / "src" / "mypkg" / "data.txt").write_text("8\n")
     assert status == 0
     assert seen == ({False, True} if steps == "one" else {False, True, None})
@@ -329,7 +332,7 @@ def test_files_keep_the_encoding_that_they_say(place, encoding):
     cookie = "" if encoding == "utf-8-sig" else f"# -*- coding: {encoding} -*-\n"
     text = f"{cookie}import tensorflow as tf\nname = 'Größe'\n"
     (place / "src" / "mypkg" / "names.py").write_bytes(text.encode(encoding))
-    written = packages.rewrite("src/mypkg", "numpy", "out") / "names.py"
+    written = packages.write([packages.planned("src/mypkg", "numpy", "out")])[0] / "names.py"
     expected = text.replace("tensorflow", "tf_substrates.numpy.tf")
     assert written.read_bytes().decode(encoding) == expected
     assert compile(written.read_bytes(), "names.py", "exec")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from tf_substrates.numpy import nest
-from tf_substrates.numpy.gradient_tape import UnconnectedGradients, _Block, _source_arrays
+from tf_substrates.numpy.gradient_tape import UnconnectedGradients, _Block, _source_arrays, _targets
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.recorded_operators import start, stop
 from tf_substrates.numpy.recording import Log
@@ -79,7 +79,7 @@ class ForwardAccumulator:
             was made for: None, or zeros.
         """
         wanted = UnconnectedGradients(unconnected_gradients)
-        targets = [convert(leaf) for leaf in nest.flatten(primals)]
+        targets = _targets(self._log, nest.flatten(primals))
         along = {
             id(array): tangent
             for primal, tangent in zip(self._primals, self._tangents, strict=True)

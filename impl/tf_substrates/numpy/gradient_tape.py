@@ -34,11 +34,12 @@ from typing import Any
 import numpy as np
 
 from tf_substrates.numpy import nest
+from tf_substrates.numpy.derivable_loops import FORWARD, REVERSE, deriving
 from tf_substrates.numpy.errors import StatefulError, invalid_argument
 from tf_substrates.numpy.known_values import Known
 from tf_substrates.numpy.namespaces import export
 from tf_substrates.numpy.recorded_operators import start, stop
-from tf_substrates.numpy.recording import Call, Log, is_differentiable, recorded
+from tf_substrates.numpy.recording import Call, Log, frames_of, is_differentiable, recorded
 from tf_substrates.numpy.tensors import convert, is_tensor
 from tf_substrates.numpy.variables import Variable
 
@@ -72,8 +73,7 @@ class GradientTape:
       watch_accessed_variables: whether trainable variables are watched when they are read.
 
     Raises:
-      NotImplementedError: on NumPy; or a watched tensor is used where JAX traces a branch or loop,
-        or compiles code inside the block.
+      NotImplementedError: on NumPy; or JAX compiles code inside the block.
     """
 
     def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
@@ -190,7 +190,7 @@ class GradientTape:
           StatefulError: the tape recorded in a function that JAX has traced to its end.
         """
         log, unconnected = self._asked(unconnected_gradients)
-        targets = [convert(leaf) for leaf in nest.flatten(target)]
+        targets = _targets(log, nest.flatten(target))
         upstream = (
             [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
         )
@@ -217,7 +217,7 @@ class GradientTape:
         The errors are those of `gradient`.
         """
         log, unconnected = self._asked(unconnected_gradients)
-        targets = [_one_target(target, "jacobian")]
+        targets = [_one_target(log, target, "jacobian")]
         result = self._derived(log, _JACOBIAN, targets, [], sources, unconnected)
         self._done()
         return result
@@ -238,7 +238,7 @@ class GradientTape:
           ValueError: target or source have fewer than two axes, or other numbers of rows.
         """
         log, _ = self._asked(unconnected_gradients)
-        whole = _one_target(target, "batch_jacobian")
+        whole = _one_target(log, target, "batch_jacobian")
         for shape in (whole.shape, source.shape):
             if len(shape) < 2:
                 raise ValueError(f"Shape {tuple(shape)} must have rank at least 2")
@@ -301,10 +301,16 @@ def _is_tensor(value: Any) -> bool:
     return is_tensor(value) or (isinstance(value, np.ndarray) and value.dtype.kind in "iub")
 
 
-def _one_target(target: Any, method: str) -> Any:
+def _targets(log: Log, tensors: list) -> list:
+    """Targets as the arrays that the tape knows."""
+    with frames_of(log):
+        return [convert(tensor) for tensor in tensors]
+
+
+def _one_target(log: Log, target: Any, method: str) -> Any:
     if nest.is_nested(target):
         raise AttributeError(f"GradientTape.{method}: the target is one tensor, not {target!r}")
-    return convert(target)
+    return _targets(log, [target])[0]
 
 
 def _upstream(target: Any, given: Any) -> Any:
@@ -325,13 +331,13 @@ def _source_arrays(source: Any, log: Log) -> list:
     """The arrays that stand for a source: a variable's are those that it was read as."""
     if isinstance(source, Variable):
         _, values = log.variables.get(id(source), (source, []))
-        return values or [convert(source)]
+        return values or _targets(log, [source])
     if not _is_tensor(source):
         raise TypeError(
             "GradientTape: a source is a tensor or a variable, not"
             f" {source!r} of type {type(source).__name__!r}."
         )
-    return [source]
+    return [log.here(source)]
 
 
 class _Block:
@@ -369,7 +375,8 @@ class _Block:
         def of_leaves(leaves: list, upstream: list) -> list:
             # Complex derivatives are conjugates of JAX's in TensorFlow.
             at = [jax.numpy.zeros_like(source) for source in self.sources]
-            outputs, pull = jax.vjp(functools.partial(self._run, leaves), at)
+            with deriving(REVERSE):
+                outputs, pull = jax.vjp(functools.partial(self._run, leaves), at)
 
             def pulled(given: list) -> list:
                 return _conjugates(pull(_conjugates(given))[0])
@@ -386,7 +393,8 @@ class _Block:
 
         def of_leaves(leaves: list, tangents: list) -> list:
             at = [jax.numpy.zeros_like(source) for source in self.sources]
-            return jax.jvp(functools.partial(self._run, leaves), (at,), (tangents,))[1]
+            with deriving(FORWARD):
+                return jax.jvp(functools.partial(self._run, leaves), (at,), (tangents,))[1]
 
         tangents = [along[id(source)] for source in self.sources]
         found = _recorded_here(of_leaves, self.leaves, tangents)

@@ -32,11 +32,13 @@ class _State(threading.local):
     Attributes:
       logs: those of the tapes that record, the outermost first.
       depth: how many recorded calls are under way; what they call is a part of them.
+      frames: the branches and steps that JAX traces at the moment, the outermost first.
     """
 
     def __init__(self) -> None:
         self.logs: list[Log] = []
         self.depth = 0
+        self.frames: list[Frame] = []
 
 
 _STATE = _State()
@@ -64,20 +66,25 @@ class Log:
     def __init__(self, watches_variables: bool):
         self.watches_variables = watches_variables
         self.staged = staged()
-        # How many recorded calls were under way when it was opened.
+        # How many recorded calls were under way when it was opened, and the frames then.
         self.depth = 0
-        # The function (tf.cond ...) whose branches JAX traces, and the tape cannot look into.
-        self.traced_by = ""
+        self.frames = list(_STATE.frames)
         self.calls: list[Call] = []
         self.tracked: dict[int, Any] = {}
         # By identity: a variable and the values it was read as.
         self.variables: dict[int, tuple[Any, list]] = {}
 
     def track(self, array: Any) -> None:
+        array = self.here(array)
         if is_differentiable(array):
             self.tracked[id(array)] = array
 
+    def here(self, array: Any) -> Any:
+        """The array, or what stood for it where the tape was opened."""
+        return _through(self.frames, array)
+
     def track_variable(self, variable: Any, value: Any) -> None:
+        value = self.here(value)
         _, values = self.variables.setdefault(id(variable), (variable, []))
         if not any(known is value for known in values):
             values.append(value)
@@ -85,6 +92,82 @@ class Log:
 
     def tracks(self, leaves: list) -> bool:
         return any(id(leaf) in self.tracked for leaf in leaves)
+
+
+class Frame(Log):
+    """A branch or a step that JAX traces, where arguments of the trace stand for watched arrays.
+
+    It lets operators be recorded, by which the arrays are exchanged, and records nothing itself.
+
+    Attributes:
+      used: the identities of the arrays that were exchanged.
+      missed: what would have to be exchanged too: values of variables.
+    """
+
+    def __init__(self, arrays: list, arguments: list, outer: list[Log]):
+        super().__init__(any(log.watches_variables for log in outer))
+        self.outer = outer
+        self.arguments = {id(a): b for a, b in zip(arrays, arguments, strict=True)}
+        self.used: set[int] = set()
+        self.missed: list = []
+
+    def exchanged(self, array: Any) -> Any:
+        if id(array) not in self.arguments:
+            return array
+        self.used.add(id(array))
+        return self.arguments[id(array)]
+
+    def track(self, array: Any) -> None:
+        """Nothing is watched here that is not watched outside."""
+
+    def track_variable(self, variable: Any, value: Any) -> None:
+        for log in self.outer:
+            if log.watches_variables:
+                log.track_variable(variable, value)
+        array = _through(self.frames, value)
+        if is_differentiable(array) and id(array) not in self.arguments:
+            self.missed.append(array)
+
+
+def _through(frames: list[Frame], array: Any) -> Any:
+    for entered in frames:
+        array = entered.exchanged(array)
+    return array
+
+
+def stands_for(value: Any) -> Any:
+    """The value, or the argument of the branch being traced that stands for a watched array."""
+    return _through(_STATE.frames, value) if _STATE.frames else value
+
+
+def current_tapes() -> list[Log]:
+    """The tapes that see what the caller computes, and derive it."""
+    return [log for log in _active() if not isinstance(log, Frame)]
+
+
+@contextlib.contextmanager
+def frame(arrays: list, arguments: list) -> Iterator[Frame]:
+    """A branch or a step in which arguments stand for watched arrays."""
+    this = Frame(arrays, arguments, _active())
+    _STATE.depth += 1
+    remember(this)
+    _STATE.frames.append(this)
+    try:
+        yield this
+    finally:
+        _STATE.frames.pop()
+        forget(this)
+        _STATE.depth -= 1
+
+
+@contextlib.contextmanager
+def frames_of(log: Log) -> Iterator[None]:
+    """A block where arrays are those that the tape knows."""
+    kept, _STATE.frames = _STATE.frames, log.frames
+    try:
+        yield
+    finally:
+        _STATE.frames = kept
 
 
 def is_differentiable(value: Any) -> bool:
@@ -136,13 +219,10 @@ def record(function: Callable, args: tuple, kwargs: dict, connects: bool = True)
     # What becomes a tensor becomes one while the tapes look on: it may be computed of variables.
     as_registered = importlib.import_module(f"{__package__}.tensors").as_registered
     leaves = [
-        leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else as_registered(leaf)
+        stands_for(leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else as_registered(leaf))
         for leaf in leaves
     ]
     logs = [log for log in _active() if log.tracks(leaves)]
-    for log in logs:
-        if log.traced_by:
-            raise _unseen(log.traced_by)
     args, kwargs = jax.tree_util.tree_unflatten(structure, leaves)
     _STATE.depth += 1
     try:
@@ -158,14 +238,6 @@ def record(function: Callable, args: tuple, kwargs: dict, connects: bool = True)
         for log in logs:
             _add(log, call)
     return jax.tree_util.tree_unflatten(shape_of_result, outputs)
-
-
-def _unseen(name: str) -> Exception:
-    return NotImplementedError(
-        f"tf.GradientTape: {name} uses a watched tensor, and JAX traces what decides which way it"
-        " goes, which the tape cannot see. What to do: call it outside jax.jit, or take jax.grad of"
-        " a function in place of the tape."
-    )
 
 
 def _distinct(output: Any, inputs: list) -> Any:
@@ -197,25 +269,6 @@ def accessed(variable: Any, value: Any) -> None:
                 log.track_variable(variable, value)
 
 
-@contextlib.contextmanager
-def traced_by(name: str, operands: list) -> Iterator[None]:
-    """While JAX traces the functions given to tf.cond and its like.
-
-    Raises:
-      NotImplementedError: an operand is watched, or what is computed meanwhile uses what is.
-    """
-    logs = [log for log in _active() if not log.traced_by]
-    if any(log.tracks(operands) for log in logs):
-        raise _unseen(name)
-    for log in logs:
-        log.traced_by = name
-    try:
-        yield
-    finally:
-        for log in logs:
-            log.traced_by = ""
-
-
 def remember(log: Log) -> None:
     """Adds a tape to those of the thread; it sees calls as deep as this one."""
     log.depth = _STATE.depth
@@ -230,4 +283,6 @@ def forget(log: Log) -> None:
 def tracked(operands: tuple) -> bool:
     """Whether a recording tape watches an operand, or what it was computed from."""
     leaves = [leaf.__tf_tensor__() if hasattr(leaf, "__tf_tensor__") else leaf for leaf in operands]
-    return any(log.tracks(leaves) for log in _active())
+    here = [stands_for(leaf) for leaf in leaves]
+    exchanged = any(a is not b for a, b in zip(leaves, here, strict=True))
+    return exchanged or any(log.tracks(here) for log in _active())

@@ -18,6 +18,7 @@ from tf_substrates.numpy import dtypes
 from tf_substrates.numpy.errors import UnknownValueError, invalid_argument
 from tf_substrates.numpy.known_values import Known, unchanging
 from tf_substrates.numpy.namespaces import export, op
+from tf_substrates.numpy.recording import stands_for
 from tf_substrates.numpy.shapes import TensorShape
 
 JAX_MODE = False
@@ -238,6 +239,8 @@ def convert(value: Any, dtype: Any = None, hint: Any = None) -> Any:
     """
     if hasattr(value, "__tf_tensor__"):
         value = value.__tf_tensor__()
+    if JAX_MODE:
+        value = stands_for(value)
     if is_tensor(value):
         if dtype is not None and value.dtype != dtypes.numpy_dtype(dtype):
             raise ValueError(

@@ -12,6 +12,7 @@ from typing import Any
 from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     arrays,
     binomial_samples,
+    branches,
     composite_tensors,
     control_flow,
     convolutions,
@@ -59,6 +60,7 @@ from tf_substrates.numpy import (  # noqa: F401  # each registers its names
     tensors,
     testing,
     variables,
+    while_loops,
 )
 from tf_substrates.numpy.namespaces import EXPORTS, Namespace
 from tf_substrates.tensorflow_names import VERSION

@@ -5,6 +5,7 @@ They have to be rewritten together: what is rewritten without them imports Tenso
 
 from __future__ import annotations
 
+import ast
 import pathlib
 import re
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Iterable
 
 from tf_substrates.rewriter.packages import decoded, files_of, source_of
 
+# Quicker than parsing every file; examples in documentation look like imports too.
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 # At the margin: an import in a function, as of libraries for several frameworks, may never run.
 _OF_TENSORFLOW = re.compile(rb"^(?:import|from)[ \t]+tensorflow\b", re.MULTILINE)
@@ -27,8 +29,29 @@ def companions(files: Iterable[pathlib.Path], together: Iterable[str]) -> list[s
       together: packages that are rewritten already, which are not named.
     """
     left_out = {*together, *_WITHOUT, *sys.stdlib_module_names}
-    imported = {name for file in files for name in _IMPORT.findall(decoded(file)[0])}
-    return sorted(name for name in imported - left_out if _uses_tensorflow(name))
+    mentioned: dict[str, list[str]] = {}
+    for file in files:
+        text = decoded(file)[0]
+        for name in set(_IMPORT.findall(text)) - left_out:
+            mentioned.setdefault(name, []).append(text)
+    return sorted(
+        name
+        for name, texts in mentioned.items()
+        if _uses_tensorflow(name) and any(name in _imports(text) for text in texts)
+    )
+
+
+def _imports(text: str) -> set[str]:
+    """The top-level modules that a text of Python imports, and not its documentation."""
+    nodes = list(ast.walk(ast.parse(text)))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [
+        node.module
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module
+        if node.level == 0
+    ]
+    return {name.partition(".")[0] for name in names}
 
 
 def advice(package: str, found: Iterable[str]) -> str:

@@ -17,40 +17,6 @@ from tf_substrates.rewriter.places import Substrate
 from tf_substrates.rewriter.rules import edits_of
 
 
-def rewrite(
-    package: str,
-    substrate: str,
-    out: str | os.PathLike,
-    omit: Iterable[str] = (),
-    name: str | None = None,
-    others: Iterable[str] = (),
-) -> pathlib.Path:
-    """Writes a package on a substrate into a folder, and returns where.
-
-    What is written is beside the place until it is whole, and then renamed, so that half a package
-    is never there. Rewriting again gives the same bytes. A file `.tf_substrates.json` in the folder
-    says that it is written so: a later `rewrite` replaces what has that file, and nothing else.
-
-    Args:
-      package: the name of an installed package, or the path of its folder.
-      substrate: "numpy" or "jax".
-      out: the folder in which the package's own folder is made.
-      omit: modules to leave out.
-      name: what the package is called there; `PACKAGE_SUBSTRATE` if not given.
-      others: packages that are rewritten beside it: `import other` becomes that of
-        `other_SUBSTRATE`.
-
-    Raises:
-      SyntaxError: a file of the package is not Python of this version. Nothing is written.
-      ModuleNotFoundError: there is no such package.
-      ValueError: `name` is no name of a package, or what is written would stand in the package, or
-        the package in it.
-      FileExistsError: what stands there is not what an earlier `rewrite` wrote.
-      OSError: the folder cannot be written. What stood there still does.
-    """
-    return write([planned(package, substrate, out, omit, name, others)])[0]
-
-
 @dataclasses.dataclass(frozen=True)
 class Planned:
     """A package that will be rewritten.
@@ -76,7 +42,21 @@ def planned(
     name: str | None = None,
     others: Iterable[str] = (),
 ) -> Planned:
-    """What `rewrite` of the same arguments will write. It writes nothing."""
+    """A package on a substrate, which `write` writes into a folder. Nothing is written yet.
+
+    Args:
+      package: the name of an installed package, or the path of its folder.
+      substrate: "numpy" or "jax".
+      out: the folder in which the package's own folder is made.
+      omit: modules to leave out.
+      name: what the package is called there; `PACKAGE_SUBSTRATE` if not given.
+      others: packages that are rewritten beside it: `import other` becomes that of
+        `other_SUBSTRATE`.
+
+    Raises:
+      ModuleNotFoundError: there is no such package.
+      ValueError: `name` is no name of a package.
+    """
     source = _folder_or_source(package)
     original = source.stem if source.is_file() else targets.name_of(source)
     target = targets.target(out, f"{original}_{substrate}" if name is None else name, original)
@@ -89,8 +69,16 @@ def planned(
 def write(plans: Sequence[Planned]) -> list[pathlib.Path]:
     """Writes all packages or none, and returns where.
 
+    What is written is beside the place until it is whole, and then renamed, so that half a package
+    is never there. Writing again gives the same bytes. A file `.tf_substrates.json` in the folder
+    says that it is written so: a later `write` replaces what has that file, and nothing else.
+
     Raises:
-      as `rewrite`; ValueError: two of them would be written to one place.
+      SyntaxError: a file of a package is not Python of this version. Nothing is written.
+      ValueError: what is written would stand in a package, or a package in it, or two of them would
+        be written to one place.
+      FileExistsError: what stands there is not what an earlier `write` wrote.
+      OSError: the folder cannot be written. What stood there still does.
     """
     targets.check([plan.source for plan in plans], [plan.target for plan in plans])
     texts = [_texts(plan) for plan in plans]

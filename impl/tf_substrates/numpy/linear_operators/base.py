@@ -7,12 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from tf_substrates.numpy import debugging, dtypes, linalg
+from tf_substrates.numpy import debugging, dtypes, linalg, nest
 from tf_substrates.numpy.arrays import creation, shaping
+from tf_substrates.numpy.composite_tensors import (
+    CompositeTensor,
+    convert_variables_to_tensors,
+    type_spec_from_value,
+)
 from tf_substrates.numpy.math.elementwise import tf_abs
 from tf_substrates.numpy.modules import Module
 from tf_substrates.numpy.namespaces import EXPORTS, export
-from tf_substrates.numpy.shapes import TensorShape
+from tf_substrates.numpy.shapes import TensorShape, TypeSpec
 from tf_substrates.numpy.tensors import convert_to_tensor, wrap
 
 JAX_MODE = False
@@ -31,7 +36,7 @@ assert_positive, assert_equal = (
 
 
 @export("linalg.LinearOperator")
-class LinearOperator(Module):
+class LinearOperator(CompositeTensor, Module):
     """A batch of matrices `[..., rows, columns]` with hints about what is known of them.
 
     A hint (`is_square`, `is_non_singular` ...) is True, False or None for not known. Nothing checks
@@ -76,6 +81,14 @@ class LinearOperator(Module):
         super().__init_subclass__()
         if JAX_MODE:
             jax.tree_util.register_pytree_node(cls, _flattened, lambda *of: _unflattened(cls, *of))
+
+    @property
+    def _type_spec(self) -> LinearOperatorSpec:
+        return LinearOperatorSpec(self)
+
+    def _convert_variables_to_tensors(self) -> LinearOperator:
+        tensors, known = _flattened(self)
+        return _unflattened(type(self), known, convert_variables_to_tensors(tensors))
 
     # What an operator is, of which subclasses define what they know better.
 
@@ -382,3 +395,38 @@ def _unflattened(cls: type, known: tuple, tensors: tuple) -> LinearOperator:
     operator: Any = object.__new__(cls)
     operator.__dict__.update([*static, *zip(names, tensors, strict=True)])
     return operator
+
+
+@export("python.ops.linalg.linear_operator._LinearOperatorSpec")
+class LinearOperatorSpec(TypeSpec):
+    """The class of an operator, its hints, and the specs of its tensors and operators."""
+
+    __slots__ = ("_known", "_specs", "_value_type")
+
+    def __init__(self, operator: LinearOperator):
+        tensors, self._known = _flattened(operator)
+        self._specs = nest.map_structure(type_spec_from_value, tensors)
+        self._value_type = type(operator)
+
+    @property
+    def value_type(self) -> type:
+        return self._value_type
+
+    @property
+    def _component_specs(self) -> tuple:
+        return self._specs
+
+    def _to_components(self, value: LinearOperator) -> tuple:
+        return _flattened(value)[0]
+
+    def _from_components(self, components: tuple) -> LinearOperator:
+        return _unflattened(self._value_type, self._known, components)
+
+    def _serialize(self) -> tuple:
+        return self._value_type, self._known, self._specs
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LinearOperatorSpec) and self._serialize() == other._serialize()
+
+    def __hash__(self) -> int:
+        return hash((self._value_type, self._known))
