@@ -59,12 +59,12 @@ def while_loop(holds: Callable, step: Callable, start: Any) -> Any:
     leaves, structure = jax.tree.flatten(start)
     leaves = [_strong(leaf) for leaf in leaves]
     loop = _Loop(
-        _Pure(lambda *at: [holds(structure.unflatten(at))], leaves),
-        _Pure(lambda *at: jax.tree.leaves(step(structure.unflatten(at))), leaves),
+        _Pure(lambda *at: [holds(jax.tree.unflatten(structure, at))], leaves),
+        _Pure(lambda *at: jax.tree.leaves(step(jax.tree.unflatten(structure, at))), leaves),
     )
     *outer, innermost = _DIRECTIONS.all
     derivable = _with_reverse if innermost == REVERSE else _with_forward
-    return structure.unflatten(derivable(loop, tuple(outer))(leaves, loop.consts))
+    return jax.tree.unflatten(structure, derivable(loop, tuple(outer))(leaves, loop.consts))
 
 
 def evaluated(program: Any, args: list) -> list:

@@ -147,7 +147,8 @@ def _schur(a: jax.Array) -> _Two:
 
     def is_unfinished(state: PyTree) -> jax.Array:
         count, hi, *_ = state
-        return jnp.any(hi > 0) & (count < _ROUNDS * max(n, 10))
+        unfinished: jax.Array = jnp.any(hi > 0) & (count < _ROUNDS * max(n, 10))
+        return unfinished
 
     def work(state: PyTree) -> PyTree:
         count, hi, tries, h, z = state
@@ -297,8 +298,8 @@ def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) ->
     h = jnp.where(is_cleared, jnp.zeros_like(h), h)
     if not jnp.iscomplexobj(h):
         mean = (_element(h, lo, lo) + _element(h, hi, hi)) / 2
-        is_equal = (first | second) & ~is_triangular[..., None]
-        is_equal = _is_diagonal(n) & is_equal[..., :, None]
+        are_equal = (first | second) & ~is_triangular[..., None]
+        is_equal = _is_diagonal(n) & are_equal[..., :, None]
         h = jnp.where(is_equal, mean[..., None, None], h)
     return h, _product(z, u)
 
