@@ -228,6 +228,10 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO reads a padding of the depthwise convolution by name alone, and engines read so "
         "that of a transposed one"
     ),
+    "no_lists_in_functions": (
+        "LiteRT's converter and tf2onnx take no list of arrays (TensorListReserve) in a function "
+        "that is called several times: what writes lists is lowered at each call"
+    ),
     "no_product_of_vectors": (
         "OpenVINO ends the process at a MatMul of two vectors as matrices of one row and one column"
     ),
@@ -596,6 +600,7 @@ _LITERT = _EXCHANGES | {
     "moves_casts",
     "no_atan2_of_scalar",
     "no_integer_square",
+    "no_lists_in_functions",
     "no_row_by_computed_matrix",
     "pads_lose_sizes",
     "relu_takes_gelu_apart",
@@ -633,6 +638,7 @@ TARGETS: Mapping[str, Target] = {
             | {
                 "drops_transposes_around_reshape",
                 "few_dimensions_in_pads",
+                "no_lists_in_functions",
                 "pads_lose_sizes",
                 "takes_constant_branches",
             },
@@ -675,6 +681,7 @@ TARGETS: Mapping[str, Target] = {
                 "no_adjoint_of_integers",
                 "no_angle_of_scalars",
                 "no_gelu_of_scalar",
+                "no_lists_in_functions",
                 "no_same_padding_of_dilated",
                 "pads_lose_sizes",
                 "sorts_integers_as_floats",

@@ -96,6 +96,16 @@ def _along_rows(padding: str, dilation: int = 1, groups: int = 1) -> Program:
     return Program(convolved, is_open=True)
 
 
+@jax.jit
+def _summed_up(x: jax.Array) -> jax.Array:
+    """A layer with a loop that gives something at each step."""
+    sums = lax.scan(lambda c, row: (c * 0.5 + row, c * row), x[0], x)[1]
+    return jnp.tanh(sums * 0.5 + x)
+
+
+LISTS_IN_LAYERS = Program(lambda x: _summed_up(_summed_up(_summed_up(x))))
+
+
 def _pooled(x: jax.Array) -> jax.Array:
     largest = lax.reduce_window(x, -jnp.inf, lax.max, (1, 3), (1, 2), "SAME")
     return jnp.sum(largest**2)
@@ -143,6 +153,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             x.reshape(2, 1, 2, 1, 2, 1), [(1, 0), (0, 0), (0, 2), (0, 0), (0, 0), (1, 1)]
         )
     ),
+    ("litert", "no_lists_in_functions"): LISTS_IN_LAYERS,
     ("litert", "pads_lose_sizes"): _along_rows("VALID"),
     ("litert", "moves_casts"): Program(
         lambda x: (jnp.take(x, np.array([1, 5]), 0), jnp.broadcast_to(x, (3, 2, 4))),
@@ -163,6 +174,7 @@ PROGRAMS: dict[tuple[str, str], Program] = {
         )
     ),
     ("onnx", "no_same_padding_of_dilated"): _along_rows("SAME", dilation=2),
+    ("onnx", "no_lists_in_functions"): LISTS_IN_LAYERS,
     ("onnx", "pads_lose_sizes"): _along_rows("VALID", dilation=2, groups=2),
     ("onnx", "appends_in_loops"): Program(_appended),
     ("onnx", "choice_by_product"): Program(

@@ -537,3 +537,21 @@ def test_what_is_padded_by_computed_sizes_keeps_those_that_are_known(padding):
     for size in ((1, 1, 1, 2), (2, 1, 3, 2), (2, 4, 5, 2)):
         x = rng.normal(size=size).astype(np.float32)
         np.testing.assert_allclose(concrete(tf.constant(x)), convolved(x), atol=1e-5)
+
+
+@pytest.mark.parametrize(("quirks", "functions"), [((), 1), (("no_lists_in_functions",), 0)])
+def test_a_layer_with_a_loop_that_writes_a_list_is_no_function(quirks, functions):
+    @jax.jit
+    def layer(x):
+        sums = lax.scan(lambda c, row: (c * 0.5 + row, c * row), x[0], x)[1]
+        return jnp.tanh(sums * 0.5 + x)
+
+    def stack(x):
+        return lax.scan(lambda c, _: (layer(layer(c)), None), layer(layer(x)), None, length=2)[0]
+
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    concrete = graph_of(stack, jax2tf.Target("lists", quirks=set(quirks)), x)
+    names = {f.signature.name for f in concrete.graph.as_graph_def().library.function}
+    layers = [name for name in names if "layer" in name and "while" not in name]
+    assert len(layers) == functions, names
+    np.testing.assert_allclose(concrete(tf.constant(x)), jax.jit(stack)(x), rtol=1e-6)

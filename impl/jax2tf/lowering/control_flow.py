@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager
 import jax
 import numpy as np
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf import compat, dims, dtypes, ops
@@ -280,6 +281,15 @@ def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
         return _Rows
     is_known = None not in ctx.static_shape(dtypes.physical_shape(aval))
     return _TensorArray if is_known or not ctx.has_quirk("lists_of_known_shape") else _Slices
+
+
+def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether a scan of the jaxpr, or of one inside, writes what each step gives to a list."""
+    return any(
+        (eqn.primitive is lax.scan_p and len(eqn.outvars) > compat.jaxprs.scan_arity(eqn.params)[1])
+        or any(map(writes_lists, inner_jaxprs(eqn)))
+        for eqn in jaxpr.eqns
+    )
 
 
 class _TensorArray:

@@ -24,6 +24,7 @@ from jax2tf.identity import Identity, SameElements
 from jax2tf.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf.lowering import carries, compiled, eager
 from jax2tf.lowering.constant_folding import folded
+from jax2tf.lowering.control_flow import writes_lists
 from jax2tf.lowering.conversions import cast
 from jax2tf.lowering.legal.boundaries import has_uint32
 from jax2tf.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
@@ -303,7 +304,9 @@ class Lowering:
         if self.trace.use_counts(self.target.shares_repeats)[Identity(jaxpr)] < 2:
             return False
         enough = SHARED_FUNCTION_MIN_EQUATIONS
-        return count_equations(jaxpr, enough) >= enough
+        if count_equations(jaxpr, enough) < enough:
+            return False
+        return "no_lists_in_functions" not in self.target.quirks or not writes_lists(jaxpr)
 
     def _step(self, step: Step, slots: list[tf.Tensor | None]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
