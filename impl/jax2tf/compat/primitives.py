@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _MODULES_OF_PRIMITIVES = (
     "jax._src.callback",
     "jax._src.core",
+    "jax._src.custom_partitioning",
     "jax._src.cudnn.scaled_matmul_stablehlo",
     "jax._src.debugging",
     "jax._src.export.shape_poly",
@@ -39,6 +40,7 @@ _MODULES_OF_PRIMITIVES = (
     "jax._src.random.core",
     "jax._src.random.prng",
     "jax._src.shard_map",
+    "jax._src.xla_metadata",
 )
 
 

@@ -60,6 +60,20 @@ def _composite(
     return ctx.call(meaning, *args)
 
 
+@register("custom_partitioning", takes_keys=True)
+def _custom_partitioning(
+    ctx: Context, *args: tf.Tensor, call: jex_core.ClosedJaxpr, **_: object
+) -> list[tf.Tensor]:
+    # How XLA spreads it over the devices of a mesh; a graph has it whole.
+    return ctx.call(call, *args)
+
+
+@register("inspect_sharding")
+def _inspect_sharding(ctx: Context, x: tf.Tensor, **_: object) -> list[tf.Tensor]:
+    # It shows how XLA has spread x over devices; a graph does not know that.
+    return []
+
+
 @register("dce_sink")
 def _dce_sink(ctx: Context, x: tf.Tensor, **_: object) -> list[tf.Tensor]:
     # It keeps JAX from dropping what computes x, which TensorFlow may drop again.

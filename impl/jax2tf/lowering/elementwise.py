@@ -267,7 +267,7 @@ register_table(
 # Identities: they speak of placement, memory, names or derivatives.
 
 
-@register("copy", "name", "stop_gradient")
+@register("copy", "layout_constraint", "name", "stop_gradient", "xla_metadata_value")
 def _identity(ctx: Context, x: tf.Tensor, **_: object) -> tf.Tensor:
     return x
 

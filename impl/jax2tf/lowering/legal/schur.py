@@ -145,10 +145,9 @@ def _schur(a: jax.Array) -> _Two:
     first, last = jnp.zeros(batch, np.int32), jnp.full(batch, n - 1, np.int32)
     h, z = _chased(a, _identity_like(a), first, last, last > 1, bulge=n)
 
-    def is_unfinished(state: PyTree) -> jax.Array:
+    def is_unfinished(state: PyTree) -> PyTree:
         count, hi, *_ = state
-        unfinished: jax.Array = jnp.any(hi > 0) & (count < _ROUNDS * max(n, 10))
-        return unfinished
+        return jnp.any(hi > 0) & (count < _ROUNDS * max(n, 10))
 
     def work(state: PyTree) -> PyTree:
         count, hi, tries, h, z = state
@@ -298,9 +297,8 @@ def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) ->
     h = jnp.where(is_cleared, jnp.zeros_like(h), h)
     if not jnp.iscomplexobj(h):
         mean = (_element(h, lo, lo) + _element(h, hi, hi)) / 2
-        are_equal = (first | second) & ~is_triangular[..., None]
-        is_equal = _is_diagonal(n) & are_equal[..., :, None]
-        h = jnp.where(is_equal, mean[..., None, None], h)
+        is_row = (first | second) & ~is_triangular[..., None]
+        h = jnp.where(_is_diagonal(n) & is_row[..., :, None], mean[..., None, None], h)
     return h, _product(z, u)
 
 

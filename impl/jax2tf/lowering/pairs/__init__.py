@@ -109,7 +109,8 @@ def _called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr | None:
     """The jaxpr that an equation calls once, with its own operands."""
     if eqn.primitive not in _CALLS:
         return None
-    inner = eqn.params.get("call_jaxpr", eqn.params.get("jaxpr"))
+    names = ("call_jaxpr", "jaxpr", "call")
+    inner = next((eqn.params[name] for name in names if name in eqn.params), None)
     if isinstance(inner, jex_core.Jaxpr) and not inner.constvars:
         inner = jex_core.ClosedJaxpr(inner, ())
     if not isinstance(inner, jex_core.ClosedJaxpr):
@@ -252,6 +253,7 @@ _CALLS = frozenset(
         "closed_call",
         "composite",
         "custom_jvp_call",
+        "custom_partitioning",
         "custom_vjp_call",
         "eval_jaxpr",
         "jit",

@@ -372,6 +372,7 @@ _OTHERS: dict[str, Rule] = {
     "fft": _fft,
     "integer_pow": _integer_power,
     "iota": _iota,
+    "layout_constraint": _as_they_are,
     "optimization_barrier": _on_each,
     "pmax": _over_numbered_axes(_extreme(pair.maximum, -math.inf)),
     "pmin": _over_numbered_axes(_extreme(pair.minimum, math.inf)),
@@ -389,6 +390,7 @@ _OTHERS: dict[str, Rule] = {
     "scatter-mul": scatters.rule_of(pair.multiply),
     "scatter-sub": _scatter(lax.scatter_sub),
     "sort": _sort,
+    "xla_metadata_value": _as_they_are,
 }
 
 
