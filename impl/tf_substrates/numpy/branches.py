@@ -44,7 +44,8 @@ def switch(index: Any, functions: list) -> Any:
             result = function()
             structures.append(result)
             return [
-                None if leaf is None else xp.asarray(convert(leaf)) for leaf in nest.flatten(result)
+                None if leaf is None else xp.asarray(convert(leaf))
+                for leaf in nest.flatten(result, True)
             ]
 
         return call
@@ -56,7 +57,7 @@ def switch(index: Any, functions: list) -> Any:
     )
     for other in structures[1:]:
         nest.assert_same_structure(structures[0], other)
-    return nest.pack_sequence_as(structures[0], leaves)
+    return nest.pack_sequence_as(structures[0], leaves, True)
 
 
 @export("case")

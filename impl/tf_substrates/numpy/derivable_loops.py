@@ -56,6 +56,7 @@ def while_loop(holds: Callable, step: Callable, start: Any) -> Any:
     """jax.lax.while_loop, with the derivatives that are being taken."""
     if REVERSE not in _DIRECTIONS.all:
         return jax.lax.while_loop(holds, step, start)
+    structure: Any
     leaves, structure = jax.tree.flatten(start)
     leaves = [_strong(leaf) for leaf in leaves]
     loop = _Loop(

@@ -170,14 +170,16 @@ def _step_while(alive: Any, body: Callable, values: Any, result: Any) -> tuple[A
     result = switch(alive.astype(np.int32), [lambda: result, go_on])
     leaves = [
         chosen if traced(new) else new
-        for new, chosen in zip(nest.flatten(following[0]), nest.flatten(result), strict=True)
+        for new, chosen in zip(
+            nest.flatten(following[0], True), nest.flatten(result, True), strict=True
+        )
     ]
-    return result, nest.pack_sequence_as(result, leaves)
+    return result, nest.pack_sequence_as(result, leaves, True)
 
 
 def _with_known(values: Any) -> Any:
     """The variables, those that are known while JAX traces as such."""
-    return nest.map_structure(known, values) if staged() else values
+    return nest.map_structure(known, values, expand_composites=True) if staged() else values
 
 
 def _call(function: Callable, values: Any) -> Any:
@@ -192,25 +194,27 @@ def _next(body: Callable, values: Any) -> Any:
     nest.assert_same_structure(values, results, check_types=False)
     leaves = [
         new if hasattr(new, "_as_carry") else wrap(convert(new, dtype=old.dtype))
-        for old, new in zip(nest.flatten(values), nest.flatten(results), strict=True)
+        for old, new in zip(nest.flatten(values, True), nest.flatten(results, True), strict=True)
     ]
-    return nest.pack_sequence_as(values, leaves)
+    return nest.pack_sequence_as(values, leaves, True)
 
 
 def _jax_while(cond: Callable, body: Callable, values: Any, limit: Any) -> Any:
     def step(leaves: list) -> list:
-        return arrays_of(_next(body, nest.pack_sequence_as(values, leaves)))
+        return arrays_of(_next(body, nest.pack_sequence_as(values, leaves, True)))
 
     def holds(leaves: list) -> Any:
-        return xp.asarray(convert(_call(cond, nest.pack_sequence_as(values, leaves)))).reshape(())
+        return xp.asarray(
+            convert(_call(cond, nest.pack_sequence_as(values, leaves, True)))
+        ).reshape(())
 
     start = _with_element_shapes(step, arrays_of(values))
     given = [
         carried if hasattr(leaf, "_as_carry") else convert(leaf)
-        for leaf, carried in zip(nest.flatten(values), start, strict=True)
+        for leaf, carried in zip(nest.flatten(values, True), start, strict=True)
     ]
     leaves = captured_call(functools.partial(_loop, limit, given), [holds, step], start)
-    return nest.pack_sequence_as(values, leaves)
+    return nest.pack_sequence_as(values, leaves, True)
 
 
 def _loop(limit: Any, given: list, functions: list, start: list) -> list:

@@ -78,6 +78,7 @@ LIBRARIES = {
             f"{_TFP}.python.util.seed_stream",
             f"{_TFP}.python.distributions.distribution",  # without one too
             f"{_TFP}.python.experimental.linalg",  # it makes pytrees of operators, which are some
+            f"{_TFP}.python.experimental.stats.sample_stats",  # its values are made of tensors
         ),
         # check_shapes, of GPflow, asks for it as an attribute of `layers`.
         imports={

@@ -74,7 +74,7 @@ _CONTROL = (
 def _until(tf: Any, x: Any, limit: int | None) -> Any:
     return tf.while_loop(
         lambda y: tf.reduce_sum(y) < 4.0,
-        lambda y: (y * 1.3 + x * 0.1 + 0.2,),
+        lambda y: (y + x * x * 0.3 + 0.2,),  # it grows, and so it ends
         (x,),
         maximum_iterations=limit,
     )[0]
