@@ -33,6 +33,8 @@ FURTHER = {
     "ragged_dot_general_not_finite_complex64": (np.inf, "as dot_general"),
     "reduce_prod_long_complex64": (17, "halves are multiplied, and not one after the other"),
 }
+if jax.__version__.startswith("0.10."):
+    FURTHER["abs_nan_complex64"] = (np.inf, "limitations/elementwise.toml: JAX 0.10 gives NaN")
 # Whose cells need more devices or another process.
 NOT_HERE = {"sharding", "callbacks", "foreign"}
 HARNESSES = [
@@ -68,7 +70,13 @@ def problem_of(harness: Harness) -> str | None:
     """What is wrong with a harness whose arguments and results are parts, in a graph; or None."""
     args = harness.make_args()
     leaves, tree = jax.tree.flatten(args)
-    expected = jax.tree.map(np.asarray, jax.jit(harness.fun)(*args))
+    try:
+        expected = jax.tree.map(np.asarray, jax.jit(harness.fun)(*args))
+    except jax.errors.JaxRuntimeError as error:
+        # limitations/elementwise.toml: JAX 0.10 does not compile what it makes of `eq_to`.
+        assert jax.__version__.startswith("0.10"), error
+        assert "actual: TOTALORDER" in str(error), error
+        return None
 
     def of_parts(*parts: Any) -> list[Any]:
         return split(harness.fun(*jax.tree.unflatten(tree, joined(leaves, parts, jax.lax.complex))))
