@@ -35,6 +35,7 @@ _ONCE = frozenset(
         "impl/test_fuzz_call_tf_planted.py",
         "impl/test_fuzz_planted.py",
         "impl/test_fuzz_planted_combinations.py",
+        "impl/test_pairs_harnesses.py",
         "impl/test_sharding.py",
         "judge/test_command.py",
         "judge/test_converters.py",

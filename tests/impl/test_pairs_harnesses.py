@@ -74,9 +74,9 @@ def problem_of(harness: Harness) -> str | None:
         expected = jax.tree.map(np.asarray, jax.jit(harness.fun)(*args))
     except jax.errors.JaxRuntimeError as error:
         # limitations/elementwise.toml: JAX 0.10 does not compile what it makes of `eq_to`.
-        assert jax.__version__.startswith("0.10"), error
-        assert "actual: TOTALORDER" in str(error), error
-        return None
+        if jax.__version__.startswith("0.10.") and "actual: TOTALORDER" in str(error):
+            return None
+        raise
 
     def of_parts(*parts: Any) -> list[Any]:
         return split(harness.fun(*jax.tree.unflatten(tree, joined(leaves, parts, jax.lax.complex))))
