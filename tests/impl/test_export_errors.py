@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import pathlib
 import resource
@@ -20,7 +21,9 @@ import jax2tf
 from tests.impl.export_programs import export
 from tests.naming import shown
 
-SUFFIXES = [".tflite", ".onnx", ".xml", ""]
+# The tests of this folder run without engines; tests/consumers runs them with all.
+PACKAGES = {".tflite": "tensorflow", ".onnx": "tf2onnx", ".xml": "openvino", "": "tensorflow"}
+SUFFIXES = [suffix for suffix, name in PACKAGES.items() if importlib.util.find_spec(name)]
 W = {"w": np.ones([4, 3], np.float32)}
 
 

@@ -24,8 +24,11 @@ _KNOWN: dict[str, Callable[..., np.ndarray]] = {"Equal": np.equal, "SelectV2": n
 
 
 def known_value(x: tf.Tensor) -> np.ndarray | None:
-    """What a graph holds for x, if it is a constant; None in eager mode, which is not asked."""
-    if tf.executing_eagerly():
+    """What a graph holds for x, if it is a constant; None for eager tensors, which are not asked.
+
+    They stand in graphs too: tape.jacobian calls the gradient of an eager program in a graph.
+    """
+    if not tf.is_symbolic_tensor(x):
         return None
     op = x.op
     if op in _SMALL_CONSTANTS:

@@ -84,7 +84,7 @@ class LinearOperator(CompositeTensor, Module):
 
     @property
     def _type_spec(self) -> LinearOperatorSpec:
-        return LinearOperatorSpec(self)
+        return LinearOperatorSpec.from_operator(self)
 
     def _convert_variables_to_tensors(self) -> LinearOperator:
         tensors, known = _flattened(self)
@@ -403,10 +403,21 @@ class LinearOperatorSpec(TypeSpec):
 
     __slots__ = ("_known", "_specs", "_value_type")
 
-    def __init__(self, operator: LinearOperator):
-        tensors, self._known = _flattened(operator)
-        self._specs = nest.map_structure(type_spec_from_value, tensors)
-        self._value_type = type(operator)
+    def __init__(self, param_specs: tuple, non_tensor_params: tuple, prefer_static_fields: tuple):
+        """A spec of the specs of the tensors, and of the class and what else is known.
+
+        The arguments are named as TensorFlow names them. No field is preferred static here: what is
+        no tensor is known.
+        """
+        del prefer_static_fields
+        self._specs = param_specs
+        self._value_type, self._known = non_tensor_params
+
+    @classmethod
+    def from_operator(cls, operator: LinearOperator) -> LinearOperatorSpec:
+        """The spec of an operator."""
+        tensors, known = _flattened(operator)
+        return cls(nest.map_structure(type_spec_from_value, tensors), (type(operator), known), ())
 
     @property
     def value_type(self) -> type:
