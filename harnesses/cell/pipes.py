@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import NoReturn, TextIO
 
@@ -50,6 +51,9 @@ class RunConsole(Console):
     def on_broken_pipe(self) -> None:
         """Ends the run; rich would raise in whichever hook or thread printed."""
         self.quiet = True
+        if threading.current_thread() is threading.main_thread():
+            # A process that a shell put in the background ignores SIGINT.
+            raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 
 

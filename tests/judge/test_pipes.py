@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -55,7 +56,13 @@ def check_quiet(*words):
     assert "Exception" not in said
 
 
-def test_a_run_ends_as_if_interrupted(tmp_path):
+@pytest.mark.parametrize(
+    "handler", [signal.SIG_IGN, signal.default_int_handler], ids=["ignored", "taken"]
+)
+def test_a_run_ends_as_if_interrupted(tmp_path, handler, request):
+    # Children inherit that it is ignored, as in what a shell runs in the background.
+    before = signal.signal(signal.SIGINT, handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     path = tmp_path / "rows.jsonl"
     select = ["--family=cumulative", "--sample=20", "--mode=eager"]
     status, said = unread("-m", "harnesses", "run", *select, "-n0", f"--results={path}")
