@@ -185,11 +185,16 @@ class _Dispute(NamedTuple):
 
     def in_words(self, operands: Sequence[np.ndarray], who: str) -> str:
         """`of 0.5: JAX 0.479, judged 0.25, long double 0.4794255`."""
-        of = [str(x[self.place] if x.ndim else x) for x in operands if x.ndim in (0, self.rank)]
+        of = [str(self._element(x)) for x in operands if x.ndim in (0, self.rank)]
         where = f"of {', '.join(of)}" if of else f"at {list(self.place)}"
         # `str` has the fewest digits that are the number in its dtype, a format those of float64.
         ours, theirs, exact = map(str, self.values)
         return f"{where}: JAX {ours}, judged {theirs}, {who} {exact}"
+
+    def _element(self, operand: np.ndarray) -> Any:
+        """The element of an operand that is broadcast to the results."""
+        sizes = zip(self.place, operand.shape, strict=True) if operand.ndim else ()
+        return operand[tuple(0 if size == 1 else i for i, size in sizes)]
 
     @property
     def rank(self) -> int:

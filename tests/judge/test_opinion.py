@@ -96,6 +96,16 @@ def test_an_example_of_two_operands():
     assert found.example == "of {}, 2.0: JAX {}, judged {}, long double {}".format(*shown)
 
 
+def test_an_example_of_operands_that_are_repeated():
+    x, y = X[:, None], np.float32([[2, 3]])
+    right = np.asarray(jax.jit(jnp.arctan2)(*np.broadcast_arrays(x, y)))
+    wrong = right.copy()
+    wrong[2, 1] = 9
+    exact = opinion.Exact([np.arctan2(x.astype(np.longdouble), y)], "long double")
+    found = opinion.third_opinion(exact, (x, y), right, wrong)
+    assert found.example.startswith(f"of {X[2]!s}, 3.0: JAX ")
+
+
 def test_overflow_is_judged_in_the_dtype():
     x = np.float32([200, 1])
     right = _of_jax(jnp.exp, x)
