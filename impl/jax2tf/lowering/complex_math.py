@@ -67,7 +67,7 @@ def sqrt(z: tf.Tensor) -> tf.Tensor:
     x, y = _parts(z)
     width = ops.abs(y)
     larger = ops.sqrt(ops.abs(z) / 2 + ops.abs(x) / 2)
-    # 2 * larger * smaller = |y|, but for 0 / 0 and inf / inf.
+    # 2 * larger * smaller is |y|. The quotient is not computed where it is 0 / 0 or inf / inf.
     divisible = ops.is_finite(y) & ops.not_equal(y, 0)
     smaller = ops.where(divisible, width / (2 * larger), width)
     right = x >= 0

@@ -153,7 +153,8 @@ def _without_negligible(h: tf.Tensor) -> tf.Tensor:
     """`h` with zeros below the diagonal where an element is nothing beside its neighbours."""
     size = ops.abs(h)
     diagonal = _diagonal(size)
-    # Nothing stands before the first one, whatever is made of it.
+    # The first element has none before it. What it gets there does not count: no element is below
+    # the diagonal in its row.
     scale = diagonal + ops.concat([diagonal[:, :1], diagonal[:, :-1]], 1)
     scale = ops.where(ops.equal(scale, 0), ops.reduce_max(size, [1, 2])[:, None], scale)
     negligible = _diagonal(size, -1) <= _eps(size.dtype) * scale

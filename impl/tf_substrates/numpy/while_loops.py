@@ -134,7 +134,7 @@ def _step_by_step(cond: Callable, body: Callable, values: Any, limit: Any, error
     return values
 
 
-# Each is compiled by itself.
+# JAX compiles each branch, so the time to compile grows with their number.
 _MOST_BRANCHES = 64
 
 

@@ -245,7 +245,7 @@ def _upper_sqrt(z: Pair) -> Pair:
     """The root of a number with a positive imaginary part, or none."""
     x, y = z
     larger = jnp.sqrt(absolute(z) / 2 + jnp.abs(x) / 2)
-    # 2 * larger * smaller = y, but for 0 / 0 and inf / inf.
+    # 2 * larger * smaller is y. The quotient is not computed where it is 0 / 0 or inf / inf.
     divisible = jnp.isfinite(y) & (y != 0)
     smaller = jnp.where(divisible, y / (2 * jnp.where(divisible, larger, 1)), y)
     right = x >= 0
