@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf import ops
-from jax2tf.lowering.known import known_value
+from jax2tf.lowering.known import is_all
 from jax2tf.lowering.rules import made_by
 
 # These give elements of their first operand.
@@ -47,8 +47,7 @@ def is_negative(x: tf.Tensor) -> tf.Tensor:
 
 def _is_zero(x: tf.Tensor) -> bool:
     # One number, whose shape is not that of the result.
-    value = known_value(x)
-    return value is not None and value.size == 1 and not value.any()
+    return x.shape.num_elements() == 1 and is_all(x, 0)
 
 
 def _all(x: tf.Tensor, value: bool) -> tf.Tensor:

@@ -23,13 +23,15 @@ from jax2tf.lowering.legal.matrices import (
     at,
     conjugate,
     diagonal_of,
-    identity,
+    is_diagonal,
     nan,
     nan_unless_finite,
     numbers,
+    reflected_from_right,
     reflection,
     reflector,
     squared_sizes,
+    with_element,
 )
 from jax2tf.primitives import named
 from jax2tf.targets import Target
@@ -212,18 +214,15 @@ def _reflected(a: jax.Array, pivoting: bool = False) -> tuple[jax.Array, jax.Arr
     """The unitary factor, the triangle, and the order of columns, by Householder's reflections."""
     m, n = a.shape[-2:]
     rows, columns = numbers(m), numbers(n)
-    q = jnp.broadcast_to(identity(m).astype(a.dtype), (*a.shape[:-2], m, m))
+    q = jnp.broadcast_to(is_diagonal(m).astype(a.dtype), (*a.shape[:-2], m, m))
     order = jnp.broadcast_to(columns, (*a.shape[:-2], n))
 
     def step(k: ArrayLike, state: PyTree) -> PyTree:
         q, r, order = state
         if pivoting:
             r, order = _with_largest_first(r, order, k)
-        v, tau, _ = reflector(jnp.where(rows >= k, at(r, k, -1), np.zeros((), a.dtype)), k)
-        r = r - reflection(r, v, conjugate(tau))
-        of_q = jnp.sum(q * v[..., None, :], -1)[..., :, None]
-        q = q - of_q * (tau * conjugate(v))[..., None, :]
-        return q, r, order
+        v, tau, _ = reflector(at(r, k, -1), k)
+        return reflected_from_right(q, v, tau), r - reflection(r, v, conjugate(tau)), order
 
     q, r, order = lax.fori_loop(0, min(m, n), step, (q, a, order))
     return q, jnp.where(rows[:, None] <= columns, r, jnp.zeros_like(r)), order
@@ -250,12 +249,12 @@ def _geqrf(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
     def step(k: ArrayLike, state: PyTree) -> PyTree:
         a, taus = state
-        v, tau, _ = reflector(jnp.where(rows >= k, at(a, k, -1), np.zeros((), a.dtype)), k)
+        v, tau, _ = reflector(at(a, k, -1), k)
         left = jnp.where(columns >= k, a, jnp.zeros_like(a))
         a = a - reflection(left, v, conjugate(tau))
         is_stored = (rows[:, None] > k) & (columns == k)
         a = jnp.where(is_stored, v[..., :, None], a)
-        return a, jnp.where(numbers(size) == k, tau, taus)
+        return a, with_element(taus, k, tau)
 
     results: Sequence[jax.Array] = lax.fori_loop(
         0, size, step, (a, jnp.zeros((*a.shape[:-2], size), a.dtype))
@@ -312,7 +311,7 @@ def _eigh(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
     size = a.shape[-1]
     half = np.tril if eqn.params["lower"] else np.triu
     kept = jnp.where(half(np.ones((size, size), bool)), a, jnp.zeros_like(a))
-    diagonal = jnp.where(identity(size), conjugate(a), jnp.zeros_like(a))
+    diagonal = jnp.where(is_diagonal(size), conjugate(a), jnp.zeros_like(a))
     symmetric = kept + adjoint(kept) - diagonal
 
     def turned(state: PyTree, rotation: jax.Array) -> PyTree:
@@ -320,7 +319,7 @@ def _eigh(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
         matrix = adjoint(rotation) @ matrix @ rotation
         return (matrix + adjoint(matrix)) / 2, vectors @ rotation
 
-    vectors = jnp.broadcast_to(identity(size).astype(a.dtype), a.shape)
+    vectors = jnp.broadcast_to(is_diagonal(size).astype(a.dtype), a.shape)
     matrix, vectors = _rotated((symmetric, vectors), turned, lambda state: state[0])
     values = _real(diagonal_of(matrix))
     order = jnp.argsort(values, -1)
@@ -350,7 +349,7 @@ def _svd(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 def _tall_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
     """All left vectors, singular values in falling order, right vectors."""
     size = a.shape[-1]
-    v = jnp.broadcast_to(identity(size).astype(a.dtype), (*a.shape[:-2], size, size))
+    v = jnp.broadcast_to(is_diagonal(size).astype(a.dtype), (*a.shape[:-2], size, size))
     found, lengths, order = _orthogonal_columns(a, (v,))
     columns, v = (jnp.take_along_axis(x, order[..., None, :], -1) for x in found)
     # Of columns that vanish, a unitary factor still has the vectors.
@@ -405,7 +404,7 @@ def _rotated(
         diagonal = jnp.abs(diagonal_of(matrix))
         largest = jnp.sqrt(diagonal[..., :, None]) * jnp.sqrt(diagonal[..., None, :])
         sizes = jnp.abs(matrix)
-        off = jnp.where(identity(size), jnp.zeros_like(sizes), sizes)
+        off = jnp.where(is_diagonal(size), jnp.zeros_like(sizes), sizes)
         return (k < _SWEEPS * steps) & jnp.any(off > eps * largest + np.finfo(off.dtype).tiny)
 
     def turn(loop: PyTree) -> PyTree:
@@ -455,7 +454,7 @@ def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
     cosine = 1 / jnp.sqrt(1 + tangent * tangent)
     sine = tangent * cosine if phase is None else tangent * cosine * phase
     turned = jnp.where(is_pair, sine[..., :, None], zero)
-    return jnp.where(identity(a.shape[-1]), cosine[..., :, None].astype(a.dtype), turned)
+    return jnp.where(is_diagonal(a.shape[-1]), cosine[..., :, None].astype(a.dtype), turned)
 
 
 def _tridiagonal_solve(

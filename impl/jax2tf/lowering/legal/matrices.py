@@ -39,21 +39,27 @@ def at(x: jax.Array, k: ArrayLike, axis: int) -> jax.Array:
 def diagonal_of(a: jax.Array) -> jax.Array:
     """The main diagonals, [..., min(m, n)]."""
     size = min(a.shape[-2:])
-    return jnp.sum(jnp.where(identity(size), a[..., :size, :size], np.zeros((), a.dtype)), -1)
+    return jnp.sum(jnp.where(is_diagonal(size), a[..., :size, :size], np.zeros((), a.dtype)), -1)
 
 
-def identity(size: int) -> np.ndarray:
-    """Where the main diagonal of a square matrix is."""
-    return np.eye(size, dtype=bool)
+def is_diagonal(size: int, k: int = 0) -> np.ndarray:
+    """Where the k-th diagonal of a square matrix is, above the main one for a positive k."""
+    return np.eye(size, k=k, dtype=bool)
+
+
+def with_element(x: jax.Array, k: ArrayLike, value: jax.Array) -> jax.Array:
+    """`x` with another element k along its last axis."""
+    return jnp.where(numbers(x.shape[-1]) == k, value, x)
 
 
 def reflector(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The v and tau of I - tau v v^H, and beta, a row each.
 
-    Its adjoint makes beta of element `k` of `x`, before which there are zeros, and leaves nothing
-    after it. As LAPACK's larfg: v is 1 at k, beta real and of the sign opposite to x[k].
+    Its adjoint makes beta of element `k` of `x`, leaves nothing after it, and does not change what
+    is before it. As LAPACK's larfg: v is 1 at k, beta real and of the sign opposite to x[k].
     """
     rows = numbers(x.shape[-1])
+    x = jnp.where(rows >= k, x, np.zeros((), x.dtype))
     first = at(x, k, -1)[..., None]
     rest = jnp.where(rows > k, x, jnp.zeros_like(x))
     scale = jnp.max(jnp.abs(x), -1, keepdims=True)
@@ -74,6 +80,12 @@ def reflection(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
     """What a reflection takes from `a`: tau v v^H a."""
     products = jnp.sum(conjugate(v)[..., :, None] * a, -2)[..., None, :]
     return (tau * v)[..., :, None] * products
+
+
+def reflected_from_right(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
+    """A (I - tau v v^H)."""
+    products = jnp.sum(a * v[..., None, :], -1)[..., :, None]
+    return a - products * (tau * conjugate(v))[..., None, :]
 
 
 def nan(dtype: np.dtype) -> np.ndarray:

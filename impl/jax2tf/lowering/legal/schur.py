@@ -21,10 +21,13 @@ from jax2tf.lowering.legal.matrices import (
     at,
     conjugate,
     diagonal_of,
+    is_diagonal,
     nan_unless_finite,
     numbers,
+    reflected_from_right,
     reflection,
     reflector,
+    with_element,
 )
 from jax2tf.typing import PyTree
 
@@ -46,9 +49,9 @@ def hessenberg(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
         v, tau, beta = _reflector_below(a, k)
         later = columns > k
         column = _stored(a, v, beta, k)
-        a = jnp.where(later, _from_right(a, v, tau), a)
+        a = jnp.where(later, reflected_from_right(a, v, tau), a)
         a = jnp.where(later, a - reflection(a, v, conjugate(tau)), a)
-        return jnp.where(columns == k, column, a), _with_element(taus, k, tau)
+        return jnp.where(columns == k, column, a), with_element(taus, k, tau)
 
     return _reduced(step, a)
 
@@ -66,11 +69,11 @@ def tridiagonal(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
         a, taus = state
         v, tau, beta = _reflector_below(a, k)
         column = _stored(a, v, beta, k)
-        both = _from_right(a, v, tau)
+        both = reflected_from_right(a, v, tau)
         both = both - reflection(both, v, conjugate(tau))
         # Rows up to k hold what is done with; reflectors have no part in them.
         a = jnp.where(columns == k, column, jnp.where(columns > k, both, a))
-        return a, _with_element(taus, k, tau)
+        return a, with_element(taus, k, tau)
 
     triangle = turned(a, -2, -1)
     strict = jnp.where(columns[:, None] > columns, triangle, jnp.zeros_like(a))
@@ -113,17 +116,7 @@ def _reduced(step: Callable[[ArrayLike, PyTree], PyTree], a: jax.Array) -> Seque
 
 def _reflector_below(a: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
     """The reflector that leaves of column k one element below the diagonal."""
-    return _reflector_of(at(a, k, -1), k + 1)
-
-
-def _reflector_of(x: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
-    return reflector(jnp.where(numbers(x.shape[-1]) >= k, x, jnp.zeros_like(x)), k)
-
-
-def _from_right(a: jax.Array, v: jax.Array, tau: jax.Array) -> jax.Array:
-    """A (I - tau v v^H)."""
-    products = jnp.sum(a * v[..., None, :], -1)[..., :, None]
-    return a - products * (tau * conjugate(v))[..., None, :]
+    return reflector(at(a, k, -1), k + 1)
 
 
 def _stored(a: jax.Array, v: jax.Array, beta: jax.Array, k: ArrayLike) -> jax.Array:
@@ -131,10 +124,6 @@ def _stored(a: jax.Array, v: jax.Array, beta: jax.Array, k: ArrayLike) -> jax.Ar
     rows = numbers(a.shape[-2])
     column = jnp.where(rows > k + 1, v, at(a, k, -1))
     return jnp.where(rows == k + 1, beta, column)[..., :, None]
-
-
-def _with_element(x: jax.Array, k: ArrayLike, value: jax.Array) -> jax.Array:
-    return jnp.where(numbers(x.shape[-1]) == k, value, x)
 
 
 def _schur(a: jax.Array) -> _Two:
@@ -207,15 +196,15 @@ def _chased(
         if start is not None:
             column = jnp.where((lo - 1 == k)[..., None], start, column)
         reach = jnp.minimum(k + bulge, hi)[..., None]
-        v, tau, beta = _reflector_of(jnp.where(rows <= reach, column, 0), k + 1)
+        v, tau, beta = reflector(jnp.where(rows <= reach, column, 0), k + 1)
         within = chosen & (k < hi - 1) & (k >= (lo if start is None else lo - 1))
         tau = jnp.where(within[..., None], tau, jnp.zeros_like(tau))
-        h = _from_right(h - reflection(h, v, conjugate(tau)), v, tau)
+        h = reflected_from_right(h - reflection(h, v, conjugate(tau)), v, tau)
         # A reflection is made to leave zeros, and rounding leaves something there.
         is_done = (within & (k >= lo))[..., None] & (rows > k) & (rows <= reach)
         kept = jnp.where(rows == k + 1, beta, jnp.zeros_like(beta))
         cleared = jnp.where(is_done, kept, at(h, jnp.maximum(k, 0), -1))
-        return jnp.where(rows == k, cleared[..., :, None], h), _from_right(z, v, tau)
+        return jnp.where(rows == k, cleared[..., :, None], h), reflected_from_right(z, v, tau)
 
     first = 0 if start is None else -1
     if n - 2 <= first:
@@ -227,12 +216,13 @@ def _chased(
 def _without_negligible(h: jax.Array) -> jax.Array:
     """`h` with zeros below the diagonal where an element is nothing beside its neighbours."""
     size = jnp.abs(h)
-    diagonal = diagonal_of(size)
-    # Nothing stands before the first one, whatever is made of it.
-    scale = diagonal + jnp.concatenate([diagonal[..., :1], diagonal[..., :-1]], -1)
+    sizes = diagonal_of(size)
+    # The first element has none before it. What it gets there does not count: no element is below
+    # the diagonal in its row.
+    scale = sizes + jnp.concatenate([sizes[..., :1], sizes[..., :-1]], -1)
     scale = jnp.where(scale == 0, jnp.max(size, (-2, -1))[..., None], scale)
     is_negligible = _below(size) <= np.finfo(size.dtype).eps * scale
-    below = _is_diagonal(h.shape[-1], -1)
+    below = is_diagonal(h.shape[-1], -1)
     return jnp.where(below & is_negligible[..., :, None], jnp.zeros_like(h), h)
 
 
@@ -298,7 +288,7 @@ def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) ->
     if not jnp.iscomplexobj(h):
         mean = (_element(h, lo, lo) + _element(h, hi, hi)) / 2
         is_row = (first | second) & ~is_triangular[..., None]
-        h = jnp.where(_is_diagonal(n) & is_row[..., :, None], mean[..., None, None], h)
+        h = jnp.where(is_diagonal(n) & is_row[..., :, None], mean[..., None, None], h)
     return h, _product(z, u)
 
 
@@ -335,15 +325,15 @@ def _complex_form(t: jax.Array, z: jax.Array) -> _Two:
     length = jnp.where(is_first, jnp.sqrt(imaginary * imaginary + below * below), 1)
     cosine, sine = imaginary / length, jnp.where(is_first, below / length, 0)
     alone = jnp.where(is_first | _moved(is_first), jnp.zeros_like(cosine), 1)
-    diagonal = lax.complex(alone, cosine - _moved(cosine))
-    sine = sine.astype(diagonal.dtype)
-    u = _where_diagonal(n, diagonal[..., :, None])
+    cosines = lax.complex(alone, cosine - _moved(cosine))
+    sine = sine.astype(cosines.dtype)
+    u = _where_diagonal(n, cosines[..., :, None])
     u = u - _where_diagonal(n, sine[..., :, None], 1) + _where_diagonal(n, sine[..., None, :], -1)
     triangle = _product(_product(adjoint(u), t.astype(u.dtype)), u)
     rows = numbers(n)
     triangle = jnp.where(rows[:, None] <= rows, triangle, jnp.zeros_like(triangle))
     values = lax.complex(diagonal_of(t), imaginary - _moved(imaginary))
-    triangle = jnp.where(_is_diagonal(n), values[..., :, None], triangle)
+    triangle = jnp.where(is_diagonal(n), values[..., :, None], triangle)
     return triangle, _product(z.astype(u.dtype), u)
 
 
@@ -390,18 +380,13 @@ def _product(a: jax.Array, b: jax.Array) -> jax.Array:
     return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
 
 
-def _is_diagonal(n: int, k: int = 0) -> np.ndarray:
-    """Where the k-th diagonal is, above the main one for a positive k."""
-    return np.eye(n, k=k, dtype=bool)
-
-
 def _where_diagonal(n: int, x: jax.Array, k: int = 0) -> jax.Array:
     """The k-th diagonal of matrices, or of what is repeated to ones, and zeros."""
-    return jnp.where(_is_diagonal(n, k), x, jnp.zeros_like(x))
+    return jnp.where(is_diagonal(n, k), x, jnp.zeros_like(x))
 
 
 def _identity_like(h: jax.Array) -> jax.Array:
-    return jnp.where(_is_diagonal(h.shape[-1]), jnp.ones_like(h), jnp.zeros_like(h))
+    return jnp.where(is_diagonal(h.shape[-1]), jnp.ones_like(h), jnp.zeros_like(h))
 
 
 def _below(h: jax.Array) -> jax.Array:
