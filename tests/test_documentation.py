@@ -35,6 +35,12 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
 
 
+def session_of(page):
+    """The page as one example. It is not cut into blocks: a failure names the line of the page."""
+    text = re.sub(r"^```.*$", "", page.read_text(), flags=re.MULTILINE)
+    return doctest.DocTestParser().get_doctest(text, {}, named(page), str(page), 0)
+
+
 def run(example):
     report: list[str] = []
     doctest.DocTestRunner(verbose=False, optionflags=FLAGS).run(example, out=report.append)
@@ -52,9 +58,7 @@ def test_the_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for block in blocks(page, "python"):
         assert block.startswith(">>> "), f"{named(page)} has a block that does not run:\n{block}"
-    # Not the blocks alone, so that a failure names the line of the page.
-    text = re.sub(r"^```.*$", "", page.read_text(), flags=re.MULTILINE)
-    run(doctest.DocTestParser().get_doctest(text, {}, named(page), str(page), 0))
+    run(session_of(page))
 
 
 @pytest.mark.parametrize("path", MODULES, ids=named)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tests.impl import test_call_tf_export, test_export_errors
+from tests.impl.export_programs import FILES
 from tests.impl.test_call_tf_export import test_captured_variables_are_written
 from tests.impl.test_export_errors import (
+    SUFFIXES,
     folder,
     test_a_disk_that_is_full,
     test_a_library_that_cannot_save_its_file,
@@ -21,5 +22,5 @@ __all__ = [
 
 
 def test_all_engines_are_here():
-    assert set(test_export_errors.SUFFIXES) == {".tflite", ".onnx", ".xml", ""}
-    assert set(test_call_tf_export.FILES) == {"savedmodel", "litert", "onnx", "openvino"}
+    assert set(FILES) == {"savedmodel", "litert", "onnx", "openvino"}
+    assert set(SUFFIXES) == {".tflite", ".onnx", ".xml", ""}

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 import jax2tf
+from jax2tf.export import packages
 
 RNG = np.random.default_rng(0)
 PARAMS = {
@@ -18,6 +19,17 @@ PARAMS = {
     "w2": jnp.asarray(RNG.normal(size=(8, 3)).astype(np.float32)),
 }
 X = RNG.normal(size=(5, 4)).astype(np.float32)
+
+# A file of each format whose library is installed. tests/impl runs without engines in CI, and
+# tests/consumers with all of them.
+_PACKAGES = {
+    "savedmodel": "tensorflow",
+    "litert": "tensorflow",
+    "onnx": "tf2onnx",
+    "openvino": "openvino",
+}
+_FILES = {"savedmodel": "m", "litert": "m.tflite", "onnx": "m.onnx", "openvino": "m.xml"}
+FILES = {name: file for name, file in _FILES.items() if packages.is_installed(_PACKAGES[name])}
 
 export = functools.partial(jax2tf.export, progress=False)
 

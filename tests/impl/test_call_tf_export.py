@@ -1,7 +1,5 @@
 """jax2tf.export of JAX functions that call TensorFlow functions with variables of their own."""
 
-import importlib.util
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,12 +7,9 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
+from tests.impl.export_programs import FILES
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
-FILES = {"savedmodel": "model", "litert": "m.tflite"}
-# The tests of this folder run without engines; tests/consumers runs them with all.
-FILES |= {"onnx": "m.onnx"} if importlib.util.find_spec("tf2onnx") else {}
-FILES |= {"openvino": "m.xml"} if importlib.util.find_spec("openvino") else {}
 
 
 class Captured(tf.Module):

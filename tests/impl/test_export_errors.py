@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import pathlib
 import resource
@@ -18,12 +17,10 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from tests.impl.export_programs import export
+from tests.impl.export_programs import FILES, export
 from tests.naming import shown
 
-# The tests of this folder run without engines; tests/consumers runs them with all.
-PACKAGES = {".tflite": "tensorflow", ".onnx": "tf2onnx", ".xml": "openvino", "": "tensorflow"}
-SUFFIXES = [suffix for suffix, name in PACKAGES.items() if importlib.util.find_spec(name)]
+SUFFIXES = [pathlib.Path(file).suffix for file in FILES.values()]
 W = {"w": np.ones([4, 3], np.float32)}
 
 

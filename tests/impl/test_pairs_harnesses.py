@@ -100,7 +100,7 @@ def problem_of(harness: Harness) -> str | None:
 @pytest.mark.filterwarnings("ignore:.*Casting complex values")
 @pytest.mark.filterwarnings("ignore:.*Explicitly requested dtype complex128")
 @pytest.mark.parametrize("family", sorted({h.family for h in HARNESSES}))
-def test_harnesses(family):
+def test_a_family_as_pairs(family):
     problems = {}
     for harness in HARNESSES:
         if harness.family != family:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import doctest
-import pathlib
-import re
-
-GUIDE = pathlib.Path(__file__).parents[2] / "docs/guides/frameworks.md"
+from tests.test_documentation import ROOT, run, session_of
 
 
 def test_the_examples_run():
-    text = re.sub(r"^```.*$", "", GUIDE.read_text(), flags=re.MULTILINE)
-    example = doctest.DocTestParser().get_doctest(text, {}, GUIDE.name, str(GUIDE), 0)
-    assert len(example.examples) > 50
-    report: list[str] = []
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    doctest.DocTestRunner(verbose=False, optionflags=flags).run(example, out=report.append)
-    assert not report, "".join(report)
+    session = session_of(ROOT / "docs/guides/frameworks.md")
+    assert len(session.examples) > 50
+    run(session)
