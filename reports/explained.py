@@ -10,7 +10,7 @@ from harnesses.cell.names import CONSUMER_MODES, JAX_SIDE
 from harnesses.harness import Harness
 from limitations.ledger import Limitation
 
-FOLDER = Path(__file__).parents[1] / "impl/jax2tf/explain"
+FOLDER = Path(__file__).parents[1] / "impl/jax2tf/_src/explain"
 
 # What users run: a limitation of other modes (derivatives, batches) is not of the function itself.
 _RUN = frozenset({"eager", "graph", "compiled", "savedmodel"})

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harnesses.probes.probe import ALL
 
-FOLDER = Path(__file__).parents[2] / "impl/jax2tf/op_tables"
+FOLDER = Path(__file__).parents[2] / "impl/jax2tf/_src/targets/op_tables"
 
 Uses = Mapping[str, Mapping[str, str]]
 

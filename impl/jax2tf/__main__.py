@@ -12,9 +12,9 @@ import os
 import runpy
 import sys
 
-from jax2tf import drop_in, versions
-from jax2tf.explain import command as explain_command
-from jax2tf.export import command as export_command
+from jax2tf._src.api import drop_in, versions
+from jax2tf._src.explain import command as explain_command
+from jax2tf._src.export import command as export_command
 
 
 def main(argv: list[str]) -> int:

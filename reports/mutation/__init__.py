@@ -23,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample", type=int, default=SAMPLE, metavar="N", help="mutants to try")
     parser.add_argument("--first", type=int, metavar="K", help="of the sample, for want of time")
     parser.add_argument("--seed", type=int, default=SEED, metavar="S", help="of the sample")
-    parser.add_argument("--module", action="append", metavar="M", help="such as lowering/arrays.py")
+    parser.add_argument(
+        "--module", action="append", metavar="M", help="such as _src/lowering/rules/arrays.py"
+    )
     parser.add_argument("--mutant", action="append", metavar="NAME", help="this one, anew")
     parser.add_argument("--again", action="store_true", help="try those anew that survived")
     parser.add_argument("--fresh", action="store_true", help="forget the rows of earlier runs")

@@ -80,7 +80,7 @@ _SIGNATURES = frozenset({"parameters", "lambdef"})
 class Mutant:
     """One fault: the `occurrence`-th place of a module at which an operator applies."""
 
-    module: str  # relative to the package: "lowering/arrays.py"
+    module: str  # relative to the package: "_src/lowering/rules/arrays.py"
     function: str  # its qualified name; "" at the level of the module
     operator: str
     line: int

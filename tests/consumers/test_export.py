@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import jax2tf
-from jax2tf.export import formats
+from jax2tf._src.export import formats
 from tests.consumers.engines import litert_ops
 from tests.consumers.models import MODELS
 from tf_substrates import swapping

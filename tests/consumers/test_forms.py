@@ -1,4 +1,4 @@
-"""Why graphs are written in the forms that jax2tf.targets.FORMS names.
+"""Why graphs are written in the forms that jax2tf._src.targets.targets.FORMS names.
 
 An engine runs what is written so. Written the other way it gives other numbers, fails, or has not
 the one op that it has for the form.
@@ -22,8 +22,8 @@ from jax import lax
 from harnesses.engine import consumers
 from harnesses.engine.consumers import onnx as onnx_runtime
 from harnesses.engine.consumers.graph import Graph, graph_of, saved
-from jax2tf.lowering import folding
-from jax2tf.targets import FORMS, TARGETS
+from jax2tf._src.lowering.emit import combining
+from jax2tf._src.targets.targets import FORMS, TARGETS
 from tests.consumers.test_quirks import Program, is_right
 from tests.judge.test_op_tables import SHOWN
 
@@ -114,7 +114,7 @@ def test_strides_by_gather(monkeypatch):
     def by_strides(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
         return x[(*[slice(None)] * axis, slice(start, stop, 2))]
 
-    monkeypatch.setattr(folding, "_every_other", by_strides)
+    monkeypatch.setattr(combining, "_every_other", by_strides)
     # A rule keeps what it made of a jaxpr: a function of another shape is lowered anew.
     again = dataclasses.replace(program, function=lambda x: program.function(x))
     assert not is_right("openvino", again, TARGETS["openvino"])

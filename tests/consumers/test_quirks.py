@@ -25,8 +25,8 @@ from jax import lax
 import jax2tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
-from jax2tf import targets
-from jax2tf.targets import OF_DTENSOR, QUIRKS, TARGETS, Target
+from jax2tf._src.targets import targets
+from jax2tf._src.targets.targets import OF_DTENSOR, QUIRKS, TARGETS, Target
 from tests.consumers.engines import litert_ops
 
 X = np.array([[0.5, -1.25, 3.0, 2.0], [1.5, 0.25, -2.0, 4.0]], np.float32)

@@ -21,7 +21,7 @@ from jax.sharding import AxisType, PartitionSpec
 
 import jax2tf
 from jax2tf import dtensor
-from jax2tf.dtensor import converting
+from jax2tf._src.dtensor import convert
 from tests.impl import logical_devices
 
 P = PartitionSpec
@@ -60,13 +60,13 @@ def main() -> None:
     options = parser.parse_args()
     logical_devices.make(8)
     if options.without:
-        target_of = converting.target_of
+        target_of = convert.target_of
 
         def lacking(mesh: Any) -> Any:
             target = target_of(mesh)
             return dataclasses.replace(target, ops=None, quirks=target.quirks - {options.quirk})
 
-        converting.target_of = lacking
+        convert.target_of = lacking
     program = PROGRAMS[options.quirk]
     try:
         sys.exit(not _is_right(program))

@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.lowering import eager
+from jax2tf._src.lowering import eager
 from tests.impl import logical_devices
 
 logical_devices.make(2)

@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.export import packages
+from jax2tf._src.export import packages
 
 RNG = np.random.default_rng(0)
 PARAMS = {

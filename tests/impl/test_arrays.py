@@ -8,7 +8,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from jax2tf.lowering import compiled
+from jax2tf._src.lowering.emit import compiled_calls
 from tests.running import AROUND, MODES, graph_of, ops_in_order, ops_of
 
 
@@ -196,9 +196,9 @@ def test_padded_by_what_is_no_constant(config, dtype):
 @pytest.mark.parametrize("dtype", [tf.as_dtype("int4"), tf.as_dtype("uint4")])
 def test_integers_of_four_bits_are_bytes_where_they_cross_into_compiled_code(dtype):
     numbers = [tf.cast([0, 1, 7], dtype), tf.constant([1.5])]
-    crossing = compiled.unpacked(numbers)
+    crossing = compiled_calls.unpacked(numbers)
     assert [x.dtype.size for x in crossing] == [1, 4]
     assert not any(x.dtype == dtype for x in crossing)
-    behind = compiled.in_dtypes(crossing, [x.dtype for x in numbers])
+    behind = compiled_calls.in_dtypes(crossing, [x.dtype for x in numbers])
     assert [x.dtype for x in behind] == [dtype, tf.float32]
     assert tf.cast(behind[0], tf.int32).numpy().tolist() == [0, 1, 7]

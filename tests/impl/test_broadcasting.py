@@ -1,4 +1,4 @@
-"""Which ops repeat their operands: the table of jax2tf.ops, held against TensorFlow."""
+"""Which ops repeat their operands: the table of jax2tf._src.ops, held against TensorFlow."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf import compat
-from jax2tf.ops.broadcasting import OF_BATCHES, OF_ONE_SHAPE, REPEATED
+from jax2tf._src import compat
+from jax2tf._src.ops.broadcasting import OF_BATCHES, OF_ONE_SHAPE, REPEATED
 from tests.running import assert_near
 
 SOURCES = sorted(Path(jax2tf.__file__).parent.rglob("*.py"))
-# `raw.Add` of rules; in ops/functions.py the tables `_unary(tf.cos, "Cos")`.
+# `raw.Add` of rules; in _src/ops/functions.py the tables `_unary(tf.cos, "Cos")`.
 USE = re.compile(r"\braw\.([A-Z]\w+)|_(?:unary|binary|reduction)\([\w.]+, \"(\w+)\"")
 USED = sorted({a or b for path in SOURCES for a, b in USE.findall(path.read_text())})
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from numpy.testing import assert_allclose
 
 from jax2tf import call_tf, convert
-from jax2tf.errors import ConversionError, NotDifferentiableError
+from jax2tf._src.api.errors import ConversionError, NotDifferentiableError
 
 X = tf.constant([[0.5, -1.5, 1.0], [2.0, 0.25, -0.75]])
 

@@ -9,7 +9,7 @@ from jax import lax
 
 import jax2tf
 from harnesses.engine.graphs import op_types
-from jax2tf.lowering import carries
+from jax2tf._src.lowering.emit import carries
 from tests.running import LOWERINGS, MODES, assert_near, each_lowering
 
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 from jax import export
 
 import jax2tf
-from jax2tf import dims
+from jax2tf._src import dims
 
 
 def shape_of(x, spec, **options):

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf import dims
+from jax2tf._src import dims
 from tests.running import MODES, each_graph_mode
 
 

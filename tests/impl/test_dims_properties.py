@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from jax2tf import dims
+from jax2tf._src import dims
 
 NAMES = ("a", "b", "c")
 VALUES = st.fixed_dictionaries({name: st.integers(1, 40) for name in NAMES})

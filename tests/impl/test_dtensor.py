@@ -10,7 +10,7 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 import jax2tf
 from jax2tf import dtensor
-from jax2tf.targets import OF_DTENSOR, QUIRKS
+from jax2tf._src.targets.targets import OF_DTENSOR, QUIRKS
 from tests.impl import logical_devices
 from tests.running import ops_of
 

@@ -12,9 +12,9 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.harness import CONVERT, all_harnesses
-from jax2tf.lowering import eager
-from jax2tf.lowering.eager import EagerGraph
-from jax2tf.ops.written_functions import EagerFunction
+from jax2tf._src.lowering import eager
+from jax2tf._src.lowering.eager import EagerGraph
+from jax2tf._src.ops.written_functions import EagerFunction
 from tests.impl import logical_devices
 from tests.running import assert_near
 

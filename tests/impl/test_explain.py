@@ -15,7 +15,7 @@ import tensorflow as tf
 import jax2tf
 from harnesses.engine.graphs import op_types
 from jax2tf import __main__ as command
-from jax2tf.explain import known
+from jax2tf._src.explain import known
 
 X = jax.ShapeDtypeStruct((2, 4), jnp.float32)
 TINY = jax2tf.Target("tiny", ops={"AddV2": ("float32",), "Mul": ("float32",)})

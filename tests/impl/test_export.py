@@ -16,7 +16,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.export import formats, progress
+from jax2tf._src.export import formats, progress
 from tests.impl.export_programs import PARAMS, RNG, X, export, left, mlp
 from tf_substrates import swapping
 

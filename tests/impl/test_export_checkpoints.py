@@ -14,7 +14,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.export import checkpoints
+from jax2tf._src.export import checkpoints
 
 W = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 PARAMS = {"dense": {"w": W, "b": np.ones(3, np.float32)}, "scale": np.float32(2)}

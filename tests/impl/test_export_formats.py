@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jax2tf
-from jax2tf.export import formats, packages
+from jax2tf._src.export import formats, packages
 
 
 @pytest.mark.parametrize("broken", [types.ModuleType("onnx"), None])

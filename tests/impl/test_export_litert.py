@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf import compat
-from jax2tf.export import formats
+from jax2tf._src import compat
+from jax2tf._src.export import formats
 from tests.impl.export_programs import PARAMS, RNG, X, export, interpreter, left, mlp
 
 

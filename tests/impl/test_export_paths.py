@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from jax2tf.export import formats, openvino_pairs, placing
+from jax2tf._src.export import formats, openvino_pairs, placing
 from tests.impl.export_programs import PARAMS, export, left, mlp
 from tf_substrates import swapping
 

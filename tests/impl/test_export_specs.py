@@ -12,7 +12,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.export import formats
+from jax2tf._src.export import formats
 from tests.impl.export_programs import PARAMS, export, mlp
 
 

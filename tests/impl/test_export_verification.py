@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jax2tf
-from jax2tf.export import formats, measures, progress, verification
-from jax2tf.export.measures import Precision
-from jax2tf.export.signatures import signatures_of
+from jax2tf._src.export import formats, measures, progress, verification
+from jax2tf._src.export.measures import Precision
+from jax2tf._src.export.signatures import signatures_of
 from tests.impl.export_programs import PARAMS, X, export, left, mlp
 
 

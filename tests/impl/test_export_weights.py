@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jax2tf.export.weights import in_half_bytes, quantized
+from jax2tf._src.export.weights import in_half_bytes, quantized
 
 WEIGHTS = np.random.default_rng(0).normal(size=(64, 8)).astype(np.float32)
 

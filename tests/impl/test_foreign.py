@@ -11,8 +11,8 @@ from jax.extend import core as jex_core
 from jax.interpreters import ad, batching, mlir
 
 import jax2tf
-from jax2tf import targets
-from jax2tf.lowering import rules
+from jax2tf._src.lowering import registry
+from jax2tf._src.targets import targets
 
 # JAX's primitives of these names are known by more than their rules.
 KNOWN_NAMES = (
@@ -49,7 +49,7 @@ def test_what_its_implementation_says():
 
 @pytest.mark.parametrize("name", KNOWN_NAMES)
 def test_a_name_that_jax_has_too(name):
-    assert name in rules.primitives(targets.TARGETS["xla"])
+    assert name in registry.primitives(targets.TARGETS["xla"])
     primitive = foreign(name, lambda x, y: 3 * x**2 - y)
 
     def fun(x, y):

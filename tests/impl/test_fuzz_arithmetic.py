@@ -9,7 +9,7 @@ import tensorflow as tf
 from hypothesis import strategies as st
 from jax import core, export
 
-from jax2tf import dims
+from jax2tf._src import dims
 from tests.impl.fuzzing.expressions import EXPRESSIONS, NAMES, VALUES, on_integers
 
 COMPARISONS = {

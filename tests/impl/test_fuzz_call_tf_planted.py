@@ -14,7 +14,7 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from jax2tf.call_tf import derived, embedding, failures, functions
+from jax2tf._src.call_tf import derived, embedding, failures, functions
 from tests.impl.fuzzing.call_tf_programs import called, programs
 from tests.impl.fuzzing.planted import is_found
 from tests.impl.test_fuzz_call_tf import (

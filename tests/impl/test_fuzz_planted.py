@@ -6,8 +6,8 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from jax2tf.dims import checks, expressions, solving
-from jax2tf.lowering import rules
+from jax2tf._src.dims import checks, expressions, solving
+from jax2tf._src.lowering import registry
 from tests.impl.fuzzing.expressions import EXPRESSIONS, VALUES
 from tests.impl.fuzzing.planted import is_found
 from tests.impl.fuzzing.programs import SIZES, programs
@@ -38,7 +38,7 @@ def truncated(a, b):
 def drop_constraints(patch):
     real = checks.check
     patch(
-        "jax2tf.dims.check",
+        "jax2tf._src.dims.check",
         lambda solution, assumptions, *args, **options: real(
             solution, type(assumptions)((), assumptions.definitions), *args, **options
         ),
@@ -48,7 +48,7 @@ def drop_constraints(patch):
 def drop_equations(patch):
     real = checks._assumptions
     patch(
-        "jax2tf.dims.checks._assumptions",
+        "jax2tf._src.dims.checks._assumptions",
         lambda solution, *args: (a for a in real(solution, *args) if "should be " not in a.words),
     )
 
@@ -56,20 +56,20 @@ def drop_equations(patch):
 def swap_sizes(patch):
     real = solving._actual_size
     patch(
-        "jax2tf.dims.solving._actual_size",
+        "jax2tf._src.dims.solving._actual_size",
         lambda tensor, axis: real(tensor, len(tensor.shape) - 1 - axis),
     )
 
 
 def wrong_sign(patch):
-    patch("jax2tf.dims.expressions.FUNCTIONS", expressions.FUNCTIONS | {"floordiv": truncated})
+    patch("jax2tf._src.dims.expressions.FUNCTIONS", expressions.FUNCTIONS | {"floordiv": truncated})
 
 
 def swap_dimensions(patch):
     """Shapes of two dimensions and more, as TensorFlow takes them, end in the wrong order."""
-    real = rules.Context.shape
+    real = registry.Context.shape
     patch(
-        "jax2tf.lowering.rules.Context.shape",
+        "jax2tf._src.lowering.registry.Context.shape",
         lambda self, shape: real(self, [*shape[:-2], *reversed(shape[-2:])]),
     )
 

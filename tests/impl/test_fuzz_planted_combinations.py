@@ -7,8 +7,13 @@ import pytest
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from jax2tf import callables, compat, dtypes, gradients, graph_gradients, identity
-from jax2tf.lowering import barriers, empties, rules
+from jax2tf._src import compat
+from jax2tf._src.gradients import custom_gradient, in_graph
+from jax2tf._src.lowering import registry
+from jax2tf._src.lowering.passes import empties
+from jax2tf._src.lowering.rules import barriers
+from jax2tf._src.tracing import functions
+from jax2tf._src.util import dtypes, identity
 from tests.impl.fuzzing import foreign
 from tests.impl.fuzzing.planted import is_found
 from tests.impl.fuzzing.uses import Combination, combinations
@@ -34,24 +39,24 @@ def views_by_address(patch):
 
 
 def rules_by_name(patch):
-    by_name = {primitive.name: primitive for primitive in rules._RULES}
-    find = rules.find
+    by_name = {primitive.name: primitive for primitive in registry._RULES}
+    find = registry.find
 
     def find_by_name(primitive, target):
         return find(by_name.get(primitive.name, primitive), target)
 
-    patch(rules, "find", find_by_name)
+    patch(registry, "find", find_by_name)
 
 
 def statics_ignored(patch):
     """All static values are one for the cache of traces."""
-    patch(callables.Static, "__eq__", lambda self, other: isinstance(other, callables.Static))
-    patch(callables.Static, "__hash__", lambda self: 0)
+    patch(functions.Static, "__eq__", lambda self, other: isinstance(other, functions.Static))
+    patch(functions.Static, "__hash__", lambda self: 0)
 
 
 def no_tangents(patch):
     """A ForwardAccumulator in a graph goes unseen."""
-    patch(gradients.compat.tapes, "accumulator_watches", lambda tensors: False)
+    patch(custom_gradient.compat.tapes, "accumulator_watches", lambda tensors: False)
 
 
 def none_for_integers(patch):
@@ -71,12 +76,12 @@ def none_for_integers(patch):
 
         return list(with_vjp(*args))
 
-    patch(gradients._Function, "recorded", recorded)
+    patch(custom_gradient._Function, "recorded", recorded)
 
 
 def gradients_refused_for_their_own(patch):
     """A graph's gradient is refused where it has no gradient itself, which nobody asked for."""
-    real = gradients._Function._recomputed
+    real = custom_gradient._Function._recomputed
 
     def recomputed(self, args, cotangents):
         if not tf.executing_eagerly():
@@ -85,7 +90,7 @@ def gradients_refused_for_their_own(patch):
                 raise own
         return real(self, args, cotangents)
 
-    patch(gradients._Function, "_recomputed", recomputed)
+    patch(custom_gradient._Function, "_recomputed", recomputed)
 
 
 def keys_without_data(patch):
@@ -99,7 +104,7 @@ def keys_without_data(patch):
 
 def arguments_around_a_branch(patch):
     """A gradient reads its arguments from the graph around the branch that it is of."""
-    patch(graph_gradients, "in_this_graph", list)
+    patch(in_graph, "in_this_graph", list)
 
 
 def barriers_of_graphs_alone(patch):

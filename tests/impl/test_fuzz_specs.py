@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from jax2tf import dims
+from jax2tf._src import dims
 from tests.impl.fuzzing.specs import MALFORMED, System, systems
 
 REFUSALS = re.compile(

@@ -342,7 +342,7 @@ class TestABackwardRuleThatHasNoDerivative:
     @each_place
     def test_a_second_order_is_refused(self, place):
         function = PLACES[place](jax2tf.convert(lambda x: adjoint_loops(x, Y).sum()))
-        with pytest.raises(jax2tf.errors.NotDifferentiableError) as error:
+        with pytest.raises(jax2tf._src.api.errors.NotDifferentiableError) as error:
             first_and_second(function, tf.constant(X))
         for words in ("the gradient of <lambda>", "JAX cannot differentiate", "while_loop"):
             assert words in str(error.value)
@@ -362,10 +362,10 @@ class TestABackwardRuleThatHasNoDerivative:
             x = tf.Variable(X)
             result = converted(x)
         assert_close(result, jax.jit(fun)(X))
-        with pytest.raises(jax2tf.errors.NotDifferentiableError, match=words) as error:
+        with pytest.raises(jax2tf._src.api.errors.NotDifferentiableError, match=words) as error:
             tape.gradient(result, x)
         assert re.search(r"[^.]\. To run or save it", str(error.value))
-        with pytest.raises(jax2tf.errors.NotDifferentiableError, match=words):
+        with pytest.raises(jax2tf._src.api.errors.NotDifferentiableError, match=words):
             tf_gradient(tf.function(converted, autograph=False), X)
 
 
@@ -573,7 +573,7 @@ class TestInControlFlowOfTensorFlow:
 
 
 class TestTheCollector:
-    """It does not run while JAX traces: see jax2tf.trace.uncollected."""
+    """It does not run while JAX traces: see jax2tf._src.tracing.trace.uncollected."""
 
     def test_it_waits_for_the_function_and_its_derivative(self):
         seen = []

@@ -12,8 +12,8 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import op_types
-from jax2tf.export import onnx
-from jax2tf.lowering import idioms
+from jax2tf._src.export import onnx
+from jax2tf._src.lowering.passes import idioms
 from tests.running import assert_near
 
 # An engine that has them all.

@@ -12,11 +12,32 @@ import jax2tf
 
 # What a program that converts nothing needs none of. jax.extend is as large as all the rest.
 AT_FIRST_USE = [
-    *("arguments", "callables", "converting", "dims", "dtensor", "dtypes", "gradients", "keras"),
-    *("lowering", "module", "native", "op_tables", "ops", "primitives", "shape_evaluation"),
-    *("targets", "trace"),
-    *("call_tf.call", "call_tf.functions", "explain.survey", "explain.timing"),
-    *("export.exporting", "export.formats", "export.result"),
+    "dtensor",
+    "keras",
+    "_src.api.convert",
+    "_src.api.module",
+    "_src.api.shape_evaluation",
+    "_src.call_tf.call",
+    "_src.call_tf.functions",
+    "_src.dims",
+    "_src.dtensor.layouts",
+    "_src.explain.survey",
+    "_src.explain.timing",
+    "_src.export.exporting",
+    "_src.export.formats",
+    "_src.export.result",
+    "_src.gradients.custom_gradient",
+    "_src.lowering.interpreter",
+    "_src.lowering.plan",
+    "_src.native.xla_call_module",
+    "_src.ops",
+    "_src.targets.op_tables",
+    "_src.targets.targets",
+    "_src.tracing.arguments",
+    "_src.tracing.functions",
+    "_src.tracing.primitives",
+    "_src.tracing.trace",
+    "_src.util.dtypes",
 ]
 
 
@@ -52,10 +73,10 @@ def test_what_is_imported_at_first_use_alone():
     "first",
     [
         "",
-        "import jax2tf.call_tf.functions, jax2tf.explain.known, jax2tf.export.formats",
-        "import jax2tf.export.exporting, jax2tf.explain.survey, jax2tf.explain.timing",
+        "from jax2tf._src.explain import known; import jax2tf._src.export.formats",
+        "import jax2tf._src.export.exporting; from jax2tf._src.explain import survey, timing",
         "from jax2tf.keras import Layer",
-        "from jax2tf.lowering.rules import register",
+        "from jax2tf._src.lowering.registry import register",
         "from jax2tf import *",
     ],
 )
@@ -81,9 +102,12 @@ def test_every_public_name_is_what_it_was(first):
 
 
 def test_names_of_packages_that_have_the_names_of_functions():
-    from jax2tf.call_tf import call_tf
-    from jax2tf.explain import Explanation, Profile, Refusal, Report, explain, profile
-    from jax2tf.export import ExportResult, export
+    from jax2tf._src.call_tf.call import call_tf
+    from jax2tf._src.explain.explanation import Explanation, Refusal, Report
+    from jax2tf._src.explain.survey import explain
+    from jax2tf._src.explain.timing import Profile, profile
+    from jax2tf._src.export.exporting import export
+    from jax2tf._src.export.result import ExportResult
 
     assert call_tf is jax2tf.call_tf
     assert (explain, profile) == (jax2tf.explain, jax2tf.profile)

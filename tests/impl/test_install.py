@@ -208,8 +208,8 @@ def test_run(tmp_path):
     )
     assert done.returncode == 3, done.stderr[-3000:]
     assert done.stdout.splitlines() == [
-        f"__main__ jax2tf.module --flag -m x beside {tmp_path}",
-        f"__main__ jax2tf.module module -m beside {tmp_path}",
+        f"__main__ jax2tf._src.api.module --flag -m x beside {tmp_path}",
+        f"__main__ jax2tf._src.api.module module -m beside {tmp_path}",
     ]
 
 

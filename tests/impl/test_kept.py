@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.ops import raw, writing
+from jax2tf._src.ops import raw, writing
 from tests.running import LOWERINGS, MODES, check, each_lowering, each_mode
 
 _F32 = np.float32

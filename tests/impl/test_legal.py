@@ -656,7 +656,7 @@ def test_a_target_without_uint32_has_none_between_ops(name, number):
 )
 def test_uint32_is_refused_where_a_target_has_no_arrays_of_it(function, argument, what):
     converted = tf.function(jax2tf.convert(function, target="tfjs"), autograph=False)
-    with pytest.raises(jax2tf.errors.UnsupportedDtypeError, match=what):
+    with pytest.raises(jax2tf._src.api.errors.UnsupportedDtypeError, match=what):
         converted.get_concrete_function(argument)
 
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from jax import lax
 
 import jax2tf
-from jax2tf.lowering import linalg_algorithms
+from jax2tf._src.lowering.emit import linalg_algorithms
 from tests.running import LOWERINGS, check, each_lowering, each_mode, of_every_size
 
 SHAPES = ((1, 2, 3), (2, 3, 3), (2, 4, 2), (2, 1, 1))

@@ -15,7 +15,7 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import nodes
-from jax2tf import large_constants
+from jax2tf._src.tracing import large_constants
 
 LARGE = np.linspace(-1, 1, 300 * 100, dtype=np.float32).reshape(300, 100)
 

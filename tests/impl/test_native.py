@@ -14,7 +14,8 @@ from jax.extend.mlir import ir
 from jax.interpreters import mlir
 
 import jax2tf
-from jax2tf import compat, native_extremes
+from jax2tf._src import compat
+from jax2tf._src.native import extremes
 from tests.running import MODES, assert_near, first_and_second, ops_in_order, ops_of
 
 X = np.array([[0.5, -1.0, 2.0], [1.5, np.nan, -2.0]], np.float32)
@@ -98,7 +99,7 @@ def test_a_clamp_to_scalars_is_spelt_out(shape):
     }}"""
     with mlir.make_ir_context():
         module = ir.Module.parse(text)
-        native_extremes.spell_out(module)
+        extremes.spell_out(module)
         assert module.operation.verify()
         assert "stablehlo.clamp" not in str(module)
 

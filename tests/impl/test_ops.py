@@ -13,8 +13,8 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf import compat, ops
-from jax2tf.ops import writing
+from jax2tf._src import compat, ops
+from jax2tf._src.ops import writing
 
 LOWERING = Path(jax2tf.__file__).parent / "lowering"
 
@@ -59,7 +59,9 @@ def _imports_of_tensorflow(source: str) -> list[str]:
 def test_rules_make_ops_through_one_package(path):
     source = path.read_text()
     assert not _imports_of_tensorflow(source)
-    assert not _from_tensorflow(source), f"take these from jax2tf.ops: {_from_tensorflow(source)}"
+    assert not _from_tensorflow(source), (
+        f"take these from jax2tf._src.ops: {_from_tensorflow(source)}"
+    )
     assert "xla_ops" not in source
 
 

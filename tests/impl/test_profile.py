@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf.explain import timing as profiling
+from jax2tf._src.explain import timing as profiling
 
 X = jax.ShapeDtypeStruct((2, 3), jnp.float32)
 
@@ -104,7 +104,7 @@ def test_what_it_refuses():
 
 
 def test_a_slow_rule_is_found(monkeypatch):
-    from jax2tf.lowering import interpreter
+    from jax2tf._src.lowering import interpreter
 
     inner = interpreter.Lowering._results
 

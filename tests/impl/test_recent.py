@@ -11,8 +11,9 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf import dims, trace
-from jax2tf.recent import Recent
+from jax2tf._src import dims
+from jax2tf._src.tracing import trace
+from jax2tf._src.util.lru import Recent
 
 
 def test_what_was_not_used_for_longest_goes():

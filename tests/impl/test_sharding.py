@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import nodes
-from jax2tf import compat
+from jax2tf._src import compat
 
 ON_DEVICES = Path(__file__).with_name("sharding_on_devices.py")
 

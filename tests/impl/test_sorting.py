@@ -14,7 +14,7 @@ from jax import lax
 import jax2tf
 from harnesses.engine.graphs import op_types
 from harnesses.harness import close_integers
-from jax2tf import ops
+from jax2tf._src import ops
 from tests.running import LOWERINGS, MODES, each_lowering, each_mode, of_every_size
 
 FUNCTIONS = {

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import op_types
-from jax2tf.targets import OPTIMIZATIONS
+from jax2tf._src.targets.targets import OPTIMIZATIONS
 from tests.running import assert_near
 
 X = np.linspace(-2.0, 2.0, 12, dtype=np.float32).reshape(3, 4)

@@ -13,7 +13,7 @@ import pytest
 from packaging.version import Version
 
 import jax2tf
-import jax2tf.versions
+from jax2tf._src.api import versions
 
 ROOT = pathlib.Path(__file__).parents[2]
 CONSTRAINTS = ROOT / ".ci/constraints.txt"
@@ -23,8 +23,8 @@ def test_the_version_stands_in_one_place():
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     assert "version" not in pyproject["project"]
     source = pyproject["tool"]["setuptools"]["dynamic"]["version"]["attr"]
-    assert source == "jax2tf.versions.__version__"
-    assert jax2tf.__version__ == jax2tf.versions.__version__
+    assert source == "jax2tf._src.api.versions.__version__"
+    assert jax2tf.__version__ == versions.__version__
 
 
 def test_the_changelog_begins_with_the_version():
@@ -35,7 +35,7 @@ def test_the_changelog_begins_with_the_version():
 def test_the_table_speaks_of_the_versions_that_are_pinned():
     pins = dict(re.findall(r"^([\w-]+)==(\d+\.\d+)", CONSTRAINTS.read_text(), flags=re.MULTILINE))
     pins["tensorflow"] = pins.pop("tensorflow-cpu")
-    rows = {row.split("  ")[0]: row for row in jax2tf.versions.table().splitlines()[3:]}
+    rows = {row.split("  ")[0]: row for row in versions.table().splitlines()[3:]}
     assert len(rows.keys() & pins.keys()) > 8
     for name in rows.keys() & pins.keys():
         tested = re.split(r"  +", rows[name])[2].split(" to ")
@@ -50,8 +50,8 @@ def test_the_table_marks_what_is_newer_or_older_than_what_was_tested(monkeypatch
         "numpy": "2.5.9",
         "jaxlib": "0.13.0rc1",
     }
-    monkeypatch.setattr(jax2tf.versions, "_of_distribution", lambda name: installed.get(name, "-"))
-    rows = {row.split()[0]: row for row in jax2tf.versions.table().splitlines()[3:]}
+    monkeypatch.setattr(versions, "_of_distribution", lambda name: installed.get(name, "-"))
+    rows = {row.split()[0]: row for row in versions.table().splitlines()[3:]}
     assert "1.99.1 (newer)" in rows["onnxruntime"]
     assert "2.15.0 (older)" in rows["keras"]
     assert "0.13.0rc1 (newer)" in rows["jaxlib"]

@@ -9,9 +9,9 @@ import pytest
 import tensorflow as tf
 
 import jax2tf
-from jax2tf import compat, ops
-from jax2tf.ops import writing
-from jax2tf.ops.written_functions import WrittenFunction
+from jax2tf._src import compat, ops
+from jax2tf._src.ops import writing
+from jax2tf._src.ops.written_functions import WrittenFunction
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 F32 = tf.TensorSpec([3, 4], tf.float32)

@@ -9,8 +9,9 @@ import pytest
 from jax.extend import core as jex_core
 
 from harnesses.harness import all_harnesses
-from jax2tf import targets
-from jax2tf.lowering import mesh_programs, rules
+from jax2tf._src.lowering import registry
+from jax2tf._src.lowering.rules.mesh import device_programs
+from jax2tf._src.targets import targets
 from limitations.check import check_coverage, names_of_jax
 from limitations.ledger import load, load_uncovered
 
@@ -76,7 +77,7 @@ def test_primitives_have_a_rule_or_a_limitation(op_set):
         if limitation.expect == "error" and op_set in (limitation.lowerings or targets.OP_SETS)
     }
     primitives = {name for name in names_of_jax() if not name.startswith("jax.")} | set(_reached())
-    inside = {primitive.name for primitive in mesh_programs.ELIMINATED}
+    inside = {primitive.name for primitive in device_programs.ELIMINATED}
     target = targets.TARGETS["xla" if op_set == targets.XLA else "tensorflow"]
-    excused = rules.primitives(target) | inside | limited | load_uncovered().keys() | GONE
+    excused = registry.primitives(target) | inside | limited | load_uncovered().keys() | GONE
     assert sorted(primitives - excused) == []

@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from jax2tf import op_tables
-from jax2tf.targets import FORMS, NOT_IN_EVERY_ENGINE, QUIRKS, TARGETS
+from jax2tf._src.targets import op_tables
+from jax2tf._src.targets.targets import FORMS, NOT_IN_EVERY_ENGINE, QUIRKS, TARGETS
 
 ENGINES = ("litert", "onnx", "openvino", "tfjs")
 

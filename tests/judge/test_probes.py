@@ -22,7 +22,7 @@ from harnesses.probes.engines import engine_of
 from harnesses.probes.probe import Of, Probe
 from harnesses.probes.table import Table
 from harnesses.probes.trial import Outcome, kernel_of, tried
-from jax2tf import op_tables, targets
+from jax2tf._src.targets import op_tables, targets
 
 IMPL = Path(jax2tf.__file__).parent
 # What a rule names and computes nothing, or what no two kernels give the same numbers for.

@@ -70,7 +70,7 @@ def test_a_sample_takes_its_share_of_each_module():
 
 
 def test_mutants_of_the_implementation_are_python():
-    module = "lowering/total_order.py"
+    module = "_src/lowering/rules/total_order.py"
     found = mutants.mutants(module)
     assert found
     for mutant in found:

@@ -48,14 +48,18 @@ outcomes = {
     "record tests": tried(None, record_tests),
     "cells as it is": tried(None, in_cells),
     "test as it is": tried(None, in_test),
-    "in a cell": tried(fault("lowering/fft.py", "FftType.FFT, 1"), in_cells),
-    "in a test": tried(fault("lowering/random.py", "_ROTATIONS ="), in_test),
-    "elsewhere": tried(fault("lowering/fft.py", "FftType.FFT, 2"), in_cells),
+    "in a cell": tried(fault("_src/lowering/rules/fft.py", "FftType.FFT, 1"), in_cells),
+    "in a test": tried(fault("_src/lowering/rules/random.py", "_ROTATIONS ="), in_test),
+    "elsewhere": tried(fault("_src/lowering/rules/fft.py", "FftType.FFT, 2"), in_cells),
     "no time left": tried(
-        fault("lowering/fft.py", "FftType.FFT, 1"), partial(trial.judge, cells, -1.0)
+        fault("_src/lowering/rules/fft.py", "FftType.FFT, 1"), partial(trial.judge, cells, -1.0)
     ),
-    "red cells": tried(fault("lowering/fft.py", "FftType.FFT, 1"), partial(trial.red_ones, cells)),
-    "red test": tried(fault("lowering/random.py", "_ROTATIONS ="), partial(trial.red_ones, [test])),
+    "red cells": tried(
+        fault("_src/lowering/rules/fft.py", "FftType.FFT, 1"), partial(trial.red_ones, cells)
+    ),
+    "red test": tried(
+        fault("_src/lowering/rules/random.py", "_ROTATIONS ="), partial(trial.red_ones, [test])
+    ),
     "no pytest": tried(None, partial(trial.judge, [f"test {file}-no-such-file::test"])),
     "spins": tried(None, spin, limit=1),
     "dies": tried(None, os.abort),
@@ -120,8 +124,8 @@ def test_what_reaches_a_line_is_recorded(outcomes, folder):
         fault = next(found for found in mutants(module) if before in found.before)
         return [item.name for item in reach.reaching(fault, file=file)]
 
-    assert reaching("lowering/fft.py", "if key in _COMPLEX") == CELLS[1:]
-    assert set(reaching("lowering/fft.py", "FftType.FFT, 1")) == set(CELLS[1:])
-    assert TEST in reaching("lowering/random.py", "_ROTATIONS =", FILE)
+    assert reaching("_src/lowering/rules/fft.py", "if key in _COMPLEX") == CELLS[1:]
+    assert set(reaching("_src/lowering/rules/fft.py", "FftType.FFT, 1")) == set(CELLS[1:])
+    assert TEST in reaching("_src/lowering/rules/random.py", "_ROTATIONS =", FILE)
     # What was written is read again.
     assert Reach(folder / "reach.jsonl").items.keys() == reach.items.keys()

@@ -18,11 +18,11 @@ DATA = {
     "seed": 16,
     "sample": 12,
     "seconds": 3.1,
-    "modules": {"dims/checks.py": [3, 0], "lowering/arrays.py": [7, 2]},
+    "modules": {"_src/dims/checks.py": [3, 0], "_src/lowering/rules/arrays.py": [7, 2]},
     "survivors": [
         {
-            "mutant": f"lowering/arrays.py:{before}",
-            "module": "lowering/arrays.py",
+            "mutant": f"_src/lowering/rules/arrays.py:{before}",
+            "module": "_src/lowering/rules/arrays.py",
             "function": "_pad",
             "line": 7,
             "before": before,
@@ -31,7 +31,7 @@ DATA = {
         for before in ("x + 1", "x + 2")
     ],
 }
-KNOWN = table.Equivalent("lowering/arrays.py", "_pad", "x + 2", "x | 2", "x is even")
+KNOWN = table.Equivalent("_src/lowering/rules/arrays.py", "_pad", "x + 2", "x | 2", "x is even")
 
 
 def test_each_module_has_its_tests():
@@ -91,13 +91,14 @@ def test_the_table_counts_what_was_caught(monkeypatch):
     assert "| 10 | 8 | 1 | 1 | 88.9% |" in text
     assert "**Incomplete**: these are the first 10 of a sample of 12." in text
     assert "Incomplete" not in table.files(DATA | {"sample": 10})["mutation.md"]
-    assert "| dims/checks.py | 3 | 3 | 0 | 0 |" in text
-    assert "| lowering/arrays.py | 7 | 5 | 1 | 1 |" in text
+    assert "| _src/dims/checks.py | 3 | 3 | 0 | 0 |" in text
+    assert "| _src/lowering/rules/arrays.py | 7 | 5 | 1 | 1 |" in text
     survived, equivalent = text.split("## Equivalent")
     assert (
-        "| lowering/arrays.py _pad | `x + 1` | `x \\| 2` | `lowering/arrays.py:x + 1` |" in survived
+        "| _src/lowering/rules/arrays.py _pad | `x + 1` | `x \\| 2` "
+        "| `_src/lowering/rules/arrays.py:x + 1` |" in survived
     )
-    assert "| lowering/arrays.py _pad | `x + 2` | `x \\| 2` | x is even |" in equivalent
+    assert "| _src/lowering/rules/arrays.py _pad | `x + 2` | `x \\| 2` | x is even |" in equivalent
     assert "x + 2" not in survived
     assert [row["before"] for row in table.unexplained(DATA)] == ["x + 1"]
 

@@ -1,0 +1,365 @@
+"""`convert`: a JAX function as a function of TensorFlow tensors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import jax
+import tensorflow as tf
+from jax import export
+
+from jax2tf._src import compat, dims
+from jax2tf._src.api.errors import UnsupportedPrimitiveError
+from jax2tf._src.gradients import custom_gradient, in_graph
+from jax2tf._src.lowering import eager
+from jax2tf._src.lowering.emit import compiled_calls
+from jax2tf._src.lowering.interpreter import Lowering
+from jax2tf._src.lowering.passes import value_checks as checks
+from jax2tf._src.lowering.passes.complex_as_real import prepared
+from jax2tf._src.lowering.rules.mesh import sharding
+from jax2tf._src.native import xla_call_module
+from jax2tf._src.targets import targets
+from jax2tf._src.targets.targets import TARGETS, XLA, Target
+from jax2tf._src.tracing.arguments import Argument
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.tracing.large_constants import LargeConstants, Policy
+from jax2tf._src.tracing.primitives import CALLBACKS, CALLBACKS_WITH_VALUES, EIGENVALUES
+from jax2tf._src.tracing.trace import Trace, Tracer
+from jax2tf._src.util import dtypes, option_checks
+from jax2tf._src.util.tf_decorators import without_autograph
+from jax2tf._src.util.typing import PyTree
+
+
+def convert(
+    fun_jax: Callable[..., PyTree],
+    *,
+    polymorphic_shapes: PyTree = None,
+    polymorphic_constraints: Sequence[str] | jax.export.SymbolicScope = (),
+    polymorphic_checks: bool = True,
+    with_gradient: bool = True,
+    saved_gradient_order: int = 1,
+    enable_xla: bool = True,
+    target: str | Target | None = None,
+    assume_finite: bool = False,
+    large_constants: Policy = "embed",
+    debug_callbacks: bool = True,
+    value_checks: checks.Choice = "raise",
+    eager_graphs: bool = True,
+    native_serialization: bool | None = None,
+    native_serialization_platforms: Sequence[str] | None = None,
+    native_serialization_disabled_checks: Sequence[export.DisabledSafetyCheck] = (),
+) -> Callable[..., PyTree]:
+    """Makes a JAX function callable from TensorFlow: eagerly, in graphs, compiled.
+
+    The result takes what `fun_jax` takes, positional and keyword, with tensors at the leaves of the
+    arguments' pytrees, and gives the tree that `fun_jax` gives, of tf.Tensors. Dtypes follow JAX's
+    rules under the current jax_enable_x64: where they ask for it, arguments are cast. A function
+    that is jitted (`convert(jax.jit(f))`) is compiled with XLA by itself, unless enable_xla=False,
+    or unless it has an eigh or an svd, for which TensorFlow's kernels are faster. What jax.jit has
+    static stays a Python value, and each such value has a trace of its own.
+
+    >>> import jax.numpy as jnp
+    >>> f = convert(lambda x, scale: {"y": jnp.sin(x) * scale})
+    >>> f(tf.zeros([2, 3]), scale=2.0)["y"].shape
+    TensorShape([2, 3])
+
+    Args:
+      fun_jax: what jax.jit takes or gives, with its static arguments; any callable object, and what
+        a library makes of jax.jit (equinox.filter_jit, flax.nnx.jit), to which everything that is
+        no array is left as it is.
+      polymorphic_shapes: a shape spec for all positional arguments; or a sequence with a pytree
+        prefix of specs for each; or a dict of such prefixes by the name of the parameter, which
+        keyword arguments have too. What has none has a known shape. A spec is None (the shape is
+        known), or text such as "b, ..." or "(b, 2*n + 1, _)", in which names stand for dimensions
+        that are at least 1, `_` for one that is known, and `...` for the rest; or what
+        jax.export.symbolic_shape gives. JAX takes `x.shape[0] == 1` for false where the dimension
+        has a name: what `fun_jax` does for such a size alone is not in the graph.
+      polymorphic_constraints: what may be assumed of the dimensions, as "b >= 8",
+        "mod(b, 4) == 0", "a <= 2*b", or a jax.export.SymbolicScope that holds such constraints.
+        Checked, like all that was assumed, when the function runs.
+      polymorphic_checks: whether graphs hold the checks of what was assumed of dimensions that are
+        unknown in the graph. Without them the result is undefined where an assumption fails; leave
+        them out for engines that have no Assert.
+      with_gradient: whether TensorFlow can differentiate the result, by JAX's vjp of `fun_jax`.
+        With False, differentiating raises a LookupError.
+      saved_gradient_order: up to which order tf.saved_model.save can save derivatives, given
+        tf.saved_model.SaveOptions(experimental_custom_gradients=True). Those above the first are
+        traced and lowered with the function itself, whether or not it is saved. In the restored
+        function, a derivative above that order raises tf.errors.InvalidArgumentError where it is
+        computed, and is NaN in what XLA compiles. tape.jacobian vectorises the highest order alone.
+      enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
+      target: what will read the graph: "xla" (the default), "tensorflow" (standard ops alone, as
+        with enable_xla=False), "litert", "onnx", "openvino", "tfjs", "coreml", or a jax2tf.Target.
+        An engine gets its own ops for what JAX writes as many: softmax, gelu, mean and others.
+        Where it runs in TensorFlow, such a graph may differ from JAX where a number is NaN.
+      assume_finite: whether what guards NaN and infinity is left out, for smaller graphs. Where one
+        of them arrives all the same, the results are undefined.
+      large_constants: what becomes of captured arrays of more than 64 kB: "embed" has every graph
+        hold them, "refuse" raises a ConversionError, a function from the array to a tf.Variable
+        has the graphs read that; to save them, keep the variable on the module that is saved.
+      debug_callbacks: whether jax.debug.callback and jax.debug.print run. They give no values: with
+        False they are left out, and what XLA could not compile for them alone it compiles.
+      value_checks: what becomes of callbacks into Python whose values are used only where a check
+        fails (those of equinox.error_if, a branch that calls a function which raises, the case of a
+        jnp.where that a callback gives). "raise" calls them, which XLA cannot compile and engines
+        do not have; "drop" leaves the checks out; "nan" puts NaN where a check fails, the largest
+        number of an integer dtype, and True of bool.
+      eager_graphs: whether eager mode runs a function as one graph, a call of which costs less than
+        its ops: one of at least 50 equations from the first call on, one of at least 4 once it has
+        been called 8 times, with the same bits. What has side effects, calls Python or TensorFlow,
+        or has polymorphic shapes runs op by op all the same.
+      native_serialization: whether the result is one XlaCallModule op that holds the function's
+        StableHLO, as JAX itself compiles it. Only XLA runs that. None means that it is where one of
+        the two options of it is given.
+      native_serialization_platforms: for which of "cpu", "cuda", "rocm" and "tpu" it is lowered;
+        None for the one that JAX runs on.
+      native_serialization_disabled_checks: safety checks to leave out, as made by
+        jax2tf.DisabledSafetyCheck.platform() and .custom_call(target).
+
+    Returns:
+      A function of the same name and documentation, to be called with tensors.
+
+    Raises:
+      TypeError: `fun_jax` is not callable, or what switches something is neither True nor False.
+      ValueError: `value_checks` is none of the three; native serialization with enable_xla=False or
+        with a target that has no XLA ops, or an option of it beside native_serialization=False; a
+        target that is not known, or one with XLA ops beside enable_xla=False.
+
+    The result raises, when called: TypeError for an argument that is no array, ValueError for one
+    whose shape is unknown or contradicts polymorphic_shapes (tf.errors.InvalidArgumentError where
+    only the run can tell), jax2tf.ConversionError for what has no lowering. Each names the argument
+    or the primitive and the line of `fun_jax` it comes from.
+    """
+    option_checks.callable_(fun_jax, "jax2tf.convert: fun_jax")
+    option_checks.switches(
+        "jax2tf.convert",
+        polymorphic_checks=polymorphic_checks,
+        with_gradient=with_gradient,
+        enable_xla=enable_xla,
+        assume_finite=assume_finite,
+        debug_callbacks=debug_callbacks,
+        eager_graphs=eager_graphs,
+        native_serialization=False if native_serialization is None else native_serialization,
+    )
+    saved_gradient_order = option_checks.whole_number(
+        saved_gradient_order,
+        "jax2tf.convert: saved_gradient_order",
+        1,
+        "with_gradient=False saves no derivative",
+    )
+    option_checks.one_of(value_checks, "jax2tf.convert: value_checks", checks.CHOICES)
+    lowered_for = targets.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
+    options = _native_options(
+        native_serialization,
+        lowered_for,
+        enable_xla,
+        native_serialization_platforms,
+        native_serialization_disabled_checks,
+    )
+    function = Function(fun_jax)
+    tracer = Tracer(
+        function,
+        polymorphic_shapes,
+        polymorphic_constraints,
+        LargeConstants(large_constants),
+        debug_callbacks,
+        value_checks,
+    )
+    name = function.name
+
+    def lower(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        try:
+            return lower_somehow(trace, tensors)
+        except UnsupportedPrimitiveError as error:
+            error.locate(f"the function {name}")
+            raise
+
+    def lower_somehow(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        if options is None and lowered_for.enable_xla and sharding.is_partitioned(trace):
+            sharding.refuse_eager(f"jax2tf.convert({name})")
+        if options is not None:
+            if xla_call_module.is_partitioned(trace, options):
+                sharding.refuse_eager(f"jax2tf.convert({name})")
+            native_here = partial(_lower_native, trace, options)
+            return checked(trace, tensors, name, polymorphic_checks, native_here)
+        lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks, eager_graphs)
+        on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
+        is_jitted = lowered_for.enable_xla and function.is_jitted
+        if is_jitted and not on_host & trace.primitives and not _has_kernels(trace, lowered_for):
+            compile_here = partial(_compiled, trace, lower_here)
+            compiled = trace.cached(("compiled", lowered_for), compile_here)
+            # TensorFlow captures the arguments of a compiled function as if all around it were
+            # compiled: the gradient of a tf.cond does not find them then.
+            return list(compiled(*in_graph.in_this_graph(tensors)))
+        return lower_here(tensors)
+
+    @without_autograph
+    def converted_fun(*args: PyTree, **kwargs: PyTree) -> PyTree:
+        trace, leaves = tracer.trace(args, kwargs, Argument)
+        tensors = [leaf.tensor() for leaf in leaves]
+        results = custom_gradient.differentiable(
+            trace,
+            lower,
+            tensors,
+            with_gradient,
+            name,
+            saved_gradient_order,
+            lowered_for.enable_xla,
+            given=[leaf.value for leaf in leaves],
+        )
+        if not tf.executing_eagerly():
+            compat.graphs.skip_order_of_effects(tf.compat.v1.get_default_graph())
+        return trace.results(results)
+
+    # Not functools.wraps: tf.function would open a function that it gets as an argument down to
+    # what that wraps, and the names of a library's objects need not be texts.
+    converted_fun.__name__ = converted_fun.__qualname__ = name
+    converted_fun.__doc__ = fun_jax.__doc__
+    signature = _without_defaults(function.parameters.signature)
+    setattr(converted_fun, "__signature__", signature)  # noqa: B010
+    return converted_fun
+
+
+def _without_defaults(signature: inspect.Signature) -> inspect.Signature:
+    """The signature with *args and **kwargs for the parameters that have defaults.
+
+    tf.function passes the default of a parameter that the caller left out. JAX would trace it like
+    any argument, but leaves a Python value (`train=False`) where the caller leaves it out.
+    """
+    parameters = signature.parameters.values()
+    kinds = {p.kind for p in parameters}
+    optional = {p.kind for p in parameters if p.default is not p.empty}
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    kept = [p for p in parameters if p.default is p.empty and p.kind in by_position]
+    if optional.intersection(by_position) or inspect.Parameter.VAR_POSITIONAL in kinds:
+        kept.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
+    kept += [p for p in parameters if p.default is p.empty and p.kind == p.KEYWORD_ONLY]
+    if optional or inspect.Parameter.VAR_KEYWORD in kinds:
+        kept.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+    return inspect.Signature(kept)
+
+
+def _lower(
+    trace: Trace,
+    target: Target,
+    name: str,
+    with_checks: bool,
+    eager_graphs: bool,
+    tensors: Sequence[tf.Tensor],
+) -> list[tf.Tensor]:
+    trace = prepared(trace, target)
+
+    def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
+        return Lowering(trace, target, values).run_trace(tensors, eager_graphs)
+
+    return checked(trace, tensors, name, with_checks, lower)
+
+
+def _lower_native(
+    trace: Trace,
+    options: xla_call_module.Options,
+    tensors: Sequence[tf.Tensor],
+    values: dims.Values,
+) -> list[tf.Tensor]:
+    return xla_call_module.call(trace, options, Lowering(trace, TARGETS[XLA], values), tensors)
+
+
+def checked(
+    trace: Trace,
+    tensors: Sequence[tf.Tensor],
+    name: str,
+    with_checks: bool,
+    lower: Callable[[Sequence[tf.Tensor], dims.Values], list[tf.Tensor]],
+) -> list[tf.Tensor]:
+    """What `lower` gives for the arguments and the sizes of dimension variables, once the shapes of
+    the arguments have been checked.
+    """
+    if not trace.is_polymorphic:
+        return lower(tensors, {})
+    where = f"jax2tf.convert({name})"
+    shapes = [dtypes.physical_shape(aval) for aval in trace.jaxpr.in_avals]
+    solution = dims.solve(shapes, tensors, trace.path, where)
+    # The arguments of a vjp are those of its function, which were checked there.
+    if not trace.paths:
+        return lower(tensors, solution.values)
+    checks = dims.check(solution, trace.assumptions, where, at_run_time=with_checks)
+    if not checks:
+        return lower(tensors, solution.values)
+    # What reads an argument whose shape is in question waits for the checks, and so does what reads
+    # a size: an op that fails for a wrong one would fail first. The results wait too, which may
+    # depend on nothing but what was assumed.
+    with tf.control_dependencies(checks):
+        checked = [
+            t if dims.is_static(shape) else tf.identity(t)
+            for t, shape in zip(tensors, shapes, strict=True)
+        ]
+        values = {
+            name: size if isinstance(size, int) else tf.identity(size)
+            for name, size in solution.values.items()
+        }
+    results = lower(checked, values)
+    # With the arguments beside them, results that are constants are not folded: where a compiled
+    # function calls this one, only what its results are computed from is run.
+    with tf.control_dependencies(checks):
+        made: list[tf.Tensor] = tf.raw_ops.IdentityN(input=[*results, *checked])[: len(results)]
+        return made
+
+
+def _has_kernels(trace: Trace, target: Target) -> bool:
+    """Whether a function is run by TensorFlow's kernels, though its user jitted it."""
+    by_kernels = "eigenvalues_by_kernels" in target.optimizations
+    # A TPU has no kernels: all that it runs is compiled.
+    has_eigenvalues = not EIGENVALUES.isdisjoint(trace.primitives)
+    return by_kernels and has_eigenvalues and not tf.config.list_logical_devices("TPU")
+
+
+def _compiled(
+    trace: Trace, lower: Callable[[Sequence[tf.Tensor]], list[tf.Tensor]]
+) -> Callable[..., PyTree]:
+    given, made = (
+        [dtypes.to_tf(aval.dtype) for aval in avals]
+        for avals in (trace.jaxpr.in_avals, trace.jaxpr.out_avals)
+    )
+
+    def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        return compiled_calls.unpacked(lower(compiled_calls.in_dtypes(tensors, given)))
+
+    function = tf.function(run, autograph=False, jit_compile=True)
+
+    def call(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        crossing = compiled_calls.unpacked(tensors)
+        results = eager.run_compiled(trace, run, crossing) if tf.executing_eagerly() else None
+        return compiled_calls.in_dtypes(function(*crossing) if results is None else results, made)
+
+    return call
+
+
+def _native_options(
+    wanted: bool | None,
+    target: Target,
+    enable_xla: bool,
+    platforms: Sequence[str] | None,
+    disabled_checks: Sequence[export.DisabledSafetyCheck],
+) -> xla_call_module.Options | None:
+    # Each is read once: an iterator has no members the second time.
+    if platforms is not None:
+        platforms = xla_call_module.platforms_of(platforms)
+    disabled_checks = xla_call_module.disabled_checks_of(disabled_checks)
+    has_options = platforms is not None or bool(disabled_checks)
+    if has_options and wanted is False:
+        raise ValueError(
+            "jax2tf.convert: native_serialization_platforms and "
+            "native_serialization_disabled_checks are options of native serialization, and "
+            "native_serialization=False forbids it; leave one of them out"
+        )
+    if not (wanted or has_options):
+        return None
+    if not target.enable_xla:
+        asked_by = f"the target {target.name!r}" if enable_xla else "enable_xla=False"
+        raise ValueError(
+            "jax2tf.convert: native serialization (native_serialization=True, or an option of it) "
+            f"needs XLA, and {asked_by} forbids it; leave one of them out"
+        )
+    return xla_call_module.Options(platforms, disabled_checks)

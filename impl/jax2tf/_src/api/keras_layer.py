@@ -1,0 +1,77 @@
+"""A `jax2tf.Module` as a layer of Keras 3, which sees no variables but those of its own making."""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import tensorflow as tf
+
+from jax2tf._src.util.typing import Option, PyTree
+
+if TYPE_CHECKING:
+    from jax2tf._src.api.module import Module
+
+
+def layer_of(module: Module, **options: Option) -> tf.keras.layers.Layer:
+    """A keras.layers.Layer that calls `module`, whose parameters become weights of the layer.
+
+    Raises:
+      ImportError: Keras is not installed.
+      ValueError: Keras runs on another backend than TensorFlow.
+    """
+    return layer_type(keras_on_tensorflow("jax2tf.Module.keras_layer"))(module, **options)
+
+
+def keras_on_tensorflow(what: str) -> ModuleType:
+    """Keras, for `what` needs it.
+
+    Raises:
+      ImportError: Keras is not installed.
+      ValueError: Keras runs on another backend than TensorFlow.
+    """
+    import keras
+
+    if keras.config.backend() != "tensorflow":
+        raise ValueError(
+            f"{what}: Keras should run on TensorFlow (KERAS_BACKEND=tensorflow), and runs on "
+            f"{keras.config.backend()}"
+        )
+    result: ModuleType = keras
+    return result
+
+
+@functools.cache
+def layer_type(keras: ModuleType) -> type:
+    """The class of layers that call a jax2tf.Module."""
+
+    class ModuleLayer(keras.layers.Layer):  # type: ignore[name-defined, misc]
+        """Calls a jax2tf.Module."""
+
+        def __init__(self, module: Module, **options: Option):
+            super().__init__(**options)
+            self.module = module
+            weights = {
+                # Names of weights have no slash in Keras.
+                path: self.add_weight(
+                    name=variable.name.removesuffix(":0").replace("/", "_"),
+                    shape=variable.shape,
+                    dtype=variable.dtype.name,
+                    initializer=lambda *_, value=variable, **__: tf.convert_to_tensor(value),
+                    trainable=variable.trainable,
+                    autocast=False,
+                )
+                for path, variable in module.parameters.items()
+            }
+            module.parameters = {path: weight.value for path, weight in weights.items()}
+            module.is_seen_by = lambda layer: _are_weights_of(list(weights.values()), layer)
+
+        def call(self, *inputs: PyTree, **kwargs: Option) -> PyTree:
+            return self.module(*inputs, **kwargs)
+
+    return ModuleLayer
+
+
+def _are_weights_of(weights: list[tf.Variable], layer: tf.keras.layers.Layer) -> bool:
+    return all(any(weight is other for other in layer.weights) for weight in weights)

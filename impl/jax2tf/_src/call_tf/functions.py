@@ -1,0 +1,407 @@
+"""A TensorFlow function of flat tensors, and its trace for each signature."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import threading
+import types
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import compat, dims
+from jax2tf._src.api.errors import CallTfError
+from jax2tf._src.call_tf import effects, wide_arguments
+from jax2tf._src.call_tf.exchange import canonical
+from jax2tf._src.tracing import arguments
+from jax2tf._src.tracing.functions import Parameters
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.typing import Aval, Dim, KeyPath, PyTree
+
+T = TypeVar("T")
+
+# In the place of a value that a cache has not.
+_ABSENT = object()
+
+# Shape and dtype of an argument.
+Described: TypeAlias = Aval | jax.ShapeDtypeStruct
+
+
+class _Unspecified:
+    def __repr__(self) -> str:
+        return "unspecified"
+
+
+# None would be a tree: that of a function that returns nothing.
+UNSPECIFIED = _Unspecified()
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What call_tf was told about a function.
+
+    Attributes:
+      has_side_effects: a call is kept even if nobody uses its results.
+      ordered: such calls stay in their order.
+      call_tf_graph: it is called as TensorFlow graph, never compiled into JAX's module.
+      compile: whether staged calls are compiled by XLA; False runs them on the host.
+      output: what it returns, as a pytree of jax.ShapeDtypeStruct, or UNSPECIFIED.
+    """
+
+    has_side_effects: bool = True
+    ordered: bool = False
+    call_tf_graph: bool = False
+    compile: bool = True
+    output: PyTree = UNSPECIFIED
+
+
+class Function(abc.ABC):
+    """A TensorFlow function of flat tensors that returns a flat list of tensors.
+
+    Attributes:
+      stand_ins: the variables whose values are arguments, by the argument's index. The function
+        reads the variable itself; it has a derivative with respect to the argument.
+      is_derived: whether it is a derivative or a batch of another one.
+      lock: held by the thread that traces or compiles it, or what is derived from it.
+    """
+
+    stand_ins: Mapping[int, tf.Variable] = types.MappingProxyType({})
+    is_derived = False
+
+    def __init_subclass__(cls) -> None:
+        compat.jaxprs.cached_weakly(cls)
+
+    def __init__(self, name: str, options: Options, base: Function | None = None):
+        self.name = name
+        self.options = options
+        self._derived: dict[Hashable, Any] = {}
+        # One for a function and all that is derived from it: TensorFlow builds the gradients of
+        # nested functions when they are first asked for, and takes no care of other threads.
+        self.lock: contextlib.AbstractContextManager[bool] = (
+            threading.RLock() if base is None else base.lock
+        )
+
+    @abc.abstractmethod
+    def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The results, eagerly or in the graph that is being made."""
+
+    def run_in_threads(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """As `run`, in several threads at once."""
+        return self.run(tensors)
+
+    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What is derived from this function under `key`, made once."""
+        # Not by a KeyError, which Python would print above each error of `make`.
+        known: T = self._derived.get(key, _ABSENT)
+        if known is not _ABSENT:
+            return known
+        with self.lock:
+            if key not in self._derived:
+                self._derived[key] = make()
+            made: T = self._derived[key]
+            return made
+
+    def signature(self, avals: Sequence[Described]) -> Signature:
+        """The trace for arguments of these shapes and dtypes, made by the first caller."""
+        arguments = tuple((tuple(map(_dimension_key, aval.shape)), aval.dtype) for aval in avals)
+        key = ("signature", arguments, jax.config.read("jax_enable_x64"))
+        return self.cached(key, lambda: Signature(self, avals))
+
+    def argument(self, i: int) -> str:
+        """What the i-th argument is called in messages."""
+        return f"argument {i}"
+
+    def fall_back(self) -> bool:
+        """Takes the other way to run, if there is one: what was traced before is forgotten."""
+        return False
+
+    @contextlib.contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Adds to whatever TensorFlow raises which function it was."""
+        try:
+            yield
+        except Exception as error:
+            note = f"jax2tf.call_tf({self.name}): {_source(error)}"
+            if not isinstance(error, CallTfError) and note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+            raise
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _source(error: Exception) -> str:
+    # TensorFlow's error for an op without a gradient; a KeyError is of the user's own code.
+    if type(error) is not LookupError:
+        return "raised by the TensorFlow function"
+    return (
+        "TensorFlow cannot differentiate an op of the function. What to do: "
+        "jax.lax.stop_gradient around the argument, where no derivative is needed; "
+        "tf.custom_gradient in the function, where one is known; or other ops of TensorFlow"
+    )
+
+
+class Root(Function):
+    """The user's own function, with the tree of its arguments."""
+
+    def __init__(
+        self,
+        callable_tf: Callable[..., PyTree],
+        in_tree: jax.tree_util.PyTreeDef,
+        name: str,
+        options: Options,
+    ):
+        super().__init__(name, options)
+        self._callable = callable_tf
+        self._call = wide_arguments.Caller(callable_tf, in_tree)
+        self._in_tree = in_tree
+        self._last = threading.local()
+
+    def argument(self, i: int) -> str:
+        """The path of the i-th leaf among the arguments, as "argument x['w']"."""
+        indices = jax.tree.unflatten(self._in_tree, range(self._in_tree.num_leaves))
+        paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(indices)]
+        return f"argument {Parameters(self._callable).path(paths[i])}"
+
+    def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        with self.named_in_errors():
+            results = arguments.unwrap(self._call(tensors))
+        flat, tree = jax.tree_util.tree_flatten_with_path(results)
+        tensors = [canonical(r, self._where(path)) for path, r in flat]
+        if self.options.output is not UNSPECIFIED:
+            tensors = self._checked(tensors, tree)
+        self._last.tree = tree
+        return tensors
+
+    def with_variables(self, n_arguments: int, variables: Sequence[tf.Variable]) -> Function:
+        """The function of `n_arguments` of its own and, behind them, of the variables' values."""
+        key = ("with variables", n_arguments, tuple(Identity(v.handle) for v in variables))
+        return self.cached(key, lambda: WithVariables(self, n_arguments, variables))
+
+    def forget_tree(self) -> None:
+        """Forgets the tree that the last run in this thread returned."""
+        self._last.tree = None
+
+    def out_tree(self, avals: Callable[[], Sequence[Aval]]) -> jax.tree_util.PyTreeDef:
+        """The tree of the run since `forget_tree`; without one, of the trace for `avals()`.
+
+        Each eager run may return another tree. JAX remembers what a traced call returns, and then
+        does not run it again.
+        """
+        tree = self._last.tree
+        return self.signature(avals()).out_tree if tree is None else tree
+
+    @property
+    def last_tree(self) -> jax.tree_util.PyTreeDef:
+        """The tree that the last run in this thread returned."""
+        return self._last.tree
+
+    def _where(self, path: KeyPath) -> str:
+        return f"jax2tf.call_tf({self.name}): result{jax.tree_util.keystr(path)}"
+
+    def _checked(self, tensors: list[tf.Tensor], tree: jax.tree_util.PyTreeDef) -> list[tf.Tensor]:
+        """The results with the shapes that output_shape_dtype states, which they have to have."""
+        specs, expected_tree = jax.tree.flatten(self.options.output)
+        if tree != expected_tree:
+            raise CallTfError(
+                f"jax2tf.call_tf({self.name}): output_shape_dtype has the structure "
+                f"{expected_tree}, but the TensorFlow function returned {tree}"
+            )
+        for i, (tensor, spec) in enumerate(zip(tensors, specs, strict=True)):
+            shape = tf.TensorShape([d if isinstance(d, int) else None for d in spec.shape])
+            dtype = dtypes.to_tf(jax.dtypes.canonicalize_dtype(spec.dtype))
+            if tensor.dtype != dtype or not shape.is_compatible_with(tensor.shape):
+                raise CallTfError(
+                    f"jax2tf.call_tf({self.name}): output_shape_dtype says {dtype.name}"
+                    f"{list(spec.shape)} for result {i}, but the TensorFlow function returned "
+                    f"{tensor.dtype.name}{_shape_text(tensor.shape)}"
+                )
+            if not tf.executing_eagerly():
+                tensor.set_shape(shape)
+        return tensors
+
+
+class WithVariables(Function):
+    """A user's function whose variables are arguments too, behind its own.
+
+    What differentiates the call then differentiates it with respect to the variables.
+    """
+
+    def __init__(self, root: Root, n_arguments: int, variables: Sequence[tf.Variable]):
+        super().__init__(root.name, root.options, root)
+        self.root = root
+        self._n_arguments = n_arguments
+        self.stand_ins = dict(enumerate(variables, n_arguments))
+
+    def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return self.root.run(tensors[: self._n_arguments])
+
+    def signature(self, avals: Sequence[Described]) -> Signature:
+        return self.root.signature(avals[: self._n_arguments])
+
+
+class Signature:
+    """A function traced for given shapes and dtypes.
+
+    Attributes:
+      function: the function.
+      specs: TensorFlow's description of the arguments.
+      concrete: its graph, which XLA can be asked to compile.
+      out_tree: the tree of its result, if it is a user's function.
+      is_stateful: whether its graph has ops with side effects, or of random numbers.
+      has_trial_shapes: whether the shapes of its results are those of a run with other numbers.
+    """
+
+    def __init__(self, function: Function, avals: Sequence[Described]):
+        self.function = function
+        self.avals = tuple(avals)
+        self.specs = [_spec(aval, i, function) for i, aval in enumerate(avals)]
+        self.concrete = _trace(function, self.specs)
+        self.out_tree = getattr(function, "last_tree", None)
+        nodes = list(effects.nodes(self.concrete))
+        self._written = effects.written(self.concrete, nodes)
+        self.is_stateful = effects.is_stateful(nodes)
+        self.has_trial_shapes = False
+        self._compiled: dict[str, Any] = {}
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether JAX has to keep a staged call although nobody uses its results."""
+        return self.is_stateful and self.function.options.has_side_effects
+
+    @property
+    def writes(self) -> list[str]:
+        """Names of what it writes to."""
+        return sorted({w if isinstance(w, str) else w.name for w in self._written})
+
+    @property
+    def variables(self) -> list[tf.Variable]:
+        """The variables that it captures and only reads, of shapes and dtypes that JAX has."""
+        captured = set(map(Identity, self.concrete.captured_inputs))
+        written = {Identity(w.handle) for w in self._written if not isinstance(w, str)}
+        return [
+            v
+            for v in self.concrete.variables
+            if Identity(v.handle) in captured - written
+            # An inner function that writes does not tell to which of the variables.
+            and (v.trainable or not self._written)
+            and v.shape.is_fully_defined()
+            and dtypes.is_of_jax(v.dtype)
+        ]
+
+    @property
+    def outputs(self) -> list[tf.Tensor]:
+        """The results as TensorFlow sees them: symbolic tensors."""
+        return list(self.concrete.structured_outputs)
+
+    @property
+    def has_static_outputs(self) -> bool:
+        """Whether TensorFlow knows the shape of every result."""
+        return all(t.shape.is_fully_defined() for t in self.outputs)
+
+    def captured(self) -> list[tf.Variable | np.ndarray]:
+        """What the graph captures beside its arguments: variables and constants.
+
+        Raises:
+          CallTfError: compiled JAX has no value for one of them.
+        """
+        variables = {Identity(v.handle): v for v in self.concrete.variables}
+        captured = [variables.get(Identity(x), x) for x in self.concrete.captured_inputs]
+        for value in captured:
+            what = _without_value(value)
+            if what is not None:
+                raise without_value(self.function.name, what)
+        # A scalar comes as a number of NumPy's.
+        return [x if isinstance(x, tf.Variable) else np.asarray(x.numpy()) for x in captured]
+
+    def compiled(self, platform: str, make: Callable[[], T]) -> T:
+        """The compilation for a platform, made by the first caller."""
+        with self.function.lock:
+            if platform not in self._compiled:
+                self._compiled[platform] = make()
+            made: T = self._compiled[platform]
+            return made
+
+
+def _trace(
+    function: Function, specs: Sequence[tf.TensorSpec]
+) -> tf.types.experimental.ConcreteFunction:
+    """The graph of a function, which XLA can be asked to compile."""
+
+    def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        return function.run(tensors)
+
+    def run_anew(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        with compat.functions.traced_anew_for_xla():
+            return function.run(tensors)
+
+    traced = tf.function(
+        run_anew if function.is_derived else run, autograph=False, jit_compile=True
+    )
+    with contextlib.suppress(LookupError), compat.tapes.recorded_again():
+        return traced.get_concrete_function(*specs)
+    # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
+    # usual derivative has one, and most often it compiles too.
+    with compat.tapes.recorded_again():
+        usual = tf.function(run, autograph=False).get_concrete_function(*specs)
+    traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
+    return traced.get_concrete_function(*specs)
+
+
+def _dimension_key(dim: Dim) -> Hashable:
+    # Symbolic dimensions of different scopes do not compare.
+    return dim if isinstance(dim, int) else (str(dim), Identity(dim.scope))
+
+
+def _spec(aval: Described, i: int, function: Function) -> tf.TensorSpec:
+    try:
+        dtype = dtypes.to_tf(aval.dtype)
+    except TypeError as error:
+        where = f"jax2tf.call_tf({function.name}): {function.argument(i)}"
+        raise CallTfError(f"{where}: {error}") from error
+    refuse_key(aval.dtype, i, function)
+    static = dims.is_static(aval.shape)
+    shape = aval.shape if static else [d if isinstance(d, int) else None for d in aval.shape]
+    return tf.TensorSpec(shape, dtype)
+
+
+def refuse_key(dtype: np.dtype, i: int, function: Function) -> None:
+    """Refuses a typed PRNG key as the i-th argument of the function.
+
+    Raises:
+      CallTfError: the dtype is that of a key.
+    """
+    if dtypes.is_key(dtype):
+        raise CallTfError(
+            f"jax2tf.call_tf({function.name}): {function.argument(i)} is a typed PRNG key "
+            f"({dtype}), which "
+            "TensorFlow does not have; pass jax.random.key_data of it"
+        )
+
+
+def without_value(name: str, what: str) -> CallTfError:
+    """The error for what a function captures and compiled JAX cannot have."""
+    return CallTfError(
+        f"jax2tf.call_tf({name}): it captures {what}, and compiled JAX has no value for that. "
+        "Call it outside of jax.jit, or run it on the host under jax.jit with call_tf(..., "
+        "compile=False)"
+    )
+
+
+def _without_value(value: tf.Tensor | tf.Variable) -> str | None:
+    """What a captured value is, if it has none in compiled JAX."""
+    if isinstance(value, tf.Variable):
+        return None if dtypes.is_of_jax(value.dtype) else f"the variable {value.name} of strings"
+    if value.dtype in (tf.resource, tf.variant):
+        return f"a {value.dtype.name} that is no variable (a table, a dataset)"
+    return None if dtypes.is_of_jax(value.dtype) else f"a tensor of dtype {value.dtype.name}"
+
+
+def _shape_text(shape: tf.TensorShape) -> str:
+    return str(shape.as_list()) if shape.rank is not None else "[...]"

@@ -1,0 +1,33 @@
+"""Gradients of XLA's dynamic slices, which TensorFlow lacks.
+
+In what XLA compiles, TensorFlow's gradient of a slice (that of a concatenation, for one) is an
+XlaDynamicUpdateSlice. Without these gradients jax.hessian of such a function fails under jax.jit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+import tensorflow as tf
+
+from jax2tf._src.compat.xla import xla_ops
+
+
+def _of_update(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:
+    """What was overwritten has no part in the result; the update has the part of its own."""
+    _, update, indices = op.inputs
+    sizes = tf.cast(tf.shape(update), indices.dtype)
+    of_operand = xla_ops.xla_dynamic_update_slice(cotangent, tf.zeros_like(update), indices)
+    return [of_operand, xla_ops.xla_dynamic_slice(cotangent, indices, sizes), None]
+
+
+def _of_slice(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:
+    operand, indices, _ = op.inputs
+    of_operand = xla_ops.xla_dynamic_update_slice(tf.zeros_like(operand), cotangent, indices)
+    return [of_operand, None, None]
+
+
+for _op, _gradient in (("XlaDynamicUpdateSlice", _of_update), ("XlaDynamicSlice", _of_slice)):
+    # A TensorFlow that has the gradient keeps its own.
+    with contextlib.suppress(KeyError):
+        tf.RegisterGradient(_op)(_gradient)

@@ -1,0 +1,167 @@
+"""Arguments that a TensorFlow function wants in 64 bits while JAX has 32.
+
+Without jax_enable_x64 JAX makes 32 bits of every 64-bit value. A TensorFlow function may state 64:
+most SavedModels take token ids as int64. `Caller` casts such arguments on the way in.
+
+It knows them in two ways. A signature (of a tf.function, a ConcreteFunction, a SavedModel) states
+its dtypes. Any other function that TensorFlow refuses because of a 64-bit dtype is traced with some
+of its arguments widened, until it fits.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import jax
+import tensorflow as tf
+
+from jax2tf._src import compat
+from jax2tf._src.call_tf import effects
+from jax2tf._src.util.typing import PyTree
+
+# The 64-bit dtypes that JAX keeps in 32 bits, by those.
+_WIDE = {
+    tf.int32: tf.int64,
+    tf.uint32: tf.uint64,
+    tf.float32: tf.float64,
+    tf.complex64: tf.complex128,
+}
+_NAMES = re.compile(r"\b(u?int64|float64|double|complex128)")
+
+# Of more integers or more floating numbers than this, not all subsets are tried.
+_MAX_SUBSETS_OF = 4
+
+
+class Caller:
+    """Calls a TensorFlow function, with 64 bits where it wants them."""
+
+    def __init__(self, callable_tf: Callable[..., PyTree], in_tree: jax.tree_util.PyTreeDef):
+        self._callable, self._in_tree = callable_tf, in_tree
+        self._widened: dict[tuple[tf.DType, ...], Sequence[int]] = {}
+
+    def __call__(self, tensors: Sequence[tf.Tensor]) -> PyTree:
+        """The results of the function.
+
+        Raises:
+          Exception: what the function raises, with a note where 64 bits may be the cause.
+        """
+        dtypes = tuple(t.dtype for t in tensors)
+        if jax.config.read("jax_enable_x64") or _WIDE.keys().isdisjoint(dtypes):
+            return self._call(tensors, ())
+        if dtypes not in self._widened:
+            known = self._known(tensors)
+            if known is None:
+                return self._call_or_try(tensors, dtypes)
+            self._widened[dtypes] = known
+        return self._call(tensors, self._widened[dtypes])
+
+    def _call(self, tensors: Sequence[tf.Tensor], widened: Sequence[int]) -> PyTree:
+        given = [tf.cast(t, _WIDE[t.dtype]) if i in widened else t for i, t in enumerate(tensors)]
+        args, kwargs = jax.tree.unflatten(self._in_tree, given)
+        return self._callable(*args, **kwargs)
+
+    def _known(self, tensors: Sequence[tf.Tensor]) -> Sequence[int] | None:
+        """Which arguments to widen, where that is known before a call."""
+        stated = _stated_dtypes(self._callable, self._in_tree)
+        if stated is not None:
+            return [
+                i for i, t in enumerate(tensors) if stated.get(i) == _WIDE.get(t.dtype, t.dtype)
+            ]
+        # A call that does not fit would stay in the graph that is being made, and would run.
+        if not tf.executing_eagerly() and any(t.dtype.is_integer for t in tensors):
+            return self._fitting(tensors) or ()
+        return None
+
+    def _call_or_try(self, tensors: Sequence[tf.Tensor], dtypes: tuple[tf.DType, ...]) -> PyTree:
+        try:
+            results = self._call(tensors, ())
+        except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
+            if not _NAMES.search(str(error)):
+                raise
+            widened = self._fitting(tensors)
+            if not widened:
+                error.add_note(_NOTE)
+                raise
+            self._widened[dtypes] = widened
+        else:
+            self._widened[dtypes] = ()
+            return results
+        return self._call(tensors, widened)
+
+    def _fitting(self, tensors: Sequence[tf.Tensor]) -> Sequence[int] | None:
+        """Arguments to widen, so that the function can be traced: as few trials as possible."""
+        return next((w for w in _subsets(tensors) if self._fits(tensors, w)), None)
+
+    def _fits(self, tensors: Sequence[tf.Tensor], widened: Sequence[int]) -> bool:
+        traced = tf.function(lambda *given: self._call(given, widened), autograph=False)
+        specs = [tf.TensorSpec(t.shape, t.dtype) for t in tensors]
+        try:
+            concrete = traced.get_concrete_function(*specs)
+        except Exception:
+            return False  # whatever the function raises for these dtypes
+        # It has run once, up to its refusal: what writes would write twice.
+        if tf.executing_eagerly() and effects.written(concrete, list(effects.nodes(concrete))):
+            return False
+        return not compat.functions.has_misfit_calls(concrete.graph)
+
+
+_NOTE = (
+    "jax2tf.call_tf: jax_enable_x64 is off, so that JAX passes 32 bits where TensorFlow may want "
+    "64. What to do: cast in the function (tf.cast(ids, tf.int64)), or set jax_enable_x64"
+)
+
+
+def _stated_dtypes(
+    callable_tf: Callable[..., PyTree], in_tree: jax.tree_util.PyTreeDef
+) -> dict[int, tf.DType] | None:
+    """The dtypes that the function's signature states, by the argument's index; or None."""
+    specs = _specs(callable_tf)
+    signature: inspect.Signature | None = getattr(callable_tf, "function_type", None)
+    if specs is None or signature is None:
+        return None
+    positional, named = specs
+    args, kwargs = jax.tree.unflatten(in_tree, range(in_tree.num_leaves))
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError:
+        return None  # called in another way, which TensorFlow may take
+    parameters = list(signature.parameters)
+    dtypes: dict[int, tf.DType] = {}
+    for name, value in bound.arguments.items():
+        i = parameters.index(name)
+        stated = jax.tree.leaves(named[name] if name in named else positional[i : i + 1])
+        indices = jax.tree.leaves(value)
+        if len(stated) != len(indices):
+            return None
+        dtypes |= {k: getattr(s, "dtype", None) for k, s in zip(indices, stated, strict=True)}
+    return dtypes
+
+
+def _specs(callable_tf: Callable[..., PyTree]) -> tuple[Sequence[PyTree], dict[str, PyTree]] | None:
+    """What a signature states of positional arguments, and of keywords."""
+    structured = getattr(callable_tf, "structured_input_signature", None)
+    if structured is not None:
+        return structured[0], structured[1]
+    stated = getattr(callable_tf, "input_signature", None)
+    # tf.keras and others have attributes of this name that are something else.
+    return (stated, {}) if isinstance(stated, tuple | list) else None
+
+
+def _subsets(tensors: Sequence[tf.Tensor]) -> Iterator[Sequence[int]]:
+    """What may be widened: nothing, integers, floating numbers too."""
+    narrow = [i for i, t in enumerate(tensors) if t.dtype in _WIDE]
+    integers = [i for i in narrow if tensors[i].dtype.is_integer]
+    floats = [i for i in narrow if i not in integers]
+    for some, more in itertools.product(_some(floats), _some(integers)):
+        yield (*some, *more)
+
+
+def _some(indices: Sequence[int]) -> Sequence[Sequence[int]]:
+    """No index, all of them, and fewer: all subsets where they are few."""
+    n = len(indices)
+    sizes = range(n - 1, 0, -1) if n <= _MAX_SUBSETS_OF else (n - 1, 1)
+    smaller = (itertools.combinations(indices, size) for size in sizes)
+    return list(dict.fromkeys([(), tuple(indices), *itertools.chain.from_iterable(smaller)]))

@@ -1,0 +1,106 @@
+"""Of the containers that tf.Module wraps, and of what it saves."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import weakref
+from collections.abc import Iterable
+
+import jax
+from tensorflow.python.trackable import data_structures as _tf_data_structures
+
+from jax2tf._src.util.typing import PyTree
+
+_MODULE_CONTAINERS = (
+    _tf_data_structures._DictWrapper,
+    _tf_data_structures.ListWrapper,
+    _tf_data_structures._TupleWrapper,
+)
+
+
+def is_module_container(node: PyTree) -> bool:
+    """Whether tf.Module wrapped this dict, list or tuple when it was assigned to an attribute.
+
+    The attribute tracking of tf.Module replaces them by private proxy types.
+    """
+    return isinstance(node, _MODULE_CONTAINERS)
+
+
+def unwrap_module_container(container: PyTree) -> PyTree:
+    """The plain dict, list or tuple inside; what it contains may be wrapped again."""
+    # A list has its elements itself, the others wrap what was assigned.
+    return container.__wrapped__ if hasattr(container, "__wrapped__") else list(container)
+
+
+class SavesVariableLists:
+    """What a tf.Module inherits from, so that it has its lists of variables when it is restored.
+
+    They are properties of tf.Module's class, which a SavedModel does not hold, and no public name
+    adds something to what is saved. A checkpoint stays as it is.
+    """
+
+    def _trackable_children(
+        self, save_type: str = "checkpoint", **kwargs: object
+    ) -> dict[str, PyTree]:
+        parent: PyTree = super()
+        children: dict[str, PyTree] = parent._trackable_children(save_type, **kwargs)
+        if save_type != "savedmodel":
+            return children
+        return {**{name: _saved_list(self, name) for name in _SAVED_LISTS}, **children}
+
+
+_SAVED_LISTS = ("variables", "trainable_variables")
+
+
+# TensorFlow asks several times for one save, and goes by the identity of what it gets.
+_saved_lists: weakref.WeakKeyDictionary[PyTree, dict[str, PyTree]] = weakref.WeakKeyDictionary()
+
+
+def _saved_list(module: PyTree, name: str) -> PyTree:
+    lists = _saved_lists.setdefault(module, {})
+    present = list(getattr(module, name))
+    saved = lists.get(name, ())
+    if name not in lists or len(saved) != len(present) or any(map(operator.is_not, saved, present)):
+        lists[name] = _tf_data_structures.ListWrapper(present)
+    return lists[name]
+
+
+def _wrap_module_container(kind: type, plain: PyTree) -> PyTree:
+    # While JAX compares trees, anything may stand in the place of what they contain.
+    return kind(plain) if isinstance(plain, dict | list | tuple) else plain
+
+
+class _Inside:
+    """The key of what a wrapper wraps, which adds nothing to the path of a leaf."""
+
+    def __str__(self) -> str:
+        return ""
+
+
+def register_module_containers() -> None:
+    """Makes pytrees of JAX of the containers that tf.Module wraps.
+
+    JAX has pytrees by their exact type, and these types have no public names. A type is registered
+    once: JAX's own jax2tf does it when it is imported, and would fail if that was done before.
+    """
+    try:
+        importlib.import_module("jax.experimental.jax2tf")
+    except ModuleNotFoundError:
+        for kind in _MODULE_CONTAINERS:
+            _register_module_container(kind)
+
+
+def _register_module_container(kind: type) -> None:
+    """A node with one child, the plain container, which may be of any type that JAX knows."""
+
+    def flatten(node: PyTree) -> tuple[tuple[PyTree], None]:
+        return (unwrap_module_container(node),), None
+
+    def flatten_with_keys(node: PyTree) -> tuple[tuple[tuple[_Inside, PyTree]], None]:
+        return ((_Inside(), unwrap_module_container(node)),), None
+
+    def unflatten(_: None, children: Iterable[PyTree]) -> PyTree:
+        return _wrap_module_container(kind, *children)
+
+    jax.tree_util.register_pytree_with_keys(kind, flatten_with_keys, unflatten, flatten)

@@ -1,0 +1,170 @@
+"""Of TensorFlow's functions: made of a graph, called, compiled by XLA."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+
+import tensorflow as tf
+from tensorflow.python.eager import context as _tf_context
+from tensorflow.python.eager import execute as _tf_execute
+from tensorflow.python.eager.polymorphic_function import atomic_function as _tf_atomic_function
+from tensorflow.python.framework import func_graph as _tf_func_graph
+from tensorflow.python.framework import ops as _tf_ops
+from tensorflow.python.ops import control_flow_ops as _tf_control_flow_ops
+from tensorflow.python.ops import control_flow_util as _tf_control_flow_util
+
+from jax2tf._src.util.typing import PyTree
+
+
+def in_compiled_function() -> bool:
+    """Whether the graph under construction is (inside) a tf.function with jit_compile=True.
+
+    tf.function says so only through a control flow context of its graph.
+    """
+    return bool(_tf_control_flow_util.GraphOrParentsInXlaContext(_tf_ops.get_default_graph()))
+
+
+class _XlaContext(_tf_control_flow_ops.XLAControlFlowContext):  # type: ignore[misc]
+    """What says that a graph is for XLA; a tf.function called in it is traced anew for it."""
+
+    def RequiresUniqueFunctionRetracing(self) -> bool:
+        return True
+
+
+# TensorFlow knows these by their ids, in caches of tf.functions that live longer than a graph.
+_xla_contexts: list[_XlaContext] = []
+
+
+@contextlib.contextmanager
+def traced_anew_for_xla() -> Iterator[None]:
+    """A context in which the tf.functions that a graph for XLA calls are traced for it alone.
+
+    The gradient of tf.cond adds optional values to its branches unless their graph is inside of one
+    for XLA, which has no such values. A tf.function that was traced elsewhere is not, and the one
+    trace of it that TensorFlow keeps would get them.
+    """
+    context = _XlaContext()
+    _xla_contexts.append(context)
+    context.Enter()
+    try:
+        yield
+    finally:
+        context.Exit()
+
+
+@contextlib.contextmanager
+def function_graph(name: str, jit_compile: bool) -> Iterator[tf.Graph]:
+    """An empty graph, under construction, for the ops of a function; `function_of` makes it.
+
+    tf.function spends a millisecond around each graph: on signatures, structures and side effects.
+    """
+    graph = _tf_func_graph.FuncGraph(name)
+    with graph.as_default():
+        if not jit_compile or in_compiled_function():
+            yield graph
+            return
+        context = _tf_control_flow_ops.XLAControlFlowContext()
+        context.Enter()
+        try:
+            yield graph
+        finally:
+            context.Exit()
+
+
+def function_of(graph: tf.Graph, jit_compile: bool) -> tf.types.experimental.ConcreteFunction:
+    """The function of a graph whose inputs and outputs are set; None if tf.function has to make it.
+
+    That orders ops that have effects, and knows what a graph reads of the graphs around it.
+    """
+    if graph.captures or any(op._is_stateful for op in graph.get_operations()):
+        return None
+    name = f"__inference_{graph.name}_{_tf_ops.uid()}"
+    attributes = {"_XlaMustCompile": True, "_noinline": True} if jit_compile else {}
+    return _tf_atomic_function.from_func_graph(name, graph, attributes)
+
+
+def call_options(*, is_optimized: bool = True) -> bytes:
+    """What a call says of optimizers and placement, as calls of tf.functions say it.
+
+    Unless it `is_optimized`, the ops of the function are run as they stand there.
+    """
+    options = bytes(_tf_context.context().function_call_options.as_attrs()["config_proto"])
+    if is_optimized:
+        return options
+    config = tf.compat.v1.ConfigProto.FromString(options)
+    config.graph_options.rewrite_options.disable_meta_optimizer = True
+    return bytes(config.SerializeToString())
+
+
+def run_function(
+    function: PyTree, args: Sequence[tf.Tensor], n_results: int, options: bytes
+) -> list[tf.Tensor]:
+    """The results of a function in eager mode, beside all tapes; `options` as of `call_options`.
+
+    A tf.function, which records the call for gradients, takes a tenth of a millisecond more.
+    """
+    attributes = ("executor_type", "", "config_proto", options)
+    context = _tf_context.context()
+    return list(_tf_execute.execute(function.name, n_results, list(args), attributes, context))
+
+
+def eager_device() -> str:
+    """The device of the tf.device around an eager op; empty where there is none."""
+    return str(_tf_context.context().device_name or "")
+
+
+def add_function(graph: tf.Graph, function: Callable[..., PyTree]) -> None:
+    """Makes a function known to a graph that is to call it."""
+    graph._add_function_recursive(function)
+
+
+def serialized_hlo(
+    concrete: tf.types.experimental.ConcreteFunction,
+    specs: Sequence[tf.TensorSpec],
+    platform: str,
+) -> bytes:
+    """The HLO that TensorFlow compiles of a function for tensors of `specs`.
+
+    experimental_get_compiler_ir draws a random number to see on which device eager ops run. That
+    moves the generator of tf.random.set_seed, and needs a seed where ops have to be deterministic.
+    """
+    result: bytes = _tf_context.context().get_compiler_ir(
+        device_name=tf.zeros([]).device,
+        platform_name=platform,
+        function_name=concrete.name,
+        flat_args=list(specs),
+        captured_inputs=concrete.captured_inputs,
+        stage="hlo_serialized",
+    )
+    return result
+
+
+def has_misfit_calls(graph: tf.Graph) -> bool:
+    """Whether a graph, or a function that it calls, passes other dtypes than the callee takes.
+
+    A signature of a SavedModel does not look at its arguments before it runs.
+    """
+    calls = [
+        (op.get_attr("f").name, op.get_attr("Tin"))
+        for op in graph.get_operations()
+        if op.type in _CALLS
+    ]
+    seen: set[str] = set()
+    while calls:
+        name, given = calls.pop()
+        definition = graph._get_function(name).cached_definition
+        expected = [tf.as_dtype(argument.type) for argument in definition.signature.input_arg]
+        if list(given) != expected:
+            return True
+        if name not in seen:
+            seen.add(name)
+            calls += [
+                (node.attr["f"].func.name, map(tf.as_dtype, node.attr["Tin"].list.type))
+                for node in definition.node_def
+                if node.op in _CALLS
+            ]
+    return False
+
+
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall")

@@ -1,0 +1,51 @@
+"""Polymorphic shapes, in the order of a call:
+
+specs.py        what the caller wrote, as the symbolic shapes that JAX traces
+prefixes.py     which of it belongs to which argument
+solving.py      dimension variables solved from the shapes of the arguments
+checks.py       what the trace assumed of them, checked when the function runs
+expressions.py  a symbolic dimension evaluated, as an int or a tensor
+"""
+
+from __future__ import annotations
+
+from jax2tf._src.dims.advice import advising
+from jax2tf._src.dims.checks import check
+from jax2tf._src.dims.expressions import Size, Values, evaluate, evaluate_expression, parse
+from jax2tf._src.dims.prefixes import OfInputs, spec_leaves
+from jax2tf._src.dims.solving import Solution, solve
+from jax2tf._src.dims.specs import (
+    Assumptions,
+    PolyShape,
+    Spec,
+    assumptions,
+    constraints_of,
+    new_scope,
+    symbolic_shape,
+    variables_of,
+)
+from jax2tf._src.util.symbolic_sizes import is_static, may_be_zero
+
+__all__ = [
+    "Assumptions",
+    "OfInputs",
+    "PolyShape",
+    "Size",
+    "Solution",
+    "Spec",
+    "Values",
+    "advising",
+    "assumptions",
+    "check",
+    "constraints_of",
+    "evaluate",
+    "evaluate_expression",
+    "is_static",
+    "may_be_zero",
+    "new_scope",
+    "parse",
+    "solve",
+    "spec_leaves",
+    "symbolic_shape",
+    "variables_of",
+]

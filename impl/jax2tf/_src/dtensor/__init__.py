@@ -1,0 +1,1 @@
+"""Converted functions on DTensor, TensorFlow's own engine for meshes of devices."""

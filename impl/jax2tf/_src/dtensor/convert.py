@@ -1,0 +1,251 @@
+"""`convert`: a JAX function as a function that DTensor runs on a mesh."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+
+import jax
+import tensorflow as tf
+
+from jax2tf._src import compat
+from jax2tf._src.api.convert import convert as convert_for_one_device
+from jax2tf._src.api.errors import ConversionError, LayoutError
+from jax2tf._src.dtensor.layouts import (
+    is_sharding,
+    jax_mesh_of,
+    layout_on,
+    mesh_of,
+    named_sharding,
+    require_even,
+)
+from jax2tf._src.dtensor.ops import OPS
+from jax2tf._src.dtensor.placing import OnMesh, put
+from jax2tf._src.targets.targets import OF_DTENSOR, Target
+from jax2tf._src.tracing import arguments, functions
+from jax2tf._src.tracing.arguments import Argument
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.tracing.trace import spans_devices
+from jax2tf._src.util import option_checks
+from jax2tf._src.util.tf_decorators import without_autograph
+from jax2tf._src.util.typing import PyTree
+
+
+def convert(
+    fun_jax: Callable[..., PyTree],
+    mesh: tf.experimental.dtensor.Mesh,
+    *,
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
+    **options: PyTree,
+) -> Callable[..., PyTree]:
+    """Makes a JAX function run on the devices of a mesh, by DTensor.
+
+    The result takes DTensors and variables over the mesh (`place`, `variables`) and gives DTensors.
+    Called eagerly it takes arrays of one device too, and spreads them as their shardings say. In a
+    tf.function all tensors have to be on the mesh already.
+
+    Shardings are those of jax.jit (`in_shardings`, `out_shardings`). These,
+    `jax.lax.with_sharding_constraint` and `jax.reshard` become DTensor's Relayout; what has none,
+    DTensor chooses. Programs of each device (jax.shard_map, jax.pmap) run as one program over whole
+    arrays. Gradients are JAX's, by any tape.
+
+    >>> import jax.numpy as jnp
+    >>> from jax.sharding import AbstractMesh, PartitionSpec
+    >>> mesh = AbstractMesh((1, 1), ("data", "model"))
+    >>> f = convert(
+    ...     lambda w, x: jnp.tanh(x @ w),
+    ...     mesh,
+    ...     in_shardings=(PartitionSpec(None, "model"), PartitionSpec("data")),
+    ... )
+    >>> y = f(tf.ones([3, 4]), tf.ones([2, 3]))
+    >>> tf.experimental.dtensor.is_dtensor(y), y.shape
+    (True, TensorShape([2, 4]))
+
+    Args:
+      fun_jax: as `jax2tf.convert` takes it; jitted with shardings or not.
+      mesh: what `mesh_of` takes. The shardings that `fun_jax` has name axes of it.
+      in_shardings: what jax.jit takes, with PartitionSpecs too, for a function that was not jitted
+        with them.
+      out_shardings: the same for the results.
+      **options: other options of `jax2tf.convert`; all but `target`, `enable_xla` and those of
+        native serialization.
+
+    Raises:
+      LayoutError: the mesh has more devices than TensorFlow.
+      ValueError: shardings beside a function that is jitted with static arguments or by a library,
+        or an option that is not taken.
+
+    The result raises, when called, what jax2tf.convert's does. UnsupportedPrimitiveError names a
+    primitive whose op DTensor cannot spread over a mesh; LayoutError an argument or a constraint
+    whose sharding it does not have; ConversionError an argument of one device that a tape watches.
+    """
+    refused = sorted(_FIXED.intersection(options))
+    if refused:
+        raise ValueError(
+            f"jax2tf.dtensor.convert: it takes no {', '.join(refused)}; DTensor has ops of its own "
+            "choice. Leave the option out"
+        )
+    option_checks.callable_(fun_jax, "jax2tf.dtensor.convert: fun_jax")
+    option_checks.options_of(convert_for_one_device, options, "jax2tf.dtensor.convert", own=_FIXED)
+    return _OnMesh(fun_jax, mesh, in_shardings, out_shardings, options).function()
+
+
+_FIXED = frozenset(
+    {
+        "enable_xla",
+        "native_serialization",
+        "native_serialization_disabled_checks",
+        "native_serialization_platforms",
+        "target",
+    }
+)
+
+
+def target_of(mesh: tf.experimental.dtensor.Mesh) -> Target:
+    """The target of graphs that DTensor runs on a mesh."""
+    return Target(
+        "dtensor",
+        ops=OPS,
+        quirks=OF_DTENSOR,
+        # Two layers with gradients took DTensor as long to compile with repeats shared.
+        shares_repeats=False,
+        placement=OnMesh(mesh),
+    )
+
+
+class _OnMesh:
+    """What `convert` makes; its arguments are those of `convert`."""
+
+    def __init__(
+        self,
+        fun: Callable[..., PyTree],
+        mesh: tf.experimental.dtensor.Mesh,
+        given: PyTree,
+        made: PyTree,
+        options: dict[str, PyTree],
+    ):
+        self._mesh = mesh_of(mesh)
+        self._function = Function(_jitted(fun, jax_mesh_of(mesh), given, made))
+        self._converted = convert_for_one_device(
+            self._function.fun, target=target_of(self._mesh), **options
+        )
+        self._layouts: dict[Hashable, list[PyTree]] = {}
+        self._graphs: dict[Hashable, _Graph] = {}
+
+    def function(self) -> Callable[..., PyTree]:
+        """The function that users call."""
+
+        @without_autograph
+        def on_mesh(*args: PyTree, **kwargs: PyTree) -> PyTree:
+            return self._call(args, kwargs)
+
+        for name in ("__name__", "__qualname__", "__doc__", "__signature__"):
+            setattr(on_mesh, name, getattr(self._converted, name))
+        return on_mesh
+
+    def _call(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> PyTree:
+        args, kwargs = arguments.plain(args, kwargs, self._function)
+        paths, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+        leaves = [Argument(path, value, self._function) for path, value in paths]
+        key = (tree, *((str(leaf.shape), leaf.dtype) for leaf in leaves))
+        if key not in self._layouts:
+            self._layouts[key] = self._layouts_of(tree, leaves)
+        if not tf.executing_eagerly():
+            return self._converted(*functions.values(args), **functions.values(kwargs))
+        values = [
+            self._on_mesh(value, leaf, layout)
+            for (_, value), leaf, layout in zip(paths, leaves, self._layouts[key], strict=True)
+        ]
+        if key not in self._graphs:
+            self._graphs[key] = _Graph(self._converted, tree)
+        try:
+            with tf.experimental.dtensor.default_mesh(self._mesh):
+                return self._graphs[key](values)
+        except tf.errors.OpError as error:
+            error.add_note(
+                f"jax2tf.dtensor.convert({self._function.name}): DTensor could not run it on the "
+                "mesh. Where it says that it cannot spread an op, make the operand whole: "
+                "jax.lax.with_sharding_constraint(x, PartitionSpec())"
+            )
+            raise
+
+    def _on_mesh(
+        self, value: PyTree, leaf: Argument, layout: tf.experimental.dtensor.Layout
+    ) -> PyTree:
+        dtensor = tf.experimental.dtensor
+        if isinstance(value, dtensor.DVariable) or dtensor.is_dtensor(value):
+            return value
+        if compat.tapes.tape_watches([leaf.tensor()]):
+            raise ConversionError(
+                f"jax2tf.dtensor.convert({self._function.name}): a tape watches argument "
+                f"{leaf.path}, which is no DTensor, and would see nothing of the mesh. What to do: "
+                "make it by jax2tf.dtensor.place or jax2tf.dtensor.variables, and watch that"
+            )
+        return put(leaf.tensor(), layout)
+
+    def _layouts_of(self, tree: PyTree, leaves: Sequence[Argument]) -> list[PyTree]:
+        """The layouts of arguments that are not on the mesh yet; all of them are checked."""
+        layouts = []
+        for leaf, sharding in zip(leaves, self._shardings(tree, leaves), strict=True):
+            where = f"jax2tf.dtensor.convert({self._function.name}): argument {leaf.path}"
+            layout = layout_on(self._mesh, sharding, leaf.shape.rank, where)
+            require_even(layout, leaf.shape, where)
+            layouts.append(layout)
+        return layouts
+
+    def _shardings(self, tree: PyTree, leaves: Sequence[Argument]) -> list[PyTree]:
+        """What jax.jit was told of the arguments; None where it was told nothing."""
+        if any(None in leaf.shape for leaf in leaves):
+            return [None] * len(leaves)  # in a graph, which spreads them when it runs
+        specs = [
+            jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
+            for leaf in leaves
+        ]
+        args, kwargs = jax.tree.unflatten(tree, specs)
+        told = compat.jitted.shardings_of(self._function.trace(args, kwargs))[: len(leaves)]
+        return [sharding if spans_devices(sharding) else None for sharding in told]
+
+
+class _Graph:
+    """A converted function of the leaves of its arguments, as one tf.function."""
+
+    def __init__(self, converted: Callable[..., PyTree], tree: PyTree):
+        self._converted, self._tree = converted, tree
+        self._out_tree: PyTree = None
+        self._run = tf.function(self._flat, autograph=False)
+
+    def __call__(self, leaves: Sequence[PyTree]) -> PyTree:
+        results = self._run(*leaves)
+        return functions.values(jax.tree.unflatten(self._out_tree, results))
+
+    def _flat(self, *leaves: PyTree) -> list[tf.Tensor]:
+        args, kwargs = functions.values(jax.tree.unflatten(self._tree, leaves))
+        results = functions.without_opaque_leaves(self._converted(*args, **kwargs))
+        flat, self._out_tree = jax.tree.flatten(results)
+        return flat
+
+
+def _jitted(
+    fun: Callable[..., PyTree], mesh: tf.experimental.dtensor.Mesh, given: PyTree, made: PyTree
+) -> Callable[..., PyTree]:
+    """The function with the shardings of its arguments and results, if there are any."""
+    named = functools.partial(
+        jax.tree.map, functools.partial(named_sharding, mesh), is_leaf=is_sharding
+    )
+    told = {name: value for name, value in (("in", given), ("out", made)) if value is not None}
+    for name, value in told.items():
+        for leaf in jax.tree.leaves(value, is_leaf=is_sharding):
+            if not is_sharding(leaf):
+                raise LayoutError(
+                    f"jax2tf.dtensor.convert: {name}_shardings should be a tree of PartitionSpecs, "
+                    f"jax.sharding.NamedShardings and None, got {option_checks.shown(leaf)} in it"
+                )
+    if not told:
+        return fun
+    if not Function(fun).can_be_jitted:
+        raise ValueError(
+            "jax2tf.dtensor.convert: fun_jax is jitted, with static arguments or by a library, and "
+            "in_shardings and out_shardings are beside it; give them to its jax.jit"
+        )
+    return jax.jit(fun, **{f"{name}_shardings": named(value) for name, value in told.items()})

@@ -1,0 +1,193 @@
+"""Values onto the devices of a mesh, and from there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import compat
+from jax2tf._src.api.errors import LayoutError
+from jax2tf._src.api.module import scope_name
+from jax2tf._src.dtensor.layouts import is_sharding, layout_on, mesh_of, require_even
+from jax2tf._src.tracing import arguments
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.option_checks import shown
+from jax2tf._src.util.typing import KeyPath, PyTree
+
+
+def place(tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh) -> PyTree:
+    """The arrays of a tree as DTensors.
+
+    >>> from jax.sharding import AbstractMesh, PartitionSpec
+    >>> placed = place({"x": np.ones([4, 3])}, PartitionSpec("data"), AbstractMesh((1,), ("data",)))
+    >>> tf.experimental.dtensor.fetch_layout(placed["x"]).sharding_specs
+    ['data', 'unsharded']
+
+    Args:
+      tree: a pytree of arrays, tensors, or DTensors, which are spread anew. In a tf.function, of
+        its tensors.
+      shardings: a pytree prefix of it, of jax.sharding.NamedShardings, PartitionSpecs, and None for
+        what is whole on every device.
+      mesh: what `mesh_of` takes.
+
+    Raises:
+      LayoutError: DTensor cannot spread a leaf like that: see `layout_of`; or a dimension does not
+        go into equal parts. The leaf is named by its path.
+    """
+    return _each(_placed, tree, shardings, mesh, "jax2tf.dtensor.place")
+
+
+def variables(tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh) -> PyTree:
+    """The arrays of a tree as variables over a mesh, which tapes watch and checkpoints save.
+
+    >>> from jax.sharding import AbstractMesh, PartitionSpec
+    >>> mesh = AbstractMesh((1,), ("model",))
+    >>> params = variables({"w": np.ones([3, 4])}, {"w": PartitionSpec(None, "model")}, mesh)
+    >>> params["w"].layout.sharding_specs, params["w"].name
+    (['unsharded', 'model'], 'w:0')
+
+    Args:
+      tree: as for `place`.
+      shardings: as for `place`.
+      mesh: as for `place`.
+
+    Returns:
+      The tree with a tf.experimental.dtensor.DVariable at each leaf, named by its path. Those of
+      integers are not trainable.
+
+    Raises:
+      LayoutError: as `place` does.
+    """
+
+    def variable(
+        value: PyTree, layout: tf.experimental.dtensor.Layout, path: str, where: str
+    ) -> PyTree:
+        placed = _placed(value, layout, path, where)
+        trainable = placed.dtype.is_floating or placed.dtype.is_complex
+        name = scope_name(path or "parameters")
+        return tf.experimental.dtensor.DVariable(placed, trainable=trainable, name=name)
+
+    return _each(variable, tree, shardings, mesh, "jax2tf.dtensor.variables")
+
+
+def values(tree: PyTree) -> PyTree:
+    """The whole arrays of a tree of DTensors and variables over a mesh, as numpy arrays.
+
+    >>> from jax.sharding import AbstractMesh
+    >>> values(place({"x": np.ones([2])}, None, AbstractMesh((1,), ("data",))))
+    {'x': array([1., 1.], dtype=float32)}
+
+    Args:
+      tree: a pytree; what is spread over no mesh is taken as it is.
+    """
+
+    def value(path: KeyPath, leaf: PyTree) -> np.ndarray:
+        dtensor = tf.experimental.dtensor
+        where = f"jax2tf.dtensor.values: {jax.tree_util.keystr(path) or 'the array'}"
+        is_tensor = isinstance(leaf, tf.Tensor | tf.Variable)
+        tensor = tf.convert_to_tensor(leaf) if is_tensor else _tensor(leaf, where)
+        if dtensor.is_dtensor(tensor):
+            mesh = dtensor.fetch_layout(tensor).mesh
+            whole = dtensor.Layout.replicated(mesh, tensor.shape.rank)
+            tensor = dtensor.relayout(tensor, whole)
+        array: np.ndarray = tensor.numpy()
+        return array
+
+    return jax.tree_util.tree_map_with_path(value, arguments.unwrap(tree))
+
+
+@dataclasses.dataclass(frozen=True)
+class OnMesh:
+    """What shardings become in a graph that DTensor runs: see targets.Placement."""
+
+    mesh: tf.experimental.dtensor.Mesh
+
+    def placed(self, tensor: PyTree, sharding: object, open_dims: Iterable[int] = ()) -> PyTree:
+        """The tensor with the layout that a sharding asks for."""
+        open_dims = set(open_dims)
+        if len(open_dims) == tensor.shape.rank:
+            return tensor
+        where = "jax2tf.dtensor.convert: a constraint inside of the function"
+        layout = layout_on(self.mesh, sharding, tensor.shape.rank, where, open_dims)
+        return tf.experimental.dtensor.relayout(tensor, layout)
+
+    def whole(self, tensor: PyTree) -> PyTree:
+        """The tensor, whole on every device."""
+        dtensor = tf.experimental.dtensor
+        return dtensor.relayout(tensor, dtensor.Layout.replicated(self.mesh, tensor.shape.rank))
+
+
+def put(tensor: tf.Tensor, layout: tf.experimental.dtensor.Layout) -> PyTree:
+    """An eager tensor of one device, spread over a mesh; no device gets more than its part."""
+    dtensor, mesh = tf.experimental.dtensor, layout.mesh
+    if mesh.num_local_devices() < mesh.size:
+        # Each host has the whole value, and the devices of the others are not at hand.
+        whole = dtensor.copy_to_mesh(tensor, dtensor.Layout.replicated(mesh, tensor.shape.rank))
+        return dtensor.relayout(whole, layout)
+    value = tensor.numpy()
+    sizes = [
+        size if axis == dtensor.UNSHARDED else size // mesh.dim_size(axis)
+        for size, axis in zip(value.shape, layout.sharding_specs, strict=True)
+    ]
+    return dtensor.pack([value[_block(at, sizes)] for at in layout.offset_to_shard()], layout)
+
+
+def _block(at: PyTree, sizes: list[int]) -> tuple[slice, ...]:
+    return tuple(slice(i * size, (i + 1) * size) for i, size in zip(at, sizes, strict=True))
+
+
+def _each(
+    make: PyTree, tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh, what: str
+) -> PyTree:
+    """`make(leaf, layout, path, where)` of each leaf of a tree."""
+    on = mesh_of(mesh)
+    tree = arguments.unwrap(tree)
+    each = _broadcast(shardings, tree, what)
+    leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
+    made = []
+    for (path, leaf), sharding in zip(leaves, each, strict=True):
+        name = jax.tree_util.keystr(path, simple=True, separator="/")
+        where = f"{what}: {name or 'the array'}"
+        tensor = leaf if isinstance(leaf, tf.Tensor | tf.Variable) else _tensor(leaf, where)
+        layout = layout_on(on, sharding, tensor.shape.rank, where)
+        require_even(layout, tensor.shape, where)
+        made.append(make(tensor, layout, name, where))
+    return jax.tree.unflatten(structure, made)
+
+
+def _broadcast(shardings: PyTree, tree: PyTree, what: str) -> list[PyTree]:
+    """A sharding for each leaf of the tree."""
+    found: list[PyTree] = []
+
+    def add(sharding: PyTree, part: PyTree) -> None:
+        found.extend([sharding] * len(jax.tree.leaves(part)))
+
+    try:
+        jax.tree.map(add, shardings, tree, is_leaf=is_sharding)
+    except (ValueError, TypeError) as error:
+        raise LayoutError(
+            f"{what}: shardings should be a PartitionSpec, a NamedSharding, None, or a pytree "
+            f"prefix of these for {jax.tree.structure(tree)}, got {shown(shardings)}; give a dict "
+            "of arrays the same keys"
+        ) from error
+    return found
+
+
+def _placed(value: PyTree, layout: tf.experimental.dtensor.Layout, path: str, where: str) -> PyTree:
+    tensor = tf.convert_to_tensor(value)
+    if not tf.executing_eagerly() or tf.experimental.dtensor.is_dtensor(tensor):
+        return tf.experimental.dtensor.relayout(tensor, layout)
+    return put(tensor, layout)
+
+
+def _tensor(leaf: PyTree, where: str) -> tf.Tensor:
+    if isinstance(leaf, jax.Array) and dtypes.is_key(leaf.dtype):
+        leaf = compat.jaxprs.data_of_keys(leaf)
+    try:
+        return tf.constant(np.asarray(leaf), dtypes.to_tf(dtypes.jax_dtype(leaf)))
+    except (TypeError, OverflowError) as error:
+        raise type(error)(f"{where}: {error}. What to do: leave what is no array out") from None

@@ -1,0 +1,1 @@
+"""`explain`: what a JAX function becomes for each target. `profile`: what makes that slow."""

@@ -1,0 +1,162 @@
+"""What `explain` found, as an object that prints itself."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """A use of a primitive that has no lowering for a target.
+
+    Attributes:
+      primitive: its name.
+      source: the user's line, as `file:line (function)`; empty where there is none.
+      reason: what is missing, and where.
+      remedy: what to do.
+      count: how often that line uses it so.
+    """
+
+    primitive: str
+    source: str
+    reason: str
+    remedy: str
+    count: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Limitation:
+    """What is known not to hold of a primitive for a target; the function may be touched by it.
+
+    Attributes:
+      primitive: its name.
+      dtypes: those for which it was seen.
+      expect: "error", "mismatch" or "crash".
+      reason: what happens, and why.
+    """
+
+    primitive: str
+    dtypes: tuple[str, ...]
+    expect: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What a function becomes for one target.
+
+    Attributes:
+      target: its name.
+      refusals: what cannot be lowered, all of it.
+      ops: how many ops there are of each type, those aside that compute nothing; a function that
+        several places call counts once.
+      lines: how many of them come from each line of the user's.
+      scopes: how many of them stand in each of the user's named scopes.
+      limitations: what is known of the primitives and dtypes that the function uses.
+    """
+
+    target: str
+    refusals: tuple[Refusal, ...]
+    ops: Mapping[str, int]
+    lines: Mapping[str, int]
+    scopes: Mapping[str, int]
+    limitations: tuple[Limitation, ...]
+
+    @property
+    def converts(self) -> bool:
+        """Whether everything can be lowered."""
+        return not self.refusals
+
+    @property
+    def size(self) -> int:
+        """How many ops there are."""
+        return sum(self.ops.values())
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What a function becomes for each target that was asked about.
+
+    Attributes:
+      function: its name.
+      arguments: shape and dtype of each argument, by its path.
+      results: shape and dtype of each result.
+      reports: one for each target.
+    """
+
+    function: str
+    arguments: Mapping[str, str]
+    results: tuple[str, ...]
+    reports: tuple[Report, ...]
+
+    def __getitem__(self, target: str) -> Report:
+        """The report of the target of that name.
+
+        Raises:
+          KeyError: it was not asked about; the message lists those that were.
+        """
+        for report in self.reports:
+            if report.target == target:
+                return report
+        names = ", ".join(report.target for report in self.reports)
+        raise KeyError(f"jax2tf.explain was not asked about {target!r}; there are {names}")
+
+    @property
+    def dynamic(self) -> tuple[str, ...]:
+        """The arguments and results whose shapes only the run can tell, as text."""
+        named = [*self.arguments.items(), *((f"result {i}", s) for i, s in enumerate(self.results))]
+        return tuple(f"{path}: {spec}" for path, spec in named if _is_dynamic(spec))
+
+    def __str__(self) -> str:
+        return "\n".join(self._text())
+
+    def _text(self) -> Iterator[str]:
+        given = ", ".join(f"{path}: {spec}" for path, spec in self.arguments.items())
+        yield f"{self.function}({given}) -> {', '.join(self.results)}"
+        for report in self.reports:
+            said = f"{report.size} ops" if report.converts else _refused(report)
+            yield f"  {report.target:<12}{said}{_touching(report)}"
+        for refusal, targets in self._by_refusal().items():
+            yield ""
+            yield f"{refusal.primitive}, in {', '.join(targets)}:"
+            yield f"  where:  {refusal.source or 'no line of yours'}" + (
+                f", {refusal.count} times" if refusal.count > 1 else ""
+            )
+            yield f"  why:    {refusal.reason}"
+            yield f"  remedy: {refusal.remedy}"
+        if any(report.limitations for report in self.reports):
+            yield ""
+            yield "The limitations: found[target].limitations, and the page (html(), --html)."
+
+    def _by_refusal(self) -> dict[Refusal, list[str]]:
+        targets: dict[Refusal, list[str]] = {}
+        for report in self.reports:
+            for refusal in report.refusals:
+                targets.setdefault(refusal, []).append(report.target)
+        return targets
+
+    def html(self) -> str:
+        """The explanation as one page that needs nothing else: no network, no script."""
+        from jax2tf._src.explain import page
+
+        return page.page(self, self._by_refusal())
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+
+def _refused(report: Report) -> str:
+    uses = sum(refusal.count for refusal in report.refusals)
+    names = sorted({refusal.primitive for refusal in report.refusals})
+    return f"does not convert: {uses} use{'s' if uses > 1 else ''} of {', '.join(names)}"
+
+
+def _touching(report: Report) -> str:
+    count = len(report.limitations)
+    return f"; {count} known limitation{'s' if count > 1 else ''} may touch it" if count else ""
+
+
+def _is_dynamic(spec: str) -> bool:
+    shape = spec[spec.index("[") + 1 : spec.rindex("]")]
+    return any(not size.strip().isdigit() for size in shape.split(",") if size.strip())

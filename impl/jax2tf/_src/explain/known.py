@@ -1,0 +1,43 @@
+"""What is known not to hold, from the ledger of limitations that the package carries as data.
+
+`python -m reports tables` writes the data.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+from collections.abc import Iterable
+
+from jax2tf._src.explain.explanation import Limitation
+from jax2tf._src.targets.targets import Target
+
+FILE = importlib.resources.files("jax2tf._src.explain") / "limitations.json"
+
+# A primitive and the dtypes of an equation's operands and results.
+Use = tuple[str, frozenset[str]]
+
+
+def touching(uses: Iterable[Use], target: Target) -> tuple[Limitation, ...]:
+    """The limitations of a target that speak of one of the uses."""
+    used = list(uses)
+    found = []
+    for entry, where in _ledger():
+        if target.name not in where and target.op_set not in where:
+            continue
+        if any(name == entry.primitive and dtypes & set(entry.dtypes) for name, dtypes in used):
+            found.append(entry)
+    return tuple(found)
+
+
+@functools.cache
+def _ledger() -> list[tuple[Limitation, frozenset[str]]]:
+    """Each entry with where it holds: names of op sets or of engines."""
+    return [
+        (
+            Limitation(e["primitive"], tuple(e["dtypes"]), e["expect"], e["reason"]),
+            frozenset(e["where"]),
+        )
+        for e in json.loads(FILE.read_text(encoding="utf-8"))
+    ]

@@ -1,0 +1,173 @@
+"""Lowers a function for a target without running it, and goes on where something is refused."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import tensorflow as tf
+from jax import export
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat, dims
+from jax2tf._src.api import shape_evaluation
+from jax2tf._src.api.convert import checked
+from jax2tf._src.api.errors import UnsupportedPrimitiveError
+from jax2tf._src.explain import known
+from jax2tf._src.explain.explanation import Explanation, Refusal, Report
+from jax2tf._src.lowering.interpreter import Lowering
+from jax2tf._src.lowering.passes.complex_as_real import prepared
+from jax2tf._src.lowering.supported import STRUCTURAL, Observer
+from jax2tf._src.targets import targets
+from jax2tf._src.targets.targets import TARGETS, Target
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.tracing.trace import Trace, Tracer
+from jax2tf._src.util import dtypes, option_checks
+from jax2tf._src.util.typing import Aval, PyTree, aval_of
+
+
+def explain(
+    fun_jax: Callable[..., PyTree],
+    *args: PyTree,
+    target: str | Target | Sequence[str | Target] | None = None,
+    polymorphic_shapes: PyTree = None,
+    polymorphic_constraints: Sequence[str] | export.SymbolicScope = (),
+    assume_finite: bool = False,
+    **kwargs: PyTree,
+) -> Explanation:
+    """Tells what `fun_jax` becomes for each target, without running it.
+
+    >>> import jax, jax.numpy as jnp
+    >>> def model(x):
+    ...     return jax.nn.softmax(jnp.tanh(x))
+    >>> found = explain(model, jax.ShapeDtypeStruct((2, 3), jnp.float32), target="litert")
+    >>> print(found)
+    model(x: float32[2,3]) -> float32[2,3]
+      litert      2 ops
+
+    Args:
+      fun_jax: as `jax2tf.convert` takes it.
+      *args: what describes its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
+        each leaf.
+      target: a target as `jax2tf.convert` takes it, or several; None for all of jax2tf.TARGETS.
+      polymorphic_shapes: as `jax2tf.convert` takes it.
+      polymorphic_constraints: as `jax2tf.convert` takes it.
+      assume_finite: as `jax2tf.convert` takes it.
+      **kwargs: what describes its keyword arguments.
+
+    Returns:
+      An Explanation: a report for each target with all that cannot be lowered, where it comes from
+      and what to do; how many ops of which type there are, and from which lines. It prints as text;
+      `.html()` gives it as a page.
+
+    Raises:
+      TypeError: `fun_jax` is not callable, or an argument is no array.
+      ValueError: a target that is not known; a shape that is unknown or contradicts
+        polymorphic_shapes.
+    """
+    option_checks.callable_(fun_jax, "jax2tf.explain: fun_jax")
+    option_checks.switches("jax2tf.explain", assume_finite=assume_finite)
+    chosen = dict.fromkeys(
+        targets.chosen(each, enable_xla=True, assume_finite=assume_finite)
+        for each in _several(target)
+    )
+    function = Function(fun_jax)
+    tracer = Tracer(function, polymorphic_shapes, polymorphic_constraints)
+    trace, leaves = tracer.trace(args, kwargs, shape_evaluation.described)
+    return Explanation(
+        function.name,
+        {leaf.path: _spec(aval) for leaf, aval in zip(leaves, trace.jaxpr.in_avals, strict=True)},
+        tuple(map(_spec, trace.jaxpr.out_avals)),
+        tuple(_report(trace, each, function.name) for each in chosen),
+    )
+
+
+def _several(
+    target: str | Target | Sequence[str | Target] | None,
+) -> Iterable[str | Target]:
+    if target is None:
+        return TARGETS
+    if isinstance(target, str | Target):
+        return [target]
+    found = option_checks.sequence(target, "jax2tf.explain: target", "targets", "['litert']")
+    if not found:
+        raise ValueError(
+            "jax2tf.explain: target should be a target or a sequence of some, got none; leave it "
+            "out for all"
+        )
+    return found
+
+
+def _spec(aval: Aval) -> str:
+    return f"{aval.dtype.name}[{','.join(map(str, aval.shape))}]"
+
+
+def _report(trace: Trace, target: Target, name: str) -> Report:
+    survey = _Survey()
+    lower(prepared(trace, target), target, name, survey)
+    return survey.report(target)
+
+
+def lower(trace: Trace, target: Target, name: str, observer: Observer) -> None:
+    """Makes the graph of a prepared trace, before the eyes of `observer`."""
+
+    def lower_here(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
+        return Lowering(trace, target, values, observer).run_trace(tensors)
+
+    def function(*tensors: tf.Tensor) -> list[tf.Tensor]:
+        return [tf.identity(r) for r in checked(trace, tensors, name, False, lower_here)]
+
+    specs = []
+    for aval in trace.jaxpr.in_avals:
+        shape = dtypes.physical_shape(aval)
+        known = [d if isinstance(d, int) else None for d in shape]
+        specs.append(tf.TensorSpec(known, dtypes.to_tf(aval.dtype)))
+    tf.function(function, autograph=False).get_concrete_function(*specs)
+
+
+class _Survey:
+    """Counts what equations are lowered to, and keeps what is refused."""
+
+    def __init__(self) -> None:
+        self._ops: collections.Counter[str] = collections.Counter()
+        self._lines: collections.Counter[str] = collections.Counter()
+        self._scopes: collections.Counter[str] = collections.Counter()
+        self._refused: collections.Counter[Refusal] = collections.Counter()
+        self._uses: dict[known.Use, None] = {}
+        # Line and scope of the equation under way: those of the innermost that has one.
+        self._line, self._scope = "", ""
+
+    @contextlib.contextmanager
+    def within(self, eqn: jex_core.JaxprEqn) -> Iterator[None]:
+        around = self._line, self._scope
+        # What JAX's own functions bind has no line of the user's; what calls them may have one.
+        self._line = compat.jaxprs.user_source(eqn) or self._line
+        self._scope = "/".join(filter(None, (self._scope, compat.jaxprs.name_stack(eqn))))
+        avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
+        names = frozenset(aval.dtype.name for aval in avals if hasattr(aval, "dtype"))
+        self._uses[eqn.primitive.name, names] = None
+        try:
+            yield
+        finally:
+            self._line, self._scope = around
+
+    def made(self, eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation]) -> None:
+        computing = [op.type for op in ops if op.type not in STRUCTURAL]
+        self._ops.update(computing)
+        if computing:
+            self._lines[self._line] += len(computing)
+            self._scopes[self._scope] += len(computing)
+
+    def refused(self, eqn: jex_core.JaxprEqn, error: UnsupportedPrimitiveError) -> None:
+        source = error.source or self._line
+        self._refused[Refusal(error.primitive, source, error.reason, error.remedy)] += 1
+
+    def report(self, target: Target) -> Report:
+        refusals = [dataclasses.replace(r, count=n) for r, n in self._refused.items()]
+        ops, lines, scopes = (
+            dict(counts.most_common()) for counts in (self._ops, self._lines, self._scopes)
+        )
+        limitations = known.touching(self._uses, target)
+        return Report(target.name, tuple(refusals), ops, lines, scopes, limitations)

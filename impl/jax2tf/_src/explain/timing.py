@@ -1,0 +1,200 @@
+"""`profile`: where the time of a conversion goes, by its steps and by the user's lines."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import tensorflow as tf
+from jax import export
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.api import shape_evaluation
+from jax2tf._src.api.errors import UnsupportedPrimitiveError
+from jax2tf._src.explain.survey import lower
+from jax2tf._src.lowering.passes.complex_as_real import prepared
+from jax2tf._src.targets import targets
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.tracing.trace import Tracer
+from jax2tf._src.util import option_checks
+from jax2tf._src.util.typing import PyTree
+
+_NO_LINE = "(no line of yours)"
+
+# As many lines are printed.
+_PRINTED = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """What a line of the user's takes to lower.
+
+    Attributes:
+      source: the line, as `file:line (function)`.
+      seconds: the time for its equations, without that for the lines that these call.
+      equations: how many were lowered; those of a function that is called twice count once.
+      ops: how many ops they became.
+    """
+
+    source: str
+    seconds: float
+    equations: int
+    ops: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Profile:
+    """Where the time of a conversion went.
+
+    Attributes:
+      function: its name.
+      target: the name of the target.
+      steps: seconds of each step, in their order: "trace" is JAX's, "prepare" looks for what
+        repeats and for what the target has another form of, "lower" is that of the lines, and
+        "graph" is TensorFlow's for the graph around them.
+      lines: those that took the most first.
+    """
+
+    function: str
+    target: str
+    steps: Mapping[str, float]
+    lines: tuple[Line, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The time of the whole conversion."""
+        return sum(self.steps.values())
+
+    def __str__(self) -> str:
+        steps = ", ".join(f"{name} {1e3 * s:.1f}" for name, s in self.steps.items())
+        head = f"{self.function}, target {self.target}: {1e3 * self.seconds:.1f} ms ({steps})"
+        rows = [("ms", "equations", "ops", "line")]
+        rows += [
+            (f"{1e3 * line.seconds:.1f}", str(line.equations), str(line.ops), line.source)
+            for line in self.lines[:_PRINTED]
+        ]
+        widths = [max(len(row[i]) for row in rows) for i in range(3)]
+        table = [
+            "  ".join((*(cell.rjust(w) for cell, w in zip(row, widths, strict=False)), row[3]))
+            for row in rows
+        ]
+        left = len(self.lines) - _PRINTED
+        return "\n".join([head, *table, *([f"and {left} lines more"] if left > 0 else [])])
+
+
+def profile(
+    fun_jax: Callable[..., PyTree],
+    *args: PyTree,
+    target: str | Target | None = None,
+    polymorphic_shapes: PyTree = None,
+    polymorphic_constraints: Sequence[str] | export.SymbolicScope = (),
+    assume_finite: bool = False,
+    **kwargs: PyTree,
+) -> Profile:
+    """Converts `fun_jax` to a graph, and tells where the time went, by steps and by its lines.
+
+    >>> import jax, jax.numpy as jnp
+    >>> def model(x):
+    ...     return jax.nn.softmax(jnp.tanh(x))
+    >>> found = profile(model, jax.ShapeDtypeStruct((2, 3), jnp.float32))
+    >>> list(found.steps), found.lines[0].equations > 0
+    (['trace', 'prepare', 'lower', 'graph'], True)
+
+    Args:
+      fun_jax: as `jax2tf.convert` takes it.
+      *args: what describes its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
+        each leaf.
+      target: as `jax2tf.convert` takes it.
+      polymorphic_shapes: as `jax2tf.convert` takes it.
+      polymorphic_constraints: as `jax2tf.convert` takes it.
+      assume_finite: as `jax2tf.convert` takes it.
+      **kwargs: what describes its keyword arguments.
+
+    Returns:
+      A Profile, which prints as a table. What JAX or this module has cached of an earlier
+      conversion takes no time again: profile in a fresh process.
+
+    Raises:
+      TypeError: `fun_jax` is not callable, or an argument is no array.
+      ValueError: a target that is not known; a shape that is unknown or contradicts
+        polymorphic_shapes.
+      jax2tf.ConversionError: the function does not convert.
+    """
+    option_checks.callable_(fun_jax, "jax2tf.profile: fun_jax")
+    option_checks.switches("jax2tf.profile", assume_finite=assume_finite)
+    chosen = targets.chosen(target, enable_xla=True, assume_finite=assume_finite)
+    function = Function(fun_jax)
+    tracer = Tracer(function, polymorphic_shapes, polymorphic_constraints)
+    clock = _Clock()
+    with clock.step("trace"):
+        trace, _ = tracer.trace(args, kwargs, shape_evaluation.described)
+    with clock.step("prepare"):
+        trace = prepared(trace, chosen)
+        trace.jaxpr_to_share(chosen.shares_repeats)
+    lines = _Lines()
+    with clock.step("graph"):
+        lower(trace, chosen, function.name, lines)
+    lowering = sum(lines.seconds.values())
+    steps = clock.seconds | {"lower": lowering, "graph": clock.seconds["graph"] - lowering}
+    in_order = {name: steps[name] for name in ("trace", "prepare", "lower", "graph")}
+    return Profile(function.name, chosen.name, in_order, lines.found())
+
+
+class _Clock:
+    """Seconds of steps, by name."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+
+class _Lines:
+    """An observer of a lowering that takes the time of equations, by the user's lines."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = collections.defaultdict(float)
+        self._equations: collections.Counter[str] = collections.Counter()
+        self._ops: collections.Counter[str] = collections.Counter()
+        # The line under way, which is the innermost that an equation has, and since when.
+        self._line, self._since = _NO_LINE, 0.0
+        self._depth = 0
+
+    @contextlib.contextmanager
+    def within(self, eqn: jex_core.JaxprEqn) -> Iterator[None]:
+        around = self._line
+        if self._depth:
+            self._add_time()
+        self._line, self._since = compat.jaxprs.user_source(eqn) or around, time.perf_counter()
+        self._depth += 1
+        self._equations[self._line] += 1
+        try:
+            yield
+        finally:
+            self._add_time()
+            self._line, self._since = around, time.perf_counter()
+            self._depth -= 1
+
+    def _add_time(self) -> None:
+        self.seconds[self._line] += time.perf_counter() - self._since
+
+    def made(self, eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation]) -> None:
+        self._ops[self._line] += len(ops)
+
+    def refused(self, eqn: jex_core.JaxprEqn, error: UnsupportedPrimitiveError) -> None:
+        raise error
+
+    def found(self) -> tuple[Line, ...]:
+        return tuple(
+            Line(source, seconds, self._equations[source], self._ops[source])
+            for source, seconds in sorted(self.seconds.items(), key=lambda item: -item[1])
+        )

@@ -1,0 +1,166 @@
+"""Parameters that stand in a checkpoint, read by the library of its format."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import jax
+import numpy as np
+
+from jax2tf._src.export import packages
+from jax2tf._src.util import option_checks
+from jax2tf._src.util.typing import PyTree
+
+
+def load(path: str | bytes | os.PathLike[str]) -> object:
+    """The pytree of parameters in a checkpoint.
+
+    Args:
+      path: an Orbax folder, a .safetensors or an .npz file. Names in the latter two make a dict, in
+        which "a/b" is the entry "b" of the entry "a".
+
+    Raises:
+      FileNotFoundError: there is nothing at the path.
+      ValueError: it is none of these.
+      MissingPackageError: the library that reads it is not installed.
+    """
+    place = existing(path, "params", "weights.safetensors")
+    if place.is_dir():
+        return _orbax(place)
+    if place.suffix not in _FILES:
+        raise ValueError(
+            "jax2tf.export: params should be a pytree, or the path of an Orbax folder or of a file "
+            f"with the suffix {' or '.join(_FILES)}, got {place}. What to do: read it with its own "
+            "library, and pass the pytree"
+        )
+    return _nested(_FILES[place.suffix](place), place)
+
+
+def existing(path: str | bytes | os.PathLike[str], argument: str, example: str) -> Path:
+    """The path of something that is there.
+
+    Raises:
+      TypeError: it is no path.
+      FileNotFoundError: there is none, its name is too long, or a link leads to itself.
+      PermissionError: its folder is closed.
+    """
+    place = option_checks.path(path, f"jax2tf.export: {argument}", example)
+    try:
+        place.stat()
+    except OSError as error:
+        kind = type(error) if isinstance(error, PermissionError) else FileNotFoundError
+        what = "checkpoint" if argument == "params" else "file"
+        raise kind(
+            f"jax2tf.export: there is no {what} {place} ({error.strerror}). What to "
+            f"do: give {argument} the path of one that exists, such as {example!r}"
+        ) from error
+    return place
+
+
+def _npz(path: Path) -> dict[str, PyTree]:
+    return arrays_of_npz(path, "params")
+
+
+def arrays_of_npz(path: Path, argument: str) -> dict[str, np.ndarray]:
+    """The arrays of an .npz file by name.
+
+    Args:
+      path: the file.
+      argument: what it was given as, for messages.
+
+    Raises:
+      ValueError: it is another file, or not whole, or holds no arrays of numbers.
+    """
+    made = "numpy.savez(path, **arrays) makes one"
+    # NumPy takes a file that is no archive for a pickle, and advises to load that.
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        raise _broken(path, argument, "be an .npz file, and is none or not whole", made)
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            found = dict(arrays)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        if "allow_pickle" in str(error):
+            expected = (
+                "hold arrays of numbers, and has Python objects (pickle), which are not loaded"
+            )
+            raise _broken(path, argument, expected, made) from None
+        raise _broken(path, argument, f"be whole and hold numbers: {error}", made) from error
+    for name, array in found.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind in "OSUVMm":
+            # NumPy writes bfloat16 as bytes.
+            has = array.dtype if isinstance(array, np.ndarray) else "no array"
+            remedy = "a .safetensors file holds bfloat16 and the like"
+            raise _broken(path, argument, f"hold arrays of numbers: {name!r} is {has}", remedy)
+    return found
+
+
+def _broken(path: Path, argument: str, expected: str, remedy: str) -> ValueError:
+    return ValueError(
+        f"jax2tf.export: {argument}: the file {path} should {expected}. What to do: write it "
+        f"anew; {remedy}"
+    )
+
+
+def _safetensors(path: Path) -> dict[str, PyTree]:
+    safetensors = packages.imported("safetensors", f"the checkpoint {path.name}")
+    from safetensors.flax import load_file
+
+    try:
+        return load_file(path)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise _broken(
+            path,
+            "params",
+            f"be a .safetensors file, and is none or not whole: {error}",
+            "safetensors.flax.save_file(arrays, path) makes one",
+        ) from error
+
+
+_FILES: Mapping[str, Callable[[Path], dict[str, PyTree]]] = {
+    ".npz": _npz,
+    ".safetensors": _safetensors,
+}
+
+
+_ITEM = "default"
+
+
+def _orbax(path: Path) -> PyTree:
+    checkpoint = packages.imported("orbax.checkpoint", f"the Orbax checkpoint {path.name}")
+    # A step of a CheckpointManager has its items in folders.
+    folder = path.absolute() / _ITEM if (path / _ITEM).is_dir() else path.absolute()
+    with checkpoint.PyTreeCheckpointer() as checkpointer:
+        found = checkpointer.metadata(folder).item_metadata
+        if found is None:
+            raise ValueError(
+                f"jax2tf.export: there is no Orbax checkpoint in {path}; give the folder of one, "
+                "which for a CheckpointManager is that of a step and of an item: STEP/params"
+            )
+        # The devices that it was saved on need not be here.
+        as_numpy = checkpoint.RestoreArgs(restore_type=np.ndarray)
+        args = jax.tree.map(lambda leaf: as_numpy, found.tree)
+        return checkpointer.restore(folder, restore_args=args)
+
+
+def _nested(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, PyTree]:
+    """The arrays in dicts in dicts, by the slashes in their names."""
+    tree: dict[str, PyTree] = {}
+    # An array comes before those that stand inside of it, in whatever order the file has them.
+    for name in sorted(arrays):
+        *folders, last = name.split("/")
+        node = tree
+        for i, folder in enumerate(folders):
+            node = node.setdefault(folder, {})
+            if not isinstance(node, dict):
+                outer = "/".join(folders[: i + 1])
+                raise ValueError(
+                    f"jax2tf.export: params: in the file {path}, {name!r} stands inside of the "
+                    f"array {outer!r}. What to do: read it with its own library, and pass the "
+                    "pytree"
+                )
+        node[last] = arrays[name]
+    return tree

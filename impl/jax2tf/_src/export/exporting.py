@@ -1,0 +1,288 @@
+"""`export`: a JAX function as a file or folder of an engine, written and tried in one call."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax import export as jax_export
+
+from jax2tf._src.api import versions
+from jax2tf._src.export import (
+    calibration,
+    checkpoints,
+    disk,
+    formats,
+    onnx,
+    placing,
+    progress,
+    widening,
+)
+from jax2tf._src.export.constraints import with_constraints
+from jax2tf._src.export.formats import Format
+from jax2tf._src.export.job import Job
+from jax2tf._src.export.result import ExportResult
+from jax2tf._src.export.signatures import Signature, given, refuse_several, signatures_of
+from jax2tf._src.export.verification import Judge, Trial, cost, dtypes_of, random_inputs, trials_of
+from jax2tf._src.targets.targets import TARGETS
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.util import option_checks
+from jax2tf._src.util.typing import Option, PyTree
+
+
+def export(
+    fun: PyTree,
+    params: PyTree,
+    specs: PyTree,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    polymorphic_constraints: Sequence[str] | jax_export.SymbolicScope = (),
+    verify: PyTree = True,
+    tolerance: float | None = None,
+    overwrite: bool = False,
+    progress: bool = True,
+    widen_bfloat16: bool = False,
+    **options: Option,
+) -> ExportResult:
+    """Writes a JAX function as a file or folder of an engine, and runs it there to see it is right.
+
+    >>> import tempfile, jax.numpy as jnp
+    >>> folder = tempfile.mkdtemp()
+    >>> def model(params, x):
+    ...     return {"y": jnp.tanh(x @ params["w"])}
+    >>> result = export(model, {"w": jnp.ones([4, 3])}, "b, 4", f"{folder}/model.tflite")
+    >>> result.format, result.signatures
+    ('litert', {'serving_default': {'x': 'float32[b, 4]'}})
+    >>> result.differences["serving_default"]["y"] < 1e-6
+    True
+
+    It is written beside `path` and renamed when it is right: what stands at the path is whole, also
+    when the process is killed.
+
+    Args:
+      fun: `fun(params, *inputs)`, as `convert` takes it; or a dict of several signatures that share
+        the parameters, {name: (function, specs)}, for SavedModels and LiteRT.
+      params: a pytree of arrays; the path of a checkpoint (an Orbax folder, .safetensors or .npz),
+        in which a "/" in a name makes a dict in a dict; or None for functions of inputs alone.
+      specs: one spec for one input, a tuple or list with a pytree of specs for each, or a dict of
+        these by the name of the parameter. A spec is an array, a jax.ShapeDtypeStruct, a
+        tf.TensorSpec, or a text such as "b, 224, 224, 3" (float32) or "b, 10:int32". Names stand
+        for dimensions that are open, as in `convert`; a None of a tf.TensorSpec is open by itself.
+        None where `fun` is a dict.
+      path: what to write. Its suffix says the format: none for a SavedModel (a folder), .tflite,
+        .onnx, .xml (OpenVINO; a .bin comes with it), .tfjs (a folder).
+      format: "savedmodel", "litert", "onnx", "openvino" or "tfjs", whatever the suffix; of OpenVINO
+        that is always .xml.
+      polymorphic_constraints: what may be assumed of open dimensions, as `convert` takes it. Each
+        holds for the signatures that have its dimensions.
+      verify: whether to run what was written, with random inputs (normal numbers, integers from 0
+        to 3) for two sizes of the open dimensions; or a list of inputs to run instead, each given
+        as the specs are; for several signatures a dict of lists. With quantize="int8" the first two
+        representative inputs are run.
+      tolerance: how far an output may be from JAX's: the largest difference in units of JAX's
+        largest element, for integers the share of elements that differ. In files of 8-bit numbers
+        the root mean square of the difference in units of that of JAX's result. The default is
+        1e-4 for float32, 1e-9 for float64, 0.01 for float16, 0.05 for bfloat16, by the least exact
+        of parameters, inputs and outputs; 0 for integers; 0.01 for float16 weights, 0.1 for 8-bit
+        and 0.3 for 4-bit weights, 0.2 for 8-bit weights and activations.
+      overwrite: whether to replace what stands at the path: a file, or a folder that holds a model
+        of the format and nothing else.
+      progress: whether to tell on stderr of steps that take long.
+      widen_bfloat16: whether to compute, take and give float32 where the function has bfloat16,
+        which no engine's file holds. It is held against JAX's bfloat16, with its tolerance.
+      **options: those of the format. SavedModel: trainable (as in `Module`), with_gradient,
+        saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
+        "int8", "int4"), representative_data (inputs for "int8", each given as the specs are; for
+        several signatures a dict of lists), integer_io (inputs and outputs of int8 too). ONNX:
+        opset (18), quantize ("float16", "int8_weights", "int4"). OpenVINO: compress_to_fp16,
+        quantize ("int8_weights", "int4"). TensorFlow.js: quantize ("float16", "uint16", "uint8").
+        All engines: assume_finite (as in `convert`; True where numbers are int8). All formats:
+        value_checks (as in `convert`).
+
+    Returns:
+      What was written: format, signatures, size, number of ops, largest difference by output.
+
+    Raises:
+      TypeError: the format has no such option, something is no function or no spec, or there are
+        more or fewer specs than inputs.
+      ValueError: a spec, an option or the path cannot be read, or a spec is of an argument that
+        jax.jit has static, or no signature has the dimensions of a constraint.
+      FileExistsError: the path exists, and `overwrite` is False, or what stands there is not a
+        model of the format.
+      jax2tf.MissingPackageError: the engine, or the library of the checkpoint, is not installed.
+      jax2tf.ConversionError: something of the function has no lowering.
+      jax2tf.ExportError: the format cannot hold it, or the engine's converter refuses it.
+      jax2tf.VerificationError: what was written does not run, or gives other results than JAX.
+    """
+    target = option_checks.path(path, "jax2tf.export: path", "model.tflite")
+    option_checks.switches(
+        "jax2tf.export", overwrite=overwrite, progress=progress, widen_bfloat16=widen_bfloat16
+    )
+    tolerance = option_checks.tolerance(tolerance, "jax2tf.export: tolerance")
+    options = {name: value for name, value in options.items() if value is not None}
+    chosen = formats.format_of(target, format)
+    formats.check_options(chosen, options)
+    placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
+    formats.check_packages(chosen, with_running=verify is not False)
+    step = _steps(target, progress)
+    if isinstance(params, str | bytes | os.PathLike):
+        with step("reading the checkpoint"):
+            params = checkpoints.load(params)
+    signatures = tuple(
+        dataclasses.replace(signature, one_namespace=chosen.one_namespace)
+        for signature in with_constraints(
+            signatures_of(fun, params, specs), polymorphic_constraints
+        )
+    )
+    _refuse_what_does_not_fit(chosen, signatures, params)
+    if "representative_data" in options:
+        data = given(signatures, options["representative_data"], "representative_data")
+        calibration.refuse_without_ranges(signatures, data)
+        options = {**options, "representative_data": data}
+    is_random = verify is True and "representative_data" not in options
+    with step("running JAX" + (cost(signatures) if is_random else "")):
+        trials = _trials(signatures, params, verify, options)
+    if "representative_data" in options:
+        calibration.refuse_results_without_ranges(trials)
+    elif options.get("quantize") == "dynamic":
+        calibration.refuse_weights_without_ranges(params)
+    of_params = dtypes_of(params)
+    if widen_bfloat16:
+        of_params.add(jnp.dtype(jnp.bfloat16))
+        signatures, params, trials, options = _widened(signatures, params, trials, options)
+    judge = Judge(chosen.name, chosen.engine.precision(options), of_params, tolerance)
+    with disk.writing(target), placing.beside(target) as folder:
+        job = Job(
+            signatures=signatures,
+            params=params,
+            convert=_convert_options(chosen, options),
+            options=options,
+            metadata=_metadata(signatures),
+            scratch=folder,
+            target=folder / "written" / target.name,
+        )
+        job.target.parent.mkdir()
+        # What was read from a checkpoint goes before the engine reads what was written.
+        del params
+        with step(f"converting to {chosen.name}"):
+            ops = chosen.engine.write(job)
+        job.params = None
+        differences: Mapping[str, Mapping[str, float]] = {}
+        if trials:
+            with step(f"running in {chosen.name}"):
+                run = judge.loaded(lambda: chosen.engine.load(job.target, job))
+                differences = judge.differences(run, trials)
+        written = chosen.files(job.target)
+        size = sum(map(_size, written))
+        placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
+        placing.put(chosen.steps(written, chosen.files(target)))
+    return ExportResult(
+        target,
+        chosen.name,
+        {s.name: {i.name: str(i).partition(": ")[2] for i in s.inputs} for s in signatures},
+        size,
+        ops,
+        differences,
+        tuple(f"{trial.signature.name}: {trial.title}" for trial in trials),
+    )
+
+
+def _widened(
+    signatures: Sequence[Signature],
+    params: PyTree,
+    trials: Sequence[Trial],
+    options: Mapping[str, Option],
+) -> tuple[tuple[Signature, ...], PyTree, list[Trial], dict[str, PyTree]]:
+    """All that is exported, with float32 in place of bfloat16."""
+    by_name = {s.name: widening.widened_signature(s, params) for s in signatures}
+    wide_trials = [
+        dataclasses.replace(
+            trial,
+            signature=by_name[trial.signature.name],
+            inputs=widening.widened(trial.inputs),
+            results=widening.widened(trial.results),
+        )
+        for trial in trials
+    ]
+    wide_options = dict(options)
+    if "representative_data" in options:
+        wide_options["representative_data"] = widening.widened(options["representative_data"])
+    return tuple(by_name.values()), widening.widened(params), wide_trials, wide_options
+
+
+def _convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[str, Option]:
+    """The options of `convert`: an engine's graph may assume finite numbers, as integers are."""
+    if "assume_finite" not in chosen.engine.OPTIONS:
+        return chosen.convert
+    of_engine = {**chosen.convert, "value_checks": options.get("value_checks", "raise")}
+    if options.get("quantize") == "int8":
+        target = TARGETS[chosen.convert["target"]].for_integers()
+        is_finite = options.get("assume_finite", True)
+        return {**of_engine, "target": dataclasses.replace(target, assume_finite=is_finite)}
+    return {**of_engine, "assume_finite": options.get("assume_finite", False)}
+
+
+def _steps(target: Path, shown: bool) -> progress.Step:
+    return progress.steps(f"jax2tf.export {target.name}", shown)
+
+
+def _refuse_what_does_not_fit(
+    chosen: Format, signatures: Sequence[Signature], params: PyTree
+) -> None:
+    if not chosen.has_several:
+        refuse_several(signatures, chosen.name)
+    if chosen.engine is onnx:
+        onnx.refuse_large(sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(params)))
+
+
+def _trials(
+    signatures: Sequence[Signature],
+    params: PyTree,
+    verify: PyTree,
+    options: Mapping[str, Option],
+) -> list[Trial]:
+    """What JAX gives for the inputs with which the file is tried."""
+    if verify is False:
+        return []
+    if verify is not True:
+        inputs = {
+            n: _titled("given input", i) for n, i in given(signatures, verify, "verify").items()
+        }
+    elif "representative_data" in options:
+        samples = options["representative_data"]
+        inputs = {n: _titled("representative input", s[:2]) for n, s in samples.items()}
+    else:
+        inputs = {s.name: random_inputs(s) for s in signatures}
+    return [trial for s in signatures for trial in trials_of(s, params, inputs[s.name])]
+
+
+def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, list[np.ndarray]]]:
+    return [(f"{title} {i}", sample) for i, sample in enumerate(samples)]
+
+
+def _metadata(signatures: Sequence[Signature]) -> dict[str, str]:
+    """What a file says of where it comes from."""
+    return {
+        "jax2tf": versions.__version__,
+        "jax": jax.__version__,
+        "tensorflow": tf.__version__,
+        "source": ", ".join(map(_source, signatures)),
+    }
+
+
+def _source(signature: Signature) -> str:
+    fun = signature.function
+    module = getattr(fun, "__module__", None) or type(fun).__module__
+    return f"{module}:{getattr(fun, '__qualname__', Function(fun).name)}"
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -1,0 +1,229 @@
+"""Weights of a LiteRT file in fewer bits: which constants are weights, and how each is stored."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import flatbuffers
+import numpy as np
+
+from jax2tf._src import compat
+from jax2tf._src.export.weights import in_half_bytes, is_weight, quantized
+from jax2tf._src.util.typing import PyTree
+
+# A table of the model: FlatBuffers generates their classes, without types.
+Table: TypeAlias = Any
+
+# Which version of an op takes what is stored; the interpreter chooses kernels by it.
+_DEQUANTIZE_VERSIONS = {"FLOAT16": 3, "INT8": 5, "INT4": 6}
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """How an array is stored.
+
+    Attributes:
+      dtype: the name of the tensor's type.
+      data: the bytes.
+      scales: what the integers of each index of `axis` are multiplied with; None for floats.
+      axis: which dimension has scales of its own.
+    """
+
+    dtype: str
+    data: np.ndarray
+    scales: np.ndarray | None = None
+    axis: int = 0
+
+
+def float16(weights: np.ndarray) -> Stored:
+    """The nearest numbers of float16."""
+    return Stored("FLOAT16", weights.astype(np.float16).reshape(-1).view(np.uint8))
+
+
+def integers(weights: np.ndarray, bits: int, axis: int) -> Stored:
+    """Integers of 8 or 4 bits on both sides of 0, with a scale for each index of an axis."""
+    scales, numbers = quantized(weights, bits, axis)
+    data = in_half_bytes(numbers) if bits == 4 else numbers.reshape(-1).view(np.uint8)
+    return Stored(f"INT{bits}", data, scales.reshape(-1), axis)
+
+
+def stored(content: bytes, kind: str) -> bytes:
+    """A file whose weights are stored in fewer bits.
+
+    Args:
+      content: a file with float32 weights.
+      kind: "float16"; or "int4", where the weights of products have 4 bits, and others 8.
+    """
+    schema = compat.libraries.litert_schema()
+    model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
+    # Signatures share the buffers of their weights.
+    buffers: dict[tuple[int, str, int], int] = {}
+    for graph in model.subgraphs:
+        _Graph(schema, model, graph, buffers).store(kind)
+    _without_unread_buffers(model)
+    for buffer in model.buffers:
+        buffer.Pack = functools.partial(_packed, schema, buffer)
+    builder = flatbuffers.Builder(len(content))
+    builder.Finish(model.Pack(builder), b"TFL3")
+    return bytes(builder.Output())
+
+
+def _without_unread_buffers(model: Table) -> None:
+    """Empties the buffers that no tensor has any more. Others keep their places."""
+    read = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
+    read |= {entry.buffer for entry in model.metadata or ()}
+    for index, buffer in enumerate(model.buffers):
+        if index not in read:
+            buffer.data = None
+
+
+class _Graph:
+    """One graph of a model, whose weights are stored anew."""
+
+    def __init__(
+        self,
+        schema: ModuleType,
+        model: Table,
+        graph: Table,
+        buffers: dict[tuple[int, str, int], int],
+    ) -> None:
+        self._schema = schema
+        self._model = model
+        self._graph = graph
+        self._buffers = buffers
+
+    def store(self, kind: str) -> None:
+        """Stores each weight once, and gives it to its readers as they take it."""
+        readers = self._readers()
+        dequantizes = []
+        for index, tensor in enumerate(list(self._graph.tensors)):
+            weights = self._weights(index, tensor)
+            if weights is None:
+                continue
+            if kind == "float16":
+                half = float16(weights)
+                if np.isfinite(half.data.view(np.float16)).all():
+                    dequantizes.append(self._dequantized(index, half))
+                continue
+            products = [op for op, place in readers[index] if self._takes_integers(op, place)]
+            if len(products) == len(readers[index]):
+                # Each row makes one result.
+                self._put(tensor, integers(weights, 4, axis=0))
+                for op in products:
+                    op.opcodeIndex = self._code("FULLY_CONNECTED", 10)
+                    op.builtinOptions.asymmetricQuantizeInputs = True
+            else:
+                axis = self._axis(readers[index], weights.ndim)
+                dequantizes.append(self._dequantized(index, integers(weights, 8, axis)))
+        self._graph.operators = [*dequantizes, *self._graph.operators]
+
+    def _readers(self) -> Mapping[int, list[tuple[PyTree, int]]]:
+        """The ops that read each tensor, with the place of the tensor among their inputs."""
+        readers = collections.defaultdict(list)
+        for op in self._graph.operators:
+            for place, index in enumerate(op.inputs):
+                readers[int(index)].append((op, place))
+        return readers
+
+    def _weights(self, index: int, tensor: Table) -> np.ndarray | None:
+        """The numbers of a tensor that is a weight."""
+        data = self._model.buffers[tensor.buffer].data
+        shape = () if tensor.shape is None else tuple(map(int, tensor.shape))
+        if data is None or tensor.type != self._schema.TensorType.FLOAT32:
+            return None
+        if index in self._graph.outputs:
+            return None
+        array = np.frombuffer(data.tobytes(), np.float32).reshape(shape)
+        return array if is_weight(array) else None
+
+    def _takes_integers(self, op: Table, place: int) -> bool:
+        """Whether an op reads a tensor as the matrix of a product with rows of float32."""
+        return place == 1 and self._name(op) == "FULLY_CONNECTED"
+
+    def _axis(self, readers: Sequence[tuple[Table, int]], rank: int) -> int:
+        """Which axis of a weight has scales of its own."""
+        names = {self._name(op) for op, _ in readers}
+        # Depthwise kernels are (1, height, width, channels); a product of matrices adds rows up.
+        return rank - 1 if names & {"DEPTHWISE_CONV_2D", "BATCH_MATMUL"} else 0
+
+    def _name(self, op: Table) -> str:
+        code = self._model.operatorCodes[op.opcodeIndex]
+        number = max(code.builtinCode, code.deprecatedBuiltinCode)
+        return _names(self._schema.BuiltinOperator)[number]
+
+    def _dequantized(self, index: int, kept: Stored) -> PyTree:
+        """An op that gives a tensor from what is stored."""
+        schema, tensor = self._schema, self._graph.tensors[index]
+        source = schema.TensorT()
+        source.name, source.shape = tensor.name + b"/stored", tensor.shape
+        source.buffer = tensor.buffer
+        self._put(source, kept)
+        self._graph.tensors.append(source)
+        # The tensor is no constant any more.
+        tensor.buffer = 0
+        op = schema.OperatorT()
+        op.opcodeIndex = self._code("DEQUANTIZE", _DEQUANTIZE_VERSIONS[kept.dtype])
+        op.inputs = np.array([len(self._graph.tensors) - 1], np.int32)
+        op.outputs = np.array([index], np.int32)
+        op.builtinOptionsType = schema.BuiltinOptions.DequantizeOptions
+        op.builtinOptions = schema.DequantizeOptionsT()
+        return op
+
+    def _put(self, tensor: Table, kept: Stored) -> None:
+        schema = self._schema
+        key = (tensor.buffer, kept.dtype, kept.axis)
+        if key not in self._buffers:
+            buffer = schema.BufferT()
+            buffer.data = kept.data
+            self._buffers[key] = len(self._model.buffers)
+            self._model.buffers.append(buffer)
+        tensor.buffer = self._buffers[key]
+        tensor.type = getattr(schema.TensorType, kept.dtype)
+        if kept.scales is not None:
+            tensor.quantization = schema.QuantizationParametersT()
+            tensor.quantization.scale = kept.scales
+            tensor.quantization.zeroPoint = np.zeros(kept.scales.size, np.int64)
+            tensor.quantization.quantizedDimension = kept.axis
+
+    def _code(self, name: str, version: int) -> int:
+        """The index of an op of this version among those of the model."""
+        number = getattr(self._schema.BuiltinOperator, name)
+        for index, code in enumerate(self._model.operatorCodes):
+            if (code.builtinCode, code.version) == (number, version):
+                return index
+        code = self._schema.OperatorCodeT()
+        code.builtinCode, code.version = number, version
+        code.deprecatedBuiltinCode = min(number, 127)
+        self._model.operatorCodes.append(code)
+        return len(self._model.operatorCodes) - 1
+
+
+@functools.cache
+def _names(enum: Table) -> Mapping[int, str]:
+    return {value: name for name, value in vars(enum).items() if isinstance(value, int)}
+
+
+# The schema asks for it; the builder of Python aligns bytes to 1.
+_ALIGNMENT = 16
+
+
+def _packed(schema: ModuleType, buffer: Table, builder: Table) -> PyTree:
+    """Writes a buffer where kernels read it: as its own method does, and aligned."""
+    data = None
+    if buffer.data is not None and len(buffer.data):
+        content = np.ascontiguousarray(buffer.data).tobytes()
+        builder.StartVector(1, len(content), _ALIGNMENT)
+        builder.head -= len(content)
+        builder.Bytes[builder.head : builder.head + len(content)] = content
+        data = builder.EndVector()
+    schema.BufferStart(builder)
+    if data is not None:
+        schema.BufferAddData(builder, data)
+    schema.BufferAddOffset(builder, buffer.offset)
+    schema.BufferAddSize(builder, buffer.size)
+    return schema.BufferEnd(builder)

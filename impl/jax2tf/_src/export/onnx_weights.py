@@ -1,0 +1,183 @@
+"""Weights of an ONNX model in fewer bits, with the ops that give them as float32."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jax2tf._src.export import packages
+from jax2tf._src.export.weights import in_half_bytes, is_weight, quantized
+
+if TYPE_CHECKING:
+    import onnx
+
+# Of ONNX Runtime: a product with a matrix of 4 bits. ONNX has these integers from opset 21 on,
+# which tf2onnx does not write.
+_DOMAIN = "com.microsoft"
+# So many rows of a column share a scale.
+_BLOCK = 32
+
+
+def store(model: onnx.ModelProto, kind: str) -> None:
+    """Stores the weights of a model in fewer bits.
+
+    Args:
+      model: with float32 weights. It is changed.
+      kind: "float16"; "int8_weights"; or "int4", where the weights of products have 4 bits, and
+        others 8.
+    """
+    onnx = packages.imported("onnx", "the format 'onnx'")
+    _Graph(onnx, model.graph, kind).store()
+    if any(node.domain == _DOMAIN for node in nodes(model.graph)):
+        model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and those of its loops and branches, an empty one for each other attribute."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                yield from graphs(inner)
+
+
+def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph and of those of its loops and branches."""
+    return (node for inner in graphs(graph) for node in inner.node)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reader:
+    """A node that reads a weight, and the place of the weight among its inputs."""
+
+    node: onnx.NodeProto
+    place: int
+
+    @property
+    def is_product(self) -> bool:
+        """Whether rows are multiplied with the weight."""
+        return self.node.op_type == "MatMul" and self.place == 1
+
+
+class _Graph:
+    """A graph, with the graphs of its loops, whose weights are stored anew."""
+
+    def __init__(self, onnx: ModuleType, graph: onnx.GraphProto, kind: str) -> None:
+        self._onnx = onnx
+        self._graph = graph
+        self._kind = kind
+
+    def store(self) -> None:
+        """Stores each weight once, and gives it to its readers as they take it."""
+        readers = self._readers()
+        results = {value.name for graph in graphs(self._graph) for value in graph.output}
+        for graph in list(graphs(self._graph)):
+            for name, tensor in list(self._constants(graph)):
+                weights = self._onnx.numpy_helper.to_array(tensor)
+                if is_weight(weights) and name not in results:
+                    self._store(graph, name, tensor, weights, readers[name])
+
+    def _constants(self, graph: onnx.GraphProto) -> Iterator[tuple[str, onnx.TensorProto]]:
+        for tensor in graph.initializer:
+            yield tensor.name, tensor
+        for node in graph.node:
+            if node.op_type == "Constant" and node.attribute[0].name == "value":
+                yield node.output[0], node.attribute[0].t
+
+    def _readers(self) -> Mapping[str, list[_Reader]]:
+        readers = collections.defaultdict(list)
+        for node in nodes(self._graph):
+            for place, name in enumerate(node.input):
+                readers[name].append(_Reader(node, place))
+        return readers
+
+    def _store(
+        self,
+        graph: onnx.GraphProto,
+        name: str,
+        tensor: onnx.TensorProto,
+        weights: np.ndarray,
+        readers: Sequence[_Reader],
+    ) -> None:
+        if self._kind == "float16":
+            half = weights.astype(np.float16)
+            if np.isfinite(half).all():
+                self._replace(graph, name, tensor, {"half": half}, "Cast", to=1)
+        elif self._kind == "int4" and weights.ndim == 2 and all(r.is_product for r in readers):
+            self._as_products(graph, name, tensor, weights, readers)
+        else:
+            axis = _axis(readers, weights.ndim)
+            scales, numbers = quantized(weights, 8, axis)
+            arrays = {"integers": numbers, "scales": scales.reshape(-1)}
+            self._replace(graph, name, tensor, arrays, "DequantizeLinear", axis=axis)
+
+    def _replace(
+        self,
+        graph: onnx.GraphProto,
+        name: str,
+        tensor: onnx.TensorProto,
+        arrays: Mapping[str, np.ndarray],
+        op: str,
+        **attributes: object,
+    ) -> None:
+        """Puts an op of other constants in the place of a constant."""
+        names = self._add(graph, name, arrays)
+        self._remove(graph, name, tensor)
+        node = self._onnx.helper.make_node(op, names, [name], f"{name}/{op}", **attributes)
+        graph.node.insert(0, node)
+
+    def _as_products(
+        self,
+        graph: onnx.GraphProto,
+        name: str,
+        tensor: onnx.TensorProto,
+        weights: np.ndarray,
+        readers: Sequence[_Reader],
+    ) -> None:
+        """Makes ONNX Runtime's op for weights of 4 bits of products with a weight."""
+        rows, columns = weights.shape
+        blocks = -(-rows // _BLOCK)
+        padded = np.pad(weights, ((0, blocks * _BLOCK - rows), (0, 0)))
+        scales, numbers = quantized(padded.T.reshape(-1, _BLOCK), 4, axis=0)
+        # They are stored as if 8 were added.
+        packed = in_half_bytes(numbers + 8).reshape(columns, blocks, -1)
+        names = self._add(graph, name, {"integers": packed, "scales": scales.reshape(-1)})
+        self._remove(graph, name, tensor)
+        given = {"K": rows, "N": columns, "bits": 4, "block_size": _BLOCK}
+        for reader in readers:
+            node = reader.node
+            node.op_type, node.domain = "MatMulNBits", _DOMAIN
+            node.input[:] = [node.input[0], *names]
+            node.attribute.extend(
+                self._onnx.helper.make_attribute(key, value) for key, value in given.items()
+            )
+
+    def _add(
+        self, graph: onnx.GraphProto, name: str, arrays: Mapping[str, np.ndarray]
+    ) -> list[str]:
+        """Adds constants; returns their names."""
+        named = {f"{name}/{part}": array for part, array in arrays.items()}
+        to_tensor = self._onnx.numpy_helper.from_array
+        graph.initializer.extend(to_tensor(array, key) for key, array in named.items())
+        return list(named)
+
+    def _remove(self, graph: onnx.GraphProto, name: str, tensor: onnx.TensorProto) -> None:
+        """Removes a constant."""
+        if tensor.name == name and any(t is tensor for t in graph.initializer):
+            graph.initializer.remove(tensor)
+            return
+        (node,) = (n for n in graph.node if list(n.output) == [name])
+        graph.node.remove(node)
+
+
+def _axis(readers: Sequence[_Reader], rank: int) -> int:
+    """Which axis of a weight has scales of its own."""
+    ops = {reader.node.op_type for reader in readers}
+    if ops <= {"Conv", "Gather", "GatherND"}:
+        return 0
+    return 1 if "ConvTranspose" in ops else rank - 1

@@ -1,0 +1,81 @@
+"""OpenVINO (.xml with its .bin), run on the CPU."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from jax2tf._src.export import disk, openvino_weights, packages
+from jax2tf._src.export.job import Job, converting
+from jax2tf._src.export.measures import Precision
+from jax2tf._src.lowering.passes.value_checks import CHOICES
+from jax2tf._src.util.typing import Option, PyTree
+
+OPTIONS = {
+    "compress_to_fp16": (False, True),
+    "quantize": (None, "int8_weights", "int4"),
+    "assume_finite": (False, True),
+    "value_checks": CHOICES,
+}
+
+_PRECISION = {
+    "int8_weights": Precision.INTEGER_WEIGHTS,
+    "int4": Precision.FOUR_BIT_WEIGHTS,
+}
+
+# On processors with faster units for bfloat16 it would compute float32 in those.
+_SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}
+
+_NOT_COUNTED = frozenset({"Constant", "Parameter", "Result"})
+
+
+def _openvino() -> PyTree:
+    # Where it finds its telemetry it reports each conversion to its makers.
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    return packages.imported("openvino", "the format 'openvino'")
+
+
+def write(job: Job) -> int:
+    """Writes the file `job.target` and the .bin beside it; returns the number of ops."""
+    openvino = _openvino()
+    # From a function itself names of outputs are lost, and with them which is which.
+    folder = job.saved_model()
+    with converting("the converter of OpenVINO", job):
+        model = openvino.convert_model(str(folder))
+    kind = job.options.get("quantize")
+    if kind is not None:
+        openvino_weights.store(model, kind)
+    for key, value in job.metadata.items():
+        model.set_rt_info(value, ["jax2tf", key])
+    with disk.saved_by("OpenVINO"):
+        openvino.save_model(
+            model, str(job.target), compress_to_fp16=job.options.get("compress_to_fp16", False)
+        )
+    return sum(op.get_type_name() not in _NOT_COUNTED for op in model.get_ops())
+
+
+def load(
+    target: Path, job: Job
+) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
+    """What runs the function of the file."""
+    openvino = _openvino()
+    compiled = openvino.compile_model(str(target), "CPU", _SETTINGS)
+    # An input that nothing depends on may be gone.
+    taken = {name for port in compiled.inputs for name in port.get_names()}
+
+    def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        results = compiled({name: a for name, a in arrays.items() if name in taken})
+        return {name: results[port] for port in compiled.outputs for name in port.get_names()}
+
+    return run
+
+
+def precision(options: Mapping[str, Option]) -> Precision:
+    """By the options `quantize` and `compress_to_fp16`."""
+    if options.get("quantize") is not None:
+        return _PRECISION[options["quantize"]]
+    is_half = options.get("compress_to_fp16", False)
+    return Precision.FLOAT16_WEIGHTS if is_half else Precision.FULL

@@ -1,0 +1,181 @@
+"""One spec of an input, as its shape and dtype."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import export as jax_export
+
+from jax2tf._src.dims import bounds
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.option_checks import shown
+from jax2tf._src.util.typing import Dim, PyTree
+
+_DTYPE_OF_TEXT = "float32"
+
+# A size is a 64-bit integer in every file.
+_LARGEST = 2**63 - 1
+
+# Names that are no dimension's: who writes them has a dimension in mind that has no name.
+_NO_NAMES = frozenset({"None", "True", "False"})
+
+# What to do for what stands for several tensors, or for none.
+_REMEDIES = {
+    tf.RaggedTensorSpec: "take its to_tensor() and row_lengths() as two inputs",
+    tf.RaggedTensor: "take its to_tensor() and row_lengths() as two inputs",
+    tf.SparseTensorSpec: "take its indices and values as two inputs",
+    tf.SparseTensor: "take its indices and values as two inputs",
+}
+
+
+class Reader:
+    """Reads the specs of one signature.
+
+    Attributes:
+      scope: that of the symbolic dimensions that the caller made, or None.
+    """
+
+    def __init__(self) -> None:
+        self.scope: jax.export.SymbolicScope | None = None
+        self._open = (f"d{i}" for i in itertools.count())
+        self._scope = jax_export.SymbolicScope()
+
+    def read(self, leaf: PyTree, where: str) -> tuple[tuple[int | str, ...], np.dtype]:
+        """Shape and dtype of a spec."""
+        if isinstance(leaf, str):
+            return self._of_text(leaf, where)
+        if isinstance(leaf, tf.TensorSpec):
+            return self._of_tensor_spec(leaf, where)
+        if isinstance(leaf, tf.Tensor | tf.Variable):
+            return self._dims(leaf.shape.as_list(), where), _dtype_of_value(leaf, where)
+        if isinstance(leaf, bool | int | float | complex):
+            return (), _dtype_of_value(leaf, where)
+        is_described = hasattr(leaf, "shape") and hasattr(leaf, "dtype")
+        if not is_described or isinstance(leaf.dtype, tf.DType):
+            remedy = next((r for kind, r in _REMEDIES.items() if isinstance(leaf, kind)), "")
+            raise TypeError(
+                f"jax2tf.export: the spec of {where} should be an array, a jax.ShapeDtypeStruct, a "
+                f"tf.TensorSpec or a text such as 'b, 4:float32', got {shown(leaf)}"
+                + (f". What to do: {remedy}" if remedy else "")
+            )
+        if dtypes.is_key(leaf.dtype):
+            raise TypeError(
+                f"jax2tf.export: the spec of {where} is one of typed PRNG keys, which files have "
+                "no dtype for; take jax.random.key_data (uint32) as input, and call "
+                "jax.random.wrap_key_data in the function"
+            )
+        if isinstance(leaf, np.ndarray | np.generic | jax.Array):
+            return self._dims(leaf.shape, where), _dtype_of_value(leaf, where)
+        return self._dims(leaf.shape, where), _dtype_named(leaf.dtype, leaf, where)
+
+    def _of_tensor_spec(
+        self, spec: tf.TensorSpec, where: str
+    ) -> tuple[tuple[int | str, ...], np.dtype]:
+        if spec.shape.rank is None:
+            raise ValueError(
+                f"jax2tf.export: the spec of {where} has no rank; give a shape, with None or a "
+                "name for a dimension that is open"
+            )
+        if not dtypes.is_of_jax(spec.dtype):
+            raise _without_dtype(spec.dtype.name, where)
+        sizes = [next(self._open) if size is None else size for size in spec.shape.as_list()]
+        return tuple(sizes), np.dtype(spec.dtype.as_numpy_dtype)
+
+    def _of_text(self, text: str, where: str) -> tuple[tuple[int | str, ...], np.dtype]:
+        shape, colon, name = text.rpartition(":")
+        if not colon:
+            shape, name = text, _DTYPE_OF_TEXT
+        try:
+            dtype = np.dtype(jax.numpy.dtype(name.strip()))
+            tf.as_dtype(dtype)
+            for part in shape.split(","):
+                bounds.refuse_large_powers(part)
+            symbolic = jax_export.symbolic_shape(shape.strip(), scope=self._scope)
+        # JAX reads the shape with Python's tokenizer, which has errors of its own.
+        except Exception as error:
+            raise _unreadable(text, where, str(error)) from error
+        if not dtypes.is_of_jax(tf.as_dtype(dtype)):
+            raise _unreadable(text, where, f"files have no dtype {name.strip()!r}")
+        if dtype.name != name.strip():
+            # NumPy's "float" has 64 bits, "int" those of the machine, ">f4" another order of bytes.
+            raise _unreadable(
+                text, where, f"{name.strip()!r} is {dtype.name} in NumPy, which has to be said"
+            )
+        for dim in symbolic:
+            if str(dim) in _NO_NAMES:
+                raise _unreadable(
+                    text, where, f"{dim} is no name; name the dimensions that are open, as 'b'"
+                )
+        return self._dims(symbolic, where, is_given=False), dtype
+
+    def _dims(
+        self, shape: Sequence[Dim], where: str, is_given: bool = True
+    ) -> tuple[int | str, ...]:
+        if not isinstance(shape, Sequence):
+            raise TypeError(
+                f"jax2tf.export: the spec of {where} should have a sequence of sizes as its shape, "
+                f"got {shown(shape)}"
+            )
+        for dim in shape:
+            if not jax_export.is_symbolic_dim(dim):
+                _require_size(dim, where)
+            elif is_given:
+                if self.scope not in (None, dim.scope):
+                    raise ValueError(
+                        f"jax2tf.export: the shape of {where} has dimensions of another "
+                        "SymbolicScope than those before it; make them in one scope"
+                    )
+                self.scope = dim.scope
+        return tuple(map(_size, shape))
+
+
+def _require_size(dim: Dim, where: str) -> None:
+    is_number = isinstance(dim, int | np.integer)
+    if not is_number or not 0 <= dim <= _LARGEST:
+        error = ValueError if is_number else TypeError
+        raise error(
+            f"jax2tf.export: the spec of {where} should have sizes from 0 to 2**63 - 1, or names "
+            f"for those that are open, got the size {shown(dim)}"
+        )
+
+
+def _dtype_of_value(value: PyTree, where: str) -> np.dtype:
+    try:
+        return dtypes.jax_dtype(value)
+    except (TypeError, OverflowError) as error:
+        raise type(error)(
+            f"jax2tf.export: the spec of {where}: {error}. What to do: give a spec of numbers that "
+            "JAX has, as 'b, 4:float32'"
+        ) from None
+
+
+def _dtype_named(dtype: PyTree, leaf: PyTree, where: str) -> np.dtype:
+    try:
+        made: np.dtype = jax.dtypes.canonicalize_dtype(dtype)
+        tf.as_dtype(made)
+    except TypeError:
+        raise _without_dtype(shown(dtype), where) from None
+    return made
+
+
+def _without_dtype(name: str, where: str) -> TypeError:
+    return TypeError(
+        f"jax2tf.export: the spec of {where} has the dtype {name}, and files have the numbers that "
+        "JAX and TensorFlow have in common. What to do: make numbers of it before the exported "
+        "function, and give their dtype, as 'b, 4:float32'"
+    )
+
+
+def _unreadable(text: str, where: str, reason: str) -> ValueError:
+    return ValueError(
+        f"jax2tf.export: the spec {text!r} of {where} should be a shape and, behind a colon, a "
+        f"dtype by its own name, such as 'b, 224, 224, 3:float32': {reason}"
+    )
+
+
+def _size(dim: Dim) -> int | str:
+    return str(dim) if jax_export.is_symbolic_dim(dim) else int(dim)

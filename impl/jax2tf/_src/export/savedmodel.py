@@ -1,0 +1,81 @@
+"""SavedModels, with trainable variables and gradients, run by TensorFlow."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src.api.errors import ExportError
+from jax2tf._src.export.graphs import count_ops
+from jax2tf._src.export.job import Job
+from jax2tf._src.export.measures import Precision
+from jax2tf._src.lowering.passes.value_checks import CHOICES
+from jax2tf._src.util.typing import Option
+
+# Those of `convert` and of `Module` that say what the SavedModel can do.
+OPTIONS = {
+    "trainable": None,
+    "with_gradient": (True, False),
+    "saved_gradient_order": None,
+    "enable_xla": (True, False),
+    "value_checks": CHOICES,
+}
+
+# The folder that SavedModels have for what is the user's own.
+METADATA = Path("assets.extra/jax2tf.json")
+
+
+def write(job: Job) -> int:
+    """Writes the folder `job.target`; returns the number of ops."""
+    program = job.program(**job.options)
+    with _saving_gradients():
+        program.save(job.target, with_gradients=job.options.get("with_gradient", True))
+    path = job.target / METADATA
+    path.parent.mkdir()
+    path.write_text(json.dumps(job.metadata, indent=2) + "\n", encoding="utf-8")
+    functions = [f.get_concrete_function() for f in program.functions.values()]
+    return sum(count_ops(function.graph.as_graph_def()) for function in functions)
+
+
+@contextlib.contextmanager
+def _saving_gradients() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        # TensorFlow logs the cause and raises this in its place.
+        if "tracing gradients for SavedModel" not in str(error):
+            raise
+        raise ExportError(
+            "jax2tf.export: the SavedModel cannot hold the gradients of the function: "
+            f"jax2tf cannot lower them: {_reason(error)}. What to do: pass "
+            "with_gradient=False, which saves it without gradients"
+        ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """The first line of what was said of the gradient."""
+    return str(error.__context__ or error).partition("\n")[0].rstrip(".")
+
+
+def load(
+    target: Path, job: Job
+) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
+    """What runs the signatures of the SavedModel."""
+    restored = tf.saved_model.load(str(target))
+
+    def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        tensors = {name: tf.constant(array) for name, array in arrays.items()}
+        results = restored.signatures[signature](**tensors)
+        return {name: result.numpy() for name, result in results.items()}
+
+    return run
+
+
+def precision(options: Mapping[str, Option]) -> Precision:
+    """A SavedModel computes as TensorFlow does."""
+    return Precision.FULL

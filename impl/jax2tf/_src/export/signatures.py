@@ -1,0 +1,351 @@
+"""What the caller wrote about inputs, as the named inputs of an exported function.
+
+A spec is an array, a jax.ShapeDtypeStruct, a tf.TensorSpec, or a text such as "b, 224, 224, 3" or
+"b, 10:int32". Names in shapes stand for dimensions that are open.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import itertools
+import keyword
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import compat
+from jax2tf._src.api.errors import ExportError
+from jax2tf._src.dims import expressions
+from jax2tf._src.export.reading import Reader
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.util import option_checks
+from jax2tf._src.util.typing import PyTree
+
+DEFAULT = "serving_default"
+
+
+@dataclasses.dataclass(frozen=True)
+class Input:
+    """One input of an exported function.
+
+    Attributes:
+      name: what it is called in the file.
+      path: where it stands among the function's arguments, as "x['image']".
+      shape: a size for each dimension, or the text of one that is open.
+      dtype: its dtype.
+    """
+
+    name: str
+    path: str
+    shape: tuple[int | str, ...]
+    dtype: np.dtype
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype.name}[{', '.join(map(str, self.shape))}]"
+
+    @property
+    def spec(self) -> tf.TensorSpec:
+        """What TensorFlow knows of it."""
+        shape = [size if isinstance(size, int) else None for size in self.shape]
+        return tf.TensorSpec(shape, tf.as_dtype(self.dtype), self.name)
+
+    @property
+    def polymorphic_shape(self) -> str | None:
+        """The spec of its shape for `convert`."""
+        is_known = all(isinstance(size, int) for size in self.shape)
+        return None if is_known else f"({', '.join(map(str, self.shape))})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Signature:
+    """A function under a name, with its inputs.
+
+    Attributes:
+      name: what it is called in the file.
+      function: `function(params, *inputs, **kwargs)`.
+      inputs: its inputs, in order.
+      tree: the structure of `(args, kwargs)` whose leaves the inputs are.
+      constraints: what may be assumed of the dimensions, as "b >= 8".
+      one_namespace: whether an output may not have the name of an input.
+    """
+
+    name: str
+    function: Callable[..., PyTree]
+    inputs: tuple[Input, ...]
+    tree: PyTree
+    constraints: tuple[str, ...] = ()
+    one_namespace: bool = False
+
+    def arguments(self, leaves: Sequence[PyTree]) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
+        """Positional and keyword arguments with these leaves."""
+        results: tuple[tuple[PyTree, ...], dict[str, PyTree]] = jax.tree.unflatten(
+            self.tree, leaves
+        )
+        return results
+
+    def output_names(self, results: PyTree) -> list[str]:
+        """A name for each leaf of the function's results, by its path."""
+        given = [spec.name for spec in self.inputs] if self.one_namespace else []
+        names = _Names("output", given)
+        return [
+            names.new(jax.tree_util.keystr(path, simple=True, separator="_"))
+            for path, _ in jax.tree_util.tree_leaves_with_path(results)
+        ]
+
+    @property
+    def polymorphic_shapes(self) -> PyTree:
+        """The shapes of the inputs, as `jax2tf.Module` takes them."""
+        leaves = [spec.polymorphic_shape for spec in self.inputs]
+        args, kwargs = self.arguments(leaves)
+        return dict(kwargs) if kwargs else list(args)
+
+    def arrays(self, inputs: PyTree, what: str) -> list[np.ndarray]:
+        """The leaves of inputs that the caller gives, in the dtypes of the signature.
+
+        Args:
+          inputs: as the specs were given: a value for one input, a tuple or list with one for each,
+            or a dict by parameter name.
+          what: what they are for, for messages.
+
+        Raises:
+          ValueError: they have another structure than the specs, or a shape that does not fit.
+        """
+        leaves, tree = jax.tree.flatten(_arguments(inputs))
+        if tree != self.tree:
+            raise ValueError(
+                f"jax2tf.export: {what} for {self.name!r} should have the structure of the specs, "
+                f"{self.tree}, got {tree}"
+            )
+        return [
+            _fitting(np.asarray(leaf), spec, what)
+            for leaf, spec in zip(leaves, self.inputs, strict=True)
+        ]
+
+
+def signatures_of(fun: PyTree, params: PyTree, specs: PyTree) -> tuple[Signature, ...]:
+    """The signatures that the caller asks for.
+
+    Args:
+      fun: a function, or a dict of (function, specs) by name.
+      params: its parameters; with None the functions take their inputs alone.
+      specs: the specs of its inputs; None where `fun` is a dict.
+
+    Raises:
+      TypeError: something is no function or no spec, or there are more or fewer specs than inputs.
+      ValueError: a spec cannot be read, names do not fit, or one is of a static argument.
+    """
+    if not isinstance(fun, Mapping):
+        return (_signature(DEFAULT, fun, params, specs),)
+    if specs is not None:
+        raise ValueError(
+            "jax2tf.export: specs should be None where fun is a dict of signatures: write "
+            "{name: (function, specs)}"
+        )
+    if not fun:
+        raise ValueError("jax2tf.export: the dict of signatures is empty; give one or more")
+    return tuple(_named(name, value, params) for name, value in fun.items())
+
+
+# What is saved has these already.
+_TAKEN = frozenset(dir(tf.train.Checkpoint)) | {"parameters", "variables", "trainable_variables"}
+
+
+def _named(name: PyTree, value: PyTree, params: PyTree) -> Signature:
+    if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
+        raise ValueError(
+            "jax2tf.export: the name of a signature should be letters, digits and underscores, "
+            f"got {name!r}"
+        )
+    if name in _TAKEN:
+        raise ValueError(
+            f"jax2tf.export: a signature cannot be called {name!r}, which a SavedModel has for "
+            "something else; choose another name"
+        )
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ValueError(
+            f"jax2tf.export: signature {name!r} should be a pair (function, specs), got {value!r}"
+        )
+    return _signature(name, value[0], params, value[1])
+
+
+def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signature:
+    option_checks.callable_(fun, "jax2tf.export: fun", ", or a dict of (function, specs) by name")
+    function = with_no_parameters(fun) if params is None else fun
+    parameters = Function(function).parameters
+    args, kwargs = _arguments(specs)
+    if not parameters.takes_any_keyword:
+        known = [n for n in parameters.by_keyword if n != parameters.at(0)]
+        for key in kwargs:
+            if key not in known:
+                raise ValueError(
+                    f"jax2tf.export: specs has an entry for {key!r}, and the inputs of "
+                    f"{Function(fun).name} are {', '.join(known) or 'not named'}. The keys of a "
+                    "dict are names of parameters; specs for an input that is a dict stand in a "
+                    f"tuple: ({{{key!r}: ...}},)"
+                )
+    _refuse_arguments(fun, params, args, kwargs)
+    found, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+    reader = Reader()
+    names = _Names("input")
+    inputs = []
+    for path, leaf in found:
+        top, argument, *rest = path
+        of_argument = parameters.at(argument.idx + 1) if top.idx == 0 else argument.key
+        where = of_argument + jax.tree_util.keystr(tuple(rest))
+        shape, dtype = reader.read(leaf, where)
+        given = getattr(leaf, "name", None) if isinstance(leaf, tf.TensorSpec) else None
+        inputs.append(Input(names.new(given or where), where, shape, dtype))
+    constraints = compat.jaxprs.explicit_constraints(reader.scope) if reader.scope else ()
+    return Signature(name, function, tuple(inputs), tree, constraints)
+
+
+def _refuse_arguments(
+    fun: Callable[..., PyTree],
+    params: PyTree,
+    args: tuple[PyTree, ...],
+    kwargs: Mapping[str, PyTree],
+) -> None:
+    """Refuses specs for other inputs than the function takes."""
+    function = Function(fun)
+    given = args if params is None else (params, *args)
+    try:
+        function.parameters.signature.bind(*given, **kwargs)
+    except TypeError as error:
+        behind = "" if params is None else " behind the parameters"
+        hint = ""
+        if args and all(isinstance(spec, int) for spec in args):
+            text = ", ".join(map(str, args))
+            hint = f". A tuple has one spec for each input; a shape is a text: {text!r}"
+        raise TypeError(
+            f"jax2tf.export: specs should have one spec for each input of {function.name}"
+            f"{function.parameters.signature}{behind}, got {len(args) + len(kwargs)}: {error}{hint}"
+        ) from None
+    statics = function.static_parameters(given, kwargs)
+    if statics:
+        raise ValueError(
+            f"jax2tf.export: {', '.join(statics)} of {function.name} is static in "
+            f"{function.static_in}, and a file has arrays alone. What to do: export "
+            f"{function.with_bound(statics)}, with specs for the others"
+        )
+
+
+def with_no_parameters(fun: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    """The function behind a first parameter that it does not use."""
+
+    @functools.wraps(fun)
+    def ignoring(params: PyTree, *args: PyTree, **kwargs: PyTree) -> PyTree:
+        return fun(*args, **kwargs)
+
+    own = Function(fun).parameters.signature
+    first = inspect.Parameter("params", inspect.Parameter.POSITIONAL_ONLY)
+    others = [
+        p.replace(name="params_") if p.name == "params" else p for p in own.parameters.values()
+    ]
+    del ignoring.__wrapped__
+    setattr(ignoring, "__signature__", inspect.Signature([first, *others]))  # noqa: B010
+    ignoring.__name__ = Function(fun).name
+    return ignoring
+
+
+class _Names:
+    """Names that engines take, each given once."""
+
+    def __init__(self, kind: str, given: Iterable[str] = ()):
+        self._kind = kind
+        self._given = {name.lower() for name in given}
+
+    def new(self, path: str) -> str:
+        name = re.sub("[^A-Za-z0-9]+", "_", path).strip("_")
+        if not re.match("[A-Za-z]", name):
+            name = f"{self._kind}_{name}" if name else self._kind
+        name += "_" * keyword.iskeyword(name)
+        candidates = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(1)))
+        # Some engines do not tell upper case from lower.
+        name = next(c for c in candidates if c.lower() not in self._given)
+        self._given.add(name.lower())
+        return name
+
+
+def _arguments(specs: PyTree) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
+    if isinstance(specs, Mapping):
+        return (), dict(specs)
+    return (tuple(specs) if isinstance(specs, tuple | list) else (specs,)), {}
+
+
+def _fitting(array: np.ndarray, spec: Input, what: str) -> np.ndarray:
+    fits = array.ndim == len(spec.shape) and all(
+        isinstance(wanted, str) or wanted == size
+        for size, wanted in zip(array.shape, spec.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"jax2tf.export: {what} should fit {spec} for {spec.path}, got shape {array.shape}"
+        )
+    return array.astype(spec.dtype)
+
+
+def variables_of(signature: Signature) -> list[str]:
+    """The names of the dimensions that are open in a signature."""
+    sizes = [size for spec in signature.inputs for size in spec.shape if isinstance(size, str)]
+    found = [sorted(expressions.variables(expressions.parse(size))) for size in sizes]
+    return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+
+
+def given(
+    signatures: Sequence[Signature], data: PyTree, what: str
+) -> dict[str, list[list[np.ndarray]]]:
+    """The leaves of inputs that the caller gives, by signature.
+
+    Args:
+      signatures: the signatures.
+      data: a list of inputs, each given as the specs are; for several signatures a dict of lists.
+      what: the argument that they were given as, for messages.
+
+    Raises:
+      TypeError: they are no list, or no dict for several signatures.
+      ValueError: there are none for a signature, or they do not fit its specs.
+    """
+    of_one = len(signatures) == 1 and not isinstance(data, Mapping)
+    by_name = {signatures[0].name: data} if of_one else data
+    if not isinstance(by_name, Mapping) or not all(map(_is_list, by_name.values())):
+        raise TypeError(
+            f"jax2tf.export: {what} should be a list of inputs, for several signatures a dict of "
+            f"lists {{name: [inputs, ...]}}, got {type(data).__name__}"
+        )
+    found: dict[str, list[list[np.ndarray]]] = {}
+    for signature in signatures:
+        inputs = by_name.get(signature.name, ())
+        found[signature.name] = [signature.arrays(each, what) for each in inputs]
+        if not found[signature.name]:
+            raise ValueError(
+                f"jax2tf.export: {what} has no inputs for {signature.name!r}; give some, for "
+                "several signatures as {name: [inputs, ...]}"
+            )
+    return found
+
+
+def _is_list(value: PyTree) -> bool:
+    # An array is a sequence too: it would be taken for inputs, one for each of its rows.
+    return (
+        isinstance(value, Iterable) and not hasattr(value, "dtype") and not isinstance(value, str)
+    )
+
+
+def refuse_several(signatures: Sequence[Signature], format_name: str) -> None:
+    """Refuses several signatures for a format that holds one function.
+
+    Raises:
+      ExportError: there is more than one.
+    """
+    if len(signatures) > 1:
+        names = ", ".join(signature.name for signature in signatures)
+        raise ExportError(
+            f"jax2tf.export: the format {format_name!r} holds one function, and there are "
+            f"{len(signatures)} signatures ({names}). What to do: export each to a file of its "
+            "own, or all of them to a SavedModel or a .tflite file"
+        )

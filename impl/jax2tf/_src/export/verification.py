@@ -1,0 +1,276 @@
+"""What was written, run in its engine and held against JAX."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jax2tf._src import compat
+from jax2tf._src.api.errors import ExportError, VerificationError
+from jax2tf._src.export.measures import (
+    Precision,
+    deviation,
+    largest_difference,
+    measured,
+    tolerance_of,
+)
+from jax2tf._src.export.signatures import Input, Signature
+from jax2tf._src.export.sizes import shapes, two_sizes
+from jax2tf._src.tracing import functions
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.typing import PyTree
+
+# Random integers are smaller than this, and not negative: most functions take them as indices too.
+_INTEGERS = 4
+# So many numbers are drawn for one input. A larger input repeats them: NumPy draws float64, which
+# takes twice the memory of the input and more time than a copy. The number is a prime, so that rows
+# differ whatever their length is.
+_DRAWN = 1_000_003
+# Inputs of this many bytes are told of before they are made.
+_LARGE = 1_000_000_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """Inputs of a signature and what JAX gives for them.
+
+    Attributes:
+      signature: the signature.
+      title: what it is, as "random inputs, b=2".
+      inputs: the inputs by name.
+      results: JAX's results by name.
+      paths: where each result stands among the function's results.
+    """
+
+    signature: Signature
+    title: str
+    inputs: Mapping[str, np.ndarray]
+    results: Mapping[str, np.ndarray]
+    paths: Mapping[str, str]
+
+
+def random_inputs(signature: Signature) -> list[tuple[str, list[np.ndarray]]]:
+    """Random inputs for two sizes of the open dimensions, each with a title.
+
+    Floating-point numbers are normal, integers are from 0 to 3.
+
+    Raises:
+      ExportError: no two sizes were found that the constraints allow.
+    """
+    rng = np.random.default_rng(0)
+    made = []
+    for sizes in two_sizes(signature):
+        title = ", ".join(["random inputs", *(f"{name}={size}" for name, size in sizes.items())])
+        arrays = [
+            _random(rng, spec, shape)
+            for spec, shape in zip(signature.inputs, shapes(signature, sizes), strict=True)
+        ]
+        made.append((title, arrays))
+    return made
+
+
+def cost(signatures: Iterable[Signature]) -> str:
+    """How much memory the random inputs take, as a remark; nothing where that is little."""
+    n_bytes = sum(
+        math.prod(shape) * spec.dtype.itemsize
+        for signature in signatures
+        for sizes in two_sizes(signature)
+        for spec, shape in zip(signature.inputs, shapes(signature, sizes), strict=True)
+    )
+    if n_bytes < _LARGE:
+        return ""
+    return f" with {n_bytes / 1e9:.1f} GB of random inputs (verify=False leaves this out)"
+
+
+def _random(rng: np.random.Generator, spec: Input, shape: tuple[int, ...]) -> np.ndarray:
+    if math.prod(shape) > _DRAWN:
+        return np.resize(_random(rng, spec, (_DRAWN,)), shape)
+    if jnp.issubdtype(spec.dtype, jnp.complexfloating):
+        return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(spec.dtype)
+    if jnp.issubdtype(spec.dtype, jnp.floating):
+        return np.asarray(rng.normal(size=shape)).astype(spec.dtype)
+    high = 2 if spec.dtype == bool else _INTEGERS
+    return np.asarray(rng.integers(0, high, shape)).astype(spec.dtype)
+
+
+def trials_of(
+    signature: Signature, params: PyTree, inputs: Iterable[tuple[str, list[np.ndarray]]]
+) -> list[Trial]:
+    """What JAX gives for some inputs."""
+    fun = jax.jit(Function(signature.function).callable())
+    given = functions.without_opaque_leaves(
+        () if params is None else params, functions.is_array_or_number
+    )
+    trials = []
+    for title, arrays in inputs:
+        args, kwargs = signature.arguments(arrays)
+        try:
+            results = functions.values(fun(given, *args, **kwargs))
+        except Exception as error:
+            error.add_note(_note(signature, given, title, args, kwargs))
+            raise
+        leaves = jax.tree_util.tree_leaves_with_path(results)
+        names = signature.output_names(results)
+        trials.append(
+            Trial(
+                signature,
+                title,
+                {s.name: a for s, a in zip(signature.inputs, arrays, strict=True)},
+                {n: _data(leaf) for n, (_, leaf) in zip(names, leaves, strict=True)},
+                {n: jax.tree_util.keystr(p) for n, (p, _) in zip(names, leaves, strict=True)},
+            )
+        )
+    return trials
+
+
+def _note(
+    signature: Signature,
+    params: PyTree,
+    title: str,
+    args: tuple[PyTree, ...],
+    kwargs: dict[str, PyTree],
+) -> str:
+    function = Function(signature.function)
+    return (
+        f"jax2tf.export({function.name}) called it in JAX with {title}: "
+        f"{function.called_with((params, *args), kwargs)}. Inputs are made from specs, parameters "
+        "are what params holds or names"
+    )
+
+
+def _data(result: PyTree) -> np.ndarray:
+    return compat.jaxprs.data_of_keys(result) if dtypes.is_key(result.dtype) else np.asarray(result)
+
+
+def dtypes_of(params: PyTree) -> set[PyTree]:
+    """The dtypes of the parameters that are arrays."""
+    return {
+        leaf.dtype for leaf in jax.tree.leaves(params) if isinstance(leaf, jax.Array | np.ndarray)
+    }
+
+
+_REMEDY = (
+    "The path is left as it was. What to do: reports/tables/consumers.md says what each engine "
+    "takes; verify=False leaves the file untried"
+)
+
+Run = Callable[[str, Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Judge:
+    """Holds results of an engine against JAX's.
+
+    Attributes:
+      format: the name of the format.
+      precision: how exact the file is meant to be.
+      of_params: the dtypes of the parameters.
+      tolerance: the caller's, or None for the default.
+    """
+
+    format: str
+    precision: Precision
+    of_params: set[np.dtype]
+    tolerance: float | None
+
+    def differences(self, run: Run, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:
+        """The largest absolute difference of each output, by signature.
+
+        Raises:
+          VerificationError: the engine does not run the file, or a result is not near enough.
+        """
+        found: dict[str, dict[str, float]] = {}
+        for trial in trials:
+            results = self._run(run, trial)
+            of_outputs = found.setdefault(trial.signature.name, {})
+            for name, expected in trial.results.items():
+                difference = self._difference(trial, name, results, expected)
+                of_outputs[name] = max(difference, of_outputs.get(name, 0.0))
+        return found
+
+    def loaded(self, load: Callable[[], Run]) -> Run:
+        """What runs the file in its engine.
+
+        Raises:
+          VerificationError: the engine does not load the file.
+        """
+        try:
+            return load()
+        except ExportError:
+            raise
+        # Each engine has errors of its own.
+        except Exception as error:
+            raise VerificationError(
+                f"jax2tf.export: what was written as {self.format!r} does not load: "
+                f"{type(error).__name__}: {error}. {_REMEDY}"
+            ) from error
+
+    def _run(self, run: Run, trial: Trial) -> Mapping[str, np.ndarray]:
+        try:
+            return run(trial.signature.name, trial.inputs)
+        # Each engine has errors of its own.
+        except Exception as error:
+            raise VerificationError(
+                f"jax2tf.export: what was written as {self.format!r} does not run "
+                f"({_called(trial)}): {type(error).__name__}: {error}. {_REMEDY}",
+                trial.signature.name,
+            ) from error
+
+    def _difference(
+        self, trial: Trial, name: str, results: Mapping[str, np.ndarray], expected: np.ndarray
+    ) -> float:
+        where = f"output {name!r} (result{trial.paths[name]})"
+        if name not in results:
+            raise self._error(trial, name, f"has no {where}, but {', '.join(results) or 'none'}")
+        actual = results[name]
+        if (actual.dtype, actual.shape) != (expected.dtype, expected.shape):
+            got, wanted = (f"{a.dtype}[{', '.join(map(str, a.shape))}]" for a in (actual, expected))
+            raise self._error(trial, name, f"gives {where} as {got}, and JAX as {wanted}")
+        inputs = {array.dtype for array in trial.inputs.values()}
+        outputs = {array.dtype for array in trial.results.values()}
+        tolerance = self.tolerance
+        if tolerance is None:
+            every = self.of_params | inputs | outputs
+            tolerance = tolerance_of(self.precision, every, expected.dtype)
+        far = deviation(actual, expected, self.precision)
+        difference = largest_difference(actual, expected)
+        if not far <= tolerance:
+            raise self._error(
+                trial,
+                name,
+                f"gives {where} otherwise than JAX: the "
+                f"{measured(expected.dtype, self.precision)}, is {far:.3g}, and the tolerance "
+                f"is {tolerance:.3g} (the largest difference is {difference:.3g})",
+                far,
+                tolerance,
+            )
+        return difference
+
+    def _error(
+        self,
+        trial: Trial,
+        name: str,
+        what: str,
+        far: float | None = None,
+        tolerance: float | None = None,
+    ) -> VerificationError:
+        return VerificationError(
+            f"jax2tf.export: what was written as {self.format!r} {what} ({_called(trial)}). "
+            "The path is left as it was. What to do: a tolerance that the function calls for, as "
+            "tolerance=...; inputs that it is meant for, as verify=[inputs, ...]; or verify=False "
+            "to look at the file",
+            trial.signature.name,
+            name,
+            far,
+            tolerance,
+        )
+
+
+def _called(trial: Trial) -> str:
+    return f"signature {trial.signature.name!r}, {trial.title}"

@@ -1,0 +1,160 @@
+"""Functions of bfloat16 computed in float32, for engines that have no bfloat16."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.api.errors import ExportError
+from jax2tf._src.export.signatures import Signature
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.tracing.primitives import jit_p, named
+from jax2tf._src.util.typing import Array, Atom, PyTree, aval_of
+
+_NARROW = np.dtype(jnp.bfloat16)
+_WIDE = np.dtype(np.float32)
+# Calls that say how a function is differentiated, which no engine does.
+_INLINED = {
+    **dict.fromkeys(named("custom_jvp_call", "custom_vjp_call", "closed_call"), "call_jaxpr"),
+}
+
+
+def widened(tree: PyTree) -> PyTree:
+    """The tree with float32 in place of its arrays of bfloat16."""
+    return jax.tree.map(_wide, tree)
+
+
+def widened_signature(signature: Signature, params: PyTree) -> Signature:
+    """A signature that takes, computes and gives float32 where it is bfloat16.
+
+    Args:
+      signature: the signature.
+      params: the parameters, before they are widened.
+    """
+    args, kwargs = signature.arguments(signature.inputs)
+    leaves = jax.tree.leaves(((() if params is None else params), args, kwargs))
+    function = _Widened(signature.function, tuple(map(_is_narrow, leaves)))
+    inputs = tuple(
+        dataclasses.replace(i, dtype=_WIDE) if _is_narrow(i) else i for i in signature.inputs
+    )
+    return dataclasses.replace(signature, function=function, inputs=inputs)
+
+
+def _is_narrow(x: object) -> bool:
+    return bool(getattr(x, "dtype", None) == _NARROW)
+
+
+class _Widened:
+    """A function, called with float32 where it takes bfloat16."""
+
+    def __init__(self, function: Callable[..., PyTree], narrow: Sequence[bool]) -> None:
+        self._function = function
+        self._narrow = narrow
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        places = [i for i, leaf in enumerate(leaves) if hasattr(leaf, "dtype")]
+        specs = [
+            jax.ShapeDtypeStruct(x.shape, _NARROW if self._narrow[i] else x.dtype)
+            for i, x in ((i, leaves[i]) for i in places)
+        ]
+
+        def flat(*arrays: jax.Array) -> PyTree:
+            given = list(leaves)
+            for place, array in zip(places, arrays, strict=True):
+                given[place] = array
+            args, kwargs = jax.tree.unflatten(tree, given)
+            return Function(self._function).callable()(*args, **kwargs)
+
+        closed, result = jax.make_jaxpr(flat, return_shape=True)(*specs)
+        outputs = _evaluated(closed.jaxpr, closed.consts, [leaves[i] for i in places])
+        return jax.tree.unflatten(jax.tree.structure(result), outputs)
+
+
+def _evaluated(
+    jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[PyTree]
+) -> list[PyTree]:
+    """The results of a jaxpr, in float32 where it has bfloat16."""
+    values: dict[Atom, Array] = dict(zip(jaxpr.constvars, map(_wide, consts), strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+
+    def read(atom: Atom) -> PyTree:
+        return _wide(atom.val) if isinstance(atom, jex_core.Literal) else values[atom]
+
+    for eqn in jaxpr.eqns:
+        operands = [read(atom) for atom in eqn.invars]
+        with compat.jaxprs.bound_as(eqn):
+            results = _bound(eqn, operands)
+        values.update(zip(eqn.outvars, results, strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> Sequence[PyTree]:
+    """The results of one equation."""
+    primitive = eqn.primitive
+    if primitive is jit_p:
+        inner = eqn.params["jaxpr"]
+        function = functools.partial(_evaluated, inner.jaxpr, inner.consts)
+        named_function = _named(lambda *args: function(args), eqn.params["name"])
+        made: Sequence[PyTree] = jax.jit(named_function)(*operands)
+        return made
+    if primitive in _INLINED:
+        inner = eqn.params[_INLINED[primitive]]
+        jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, ())
+        return _evaluated(jaxpr, consts, operands)
+    if primitive is lax.bitcast_convert_type_p and _NARROW in _dtypes(eqn):
+        raise ExportError(
+            "jax2tf.export: widen_bfloat16=True computes in float32, and the function reads or "
+            "makes the bits of bfloat16 (bitcast_convert_type), which float32 has not. What to "
+            "do: draw random numbers in float32 and cast them, or leave that part out"
+        )
+    results = primitive.bind(*operands, **_wide_params(eqn.params))
+    return results if primitive.multiple_results else [results]
+
+
+def _named(function: Callable[..., PyTree], name: str) -> Callable[..., PyTree]:
+    function.__name__ = name
+    return function
+
+
+def _dtypes(eqn: jex_core.JaxprEqn) -> set[PyTree]:
+    atoms: list[Atom] = [*eqn.invars, *eqn.outvars]
+    return {getattr(atom.aval, "dtype", None) for atom in atoms}
+
+
+def _wide(value: PyTree) -> PyTree:
+    return value.astype(_WIDE) if _is_narrow(value) else value
+
+
+def _wide_params(params: Mapping[str, PyTree]) -> dict[str, PyTree]:
+    return {name: _wide_param(value) for name, value in params.items()}
+
+
+def _wide_param(value: PyTree) -> PyTree:
+    if isinstance(value, jex_core.ClosedJaxpr):
+        return _wide_jaxpr(value.jaxpr, value.consts)
+    if isinstance(value, jex_core.Jaxpr):
+        return _wide_jaxpr(value, ()).jaxpr
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple(map(_wide_param, value))
+    if isinstance(value, np.dtype | type) and value == _NARROW:
+        return _WIDE
+    return value
+
+
+def _wide_jaxpr(jaxpr: jex_core.Jaxpr, consts: Sequence[Array]) -> jex_core.ClosedJaxpr:
+    avals = [aval_of(var) for var in jaxpr.invars]
+    specs = [
+        jax.ShapeDtypeStruct(a.shape, _WIDE if a.dtype == _NARROW else a.dtype, weak_type=False)
+        for a in avals
+    ]
+    return jax.make_jaxpr(lambda *args: _evaluated(jaxpr, consts, args))(*specs)

@@ -1,0 +1,134 @@
+"""Which gradients JAX has of a function that it cannot differentiate as a whole.
+
+JAX refuses `jax.vjp` of all arguments as soon as it has no derivative with respect to one of them,
+such as one that a `while_loop` carries. `jax.grad` of another argument exists all the same.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NoReturn
+
+import jax
+import jax.numpy as jnp
+
+from jax2tf._src import compat
+from jax2tf._src.gradients.vjp import Vjp
+from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.util.typing import Array
+
+# What JAX raises where it cannot differentiate, or does not yet.
+REFUSALS = (ValueError, NotImplementedError, compat.jaxprs.ClosedOverError)
+
+# Up to so many pairs of an argument and a result are looked at one by one. Each takes a trace.
+_PAIRS = 256
+
+
+@dataclasses.dataclass(frozen=True)
+class Differentiability:
+    """The gradients that JAX has of a trace, and those that it refuses.
+
+    Attributes:
+      whole: a trace of arguments and cotangents that gives a gradient of each inexact argument. One
+        that JAX refuses is NaN where a cotangent that it depends on is not zero.
+      refused: for each argument without a gradient, the results whose cotangents have none.
+      error: what JAX raised for one of them; None where nothing is refused.
+    """
+
+    whole: Trace
+    refused: dict[int, frozenset[int]]
+    error: Exception | None = None
+
+
+def differentiability(vjp: Vjp, trace: Trace) -> Differentiability:
+    """What JAX has of the vjp of a trace with respect to all its inexact arguments."""
+    try:
+        return Differentiability(vjp.trace_whole(), {})
+    except REFUSALS as error:
+        refused = _refused(vjp, trace)
+        if not refused:  # each gradient exists, and all of them together do not
+            raise
+        parts = _parts(vjp, trace, refused)
+
+        def whole(args: list[Array], cotangents: list[Array]) -> list[Array]:
+            return _gradients(vjp, parts, refused, args, cotangents)
+
+        return Differentiability(vjp.trace_of_gradients(whole), refused, error)
+
+
+def _refused(vjp: Vjp, trace: Trace) -> dict[int, frozenset[int]]:
+    """For each argument that JAX refuses a gradient of, the results that it refuses it for."""
+
+    def is_refused(inputs: Sequence[int], outputs: Sequence[int]) -> bool:
+        try:
+            Vjp(trace, inputs, outputs).trace_whole()
+        except REFUSALS:
+            return True
+        return False
+
+    inputs = _failing(vjp.inputs, lambda some: is_refused(some, vjp.outputs))
+    outputs = _failing(vjp.outputs, lambda some: is_refused(inputs, some))
+    if len(inputs) * len(outputs) > _PAIRS:
+        return dict.fromkeys(inputs, frozenset(outputs))
+    return {i: frozenset(_failing(outputs, functools.partial(is_refused, [i]))) for i in inputs}
+
+
+def _failing(candidates: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> list[int]:
+    """The candidates that fail; some of them fail together where one of them does."""
+    if not candidates or not fails(candidates):
+        return []
+    if len(candidates) == 1:
+        return list(candidates)
+    middle = len(candidates) // 2
+    return [*_failing(candidates[:middle], fails), *_failing(candidates[middle:], fails)]
+
+
+def _parts(vjp: Vjp, trace: Trace, refused: Mapping[int, Collection[int]]) -> list[Vjp]:
+    """The vjps that JAX has: one for the results that have the same arguments."""
+    results: dict[tuple[int, ...], list[int]] = {}
+    for o in vjp.outputs:
+        inputs = tuple(i for i in vjp.inputs if o not in refused.get(i, ()))
+        results.setdefault(inputs, []).append(o)
+    return [Vjp(trace, inputs, outputs) for inputs, outputs in results.items() if inputs]
+
+
+def _gradients(
+    vjp: Vjp,
+    parts: Sequence[Vjp],
+    refused: Mapping[int, Collection[int]],
+    args: Sequence[Array],
+    cotangents: Sequence[Array],
+) -> list[Array]:
+    of_result = dict(zip(vjp.outputs, cotangents, strict=True))
+    gradients: dict[int, Array] = {i: jnp.zeros_like(args[i]) for i in vjp.inputs}
+    for part in parts:
+        given = part.pulled_back(args, [of_result[o] for o in part.outputs])
+        for i, gradient in zip(part.inputs, given, strict=True):
+            gradients[i] = gradients[i] + gradient
+    operands: list[Array] = [*(args[i] for i in vjp.inputs), *cotangents]
+    for i, outputs in refused.items():
+        is_used = jnp.stack([jnp.any(of_result[o] != 0) for o in sorted(outputs)]).any()
+        gradients[i] = gradients[i] + _nan_if(is_used, jnp.zeros_like(args[i]), operands)
+    return [gradients[i] for i in vjp.inputs]
+
+
+@jax.custom_vjp
+def _nan_if(which: Array, zeros: Array, operands: Sequence[Array]) -> Array:
+    """NaN or zeros, without a derivative with respect to the operands."""
+    del operands
+    nan = complex(math.nan, math.nan) if jnp.iscomplexobj(zeros) else math.nan
+    return jnp.where(which, jnp.asarray(nan, zeros.dtype), zeros)
+
+
+def _nan_forward(which: Array, zeros: Array, operands: Sequence[Array]) -> tuple[Array, None]:
+    return _nan_if(which, zeros, operands), None
+
+
+def _nan_backward(residuals: None, cotangent: Array) -> NoReturn:
+    raise NotImplementedError("a gradient that JAX does not have has no derivative either")
+
+
+_nan_if.defvjp(_nan_forward, _nan_backward)

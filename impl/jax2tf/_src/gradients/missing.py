@@ -1,0 +1,185 @@
+"""What TensorFlow gets in place of gradients that JAX does not have.
+
+A gradient that nobody asks for must not fail: TensorFlow wants the gradients of all operands of
+what it recorded. Who asks is known where a tape or tf.gradients differentiates the graph under way.
+There a gradient that was asked for raises. In eager mode any other is an object that raises where
+somebody reads it, such as the gradient of the op that made an argument.
+
+A graph that is differentiated from outside, or saved, has gradients of all its arguments. Those
+that JAX does not have are NaN there, and a warning names them once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from typing import NoReturn
+
+import tensorflow as tf
+
+from jax2tf._src import compat
+from jax2tf._src.api.errors import NotDifferentiableError
+from jax2tf._src.gradients.differentiability import Differentiability
+from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.util import dtypes
+
+Gradients = list["tf.Tensor | None"]
+
+
+class _Missing(tf.IndexedSlices):  # type: ignore[misc]
+    """A gradient that raises where it is read; TensorFlow passes IndexedSlices on unread."""
+
+    def __init__(self, message: str):
+        self._message = message
+
+    def _raise(self) -> NoReturn:
+        raise NotDifferentiableError(self._message)
+
+    values = indices = dense_shape = property(_raise)
+
+
+@dataclasses.dataclass(frozen=True)
+class Refusal:
+    """Gradients that JAX does not have.
+
+    Attributes:
+      inputs: the arguments whose gradients are put out of reach.
+      message: what is said to whoever reads one of them.
+      fails: whether all gradients fail when they are computed, and are NaN.
+    """
+
+    inputs: Collection[int]
+    message: str
+    fails: bool = False
+
+    def instead_of(self, gradients: Gradients) -> Gradients:
+        """The gradients of a backward pass, without those that JAX does not have."""
+        if self.fails:
+            return [g if g is None else self._failing(g) for g in gradients]
+        missing = _Missing(self.message) if self.inputs else None
+        return [missing if i in self.inputs else g for i, g in enumerate(gradients)]
+
+    def _failing(self, gradient: tf.Tensor) -> tf.Tensor:
+        if gradient.dtype.is_complex:
+            parts = tf.math.real(gradient), tf.math.imag(gradient)
+            return tf.complex(*(tf.debugging.check_numerics(x, self.message) for x in parts))
+        return tf.debugging.check_numerics(gradient, self.message)
+
+
+NOTHING_REFUSED = Refusal((), "")
+
+
+@dataclasses.dataclass(frozen=True)
+class Backward:
+    """A backward pass under way.
+
+    Attributes:
+      name: the function's name.
+      trace: the function.
+      args: a tensor for each argument.
+      given: what the user gave for each: a variable where `args` has its value.
+      own: how many of the arguments are no cotangents of a gradient that is differentiated.
+      of_result: the cotangents of the results that have one.
+    """
+
+    name: str
+    trace: Trace
+    args: Sequence[tf.Tensor]
+    given: Sequence[object]
+    own: int
+    of_result: Mapping[int, tf.Tensor]
+
+    @property
+    def is_in_graph_of_arguments(self) -> bool:
+        """Whether a tape or tf.gradients differentiates the graph under way from inside."""
+        if tf.executing_eagerly():
+            return True
+        graph = tf.compat.v1.get_default_graph()
+        return all(getattr(x, "graph", graph) is graph for x in self.args)
+
+    def is_asked_for(self, i: int) -> bool:
+        """Whether the gradient of an argument is, as far as that can be known."""
+        asked = compat.tapes.asked_for()
+        if asked is None:
+            watched = [compat.tapes.accumulator_watches([x]) for x in self.args]
+            return watched[i] or not any(watched)
+        if tf.executing_eagerly():
+            return compat.tapes.is_among(self.given[i], asked)
+        return _depends_on(self.args[i], asked)
+
+    def is_used(self, outputs: Collection[int]) -> bool:
+        """Whether the gradients depend on one of these results; in a graph the run tells."""
+        if tf.executing_eagerly():
+            return any(bool(tf.reduce_any(self.of_result[o] != 0)) for o in outputs)
+        return len(outputs) == len(self.of_result)
+
+    def has_others(self) -> bool:
+        """Whether the graph of the arguments has more to differentiate with respect to."""
+        graphs = [x.graph for x in self.args]
+        inputs = getattr(graphs[0], "inputs", ()) if graphs else ()
+        return sum(map(_is_differentiable, inputs)) > sum(map(_is_differentiable, self.args))
+
+
+def _depends_on(tensor: tf.Tensor, asked: Sequence[object]) -> bool:
+    """Whether a tensor of the graph under way is computed from what was asked for."""
+    captures = getattr(tensor.graph, "captures", ())
+    captured = [inner for outer, inner in captures if compat.tapes.is_among(outer, asked)]
+    sources = [*asked, *captured]
+    pending, seen = [tensor], set()
+    while pending:
+        tensor = pending.pop()
+        if compat.tapes.is_among(tensor, sources):
+            return True
+        if tensor.ref() not in seen and tensor.op.type != "StopGradient":
+            seen.add(tensor.ref())
+            pending.extend(tensor.op.inputs)
+    return False
+
+
+def _is_differentiable(tensor: tf.Tensor) -> bool:
+    return tensor.dtype in dtypes.DIFFERENTIABLE or tensor.dtype == tf.resource
+
+
+def refused(found: Differentiability, backward: Backward, message: str) -> Refusal:
+    """What becomes of the gradients that JAX does not have.
+
+    Args:
+      found: which these are.
+      backward: who wants them.
+      message: what NotDifferentiableError says.
+
+    Raises:
+      NotDifferentiableError: one of them was asked for.
+    """
+    if backward.is_in_graph_of_arguments:
+        inputs = [i for i, outputs in found.refused.items() if backward.is_used(outputs)]
+        if any(map(backward.is_asked_for, inputs)):
+            raise NotDifferentiableError(message) from found.error
+        # A graph's gradients that nobody reads are left out of what is run.
+        return Refusal(inputs if tf.executing_eagerly() else (), message)
+    results = len(backward.of_result)
+    whole = [i for i, outputs in found.refused.items() if len(outputs) == results]
+    args = enumerate(backward.args[: backward.own])
+    is_everything = all(i in whole for i, x in args if x.dtype in dtypes.DIFFERENTIABLE)
+    is_saved = compat.graphs.in_save_context()
+    if is_everything and not is_saved and (backward.trace.is_vjp or not backward.has_others()):
+        raise NotDifferentiableError(message) from found.error
+    _warn(found, backward, is_saved)
+    return Refusal((), message, fails=is_everything and is_saved)
+
+
+def _warn(found: Differentiability, backward: Backward, is_saved: bool) -> None:
+    """Names the gradients that a graph does not have, the first time that it is differentiated."""
+
+    def warn() -> bool:
+        paths = ", ".join(backward.trace.path(i) for i in sorted(found.refused))
+        reason = str(found.error).partition("\n")[0].rstrip(".")
+        warnings.warn(
+            f"jax2tf.convert({backward.name}): JAX has no gradient with respect to {paths}: "
+            f"{reason}. The {'SavedModel' if is_saved else 'graph'} has NaN in their place",
+            stacklevel=2,
+        )
+        return True
+
+    backward.trace.cached(("warned of gradients", is_saved), warn)

@@ -1,0 +1,188 @@
+"""The transposes of a convolution of unknown size.
+
+They are convolutions too, whose paddings depend on the sizes. JAX's own rules hand these paddings
+to lax.conv_general_dilated, which takes numbers alone. Here a padding that is no number becomes
+a lax.pad in front of a convolution without padding.
+
+Notation of one spatial dimension: the operand has n elements, `low` and `high` ones of padding and
+`lhs_dilation` from one element to the next; the kernel has k elements, `rhs_dilation` apart; the
+window moves by `stride`, m times. The formulas follow from the definition of the convolution in
+the StableHLO specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+from jax import lax
+from jax.interpreters import ad
+
+from jax2tf._src.gradients.symbolic.padding import Cotangent, of_shape, padded
+from jax2tf._src.util.symbolic_sizes import is_static, may_be_zero
+from jax2tf._src.util.typing import Dim, Param, PyTree
+
+_CONV = lax.conv_general_dilated_p
+_of_jax: PyTree = ad.primitive_transposes[_CONV]
+
+
+def _transposed_lhs(
+    cotangent: jax.Array,
+    lhs: ad.UndefinedPrimal,
+    rhs: jax.Array,
+    *,
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[Dim, Dim]],
+    lhs_dilation: Sequence[int],
+    rhs_dilation: Sequence[int],
+    dimension_numbers: Param,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Param,
+) -> jax.Array:
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    lhs_shape, kernel = lhs.aval.shape, lax.rev(rhs, rhs_spec[2:])
+    groups = max(feature_group_count, batch_group_count)
+    if groups > 1:
+        kernel = _move_groups(kernel, groups, rhs_spec[0], rhs_spec[1])
+    config = []
+    for i, stride in enumerate(window_strides):
+        n = _dilated(lhs_shape[lhs_spec[2 + i]], lhs_dilation[i])
+        reach = _dilated(rhs.shape[rhs_spec[2 + i]], rhs_dilation[i]) - 1
+        m = _dilated(cotangent.shape[out_spec[2 + i]], stride)
+        low = reach - padding[i][0]
+        config.append((low, n + reach - low - m, stride))
+    result = _convolved(
+        cotangent,
+        kernel,
+        config,
+        window_strides=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+        dimension_numbers=lax.ConvDimensionNumbers(
+            out_spec, (rhs_spec[1], rhs_spec[0], *rhs_spec[2:]), lhs_spec
+        ),
+        feature_group_count=groups,
+        **params,
+    )
+    if batch_group_count > 1:
+        result = _move_groups(result, batch_group_count, lhs_spec[1], lhs_spec[0])
+    return of_shape(result, lhs_shape)
+
+
+def _transposed_rhs(
+    cotangent: jax.Array,
+    lhs: jax.Array,
+    rhs: ad.UndefinedPrimal,
+    *,
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[Dim, Dim]],
+    lhs_dilation: Sequence[int],
+    rhs_dilation: Sequence[int],
+    dimension_numbers: Param,
+    feature_group_count: int,
+    batch_group_count: int,
+    **params: Param,
+) -> jax.Array:
+    lhs_spec, rhs_spec, out_spec = dimension_numbers
+    rhs_shape = rhs.aval.shape
+    kernel = _not_empty(cotangent, out_spec[2:])
+    config = []
+    for i, stride in enumerate(window_strides):
+        n = _dilated(lhs.shape[lhs_spec[2 + i]], lhs_dilation[i])
+        reach = _dilated(rhs_shape[rhs_spec[2 + i]], rhs_dilation[i]) - 1
+        m = _dilated(kernel.shape[out_spec[2 + i]], stride)
+        low = padding[i][0]
+        config.append((low, m + reach - low - n, lhs_dilation[i]))
+    result = _convolved(
+        lhs,
+        kernel,
+        config,
+        window_strides=rhs_dilation,
+        rhs_dilation=window_strides,
+        dimension_numbers=lax.ConvDimensionNumbers(
+            *((spec[1], spec[0], *spec[2:]) for spec in (lhs_spec, out_spec, rhs_spec))
+        ),
+        # The channels of the operand are its batch here, and the other way round.
+        feature_group_count=batch_group_count,
+        batch_group_count=feature_group_count,
+        **params,
+    )
+    return of_shape(result, rhs_shape)
+
+
+def _not_empty(x: jax.Array, axes: Sequence[int]) -> jax.Array:
+    """With an element of 0 along each axis that has none: no engine takes an empty kernel."""
+    config = [(0, 0, 0)] * x.ndim
+    for axis in axes:
+        if may_be_zero(x.shape[axis]):
+            config[axis] = (0, jax.core.max_dim(1 - x.shape[axis], 0), 0)
+    return padded(x, config)
+
+
+def _dilated(size: Dim, dilation: int) -> Dim:
+    """How many elements there are from the first to the last, in JAX's own expression."""
+
+    def dilate(x: jax.Array) -> jax.Array:
+        return lax.pad(x, False, [(0, 0, dilation - 1)])
+
+    return jax.eval_shape(dilate, jax.ShapeDtypeStruct((size,), bool)).shape[0]
+
+
+def _convolved(
+    lhs: jax.Array,
+    rhs: jax.Array,
+    config: Sequence[tuple[Dim, Dim, int]],
+    *,
+    dimension_numbers: Param,
+    **params: Param,
+) -> jax.Array:
+    """A convolution with (low, high, dilation) for each spatial dimension of the operand."""
+    conv, pad = list(config), [(0, 0, 0)] * lhs.ndim
+    for i, (low, high, dilation) in enumerate(config):
+        if not is_static((low, high)):
+            pad[dimension_numbers.lhs_spec[2 + i]] = (low, high, dilation - 1)
+            conv[i] = (0, 0, 1)
+    return lax.conv_general_dilated(
+        padded(lhs, pad),
+        rhs,
+        padding=[(int(low), int(high)) for low, high, _ in conv],
+        lhs_dilation=[dilation for _, _, dilation in conv],
+        dimension_numbers=dimension_numbers,
+        **params,
+    )
+
+
+def _move_groups(x: jax.Array, groups: int, source: int, destination: int) -> jax.Array:
+    """The groups of one axis, which is cut into as many, put in front of another axis."""
+    shape = list(x.shape)
+    split = [*shape[:source], groups, shape[source] // groups, *shape[source + 1 :]]
+    shape[source] //= groups
+    shape[destination] *= groups
+    x = lax.reshape(x, split)
+    order = [axis for axis in range(x.ndim) if axis != source]
+    order.insert(destination, source)
+    return lax.reshape(lax.transpose(x, order), shape)
+
+
+def _transpose(
+    operand: int, of_jax: Callable[..., jax.Array], for_symbols: Callable[..., jax.Array]
+) -> Callable[..., jax.Array]:
+    """The transpose with respect to an operand: JAX's own where every size is a number."""
+
+    def rule(cotangent: Cotangent, *operands: PyTree, **params: Param) -> jax.Array:
+        sizes = [
+            (x.aval.shape if i == operand else x.shape)[d]
+            for i, (x, spec) in enumerate(
+                zip(operands, params["dimension_numbers"][:2], strict=True)
+            )
+            for d in spec[2:]
+        ]
+        chosen = of_jax if is_static(sizes) else for_symbols
+        return chosen(cotangent, *operands, **params)
+
+    return rule
+
+
+_FOR_SYMBOLS: Sequence[Callable[..., jax.Array]] = (_transposed_lhs, _transposed_rhs)
+_RULES = zip(_of_jax.args, _FOR_SYMBOLS, strict=True)
+ad.defbilinear(_CONV, *(_transpose(operand, *rule) for operand, rule in enumerate(_RULES)))

@@ -1,0 +1,162 @@
+"""Functions in eager mode that run as one cached graph, where nothing shows the difference.
+
+Op by op, eager mode spends some 50 microseconds on each equation, most of it in Python; the call of
+a graph costs as much as two or three. A large function is a graph from the first call on, which
+TensorFlow optimizes as any other. A small one runs op by op until it has been called so often that
+a graph pays; that one is not optimized, so that its results keep their bits.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import compat, ops
+from jax2tf._src.lowering.emit import random_bits
+from jax2tf._src.lowering.emit.compiled_calls import COMPILED_CONTROL_FLOW_DTYPES
+from jax2tf._src.lowering.plan import as_numpy
+from jax2tf._src.ops import writing
+from jax2tf._src.ops.written_functions import EagerFunction
+from jax2tf._src.tracing.large_constants import LIMIT, SMALL_CONSTANT_SIZE
+from jax2tf._src.tracing.primitives import CALLBACKS
+from jax2tf._src.tracing.trace import Trace, count_equations
+
+if TYPE_CHECKING:
+    from jax2tf._src.lowering.interpreter import Lowering
+
+# From how many equations on a function is a graph at the first call.
+FEWEST_EQUATIONS = 50
+
+# From how many equations on a function is a graph after `CALLS_OP_BY_OP` calls: to make it and to
+# call it first takes about as long as ten calls op by op, whatever its size.
+FEWEST_EQUATIONS_OF_MANY_CALLS = 4
+CALLS_OP_BY_OP = 8
+
+
+def run_as_graph(lowering: Lowering, args: Sequence[tf.Tensor]) -> list[tf.Tensor] | None:
+    """The results of a lowering's trace in eager mode, by one graph; None if it runs op by op.
+
+    So it does if it has side effects or calls Python or TensorFlow, or is there for every size, of
+    which each would have a graph of its own.
+    """
+    trace = lowering.trace
+    if tf.config.functions_run_eagerly() or compat.graphs.are_ops_observed():
+        return None
+    if not trace.cached("is_pure", lambda: _is_pure(trace)):
+        return None
+    size = trace.cached("size", lambda: count_equations(trace.jaxpr.jaxpr, FEWEST_EQUATIONS))
+    is_large = size >= FEWEST_EQUATIONS
+    if not is_large and not (size >= FEWEST_EQUATIONS_OF_MANY_CALLS and _is_graph_now(lowering)):
+        return None
+    # An op of a function that was made for one device runs there wherever the function is called.
+    key = ("eager graph", lowering.target, compat.functions.eager_device())
+    graph = trace.cached(key, lambda: EagerGraph.of(lowering, args, is_large))
+    return None if graph is None else graph(args)
+
+
+def run_compiled(
+    trace: Trace, body: Callable[..., Sequence[tf.Tensor]], args: Sequence[tf.Tensor]
+) -> list[tf.Tensor] | None:
+    """The results of `body` in eager mode, compiled by XLA; None where a tf.function has to do it.
+
+    Args:
+      trace: what the body lowers.
+      body: gets tensors in place of `args`.
+      args: those of the trace.
+    """
+    if tf.config.functions_run_eagerly() or trace.is_polymorphic:
+        return None
+
+    def make() -> EagerFunction | None:
+        return EagerFunction.of(body, _specs(args), "compiled", jit_compile=True)
+
+    function = trace.cached(("compiled", body, compat.functions.eager_device()), make)
+    return None if function is None else function(*args)
+
+
+@dataclasses.dataclass(frozen=True)
+class EagerGraph:
+    """A function of what a trace captures, followed by its arguments.
+
+    Attributes:
+      function: called with tensors.
+      captured: large constants, or the variables that hold them, which are read at each call.
+    """
+
+    function: Callable[..., Sequence[tf.Tensor]]
+    captured: Sequence[tf.Tensor | tf.Variable]
+
+    @classmethod
+    def of(cls, lowering: Lowering, args: Sequence[tf.Tensor], is_large: bool) -> EagerGraph | None:
+        """The graph of a lowering's trace; None for a small one that TensorFlow has to make."""
+        trace = lowering.trace
+        shares_repeats = is_large and lowering.target.shares_repeats
+        jaxpr = trace.jaxpr_to_share(shares_repeats)
+        is_captured = [np.size(c) > SMALL_CONSTANT_SIZE for c in jaxpr.consts]
+        captured = [
+            _held(trace, as_numpy(c)) for c in itertools.compress(jaxpr.consts, is_captured)
+        ]
+
+        def body(*inner: tf.Tensor) -> list[tf.Tensor]:
+            inside = lowering.with_sizes({}) if is_large else lowering.for_kernels()
+            given = iter(inner[: len(captured)])
+            consts = [
+                next(given) if of_arguments else inside.constant(c)
+                for c, of_arguments in zip(jaxpr.consts, is_captured, strict=True)
+            ]
+            with writing.called_from_here():
+                return inside.run_open(jaxpr.jaxpr, consts, inner[len(captured) :])
+
+        specs = _specs((*captured, *args))
+        function = EagerFunction.of(body, specs, "eager_graph", is_optimized=is_large)
+        if function is not None:
+            return cls(function, captured)
+        if not is_large:
+            return None
+        made = tf.function(body, autograph=False).get_concrete_function(*specs)
+        return cls(made, captured)
+
+    def __call__(self, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        return list(self.function(*map(ops.convert_to_tensor, self.captured), *args))
+
+
+def _specs(tensors: Sequence[tf.Tensor | tf.Variable]) -> list[tf.TensorSpec]:
+    return [tf.TensorSpec(x.shape, x.dtype) for x in tensors]
+
+
+def _held(trace: Trace, value: np.ndarray) -> tf.Tensor | tf.Variable:
+    variable = trace.large_constants.held(value)
+    return ops.constant(value) if variable is None else variable
+
+
+def _is_graph_now(lowering: Lowering) -> bool:
+    """Whether a small trace is a graph by now; counts its calls."""
+    trace = lowering.trace
+    # A graph with ops that a target has not is refused; op by op, eager mode runs them. What XLA
+    # compiles of a draw has other bits where it sees that an operand is a constant.
+    if not lowering.target.takes_all or not random_bits.GENERATORS.isdisjoint(trace.primitives):
+        return False
+    return next(trace.cached("calls", itertools.count)) >= CALLS_OP_BY_OP
+
+
+def _is_pure(trace: Trace) -> bool:
+    return not (
+        trace.is_polymorphic
+        or trace.jaxpr.effects
+        or not trace.jaxpr.out_avals
+        or trace.calls_tensorflow
+        or CALLBACKS & trace.primitives
+        or sum(getattr(c, "nbytes", 0) for c in trace.inner_constants()) > LIMIT
+        # A graph has no arguments of these dtypes, or no branches and loops.
+        or not COMPILED_CONTROL_FLOW_DTYPES.isdisjoint(_dtypes(trace))
+    )
+
+
+def _dtypes(trace: Trace) -> Iterator[str]:
+    avals = [*trace.jaxpr.in_avals, *(v.aval for e in trace.equations() for v in e.outvars)]
+    return (str(getattr(aval, "dtype", "")) for aval in avals)

@@ -1,0 +1,1 @@
+"""What several rules share: functions that make ops, and that register nothing."""

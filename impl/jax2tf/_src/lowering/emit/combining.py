@@ -1,0 +1,106 @@
+"""Elements combined by a jaxpr of scalars, in standard ops: on arrays, over an axis, along one.
+
+An axis of known size is folded in half again and again; one whose size only the run can tell takes
+a loop of as many steps, whose tensors keep their shape, so that XLA compiles it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import tensorflow as tf
+from jax import export
+from jax.extend import core as jex_core
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
+from jax2tf._src.lowering.registry import Context
+from jax2tf._src.lowering.rules.casts import cast
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.typing import Dim
+
+Tensors = Sequence[tf.Tensor]
+Combine = Callable[[Tensors, Tensors], Tensors]
+
+# The shape of a vector of whatever length.
+_ANY_LENGTH = tuple(export.symbolic_shape("length"))
+
+
+def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
+    """A jaxpr of scalars as a function of arrays, each held in the carrier of its dtype."""
+    inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
+
+    def combine(a: Tensors, b: Tensors) -> Tensors:
+        xs = [cast(x, d) for x, d in zip((*a, *b), inner, strict=True)]
+        shape = a[0].shape
+        if shape.is_fully_defined():
+            return [to_carrier(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
+        vectors = [ops.reshape(x, [-1]) for x in xs]
+        results = ctx.inline_vectors(batched(ctx, jaxpr, _ANY_LENGTH), vectors, str(*_ANY_LENGTH))
+        return [to_carrier(ops.reshape(r, ops.shape(a[0]))) for r in results]
+
+    return combine
+
+
+def to_carrier(x: tf.Tensor) -> tf.Tensor:
+    """`x` in the carrier of its dtype."""
+    return cast(x, carrier_of(HOLDS_NARROW, x.dtype))
+
+
+def batched(
+    ctx: Context, jaxpr: jex_core.ClosedJaxpr, shape: tuple[Dim, ...]
+) -> jex_core.ClosedJaxpr:
+    """A jaxpr of scalars as one of arrays of `shape`, element by element."""
+
+    def make() -> jex_core.ClosedJaxpr:
+        function = jex_core.jaxpr_as_fun(jaxpr)
+        for _ in shape:
+            function = jax.vmap(function)
+        specs = [jax.ShapeDtypeStruct(shape, aval.dtype) for aval in jaxpr.in_avals]
+        return jax.make_jaxpr(function)(*specs)
+
+    return ctx.cached(("batched", Identity(jaxpr.jaxpr), shape), make)
+
+
+def halved(combine: Combine, xs: Tensors, axis: int, size: int) -> Tensors:
+    """The combination of the elements along an axis, which goes; neighbours meet: order is kept."""
+    while size > 1:
+        even = size - size % 2
+        pairs = [[_every_other(x, axis, start, even) for x in xs] for start in (0, 1)]
+        last = [_every_other(x, axis, even, size) for x in xs] if even < size else []
+        xs = combine(pairs[0], pairs[1])
+        size = even // 2
+        if last:
+            size += 1
+            xs = [ops.concat(both, axis) for both in zip(xs, last, strict=True)]
+    return [ops.squeeze(x, axis) for x in xs]
+
+
+def _every_other(x: tf.Tensor, axis: int, start: int, stop: int) -> tf.Tensor:
+    # Form: strides_by_gather.
+    return ops.gather(x, list(range(start, stop, 2)), axis=axis)
+
+
+def scanned(combine: Combine, xs: Tensors, axis: int) -> Tensors:
+    """At each place along an axis, the combination of the elements up to it.
+
+    Hillis, Steele: Data parallel algorithms, 1986: after k steps a place holds those of the 2**k
+    elements that end at it.
+    """
+    size = ops.shape(xs[0])[axis]
+    places = ops.range(size)
+    along = [-1] + [1] * (xs[0].shape.rank - axis - 1)
+
+    def step(reach: tf.Tensor, *xs: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        before = ops.maximum(places - reach, 0)
+        combined = combine([ops.gather(x, before, axis=axis) for x in xs], xs)
+        reaches = ops.reshape(places >= reach, along)
+        results = [ops.where(reaches, c, x) for c, x in zip(combined, xs, strict=True)]
+        for result, x in zip(results, xs, strict=True):
+            result.set_shape(x.shape)
+        return 2 * reach, *results
+
+    made: Tensors = ops.while_loop(lambda reach, *_: reach < size, step, (ops.constant(1), *xs))[1:]
+    return made

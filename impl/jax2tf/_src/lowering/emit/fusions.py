@@ -1,0 +1,23 @@
+"""Ops between two that an engine would merge, where it then misses what it has one op for."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.registry import Context
+
+# Less than any gelu, which is at least -0.17.
+_BELOW_GELU = -1.0
+
+
+def before_relu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """The same numbers, of another op than the product that ends a gelu by the error function."""
+    if tf.executing_eagerly() or not ctx.has_quirk("relu_takes_gelu_apart") or not _ends_gelu(x):
+        return x
+    return ops.raw.Maximum(x=x, y=ops.constant(_BELOW_GELU, x.dtype))
+
+
+def _ends_gelu(x: tf.Tensor) -> bool:
+    op = x.op
+    return op.type == "Mul" and any(operand.op.type == "Erfc" for operand in op.inputs)

@@ -1,0 +1,154 @@
+"""What a graph holds for a tensor: the value of a constant, or the one number of all its elements.
+
+An array of one number has a value only where its shape is known. Where a dimension is open, its
+number is still known, and an op beside which that number changes nothing is left out.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.registry import Context, made_by
+from jax2tf._src.ops.grappler import is_constant
+from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
+from jax2tf._src.util.typing import Param, Shape
+
+# Ops of constants that graphs hold as they are: jnp.remainder puts a 1 where a divisor is 0.
+_KNOWN: dict[str, Callable[..., np.ndarray]] = {"Equal": np.equal, "SelectV2": np.where}
+
+
+def known_value(x: tf.Tensor) -> np.ndarray | None:
+    """What a graph holds for x, if it is a constant; None for eager tensors, which are not asked.
+
+    They stand in graphs too: tape.jacobian calls the gradient of an eager program in a graph.
+    """
+    if not tf.is_symbolic_tensor(x):
+        return None
+    op = x.op
+    if op in _SMALL_CONSTANTS:
+        return _SMALL_CONSTANTS[op]
+    # TensorFlow takes long to say that it knows no value.
+    if op.inputs and not is_constant(x):
+        return None
+    value: np.ndarray | None = tf.get_static_value(x)
+    if value is not None:
+        if op.type == "Const" and value.size <= SMALL_CONSTANT_SIZE:
+            _SMALL_CONSTANTS[op] = value
+        return value
+    if op.type not in _KNOWN:
+        return None
+    operands = [known_value(operand) for operand in op.inputs]
+    if any(operand is None for operand in operands):
+        return None
+    return _KNOWN[op.type](*operands)
+
+
+# TensorFlow reads a constant's value out of the graph each time.
+_SMALL_CONSTANTS: weakref.WeakKeyDictionary[tf.Operation, np.ndarray] = weakref.WeakKeyDictionary()
+
+
+def is_all(x: tf.Tensor, number: float) -> bool:
+    """Whether a graph holds a constant for x, all of whose elements are that number."""
+    value = known_value(x)
+    return value is not None and bool(value.size) and bool((value == number).all())
+
+
+def is_zero(x: tf.Tensor) -> bool:
+    """Whether x is a constant of the graph that is 0, or False, and not -0."""
+    value = known_value(x)
+    return value is not None and not any(value.tobytes())
+
+
+# Ops that give elements of one of their operands and no others, with the place of that operand.
+_REPEATS = {
+    **dict.fromkeys(("BroadcastTo", "ExpandDims", "Identity", "Reshape", "ReverseV2"), 0),
+    **dict.fromkeys(("Slice", "Squeeze", "StridedSlice", "Tile", "Transpose"), 0),
+    "Fill": 1,
+}
+_LIKE = {"OnesLike": 1, "ZerosLike": 0}
+
+
+def known_number(x: tf.Tensor) -> np.ndarray | None:
+    """The number, in the tensor's dtype, that all elements of a graph's tensor are; or None."""
+    if tf.executing_eagerly():
+        return None
+    while made_by(x) in _REPEATS:
+        x = x.op.inputs[_REPEATS[made_by(x)]]
+    if made_by(x) in _LIKE:
+        return np.asarray(_LIKE[made_by(x)], x.dtype.as_numpy_dtype)
+    value = known_value(x)
+    if value is None or not value.size:
+        return None
+    first: np.ndarray = value.reshape(-1)[0]
+    # By their bits: -0 is not 0, and NaN is NaN.
+    return first if value.tobytes() == first.tobytes() * value.size else None
+
+
+def is_number(x: tf.Tensor, number: Number) -> bool:
+    """Whether all elements of a graph's tensor are known to be a number; -0.0 is not 0.0."""
+    known = known_number(x)
+    if known is None:
+        return False
+    dtype = known.dtype
+    return known.tobytes() == np.asarray(number(dtype), dtype).tobytes()
+
+
+# A number by the dtype that it is of.
+Number = Callable[[np.dtype], object]
+Rule = Callable[..., tf.Tensor]
+
+
+def without(second: Number, first: Number | None = None) -> Callable[[Rule], Rule]:
+    """A rule of two operands that gives one of them where the other is known to change nothing.
+
+    Args:
+      second: the number that changes nothing as the second operand.
+      first: the one that changes nothing as the first operand; None if there is none.
+    """
+
+    def of(rule: Rule) -> Rule:
+        @functools.wraps(rule)
+        def shorter(ctx: Context, x: tf.Tensor, y: tf.Tensor, **params: Param) -> tf.Tensor:
+            shape = ctx.avals_out[0].shape
+            if not (tf.executing_eagerly() or x.dtype.is_complex) and x.dtype == ctx.out:
+                for kept, other, number in ((x, y, second), (y, x, first)):
+                    if number is not None and _is_whole(kept, shape) and is_number(other, number):
+                        return kept
+            return rule(ctx, x, y, **params)
+
+        return shorter
+
+    return of
+
+
+def zero(dtype: np.dtype) -> object:
+    """0, without a sign: x - 0 is x, also where x is -0."""
+    return 0
+
+
+def negative_zero(dtype: np.dtype) -> object:
+    """-0.0 of floats, and 0 of integers: 0.0 + -0.0 is 0.0, while -0.0 + 0.0 is not -0.0."""
+    return 0 if np.issubdtype(dtype, np.integer) else -0.0
+
+
+def one(dtype: np.dtype) -> object:
+    """1."""
+    return 1
+
+
+def repeated(ctx: Context, x: tf.Tensor, shape: Shape) -> tf.Tensor:
+    """The array broadcast to a shape."""
+    return x if _is_whole(x, shape) else ops.broadcast_to(x, ctx.shape(shape))
+
+
+def _is_whole(x: tf.Tensor, shape: Shape) -> bool:
+    sizes = x.shape.as_list()
+    return len(sizes) == len(shape) and all(
+        old != 1 or new == 1 for old, new in zip(sizes, shape, strict=True)
+    )

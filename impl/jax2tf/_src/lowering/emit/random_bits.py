@@ -1,0 +1,98 @@
+"""Draws of random numbers that XLA compiles, in graphs and in eager mode (optimisation
+"compiled_draws").
+
+TensorFlow runs the generator of one draw as over a hundred ops, each of which goes through memory.
+XLA makes one loop of it, together with what makes normal or other numbers of its bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat, dims
+from jax2tf._src.lowering.emit.compiled_calls import COMPILED_DTYPES
+from jax2tf._src.lowering.emit.compute_dtypes import INT4
+from jax2tf._src.lowering.registry import Context
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.trace import inner_jaxprs
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.typing import Aval
+
+# The raw data of a key, the bounds of a distribution.
+_FEW_NUMBERS = 4
+
+GENERATORS = frozenset(named("random_bits", "random_split", "random_fold_in", "threefry2x32"))
+
+# What draws are made of beside calls: what XLA fuses, and sorts.
+_FUSED = GENERATORS | frozenset(
+    {
+        *named("random_wrap", "random_unwrap", "random_clone", "iota", "stop_gradient", "copy"),
+        *named("broadcast_in_dim", "reshape", "slice", "squeeze", "concatenate", "transpose"),
+        *named("stack", "unstack", "bitcast_convert_type", "convert_element_type"),
+        *named("add", "sub", "mul", "div", "rem", "neg", "abs", "sign", "max", "min", "clamp"),
+        *named("and", "or", "xor", "not", "shift_left", "shift_right_logical", "select_n"),
+        *named("shift_right_arithmetic", "eq", "ne", "lt", "le", "gt", "ge", "nextafter", "floor"),
+        *named("exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "tan", "tanh", "pow"),
+        *named("integer_pow", "square", "erf", "erf_inv", "logistic", "is_finite", "complex"),
+        *named("reduce_sum", "reduce_max", "argmax", "cumsum", "sort"),
+    }
+)
+
+
+_CALLS = frozenset(named("jit", "closed_call", "custom_jvp_call"))
+
+# TensorFlow cannot hand these to compiled code as they are.
+_NOT_HANDED_OVER = COMPILED_DTYPES | {dtype.name for dtype in INT4}
+
+
+def compiled(ctx: Context, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> list[tf.Tensor] | None:
+    """The results of an equation that calls a jaxpr, where that is a draw; None where it is none.
+
+    A draw reads keys and a few numbers, as those of jax.random do.
+    """
+    if not is_compiled(ctx) or not all(map(_is_small, ctx.avals_in)):
+        return None
+    if not ctx.cached(("is a draw", Identity(jaxpr.jaxpr)), lambda: _is_draw(jaxpr)):
+        return None
+
+    def body(ctx: Context, *inner: tf.Tensor) -> list[tf.Tensor]:
+        return ctx.inline(jaxpr, *inner)
+
+    key = ("draw", Identity(jaxpr.jaxpr))
+    return ctx.function(key, body, *args, name=ctx.eqn.params["name"], jit_compile=True)
+
+
+def is_compiled(ctx: Context) -> bool:
+    """Whether XLA compiles an equation that draws random bits, or one that calls a draw.
+
+    It compiles anew for each shape, so all have to be known.
+    """
+    if (
+        not (ctx.optimizes("compiled_draws") and ctx.runs_xla)
+        or compat.functions.in_compiled_function()
+    ):
+        return False
+    avals = (*ctx.avals_in, *ctx.avals_out)
+    return all(dims.is_static(dtypes.physical_shape(aval)) for aval in avals)
+
+
+def _is_small(aval: Aval) -> bool:
+    return dtypes.is_key(aval.dtype) or math.prod(aval.shape) <= _FEW_NUMBERS
+
+
+def _is_draw(jaxpr: jex_core.ClosedJaxpr) -> bool:
+    if jaxpr.consts or any(str(aval.dtype) in _NOT_HANDED_OVER for aval in jaxpr.out_avals):
+        return False
+    found: set[jex_core.Primitive] = set()
+    pending = [jaxpr.jaxpr]
+    while pending:
+        for eqn in pending.pop().eqns:
+            if eqn.primitive in _CALLS:
+                pending += inner_jaxprs(eqn)
+            else:
+                found.add(eqn.primitive)
+    return found <= _FUSED and not found.isdisjoint(GENERATORS)

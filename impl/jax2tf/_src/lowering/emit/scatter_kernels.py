@@ -1,0 +1,392 @@
+"""How rows are written by index in standard ops: by the op that the target has for it, or others.
+
+A write takes an array, index vectors of its first dimensions, and a row of updates for each of
+them; it gives the array with the updates written. What is out of bounds is dropped.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import jax
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit import index_geometry as iw
+from jax2tf._src.lowering.emit.compute_dtypes import BITS, FLOAT8
+from jax2tf._src.lowering.emit.selection import select
+from jax2tf._src.lowering.registry import Context
+from jax2tf._src.lowering.rules.elementwise import negative
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.identity import Identity
+
+Write = Callable[[tf.Tensor, tf.Tensor, tf.Tensor], tf.Tensor]
+
+EXTREMES = ("scatter-min", "scatter-max")
+
+_UPDATE = "TensorScatterUpdate"
+_OPS = {
+    "scatter-add": "TensorScatterAdd",
+    "scatter-sub": "TensorScatterSub",
+    "scatter-min": "TensorScatterMin",
+    "scatter-max": "TensorScatterMax",
+}
+# Of many numbers of one row, and one from each side.
+_OF_SEGMENTS = {
+    "scatter-min": ("UnsortedSegmentMin", ops.minimum),
+    "scatter-max": ("UnsortedSegmentMax", ops.maximum),
+}
+
+
+def at_once(
+    ctx: Context,
+    name: str,
+    dtype: tf.DType,
+    combiner: jex_core.ClosedJaxpr | None,
+    *,
+    in_bounds: bool,
+    unique: bool,
+) -> Write | None:
+    """The write of all updates at once; None if the target has no ops that do what JAX does.
+
+    Args:
+      name: of the primitive.
+      dtype: of the array, which holds what `as_ordered` gives where `is_ordered` says so.
+      combiner: what makes an element of an element and its update; None if it is replaced.
+      in_bounds: whether nothing is out of bounds.
+      unique: whether no row is written twice.
+    """
+    if combiner is None:
+        return _replacing(ctx, dtype, in_bounds=in_bounds)
+    # In a wider dtype, sums of float8 would be rounded once instead of at each step.
+    if name not in _OPS or dtype in FLOAT8:
+        return None
+    if name in EXTREMES:
+        return _extreme(ctx, name, dtype, in_bounds=in_bounds)
+    if ctx.lacks_op(_OPS["scatter-add"], dtype.name) and dtype.is_floating and unique:
+        return None
+    return _adding(ctx, name, dtype, in_bounds=in_bounds)
+
+
+def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
+    if ctx.lacks_op(_UPDATE, dtype.name):
+        return functools.partial(_by_last_writers, ctx, in_bounds=in_bounds)
+    op = _updating_a_copy if ctx.has_quirk("updates_in_place") else _op(_UPDATE)
+    return _dropping(ctx, op, in_bounds=in_bounds)
+
+
+def _updating_a_copy(tensor: tf.Tensor, **others: object) -> tf.Tensor:
+    """TensorScatterUpdate of new memory: of two equal numbers the larger one is each of them.
+
+    Other dtypes are refused: an engine that writes into its operand has no arrays of them.
+    """
+    copy = _COPIES.get(tensor.dtype)
+    return _op(_UPDATE)(tensor=copy(tensor, tensor) if copy else tensor, **others)
+
+
+_COPIES = {tf.bool: ops.logical_or, tf.float32: ops.maximum, tf.int32: ops.maximum}
+
+
+def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write:
+    zero = 0.0 if name == "scatter-sub" else -0.0
+
+    def nothing(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+        # Of zeros the one that changes no zero: 0 - 0 and -0 - 0, 0 + -0 and -0 + -0.
+        del indices
+        return ops.constant(zero if x.dtype.is_floating else 0, x.dtype)
+
+    if not ctx.lacks_op(_OPS[name], dtype.name):
+        return _dropping(ctx, _op(_OPS[name]), nothing, in_bounds=in_bounds)
+    if name == "scatter-sub":
+        add = _adding(ctx, "scatter-add", dtype, in_bounds=in_bounds)
+        return lambda x, indices, updates: add(x, indices, negative(updates))
+    return _dropping(ctx, _summing, nothing, in_bounds=in_bounds)
+
+
+def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Write | None:
+    if dtype.is_floating or dtype.is_complex:
+        # Kernels lose NaN and do not tell the zeros apart; of complex numbers there are none.
+        return None
+    if not ctx.lacks_op(_OPS[name], dtype.name):
+        return _dropping(ctx, _op(_OPS[name]), _current, in_bounds=in_bounds)
+    if dtype == tf.int32 and not ctx.lacks_op(_OF_SEGMENTS[name][0], dtype.name):
+        return functools.partial(_extreme_of_segments, ctx, name)
+    return None
+
+
+def _op(name: str) -> Callable[..., tf.Tensor]:
+    function: Callable[..., tf.Tensor] = getattr(ops.raw, name)
+    return function
+
+
+def _dropping(
+    ctx: Context,
+    op: Callable[..., tf.Tensor],
+    neutral: Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None = None,
+    *,
+    in_bounds: bool = False,
+) -> Write:
+    """The op, which writes nothing where an index is out of bounds.
+
+    TensorFlow's kernels are told so. For a target that knows no such policy all indices are in
+    bounds, and what is to be dropped writes what changes nothing, or into a row after the last one.
+
+    Args:
+      neutral: of an array and indices, the updates that change nothing, however many.
+      in_bounds: whether nothing is out of bounds anyway.
+    """
+
+    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        return op(tensor=x, indices=indices, updates=updates, bad_indices_policy="IGNORE")
+
+    def write_inside(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        bounds = _bounds(x, indices)
+        near = iw.clipped(indices, bounds - 1)
+        inside = ops.reduce_all(ops.equal(near, indices), -1, keepdims=True)
+        if neutral or _is_one(indices):
+            nothing = (neutral or _current)(x, near)
+            window = [1] * (updates.shape.rank - indices.shape.rank + 1)
+            mask = ops.reshape(inside, ops.concat([ops.shape(inside)[:-1], window], 0))
+            return write(x, near, _chosen(ctx, mask, updates, nothing))
+        beyond = ops.concat([bounds[:1], ops.zeros_like(bounds[1:])], 0)
+        longer = ops.concat([x, x[:1]], 0)
+        written = write(longer, ops.where(inside, near, beyond), updates)
+        return ops.slice(written, [0] * x.shape.rank, ops.shape(x))
+
+    return write_inside if ctx.has_quirk("no_bad_indices") and not in_bounds else write
+
+
+def _chosen(ctx: Context, mask: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`x` where `mask` holds, which has dimensions of size 1, and `y` elsewhere."""
+    if not (ctx.has_quirk("choice_by_product") and x.dtype.is_floating):
+        return ops.where(mask, x, y)
+    whole = y if y.shape.rank else x
+    return select(ctx, ops.logical_and(mask, ops.ones_like(whole, tf.bool)), x, y)
+
+
+def _current(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    return ops.gather_nd(x, indices)
+
+
+def _bounds(x: tf.Tensor, indices: tf.Tensor) -> tf.Tensor:
+    return ops.cast(ops.shape(x)[: indices.shape[-1]], indices.dtype)
+
+
+def _is_one(indices: tf.Tensor) -> bool:
+    """Whether there is a single index vector."""
+    return bool(indices.shape[:-1].num_elements() == 1)
+
+
+def _summing(tensor: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, **_: object) -> tf.Tensor:
+    """TensorScatterAdd for engines that scatter into zeros alone.
+
+    Sums of floats are rounded at each step, beginning with what is there. A sum of negative zeros
+    alone is a positive one.
+    """
+    shape = ops.shape(tensor)
+    if not tensor.dtype.is_floating:
+        return tensor + ops.raw.ScatterNd(indices=indices, updates=updates, shape=shape)
+    rows, places, updates = _rows_and_places(tensor, indices, updates, in_bounds=True)
+    every = ops.concat([ops.range(ops.shape(rows)[0]), places], 0)
+    sums = ops.raw.ScatterNd(
+        indices=ops.expand_dims(every, -1),
+        updates=ops.concat([rows, updates], 0),
+        shape=ops.shape(rows),
+    )
+    return _like(tensor, sums)
+
+
+def _flat(indices: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    """Index vectors in bounds of `x` as the numbers of rows, in one dimension."""
+    columns = ops.unstack(indices, axis=-1) if indices.shape[-1] > 1 else [indices]
+    place = columns[0]
+    for d, column in enumerate(columns[1:], 1):
+        size = x.shape[d] or ops.cast(ops.shape(x)[d], indices.dtype)
+        place = place * size + column
+    return ops.reshape(place, [-1])
+
+
+def _rows_and_places(
+    x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, in_bounds: bool = False
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """`x` as rows; the row of each update, one past the last if out of bounds; the updates."""
+    row = ops.shape(x)[indices.shape[-1] :]
+    rows = ops.reshape(x, ops.concat([[-1], row], 0))
+    if in_bounds:
+        places = _flat(indices, x)
+    else:
+        near = iw.clipped(indices, _bounds(x, indices) - 1)
+        inside = ops.reshape(ops.reduce_all(ops.equal(near, indices), -1), [-1])
+        beyond = ops.cast(ops.shape(rows)[0], indices.dtype)
+        places = ops.where(inside, _flat(near, x), beyond)
+    return rows, ops.cast(places, tf.int32), ops.reshape(updates, ops.concat([[-1], row], 0))
+
+
+def _by_last_writers(
+    ctx: Context, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor, *, in_bounds: bool
+) -> tf.Tensor:
+    """Each row as the last of its updates has it: what TensorScatterUpdate does."""
+    rows, places, updates = _rows_and_places(x, indices, updates, in_bounds)
+    count = ops.shape(rows)[0]
+    mask = [-1] + [1] * (rows.shape.rank - 1)
+    if _is_one(indices):
+        is_written = ops.reshape(ops.equal(ops.range(count), places), mask)
+        return _like(x, _chosen(ctx, is_written, updates, rows))
+    turns = ops.range(ops.shape(updates)[0])
+    last = _of_segments(ctx, "scatter-max", turns, places, count, in_bounds)
+    chosen = ops.gather(updates, ops.maximum(last, 0))
+    is_written = ops.reshape(ops.greater_equal(last, 0), mask)
+    return _like(x, _chosen(ctx, is_written, chosen, rows))
+
+
+def _like(x: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
+    return rows if x.shape.rank == rows.shape.rank else ops.reshape(rows, ops.shape(x))
+
+
+def _of_segments(
+    ctx: Context,
+    name: str,
+    data: tf.Tensor,
+    places: tf.Tensor,
+    count: tf.Tensor,
+    in_bounds: bool = False,
+) -> tf.Tensor:
+    """The extreme of the int32 data of each row; of none, the other end of the dtype's range."""
+    op_name = _OF_SEGMENTS[name][0]
+    if data.shape.rank == 1 and ctx.lacks_op(op_name, "int32"):
+        return _of_masks(name, data, places, count)
+    op = _op(op_name)
+    if in_bounds:
+        return op(data=data, segment_ids=places, num_segments=count)
+    return op(data=data, segment_ids=places, num_segments=count + 1)[:-1]
+
+
+def _of_masks(name: str, data: tf.Tensor, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    """As `_of_segments`, of numbers below 2**30: those of other rows are put beyond."""
+    is_other = ops.not_equal(ops.expand_dims(ops.range(count), 1), places)
+    beyond = ops.cast(is_other, tf.int32) * 2**30
+    if name == "scatter-max":
+        return ops.reduce_max(data - beyond, 1)
+    return ops.reduce_min(data + beyond, 1)
+
+
+def _extreme_of_segments(
+    ctx: Context, name: str, x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor
+) -> tf.Tensor:
+    rows, places, updates = _rows_and_places(x, indices, updates)
+    found = _of_segments(ctx, name, updates, places, ops.shape(rows)[0])
+    return _like(x, _OF_SEGMENTS[name][1](rows, found))
+
+
+def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
+    """Whether an extreme is taken of what `as_ordered` gives: integers in the order of the numbers.
+
+    TensorFlow's kernels lose NaN and do not tell the zeros apart.
+    """
+    if name not in EXTREMES:
+        return False
+    if ctx.uses("Bitcast", "float32") or not dtype.is_floating:
+        return True
+    bits = BITS[_widened(dtype)]
+    if ctx.has_quirk("no_bitcast") or ctx.lacks_op("Bitcast", dtype.name):
+        return False
+    return _extreme(ctx, name, bits, in_bounds=False) is not None
+
+
+def as_ordered(x: tf.Tensor, name: str) -> tf.Tensor:
+    """`x` as integers in the same order, for a minimum or maximum; complex numbers as they are.
+
+    As integers, the bits of floats are in order once those of negative numbers are flipped; NaN
+    goes to whichever end wins.
+    """
+    if x.dtype.is_bool:
+        return ops.cast(x, tf.int32)
+    if not x.dtype.is_floating:
+        return x
+    x = ops.cast(x, _widened(x.dtype))
+    nan = ops.constant(math.nan if name == "scatter-max" else -math.nan, x.dtype)
+    return _flipped(ops.bitcast(ops.where(ops.is_nan(x), nan, x), BITS[x.dtype]))
+
+
+def from_ordered(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """What `as_ordered` made integers of."""
+    if dtype.is_floating:
+        x = ops.bitcast(_flipped(x), _widened(dtype))
+    return ops.cast(x, dtype)
+
+
+def _widened(dtype: tf.DType) -> tf.DType:
+    return tf.float64 if dtype == tf.float64 else tf.float32
+
+
+def _flipped(bits: tf.Tensor) -> tf.Tensor:
+    return ops.where(bits < 0, ops.bitwise_xor(bits, bits.dtype.max), bits)
+
+
+def in_turns(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Write:
+    """Any combiner: the first update of each element at once, then the second of each, ..."""
+
+    def write(x: tf.Tensor, indices: tf.Tensor, updates: tf.Tensor) -> tf.Tensor:
+        depth = indices.shape[-1]
+        indices = ops.reshape(indices, [-1, depth])
+        updates = ops.reshape(updates, ops.concat([[-1], ops.shape(x)[depth:]], 0))
+        bounds = _bounds(x, indices)
+        near = iw.clipped(indices, bounds - 1)
+        inside = ops.reduce_all(ops.equal(near, indices), -1)
+        replace = _replacing(ctx, x.dtype, in_bounds=False)
+
+        def step(chosen: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+            combined = _elementwise(ctx, combiner, ops.gather_nd(x, near), updates)
+            return replace(x, ops.where(ops.expand_dims(chosen, -1), near, -1), combined)
+
+        if unique or _is_one(indices):
+            return step(inside, x)
+        places, count = _flat(near, x), ops.reduce_prod(bounds)
+
+        def turn(left: tf.Tensor, x: tf.Tensor) -> Sequence[tf.Tensor]:
+            chosen = left & _is_first(ctx, ops.where(left, places, count), count + 1)
+            return left & ~chosen, step(chosen, x)
+
+        return ops.while_loop(lambda left, _: ops.reduce_any(left), turn, (inside, x))[1]
+
+    return write
+
+
+def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
+    """For each of some numbers below `count`, whether no equal one comes before it."""
+    turns = ops.range(ops.size(places))
+    if ctx.lacks_op(_UPDATE, "int32"):
+        places = ops.cast(places, tf.int32)
+        first = _of_segments(
+            ctx, "scatter-min", turns, places, ops.cast(count, tf.int32), in_bounds=True
+        )
+    else:
+        # The last one to be written is the first.
+        first = _op(_UPDATE)(
+            tensor=ops.zeros(ops.reshape(count, [1]), tf.int32),
+            indices=ops.expand_dims(ops.reverse(places, [0]), -1),
+            updates=ops.reverse(turns, [0]),
+        )
+    return ops.equal(ops.gather(first, places), turns)
+
+
+def _elementwise(
+    ctx: Context, combiner: jex_core.ClosedJaxpr, current: tf.Tensor, updates: tf.Tensor
+) -> tf.Tensor:
+    """The combiner, which is a jaxpr of scalars, on arrays."""
+    dtype = combiner.in_avals[0].dtype
+    length = math.prod(ctx.avals_in[2].shape)
+
+    def make() -> jex_core.ClosedJaxpr:
+        vector = jax.ShapeDtypeStruct((length,), dtype)
+        function = jax.vmap(jex_core.jaxpr_as_fun(combiner))
+        return jax.make_jaxpr(function)(vector, vector)
+
+    vectorized = ctx.cached(("elementwise", Identity(combiner.jaxpr), length), make)
+    inner = dtypes.to_tf(dtype)
+    vectors = (ops.cast(ops.reshape(v, [-1]), inner) for v in (current, updates))
+    (result,) = ctx.inline(vectorized, *vectors)
+    return ops.reshape(ops.cast(result, updates.dtype), ops.shape(updates))

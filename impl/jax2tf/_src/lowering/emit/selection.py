@@ -1,0 +1,115 @@
+"""SelectV2, in a form that readers of graphs take for a choice."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.registry import Context, made_by
+from jax2tf._src.lowering.supported import arguments_of, depends_on_an_argument
+from jax2tf._src.ops import raw
+
+
+def select(
+    ctx: Context, condition: tf.Tensor, x: tf.Tensor, y: tf.Tensor, *, varies: bool = False
+) -> tf.Tensor:
+    """`x` where `condition` holds, `y` elsewhere; `condition` broadcasts against both.
+
+    `varies` says that no converter can know the condition, as that of a loop.
+
+    A target may make a sum of products of a choice between floats (quirk "choice_by_product"). It
+    chooses where one side is a constant that is not finite, or where the condition is an IsNan of
+    what is computed: it gets one or the other. Between integers one may choose in float32 (quirk
+    "chooses_integers_as_floats"); their difference wraps around and so leads from one to the other.
+    """
+    # Form: logic_for_choice.
+    if x is condition:
+        return raw.LogicalOr(x=condition, y=y)
+    if y is condition:
+        return raw.LogicalAnd(x=condition, y=x)
+    if tf.executing_eagerly():
+        return raw.SelectV2(condition=condition, t=x, e=y)
+    # One of the three has to keep the shape of the result.
+    if _has_shape_of(y, condition, x):
+        y = unrepeated(y)
+    if _has_shape_of(x, condition, y):
+        x = unrepeated(x)
+    if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
+        # Of these it makes products whatever the sides and the condition are.
+        wide = (ops.cast(side, tf.float32) for side in (x, y))
+        return ops.cast(select(ctx, condition, *wide, varies=varies), tf.float16)
+    if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
+        condition = _as_is_nan(ctx, condition, x, y, varies=varies)
+    if ctx.has_quirk("chooses_integers_as_floats") and _is_rounded(x, y):
+        return y + (x - y) * ops.cast(condition, tf.int32)
+    if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
+        condition = ops.reshape(condition, [1] * max(x.shape.rank, y.shape.rank))
+    return raw.SelectV2(condition=condition, t=x, e=y)
+
+
+def unrepeated(x: tf.Tensor) -> tf.Tensor:
+    """The scalar that a graph repeats, because SelectV2 does so by itself.
+
+    A reader would not see that it is a constant.
+    """
+    is_repeated = made_by(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
+    return x.op.inputs[0] if is_repeated else x
+
+
+def _has_shape_of(repeated: tf.Tensor, *others: tf.Tensor) -> bool:
+    """Whether another operand has the shape, too: a condition may be smaller than both sides."""
+    return any(other.shape == repeated.shape for other in others)
+
+
+def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
+    """Whether the quirk may make a difference."""
+    if sides[0].dtype not in (tf.float32, tf.float64):
+        return False
+    if made_by(condition) == "IsNan" and not _outlasting(condition, *sides):
+        return False
+    constants = [tf.get_static_value(x) for x in sides if made_by(x) == "Const"]
+    # Beside infinities and NaNs it chooses by itself.
+    are_finite = all(np.isfinite(value).all() for value in constants)
+    return are_finite and any(map(_depends_on_an_argument, sides))
+
+
+def _as_is_nan(ctx: Context, condition: tf.Tensor, *sides: tf.Tensor, varies: bool) -> tf.Tensor:
+    """The same condition, as an IsNan of NaN where it holds, and of a number elsewhere."""
+    dtype = sides[0].dtype.as_numpy_dtype
+    number = ctx.constant(dtype(0))
+    for side in () if varies else _outlasting(condition, *sides):
+        # The converter would fold the IsNan of a constant: the number is one that it cannot know.
+        is_nan = ops.cast(raw.IsNan(x=side), side.dtype)
+        number = ops.maximum(number, is_nan) if made_by(number) != "Const" else is_nan
+    nan = ctx.constant(dtype(math.nan))
+    return raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=number))
+
+
+def _outlasting(condition: tf.Tensor, *sides: tf.Tensor) -> list[tf.Tensor]:
+    """The sides that may be computed although a converter knows the condition.
+
+    It knows a condition that depends on no argument. An argument of a function that is shared, of a
+    branch or of a loop may be a constant where that is called, and so may what depends on nothing
+    else.
+    """
+    known = arguments_of(condition.op) if made_by(condition) != "Const" else frozenset()
+    outer = getattr(tf.compat.v1.get_default_graph(), "outer_graph", None)
+    if known and not (outer is not None and outer.building_function):
+        return []
+    return [x for x in sides if made_by(x) != "Const" and not arguments_of(x.op) <= known]
+
+
+def _is_rounded(*sides: tf.Tensor) -> bool:
+    """Whether float32 may be unable to represent one of the integers."""
+    if sides[0].dtype != tf.int32:
+        return False
+    constants = [tf.get_static_value(x) for x in sides if made_by(x) == "Const"]
+    are_exact = all((np.abs(value.astype(np.int64)) <= 2**24).all() for value in constants)
+    return len(constants) < len(sides) or not are_exact
+
+
+def _depends_on_an_argument(x: tf.Tensor) -> bool:
+    return made_by(x) != "Const" and depends_on_an_argument(x.op)

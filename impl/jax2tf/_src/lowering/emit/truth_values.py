@@ -1,0 +1,56 @@
+"""Numbers that were truth values: 0 or 1, and so never negative.
+
+Whether one of them is negative needs no comparison. LiteRT's converter moves the Cast of the bool
+behind such a comparison, and then lacks a comparison of bools.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit.known_values import is_all
+from jax2tf._src.lowering.registry import made_by
+
+# These give elements of their first operand.
+_MOVES = frozenset(
+    {
+        *("BroadcastTo", "ExpandDims", "GatherNd", "GatherV2", "Identity", "Reshape", "ReverseV2"),
+        *("Slice", "Squeeze", "StridedSlice", "Tile", "Transpose"),
+    }
+)
+
+
+def is_truth_value(x: tf.Tensor) -> bool:
+    """Whether the elements of a number's tensor were bools."""
+    while made_by(x) in _MOVES or (made_by(x) == "Cast" and x.op.inputs[0].dtype != tf.bool):
+        x = x.op.inputs[0]
+    return made_by(x) == "Cast"
+
+
+def less(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor | None:
+    """Whether x < y, if that is known because one of them was a truth value and the other is 0."""
+    return _all(x, False) if _is_zero(y) and is_truth_value(x) else None
+
+
+def at_most(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor | None:
+    """Whether x <= y, if that is known because one of them was a truth value and the other is 0."""
+    return _all(y, True) if _is_zero(x) and is_truth_value(y) else None
+
+
+def is_negative(x: tf.Tensor) -> tf.Tensor:
+    """Whether x < 0, without a comparison where `x` was a truth value."""
+    was_bool = not tf.executing_eagerly() and is_truth_value(x)
+    return _all(x, False) if was_bool else x < 0
+
+
+def _is_zero(x: tf.Tensor) -> bool:
+    # One number, whose shape is not that of the result.
+    return x.shape.num_elements() == 1 and is_all(x, 0)
+
+
+def _all(x: tf.Tensor, value: bool) -> tf.Tensor:
+    if x.shape.is_fully_defined():
+        return ops.constant(np.full(x.shape, value))
+    return ops.fill(ops.shape(x), value)

@@ -1,0 +1,120 @@
+"""Primitives without a rule: those of other libraries, of jax.experimental, and of a newer JAX.
+
+Each is lowered as the first of these that there is:
+
+1. the JAX function that JAX compiles it as (jax.interpreters.mlir.lower_fun): all of
+   jax.experimental.sparse has one, and jax.custom_batching.custom_vmap;
+2. the interpreter of a pallas_call that was made with interpret=True;
+3. the primitive's own implementation, where that is a JAX function;
+4. the StableHLO that JAX compiles it to, in an XlaCallModule op, where XLA ops may be used: what
+   jax.export made holds nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import jax
+import tensorflow as tf
+from jax import export
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat, ops
+from jax2tf._src.lowering.registry import Context, Lowered, Rule
+from jax2tf._src.native import xla_call_module
+from jax2tf._src.targets.targets import FOR_XLA
+from jax2tf._src.tracing.trace import Trace, trace_of
+from jax2tf._src.util.typing import Aval, Param, PyTree
+
+
+def rule(eqn: jex_core.JaxprEqn) -> Rule | None:
+    """A rule made from what is known of the equation's primitive, if that is enough."""
+    primitive = eqn.primitive
+    if _is_call_of_exported(eqn):
+        return _AS_MODULE
+    if _function_of(eqn) is not None:
+        return _AS_FUNCTION
+    if not compat.primitives.is_implemented_by_jax(primitive):
+        return _AS_IMPLEMENTED
+    return _AS_MODULE if compat.primitives.is_compiled_by_others(primitive) else None
+
+
+def _is_call_of_exported(eqn: jex_core.JaxprEqn) -> bool:
+    return isinstance(eqn.params.get("exported"), export.Exported)
+
+
+def _function_of(eqn: jex_core.JaxprEqn) -> Callable[..., PyTree] | None:
+    """The JAX function that says what the equation means, with the equation's params."""
+    if eqn.primitive.name == "pallas_call" and compat.primitives.is_implemented_by_jax(
+        eqn.primitive
+    ):
+        return compat.primitives.pallas_interpreter(eqn.params)
+    function = compat.primitives.compiled_function(eqn.primitive)
+    return None if function is None else functools.partial(function, **eqn.params)
+
+
+def _as_function(ctx: Context, *operands: tf.Tensor, **_: object) -> Lowered:
+    function = _function_of(ctx.eqn)
+    assert function is not None, ctx.eqn.primitive
+    return _traced(ctx, function, operands)
+
+
+def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
+    try:
+        return _traced(ctx, functools.partial(ctx.eqn.primitive.impl, **params), operands)
+    # It computes with values, as NumPy does.
+    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        if not compat.primitives.is_compiled_by_others(ctx.eqn.primitive):
+            raise ctx.unsupported(
+                "there is no lowering rule for it, and its own implementation is no JAX function",
+                "call it through jax.pure_callback, or keep it outside the converted function",
+            ) from error
+    return _as_module(ctx, *operands, **params)
+
+
+def _traced(
+    ctx: Context, function: Callable[..., PyTree], operands: Sequence[tf.Tensor]
+) -> Lowered:
+    trace = ctx.cached(
+        ("foreign", ctx.eqn),
+        lambda: trace_of(jax.jit(function).trace(*_specs(ctx.avals_in)), ctx.trace.value_checks),
+    )
+    results = ctx.inline(trace.jaxpr, *operands)
+    return results if ctx.eqn.primitive.multiple_results else results[0]
+
+
+def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
+    if not ctx.uses("XlaCallModule"):
+        raise ctx.unsupported(
+            "JAX has it as StableHLO alone, which only XLA runs",
+            f"{FOR_XLA}; or, if jax.export made it, convert the function that was exported, in "
+            "place of what was exported",
+        )
+    exported = params.get("exported")
+    options = xla_call_module.Options(exported.platforms if exported is not None else None)
+    names = ctx.dimension_variables()
+
+    def whole(*args: jax.Array) -> PyTree:
+        results = ctx.eqn.primitive.bind(*args[len(names) :], **params)
+        return results if ctx.eqn.primitive.multiple_results else [results]
+
+    def trace() -> Trace:
+        # The module finds the sizes of dimensions in the shapes of its arguments: in these first.
+        sizes = [jax.ShapeDtypeStruct((dim, 0), bool) for dim in names.values()]
+        return trace_of(jax.jit(whole).trace(*sizes, *_specs(ctx.avals_in)))
+
+    sized = [ops.zeros(ctx.shape((dim, 0)), tf.bool) for dim in names.values()]
+    inner = ctx.cached(("module", ctx.eqn), trace)
+    results = xla_call_module.call(inner, options, ctx, [*sized, *operands])
+    return results if ctx.eqn.primitive.multiple_results else results[0]
+
+
+def _specs(avals: Sequence[Aval]) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in avals]
+
+
+_AS_FUNCTION, _AS_IMPLEMENTED, _AS_MODULE = (
+    Rule(function, frozenset(), takes_all=True, takes_keys=True)
+    for function in (_as_function, _as_implemented, _as_module)
+)

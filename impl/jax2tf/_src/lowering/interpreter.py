@@ -1,0 +1,481 @@
+"""Walks a jaxpr and calls the rule of each equation.
+
+The walk is the same in eager and in graph mode. A `Plan` holds what can be known of a jaxpr before
+any tensor is there (which rule, which params, when a value is last used), so that a second call
+costs the TensorFlow ops and little else.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+from jax.typing import ArrayLike
+
+import jax2tf._src.lowering.rules.families  # noqa: F401  registers the rules
+from jax2tf._src import compat, dims, ops
+from jax2tf._src.api.errors import UnsupportedPrimitiveError
+from jax2tf._src.lowering import eager
+from jax2tf._src.lowering.emit import carries, compiled_calls
+from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
+from jax2tf._src.lowering.emit.truth_values import is_truth_value
+from jax2tf._src.lowering.passes.constant_folding import folded
+from jax2tf._src.lowering.passes.legalize.boundaries import has_uint32
+from jax2tf._src.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
+from jax2tf._src.lowering.registry import Context
+from jax2tf._src.lowering.rules.casts import cast
+from jax2tf._src.lowering.rules.control_flow import writes_lists
+from jax2tf._src.lowering.supported import (
+    NewOps,
+    Observer,
+    depends_on_an_argument,
+    require_arrays,
+    require_taken,
+)
+from jax2tf._src.ops import writing
+from jax2tf._src.ops.written_functions import EagerFunction, WrittenFunction
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
+from jax2tf._src.tracing.trace import Trace, count_equations
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.identity import Identity, SameElements
+from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of
+
+# An inner jaxpr of fewer equations is always inlined: a call costs about as many nodes.
+SHARED_FUNCTION_MIN_EQUATIONS = 4
+
+
+class Lowering:
+    """One run of a trace's jaxpr over tensors: the target, the shared functions, the constants."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        target: Target,
+        dim_values: dims.Values | None = None,
+        observer: Observer | None = None,
+        by_kernels: bool = False,
+    ):
+        self.trace = trace
+        self._by_kernels = by_kernels
+        self._observer = observer
+        self.target = target
+        self.dim_values = dim_values or {}
+        self._new_ops = NewOps()
+        self._constant_bytes = 0
+        self._root_graph = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        self._graph_constants: weakref.WeakKeyDictionary[tf.Graph, dict[Hashable, tf.Tensor]] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    def run_trace(self, args: Sequence[tf.Tensor], eager_graphs: bool = False) -> list[tf.Tensor]:
+        """The results of the whole trace on `args`; `eager_graphs` as for `jax2tf.convert`."""
+        if not tf.executing_eagerly():
+            require_arrays(self.trace, self.target)
+            with writing.called_from_here():
+                results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+            if "drops_constant_results" in self.target.quirks:
+                return [_kept(result) for result in results]
+            return results
+        of_graph = eager.run_as_graph(self, args) if eager_graphs else None
+        return self.run(self.trace.jaxpr, args) if of_graph is None else of_graph
+
+    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The results of `jaxpr` on `args`, its equations lowered in place."""
+        return self.run_open(jaxpr.jaxpr, [self.constant(c) for c in jaxpr.consts], args)
+
+    def run_open(
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], args: Sequence[tf.Tensor]
+    ) -> list[tf.Tensor]:
+        """As `run`, for a jaxpr whose constants are tensors already."""
+        plan = plan_of(jaxpr, self.target)
+        if plan.refused is not None and self._observer is None:
+            raise no_rule(plan.refused, self.target)
+        slots: list[tf.Tensor | None] = [None] * plan.size
+        slots[: plan.n_inputs] = [*consts, *args]
+        if tf.executing_eagerly():
+            for step in plan.steps:
+                self._step(step, slots)
+        else:
+            graph = tf.compat.v1.get_default_graph()
+            base = tf.get_current_name_scope()
+            for step in plan.steps:
+                with compat.graphs.name_scope(
+                    graph, f"{base}/{step.scope}" if base else step.scope
+                ):
+                    self._step(step, slots)
+        return [self._read(slots, ref) for ref in plan.outputs]
+
+    def with_sizes(self, sizes: dims.Values) -> Lowering:
+        """A lowering for a jaxpr of a rule's own making, with dimension variables of its own.
+
+        One inside an XLA op's computation has none: it can see no size.
+        """
+        return Lowering(self.trace, self.target, sizes, self._observer)
+
+    def for_kernels(self) -> Lowering:
+        """A lowering for a graph that eager mode makes, and of which it optimizes nothing."""
+        return Lowering(self.trace, self.target, by_kernels=True)
+
+    @property
+    def is_by_kernels(self) -> bool:
+        """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
+        if tf.executing_eagerly():
+            return True
+        return self._by_kernels and not compat.functions.in_compiled_function()
+
+    def call(
+        self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
+    ) -> list[tf.Tensor]:
+        """The results of `jaxpr`, through one shared TensorFlow function where that is cheaper.
+
+        In a graph, a jaxpr that several equations call becomes one function. Eager mode inlines it,
+        and so do the graphs of small functions there (see eager.py).
+        """
+        if self.is_by_kernels or not self._worth_sharing(jaxpr.jaxpr):
+            return self.run(jaxpr, args)
+        if "moves_casts" in self.target.quirks:
+            # In the function nobody knows that they are never negative.
+            args = [carries.by_an_op(x) if is_truth_value(x) else x for x in args]
+        consts = [self.constant(c) for c in jaxpr.consts]
+
+        def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
+            return lowering.run_open(jaxpr.jaxpr, inner[: len(consts)], inner[len(consts) :])
+
+        return self.call_function(Identity(jaxpr.jaxpr), body, [*consts, *args], name)
+
+    def call_function(
+        self,
+        key: Hashable,
+        body: Callable[..., Sequence[tf.Tensor]],
+        args: Sequence[tf.Tensor],
+        name: str,
+        *,
+        any_shape: bool = False,
+        jit_compile: bool | None = None,
+    ) -> list[tf.Tensor]:
+        """The results of `body(lowering, *args)` as one TensorFlow function, made once a key.
+
+        Args:
+          key: names the body among all of this trace's; shapes and dtypes of `args` are added.
+          body: gets the lowering to use inside the function, and tensors in place of `args`.
+          args: tensors; all that the body reads has to come through them.
+          name: the function's name in graphs.
+          any_shape: whether one function serves arguments of all shapes.
+          jit_compile: True to have it compiled by XLA, whatever runs around it.
+        """
+        if self._are_constant(args) or self._are_of_no_array(args):
+            return list(body(self, *args))
+        shapes = [None if any_shape else tuple(a.shape.as_list()) for a in args]
+        signature = tuple((a.dtype, shape) for a, shape in zip(args, shapes, strict=True))
+        sizes = {d: v for d, v in self.dim_values.items() if isinstance(v, int)}
+        # A function sees no tensor of the graph around it: unknown sizes are arguments too.
+        unknown = [d for d in self.dim_values if d not in sizes]
+        args = [*args, *(self.dim_values[d] for d in unknown)]
+
+        def with_dims(*inner: tf.Tensor) -> Sequence[tf.Tensor]:
+            n = len(inner) - len(unknown)
+            values = {**sizes, **dict(zip(unknown, inner[n:], strict=True))}
+            return body(self.with_sizes(values), *inner[:n])
+
+        is_written = writing.writes() and writing.is_writable()
+        # An op of a function that was made for one device runs there wherever it is called.
+        device = compat.functions.eager_device() if tf.executing_eagerly() else None
+        function = self.trace.cached(
+            (
+                "function",
+                key,
+                self.target,
+                signature,
+                tuple(sizes.items()),
+                tuple(unknown),
+                compat.functions.in_compiled_function(),
+                is_written,
+                device,
+            ),
+            lambda: _function(with_dims, args, shapes, name, jit_compile, is_written),
+        )
+        return list(function(*args))
+
+    def _are_constant(self, args: Sequence[tf.Tensor]) -> bool:
+        """Whether a function would be one of constants, for a target that lacks ops.
+
+        In place they are seen to be constants, of which any op is taken.
+        """
+        if tf.executing_eagerly() or not self.target.lacks:
+            return False
+        return not depends_on_an_argument(*(arg.op for arg in args))
+
+    def _are_of_no_array(self, args: Sequence[tf.Tensor]) -> bool:
+        """Whether a function would have arguments of a dtype that the target has no arrays of."""
+        return "no_uint32" in self.target.quirks and any(x.dtype == tf.uint32 for x in args)
+
+    def constant(self, value: ArrayLike) -> tf.Tensor:
+        """A tensor of a constant of the jaxpr; a graph holds each only once.
+
+        A large one is made in the graph where the lowering began: the branches and bodies of
+        control flow capture it from there and do not each hold a copy. A small one is made where it
+        is used, because TensorFlow wants to see the values of shapes and axes.
+        """
+        value = as_numpy(value)
+        variable = self.trace.large_constants.held(value)
+        if tf.executing_eagerly():
+            return ops.convert_to_tensor(variable) if variable is not None else ops.constant(value)
+        large = value.size > SMALL_CONSTANT_SIZE
+        key: Hashable = (
+            SameElements.of(value) if large else (value.dtype, value.shape, value.tobytes())
+        )
+
+        def make() -> tf.Tensor:
+            if variable is None:
+                self._constant_bytes += value.nbytes
+                self.trace.large_constants.require_room(value, self._constant_bytes)
+            return _constant_tensor(value, variable)
+
+        return self._pooled(key, make, "constants/", in_root=large)
+
+    def dim(self, dim: Dim) -> dims.Size:
+        """The size of a dimension; where only the run can tell, a tensor made once a graph."""
+        if isinstance(dim, int):
+            return dim
+        if not self._has_unknown_dims():
+            return dims.evaluate(dim, self.dim_values)
+        truncates = "truncates_quotients" in self.target.quirks
+        make = functools.partial(dims.evaluate, dim, self.dim_values, truncates=truncates)
+        return self._pooled(("dim", str(dim)), make, "dims/", in_root=True)
+
+    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
+        """A shape as TensorFlow takes it."""
+        sizes = [self.dim(d) for d in shape]
+        if all(isinstance(size, int) for size in sizes):
+            return tuple(sizes)
+        make = functools.partial(ops.stack, sizes)
+        return self._pooled(("shape", *map(str, shape)), make, "dims/", in_root=True)
+
+    def vector(self, dims: Shape) -> tf.Tensor:
+        """Sizes, axes, or pairs of such, as the int32 operand of an op, made once."""
+        if any(isinstance(d, tuple) for d in dims):
+            sizes: Dim = [self.shape(pair) for pair in dims]
+            if not all(isinstance(size, tuple) for size in sizes):
+                return ops.stack(sizes)
+        else:
+            sizes = self.shape(dims)
+            if not isinstance(sizes, tuple):
+                return sizes
+        if tf.executing_eagerly():
+            return _eager_vector(tuple(sizes))
+        return self.constant(_vector(tuple(sizes)))
+
+    def number(self, value: int) -> tf.Tensor:
+        """An axis or a size as the int32 operand of an op, made once."""
+        if tf.executing_eagerly():
+            return _eager_number(value)
+        return self.constant(np.int32(value))
+
+    def static_shape(self, shape: Shape) -> list[int | None]:
+        """What is known of a shape before the run."""
+        if self._has_unknown_dims():
+            return [d if isinstance(d, int) else None for d in shape]
+        return [self.dim(d) for d in shape]
+
+    def _has_unknown_dims(self) -> bool:
+        return not all(isinstance(v, int) for v in self.dim_values.values())
+
+    def _pooled(
+        self, key: Hashable, make: Callable[[], tf.Tensor], scope: str, in_root: bool
+    ) -> tf.Tensor:
+        graph: tf.Graph = self._root_graph if in_root else tf.compat.v1.get_default_graph()
+        pool = self._graph_constants.setdefault(graph, {})
+        if key not in pool:
+            if "constants_by_name" in self.target.quirks:
+                scope = _scope_in(graph, scope)
+            with graph.as_default(), tf.name_scope(scope):
+                pool[key] = make()
+        return pool[key]
+
+    def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
+        if not self.trace.shares:
+            return False
+        # A function would take or give arrays that the target has not.
+        if "no_uint32" in self.target.quirks and has_uint32((*jaxpr.invars, *jaxpr.outvars)):
+            return False
+        if self.trace.use_counts(self.target.shares_repeats)[Identity(jaxpr)] < 2:
+            return False
+        enough = SHARED_FUNCTION_MIN_EQUATIONS
+        if count_equations(jaxpr, enough) < enough:
+            return False
+        return "no_lists_in_functions" not in self.target.quirks or not writes_lists(jaxpr)
+
+    def _step(self, step: Step, slots: list[tf.Tensor | None]) -> None:
+        operands = [self._read(slots, ref) for ref in step.inputs]
+        if "parts_move_at_identity" in self.target.quirks:
+            operands = [ops.identity(x) if x.shape.rank else x for x in operands]
+        for slot in step.last_uses:
+            slots[slot] = None
+        try:
+            results = self._observed(step, operands)
+            for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
+                slots[slot] = self._checked(result, aval_of(out))
+        except Exception as error:
+            # Whatever went wrong, the reader wants to know where in their program.
+            source = compat.jaxprs.user_source(step.eqn)
+            if isinstance(error, UnsupportedPrimitiveError):
+                error.locate(source)
+            if not getattr(error, "__notes__", None):
+                note = f"jax2tf.convert: while lowering primitive '{step.eqn.primitive.name}'"
+                error.add_note(f"{note} from {source}" if source else note)
+            raise
+
+    def _observed(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
+        """The results of a step, held against what the target takes. Eager mode makes no graph."""
+        if tf.executing_eagerly():
+            return self._results(step, operands)
+        if self._observer is None:
+            results = self._results(step, operands)
+            if not self.target.takes_all:
+                self._require_taken(step, self._new_ops.behind(operands, results))
+            return results
+        with self._observer.within(step.eqn):
+            try:
+                results = self._results(step, operands)
+                made = self._new_ops.behind(operands, results)
+                self._require_taken(step, made)
+            except UnsupportedPrimitiveError as error:
+                self._observer.refused(step.eqn, error)
+                return [self.zeros(aval_of(v)) for v in step.eqn.outvars]
+            self._observer.made(step.eqn, made)
+        return results
+
+    def _require_taken(self, step: Step, made: Sequence[tf.Operation]) -> None:
+        # An engine that has an op for an idiom need not take the ops which that is written as.
+        if not step.is_idiom or self.target.ops is not None:
+            require_taken(step.eqn, made, self.target)
+
+    def zeros(self, aval: Aval) -> tf.Tensor:
+        # Keys have the dimensions of their data behind their own.
+        shape, dtype = self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype)
+        # TensorFlow fills no array of a narrow dtype.
+        return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
+
+    def _results(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
+        if "no_folding" in self.target.quirks and not (tf.executing_eagerly() or step.is_idiom):
+            constants = folded(step.eqn, operands, self.target)
+            if constants is not None:
+                return [self.constant(value) for value in constants]
+        if step.compiled:
+            return self._compiled_step(step, operands)
+        results = step.rule(Context(self, step.eqn), *operands, **step.params)
+        return results if step.multiple_results else [results]
+
+    def _compiled_step(self, step: Step, operands: list[tf.Tensor]) -> list[tf.Tensor]:
+        given = [x.dtype for x in operands]
+
+        def body(lowering: Lowering, *inner: tf.Tensor) -> list[tf.Tensor]:
+            operands = compiled_calls.in_dtypes(inner, given)
+            results = step.rule(Context(lowering, step.eqn), *operands, **step.params)
+            return compiled_calls.unpacked(results if step.multiple_results else [results])
+
+        name = step.eqn.primitive.name
+        crossing = compiled_calls.unpacked(operands)
+        key = (Identity(step.eqn), *given)
+        results = self.call_function(key, body, crossing, name, jit_compile=True)
+        avals = [aval_of(v) for v in step.eqn.outvars]
+        return compiled_calls.in_dtypes(results, [dtypes.to_tf(aval.dtype) for aval in avals])
+
+    def _checked(self, result: tf.Tensor, aval: Aval) -> tf.Tensor:
+        """The result of a rule, which must have the dtype and shape that JAX inferred."""
+        if not hasattr(aval, "dtype"):
+            return result
+        expected = dtypes.to_tf(aval.dtype)
+        if result.dtype != expected:
+            raise AssertionError(
+                f"a rule gave dtype {result.dtype.name}, but should {expected.name}"
+            )
+        if not tf.executing_eagerly():
+            shape = self.static_shape(dtypes.physical_shape(aval))
+            known = result.shape
+            # To ask for the shape takes a fifth of the time, and rules ask for it again.
+            if known.rank is None or known.as_list() != shape:
+                result.set_shape(shape)
+        return result
+
+    def _read(self, slots: list[tf.Tensor | None], ref: int | Constant) -> tf.Tensor:
+        if isinstance(ref, int):
+            return slots[ref]
+        if tf.executing_eagerly():
+            if ref.tensor is None:
+                ref.tensor = ops.constant(ref.value)
+            return ref.tensor
+        return self.constant(ref.value)
+
+
+def _kept(result: tf.Tensor) -> tf.Tensor:
+    """The result; a constant goes through an op, as the quirk "drops_constant_results" asks."""
+    value = tf.get_static_value(result)
+    if value is None:
+        return result
+    if result.dtype == tf.float16:
+        # What a Reshape makes of it is dropped too; a Cast is kept.
+        return ops.cast(_kept(ops.constant(value.astype(np.float32))), tf.float16)
+    return ops.raw.Reshape(tensor=result, shape=ops.constant(result.shape.as_list(), tf.int32))
+
+
+def _function(
+    body: Callable[..., Sequence[tf.Tensor]],
+    args: Sequence[tf.Tensor],
+    shapes: Sequence[Sequence[int | None] | None],
+    name: str,
+    jit_compile: bool | None,
+    is_written: bool,
+) -> Callable[..., Sequence[tf.Tensor]]:
+    def function(*inner: tf.Tensor) -> list[tf.Tensor]:
+        return list(body(*inner))
+
+    function.__name__ = identifier(name) or "shared"
+    # The sizes of dimension variables follow the arguments that have shapes.
+    shapes = [*shapes, *([()] * (len(args) - len(shapes)))]
+    specs = [tf.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, args, strict=True)]
+    kind = EagerFunction if tf.executing_eagerly() else WrittenFunction if is_written else None
+    if kind is not None:
+        made = kind.of(function, specs, function.__name__, jit_compile=bool(jit_compile))
+        if made is not None:
+            return made
+    shared = tf.function(function, autograph=False, jit_compile=jit_compile)
+    concrete: Callable[..., Sequence[tf.Tensor]] = shared.get_concrete_function(*specs)
+    return concrete
+
+
+def _scope_in(graph: tf.Graph, scope: str) -> str:
+    """A scope's name. In an inner graph it contains that graph's name, so that no other has it."""
+    outer = getattr(graph, "outer_graph", None)
+    if outer is None or not outer.building_function:
+        return scope
+    return f"{scope}{re.sub(r'[^A-Za-z0-9_.]', '_', graph.name)}/"
+
+
+@functools.lru_cache(maxsize=4096)
+def _vector(sizes: tuple[int, ...]) -> np.ndarray:
+    return np.array(sizes, np.int32)
+
+
+@functools.cache
+def _eager_vector(sizes: tuple[Dim, ...]) -> tf.Tensor:
+    return ops.constant(_vector(sizes))
+
+
+@functools.cache
+def _eager_number(value: int) -> tf.Tensor:
+    return ops.constant(value, tf.int32)
+
+
+def _constant_tensor(value: np.ndarray, variable: tf.Variable | None) -> tf.Tensor:
+    return (
+        compiled_calls.constant_of_any_dtype(value)
+        if variable is None
+        else ops.convert_to_tensor(variable)
+    )

@@ -1,0 +1,1 @@
+"""What becomes of a jaxpr, or of one of its equations, before a rule lowers it."""

@@ -1,0 +1,196 @@
+"""Arrays that JAX repeats or gives dimensions, although TensorFlow's ops do so by themselves."""
+
+from __future__ import annotations
+
+import collections
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.lowering.passes import legalize
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.dtypes import is_key
+from jax2tf._src.util.typing import Atom, Dim, aval_of
+
+# SelectV2 repeats arrays of at most so many dimensions wherever graphs are read.
+_MAX_RANK = 5
+_GIVE_DIMENSIONS = frozenset({lax.broadcast_in_dim_p, lax.reshape_p})
+# Ops of two operands that broadcast against each other.
+_OF_TWO = frozenset(
+    named("add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge")
+)
+# Narrow dtypes are held in others, complex numbers may be pairs.
+_FLOATS = frozenset(np.dtype(x) for x in (jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64))
+_DTYPES = _FLOATS | {np.dtype(np.int32), np.dtype(np.int64)}
+
+
+def unrepeated_operands(
+    jaxpr: jex_core.Jaxpr, target: Target
+) -> dict[jex_core.JaxprEqn, list[Atom]]:
+    """The operands of equations before JAX repeats them to the shape of the others.
+
+    JAX repeats scalars, and arrays, which stay as they are where the target lacks the optimisation.
+    """
+    before: dict[Atom, Atom] = {
+        eqn.outvars[0]: eqn.invars[0] for eqn in jaxpr.eqns if _is_aligned(eqn)
+    }
+    found = {}
+    for eqn in jaxpr.eqns if before else ():
+        if eqn.primitive is lax.select_n_p:
+            operands = _of_choice(eqn, before, "broadcast_choices" in target.optimizations)
+        elif eqn.primitive in _OF_TWO and "broadcast_operands" in target.optimizations:
+            operands = _of_two(eqn, before, target)
+        else:
+            continue
+        if operands != eqn.invars:
+            found[eqn] = operands
+    return found
+
+
+def _is_aligned(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether ops that broadcast repeat the operand so: its dimensions are the last."""
+    if eqn.primitive not in _GIVE_DIMENSIONS or is_key(aval_of(eqn.invars[0]).dtype):
+        return False
+    old, new = _shape(eqn.invars[0]), _shape(eqn.outvars[0])
+    if eqn.primitive is lax.reshape_p:
+        return _adds_ones_in_front(old, new)
+    places = tuple(eqn.params["broadcast_dimensions"])
+    is_last = places == tuple(range(len(new) - len(old), len(new)))
+    return not old or (is_last and len(new) <= _MAX_RANK)
+
+
+def _adds_ones_in_front(old: tuple[Dim, ...], new: tuple[Dim, ...]) -> bool:
+    return new == (1,) * (len(new) - len(old)) + old
+
+
+def _of_choice(
+    eqn: jex_core.JaxprEqn, before: Mapping[Atom, Atom], repeats_arrays: bool
+) -> list[Atom]:
+    """The operands of a choice, one of which keeps the shape."""
+    if not _shape(eqn.invars[0]):
+        return eqn.invars
+    operands = [_before(x, before, repeats_arrays) for x in eqn.invars]
+    has_whole = any(one is other for one, other in zip(operands, eqn.invars, strict=True))
+    if not has_whole or not _shape(operands[0]):
+        operands[0] = eqn.invars[0]
+    return operands
+
+
+def _of_two(eqn: jex_core.JaxprEqn, before: Mapping[Atom, Atom], target: Target) -> list[Atom]:
+    """The operands of an op of two, the other of which keeps the shape of the result."""
+    shape = _shape(eqn.outvars[0])
+    for place in (1, 0):
+        operands = list(eqn.invars)
+        operand, other = operands[place], operands[1 - place]
+        operands[place] = _before(operand, before, repeats_arrays=True)
+        if operands[place] is operand or len(_shape(other)) != len(shape):
+            continue
+        # Dimensions of size one in front are no repetition, whatever the other's sizes are.
+        only_adds = _adds_ones_in_front(_shape(operands[place]), _shape(operand))
+        if not only_adds and _shape(other) != shape:
+            continue
+        is_one_op = aval_of(operand).dtype in _DTYPES and legalize.rule_of(eqn, target) is None
+        return operands if is_one_op else eqn.invars
+    return eqn.invars
+
+
+def _before(atom: Atom, before: Mapping[Atom, Atom], repeats_arrays: bool) -> Atom:
+    if isinstance(atom, jex_core.Literal):
+        return atom
+    found = before.get(atom, atom)
+    return found if repeats_arrays or not _shape(found) else atom
+
+
+# Reductions whose rules can keep dimensions.
+_REDUCTIONS = frozenset(named("reduce_sum", "reduce_max", "reduce_min"))
+# What jax.nn.softmax and others have between: the maximum of a result and what is no more than it.
+_NEUTRAL = {lax.max_p: (lax.reduce_max_p, -math.inf), lax.min_p: (lax.reduce_min_p, math.inf)}
+
+
+def with_kept_dimensions(
+    equations: Sequence[jex_core.JaxprEqn],
+    replaced: Mapping[jex_core.JaxprEqn, Sequence[Atom]],
+    results: Collection[Atom],
+    target: Target,
+) -> Sequence[jex_core.JaxprEqn]:
+    """The equations, where reductions keep the dimensions that JAX gives back to their results.
+
+    Args:
+      equations: those that are lowered.
+      replaced: those of them that are lowered otherwise, with the operands that they have then.
+      results: what the jaxpr returns.
+      target: what the equations are lowered for.
+    """
+    made: dict[Atom, jex_core.JaxprEqn] = {
+        eqn.outvars[0]: eqn
+        for eqn in equations
+        if (eqn.primitive in _REDUCTIONS or eqn.primitive in _NEUTRAL) and eqn not in replaced
+    }
+    if "broadcast_operands" not in target.optimizations or not made:
+        return equations
+    atoms = [*results, *(x for eqn in equations for x in replaced.get(eqn, eqn.invars))]
+    reads: collections.Counter[Atom] = collections.Counter(
+        x for x in atoms if not isinstance(x, jex_core.Literal)
+    )
+    instead: dict[jex_core.JaxprEqn, jex_core.JaxprEqn | None] = {}
+    for eqn in equations:
+        if eqn.primitive is not lax.broadcast_in_dim_p or eqn in replaced:
+            continue
+        reduction, between = _reduction_before(eqn, made, reads)
+        if reduction is None or not _gives_dimensions_back(eqn, reduction):
+            continue
+        if legalize.rule_of(reduction, target) is None:
+            instead |= dict.fromkeys([eqn, *between])
+            instead[reduction] = reduction.replace(outvars=eqn.outvars)
+    changed = (instead.get(eqn, eqn) for eqn in equations)
+    return [eqn for eqn in changed if eqn is not None]
+
+
+def _reduction_before(
+    eqn: jex_core.JaxprEqn, made: Mapping[Atom, jex_core.JaxprEqn], reads: Mapping[Atom, int]
+) -> tuple[jex_core.JaxprEqn | None, list[jex_core.JaxprEqn]]:
+    """The reduction whose result the equation alone reads, and what is between and no more."""
+    between: list[jex_core.JaxprEqn] = []
+    operand = eqn.invars[0]
+    while not isinstance(operand, jex_core.Literal) and operand in made and reads[operand] == 1:
+        maker = made[operand]
+        if maker.primitive in _REDUCTIONS:
+            are_neutral = all(_is_neutral(other, maker) for other in between)
+            return (maker if are_neutral else None), between
+        between.append(maker)
+        operand = maker.invars[1]
+    return None, between
+
+
+def _gives_dimensions_back(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn) -> bool:
+    aval = aval_of(reduction.invars[0])
+    axes = reduction.params["axes"]
+    kept = tuple(1 if d in axes else size for d, size in enumerate(aval.shape))
+    return (
+        bool(axes)
+        and aval.dtype in _FLOATS
+        and tuple(eqn.params["shape"]) == kept
+        and tuple(eqn.params["broadcast_dimensions"])
+        == tuple(d for d in range(len(kept)) if d not in axes)
+    )
+
+
+def _is_neutral(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn) -> bool:
+    """Whether the maximum or minimum of a literal and the result of a reduction is that result."""
+    primitive, number = _NEUTRAL[eqn.primitive]
+    literal = eqn.invars[0]
+    return (
+        reduction.primitive is primitive
+        and isinstance(literal, jex_core.Literal)
+        and literal.val == number
+    )
+
+
+def _shape(atom: Atom) -> tuple[Dim, ...]:
+    results: tuple[Dim, ...] = aval_of(atom).shape
+    return results

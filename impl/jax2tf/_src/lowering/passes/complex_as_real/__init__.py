@@ -1,0 +1,287 @@
+"""Programs of complex numbers as programs of real ones, for engines that have no others.
+
+Each complex array becomes two real ones, in loops and branches too. What has no rule here keeps its
+complex numbers, made of the parts just before it; so do the arguments and results of the function.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import threading
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.lowering.passes.complex_as_real import pair, scatters
+from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value, is_complex
+from jax2tf._src.lowering.passes.complex_as_real.rules import rule_of
+from jax2tf._src.lowering.passes.legalize import linalg
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.trace import Trace, inner_jaxprs, results_of, variables_of
+from jax2tf._src.util.typing import Array, Atom
+
+
+def prepared(trace: Trace, target: Target) -> Trace:
+    """The trace as it is lowered for a target: without complex numbers, for one that has none."""
+    if "no_complex_numbers" not in target.quirks or not _has_complex(trace.jaxpr.jaxpr):
+        return trace
+    return trace.cached("without_complex", lambda: _without_complex(trace))
+
+
+def _without_complex(trace: Trace) -> Trace:
+    closed = trace.jaxpr
+
+    def function(*args: Array) -> list[Array]:
+        results = _run(closed.jaxpr, closed.consts, [_split(x) for x in args])
+        return [_joined(value) for value in results]
+
+    specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in closed.in_avals]
+    jaxpr = jax.jit(function, keep_unused=True).trace(*specs).jaxpr
+    return dataclasses.replace(trace, jaxpr=jaxpr, cache={}, lock=threading.RLock())
+
+
+def _has_complex(jaxpr: jex_core.Jaxpr) -> bool:
+    return any(map(_mentions_complex, jaxpr.eqns))
+
+
+def _mentions_complex(eqn: jex_core.JaxprEqn) -> bool:
+    atoms = (*eqn.invars, *eqn.outvars)
+    return any(is_complex(v.aval) for v in atoms) or any(map(_has_complex, inner_jaxprs(eqn)))
+
+
+def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) -> list[Value]:
+    """The results of a jaxpr on such values; under a trace, which makes another jaxpr of it."""
+    values = dict(zip(jaxpr.constvars, map(_split, consts), strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+
+    def read(atom: Atom) -> Value:
+        return _split(atom.val) if isinstance(atom, jex_core.Literal) else values[atom]
+
+    for eqn in jaxpr.eqns:
+        if _mentions_complex(eqn):
+            with compat.jaxprs.bound_as(eqn):
+                results = _results(eqn, [read(v) for v in eqn.invars])
+        else:
+            results = results_of(eqn, [values[v] for v in variables_of(eqn)])
+        values.update(zip(eqn.outvars, results, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
+def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
+    of_jaxprs = _OF_JAXPRS.get(eqn.primitive)
+    if of_jaxprs is not None:
+        of_inner = of_jaxprs(eqn, *operands)
+        if of_inner is not None:
+            return of_inner
+    called = _called(eqn)
+    if called is not None:
+        return _run(called.jaxpr, called.consts, operands)
+    rule = rule_of(eqn.primitive)
+    made = rule(eqn, *operands) if rule is not None else None
+    if made is not None:
+        return made
+    function = linalg.of_complex(eqn)
+    if function is not None:
+        return _run_traced(functools.partial(function, eqn), operands)
+    given = zip(eqn.invars, operands, strict=True)
+    joined = {v: _joined(x) for v, x in given if isinstance(v, jex_core.Var)}
+    return [_split(x) for x in results_of(eqn, list(joined.values()))]
+
+
+def _run_traced(
+    function: Callable[..., Sequence[Array]], operands: Sequence[Value]
+) -> Sequence[Value]:
+    """The results of a function of complex arrays, by the jaxpr of it."""
+    specs = [jax.eval_shape(_joined, x) for x in operands]
+    traced = jax.jit(function).trace(*specs).jaxpr
+    return _run(traced.jaxpr, traced.consts, operands)
+
+
+def _called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr | None:
+    """The jaxpr that an equation calls once, with its own operands."""
+    if eqn.primitive not in _CALLS:
+        return None
+    names = ("call_jaxpr", "jaxpr", "call")
+    inner = next((eqn.params[name] for name in names if name in eqn.params), None)
+    if isinstance(inner, jex_core.Jaxpr) and not inner.constvars:
+        inner = jex_core.ClosedJaxpr(inner, ())
+    if not isinstance(inner, jex_core.ClosedJaxpr):
+        return None
+    return inner if len(inner.in_avals) == len(eqn.invars) else None
+
+
+def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:
+    return lambda *values: _run(closed.jaxpr, closed.consts, values)
+
+
+def _cond(eqn: jex_core.JaxprEqn, index: Array, *operands: Value) -> list[Value]:
+    branches = [_function(branch) for branch in eqn.params["branches"]]
+    results: list[Value] = lax.switch(index, branches, *operands)
+    return results
+
+
+def _scan(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    params = eqn.params
+    n_consts, n_carry = compat.jaxprs.scan_arity(params)
+    consts, xs = operands[:n_consts], list(operands[n_consts + n_carry :])
+    step = _function(params["jaxpr"])
+
+    def body(carry: list[Value], x: list[Value]) -> tuple[list[Value], list[Value]]:
+        results = step(*consts, *carry, *x)
+        return results[:n_carry], results[n_carry:]
+
+    carry, ys = lax.scan(
+        body,
+        list(operands[n_consts : n_consts + n_carry]),
+        xs,
+        # A length that is symbolic JAX takes from the operands alone.
+        length=None if xs else params["length"],
+        reverse=params["reverse"],
+        unroll=params["unroll"],
+    )
+    return [*carry, *ys]
+
+
+def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    params = eqn.params
+    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
+    cond_consts, body_consts = operands[:n_cond], operands[n_cond : n_cond + n_body]
+    condition, body = _function(params["cond_jaxpr"]), _function(params["body_jaxpr"])
+    carry = list(operands[n_cond + n_body :])
+
+    def going(carry: list[Value]) -> Array:
+        goes = condition(*cond_consts, *carry)[0]
+        assert not isinstance(goes, Pair)
+        return goes
+
+    def step(carry: list[Value]) -> list[Value]:
+        return body(*body_consts, *carry)
+
+    if not params["cond_jaxpr"].out_avals[0].shape:
+        return lax.while_loop(going, step, carry)
+
+    # A loop mapped over a batch whose members stop at different times.
+    def step_of_some(carry: list[Value]) -> list[Value]:
+        goes = going(carry)
+        results: list[Value] = jax.tree.map(
+            lambda new, old: _where(goes, new, old), step(carry), carry
+        )
+        return results
+
+    return lax.while_loop(lambda carry: jnp.any(going(carry)), step_of_some, carry)
+
+
+def _linear_solve(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    lengths = eqn.params["const_lengths"]
+    start = lengths.matvec + lengths.vecmat
+    consts = operands[start : start + lengths.solve]
+    rhs = operands[start + lengths.solve + lengths.transpose_solve :]
+    return _function(eqn.params["jaxprs"].solve)(*consts, *rhs)
+
+
+def _reduce(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    n = len(operands) // 2
+    combine = _combination(eqn.params["jaxpr"])
+    results: list[Value] = lax.reduce(
+        list(operands[:n]), list(operands[n:]), combine, eqn.params["dimensions"]
+    )
+    return results
+
+
+def _reduce_window(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
+    params = dict(eqn.params)
+    combine = _combination(jex_core.ClosedJaxpr(params.pop("jaxpr"), params.pop("consts")))
+    n = len(operands) // 2
+    results: list[Value] = lax.reduce_window(
+        list(operands[:n]), list(operands[n:]), combine, **params
+    )
+    return results
+
+
+def _combination(
+    closed: jex_core.ClosedJaxpr,
+) -> Callable[[Sequence[Value], Sequence[Value]], list[Value]]:
+    """What a reduction combines two elements by, of as many arrays as it reduces."""
+    return lambda one, other: _run(closed.jaxpr, closed.consts, [*one, *other])
+
+
+def _extreme_of_windows(
+    function: Callable[[Pair, Pair], Pair], identity: float
+) -> Callable[..., list[Value]]:
+    """The rule of an extreme in windows, whose parts lax.reduce_window reduces together."""
+
+    def rule(eqn: jex_core.JaxprEqn, z: Pair) -> list[Value]:
+        start = Pair(*(np.asarray(x, z.real.dtype) for x in (identity, 0)))
+        result: Pair = lax.reduce_window(z, start, function, **eqn.params)
+        return [result]
+
+    return rule
+
+
+def _scatter(
+    eqn: jex_core.JaxprEqn, operand: Value, indices: Array, updates: Value
+) -> list[Value] | None:
+    """`x.at[...].apply(function)`, whose updates may be no numbers of any kind."""
+    jaxpr = eqn.params["update_jaxpr"]
+    if jaxpr is None or not isinstance(operand, Pair):
+        return None
+    consts = eqn.params["update_consts"]
+    function: Callable[..., Value] = jax.vmap(lambda z, w: _run(jaxpr, consts, [z, w])[0])
+
+    def combine(z: Pair, w: Value) -> Pair:
+        flat = jax.tree.map(lambda x: jnp.reshape(x, (-1,)), (z, w))
+        made: Pair = jax.tree.map(lambda x: jnp.reshape(x, np.shape(z.real)), function(*flat))
+        return made
+
+    return [scatters.combined(eqn, operand, indices, updates, combine)]
+
+
+def _where(which: Array, new: Array, old: Array) -> Array:
+    return jnp.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
+
+
+_CALLS = frozenset(
+    named(
+        "closed_call",
+        "composite",
+        "custom_jvp_call",
+        "custom_partitioning",
+        "custom_vjp_call",
+        "eval_jaxpr",
+        "jit",
+        "remat2",
+    )
+)
+_OF_JAXPRS: dict[jex_core.Primitive, Callable[..., list[Value] | None]] = {
+    lax.cond_p: _cond,
+    lax.scan_p: _scan,
+    lax.scatter_p: _scatter,
+    lax.while_p: _while,
+    **dict.fromkeys(named("custom_linear_solve"), _linear_solve),
+    **dict.fromkeys(named("reduce"), _reduce),
+    **dict.fromkeys(named("reduce_window"), _reduce_window),
+    **dict.fromkeys(named("reduce_window_max"), _extreme_of_windows(pair.maximum, -math.inf)),
+    **dict.fromkeys(named("reduce_window_min"), _extreme_of_windows(pair.minimum, math.inf)),
+}
+
+
+def _split(x: Array) -> Value:
+    if not is_complex(x):
+        return x
+    if isinstance(x, jax.core.Tracer):
+        return Pair(lax.real(x), lax.imag(x))
+    # Not lax.real, which would leave the complex constant and an op of it in the graph.
+    constant: np.ndarray = np.asarray(x)
+    return Pair(constant.real, constant.imag)
+
+
+def _joined(value: Value) -> Array:
+    return lax.complex(*value) if isinstance(value, Pair) else value

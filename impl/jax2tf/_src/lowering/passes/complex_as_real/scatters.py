@@ -1,0 +1,106 @@
+"""Scatters that combine complex numbers by a function of both parts.
+
+A scatter of JAX's has one operand. Here each update is combined with what the operand has at its
+place, and the result is written there: one index after the other, as several may be the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value
+from jax2tf._src.util.typing import Array
+
+# Of elements of the operand and of the updates, which are no numbers where a function is applied.
+Combine = Callable[..., Pair]
+
+
+def rule_of(combine: Combine) -> Callable[..., Sequence[Value]]:
+    """The rule of a scatter that combines elements of the operand and of the updates."""
+
+    def rule(
+        eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Pair
+    ) -> Sequence[Value]:
+        return [combined(eqn, operand, indices, updates, combine)]
+
+    return rule
+
+
+def combined(
+    eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Value, combine: Combine
+) -> Pair:
+    """The operand with the updates of a scatter, combined with what is at their places."""
+    shape = np.shape(operand.real)
+    updates_shape = np.shape(updates.real)
+    if 0 in shape or 0 in updates_shape:
+        return operand
+    windows = eqn.params["dimension_numbers"].update_window_dims
+    places = _by_index(_places(eqn, shape, indices, updates_shape), windows)
+    new: Value = jax.tree.map(lambda part: _by_index(part, windows), updates)
+    flat = Pair(*(jnp.reshape(part, (-1,)) for part in operand))
+    count = places.shape[0]
+    if eqn.params["unique_indices"] or (isinstance(count, int) and count == 1):
+        written = _write(flat, places, new, combine)
+    else:
+
+        def step(i: Array, flat: Pair) -> Pair:
+            at, update = (
+                jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, i, keepdims=False), values)
+                for values in (places, new)
+            )
+            return _write(flat, at, update, combine)
+
+        written = lax.fori_loop(0, count, step, flat)
+    return Pair(*(jnp.reshape(part, shape) for part in written))
+
+
+def _write(flat: Pair, places: Array, updates: Value, combine: Combine) -> Pair:
+    here = Pair(*(jnp.asarray(part).at[places].get(mode="clip") for part in flat))
+    made = combine(here, updates)
+    return Pair(
+        *(
+            jnp.asarray(part).at[places].set(new, mode="drop", unique_indices=True)
+            for part, new in zip(flat, made, strict=True)
+        )
+    )
+
+
+def _places(
+    eqn: jex_core.JaxprEqn, shape: Sequence[int], indices: Array, updates_shape: Sequence[int]
+) -> Array:
+    """The place of each update in the flattened operand, beyond its end for one that is dropped."""
+    numbers = eqn.params["dimension_numbers"]
+    size = math.prod(shape)
+    sizes_of_windows = iter(updates_shape[d] for d in numbers.update_window_dims)
+    absent = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    slice_sizes = tuple(1 if d in absent else next(sizes_of_windows) for d in range(len(shape)))
+    places = lax.gather(
+        jnp.reshape(jnp.arange(size), shape),
+        indices,
+        lax.GatherDimensionNumbers(
+            offset_dims=numbers.update_window_dims,
+            collapsed_slice_dims=numbers.inserted_window_dims,
+            start_index_map=numbers.scatter_dims_to_operand_dims,
+            operand_batching_dims=numbers.operand_batching_dims,
+            start_indices_batching_dims=numbers.scatter_indices_batching_dims,
+        ),
+        slice_sizes,
+        mode=eqn.params["mode"],
+        fill_value=-1,
+    )
+    return jnp.where(places < 0, size, places)
+
+
+def _by_index(x: Array, windows: Sequence[int]) -> Array:
+    """Values like the updates, by the index of their window and by the place in the window."""
+    front = [d for d in range(x.ndim) if d not in windows]
+    shape = [x.shape[d] for d in front], [x.shape[d] for d in windows]
+    moved = jnp.transpose(x, (*front, *windows))
+    return jnp.reshape(moved, tuple(math.prod(sizes) for sizes in shape))

@@ -1,0 +1,81 @@
+"""Equations of constants, computed by JAX for an engine that would run them.
+
+The converters of some engines compute what depends on no argument. For the others (quirk
+"no_folding") an equation becomes its results, where these are small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import export, lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat, dims
+from jax2tf._src.lowering import registry
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import CALLBACKS
+from jax2tf._src.tracing.trace import inner_jaxprs, results_of
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.typing import Aval, aval_of
+
+# Results of more elements take more room in a file than the ops that give them.
+_MOST_ELEMENTS = 4096
+
+
+def folded(
+    eqn: jex_core.JaxprEqn, operands: Sequence[tf.Tensor], target: Target
+) -> list[np.ndarray] | None:
+    """The results of an equation of constants in a graph; None where the graph has to give them."""
+    if eqn.effects or not all(_is_small(aval_of(v), target) for v in eqn.outvars):
+        return None
+    avals = [aval_of(v) for v in eqn.invars]
+    if not all(_is_constant(x, aval) for x, aval in zip(operands, avals, strict=True)):
+        return None
+    if not _is_computed_by_jax(eqn, target):
+        return None
+    values = {
+        v: np.broadcast_to(tf.get_static_value(x), aval.shape)
+        for v, x, aval in zip(eqn.invars, operands, avals, strict=True)
+        if isinstance(v, jex_core.Var)
+    }
+    with jax.ensure_compile_time_eval():
+        return [np.asarray(result) for result in results_of(eqn, list(values.values()))]
+
+
+def _is_small(aval: Aval, target: Target) -> bool:
+    if not hasattr(aval, "dtype") or not dims.is_static(aval.shape):
+        return False
+    is_numeric = not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
+    is_taken = is_numeric and aval.dtype.name not in target.lacks_dtypes
+    return is_taken and 0 < math.prod(aval.shape) <= _MOST_ELEMENTS
+
+
+def _is_computed_by_jax(eqn: jex_core.JaxprEqn, target: Target) -> bool:
+    """Whether JAX has the results, of the operands alone, and a graph would have them too."""
+    primitive = eqn.primitive
+    if eqn.effects or primitive in CALLBACKS or not (eqn.invars or primitive is lax.iota_p):
+        return False
+    # JAX runs a scan of a known length only.
+    if any(map(export.is_symbolic_dim, jax.tree.leaves(eqn.params))):
+        return False
+    if not compat.primitives.is_implemented_by_jax(primitive) or not registry.find(
+        primitive, target
+    ):
+        return False
+    inner = (e for jaxpr in inner_jaxprs(eqn) for e in jaxpr.eqns)
+    return all(_is_computed_by_jax(e, target) for e in inner)
+
+
+def _is_constant(x: tf.Tensor, aval: Aval) -> bool:
+    """Whether a tensor is a constant of the graph, in the dtype that JAX gives it.
+
+    One number may stand for an array of it, which TensorFlow's ops repeat by themselves.
+    """
+    if x.op.type != "Const" or x.dtype != dtypes.to_tf(aval.dtype):
+        return False
+    return bool(x.shape.rank == 0 or x.shape == aval.shape)

@@ -1,0 +1,173 @@
+"""What JAX's own functions look like in a jaxpr, and the one op that an engine has for each.
+
+JAX writes a softmax as seven primitives. An engine has an op for it, which is faster, and by which
+its converter knows what it may fuse or quantise. `found` gives the places in a jaxpr where such an
+op can stand; a target says which idioms it takes.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import jax
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import dims
+from jax2tf._src.lowering.passes.idioms import matching, recurrent
+from jax2tf._src.lowering.passes.idioms.matching import Match, Pattern
+from jax2tf._src.lowering.passes.idioms.table import IDIOMS, Idiom
+from jax2tf._src.lowering.passes.idioms.view import Frame, Path, find
+from jax2tf._src.lowering.registry import Lowered
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.util.typing import Atom, Aval, Param, Shape, aval_of
+
+LSTM = "lstm"
+NAMES = frozenset({LSTM, *(idiom.name for idiom in IDIOMS)})
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where the op of an idiom can stand: in place of one equation of a jaxpr.
+
+    Attributes:
+      rule: makes the op, called as the rule of a primitive.
+      params: its keyword arguments.
+      operands: atoms of the jaxpr.
+      gives_many: whether the equation has several results, which the rule gives as a list.
+    """
+
+    rule: Callable[..., Lowered]
+    params: dict[str, Param]
+    operands: list[Atom]
+    gives_many: bool = False
+
+
+def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Place]:
+    """The places of the idioms that a target has, by the equation whose result they give."""
+    places: dict[jex_core.JaxprEqn, Place] = {}
+    if not (target.idioms or target.finite_idioms or target.assume_finite):
+        return places
+    frame = Frame(jaxpr, None, None)
+    readers = _readers(jaxpr)
+    covered: set[jex_core.JaxprEqn] = set()
+    for eqn in reversed(jaxpr.eqns):
+        if eqn.primitive is lax.scan_p and target.has_idiom(LSTM):
+            cell = recurrent.cell_of(eqn)
+            if cell is not None:
+                places[eqn] = Place(recurrent.lstm, {"cell": cell}, eqn.invars, gives_many=True)
+            continue
+        if eqn in covered or len(eqn.outvars) != 1 or eqn.effects:
+            continue
+        path = find(eqn.outvars[0], frame)
+        for idiom in _candidates(path, target):
+            matched = _match(idiom, path)
+            if matched is None:
+                continue
+            made, operands, params = matched
+            if _is_read_inside(made.covered - {eqn}, made.covered, readers):
+                covered |= made.covered
+                places[eqn] = Place(idiom.rule, params, operands)
+                break
+    return places
+
+
+def _readers(jaxpr: jex_core.Jaxpr) -> dict[Atom, set[jex_core.JaxprEqn | None]]:
+    """The equations that read each variable; None stands for the jaxpr's own results."""
+    readers: dict[Atom, set[jex_core.JaxprEqn | None]] = collections.defaultdict(set)
+    for eqn in jaxpr.eqns:
+        for atom in eqn.invars:
+            if isinstance(atom, jex_core.Var):
+                readers[atom].add(eqn)
+    for atom in jaxpr.outvars:
+        if isinstance(atom, jex_core.Var):
+            readers[atom].add(None)
+    return readers
+
+
+def _is_read_inside(
+    inner: Iterable[jex_core.JaxprEqn],
+    covered: frozenset[jex_core.JaxprEqn],
+    readers: dict[Atom, set[jex_core.JaxprEqn | None]],
+) -> bool:
+    """Whether nothing but `covered` reads a result of the inner equations.
+
+    They would be computed beside the op otherwise.
+    """
+    return all(readers[var] <= covered for eqn in inner for var in eqn.outvars)
+
+
+def _candidates(path: Path, target: Target) -> Iterable[Idiom]:
+    if path.value.eqn is None:
+        return ()
+    of_root = _by_root().get(path.value.eqn.primitive, ())
+    return (
+        i for i in of_root if (target.assume_finite if i.if_finite else target.has_idiom(i.name))
+    )
+
+
+@functools.cache
+def _by_root() -> dict[jex_core.Primitive, list[Idiom]]:
+    by_root = collections.defaultdict(list)
+    for idiom in IDIOMS:
+        root = _skeleton(idiom).root.eqn
+        assert root is not None
+        by_root[root.primitive].append(idiom)
+    return dict(by_root)
+
+
+@functools.cache
+def _skeleton(idiom: Idiom) -> Pattern:
+    """The idiom for an example: its primitives are looked for first, whatever the shapes."""
+    function = functools.partial(idiom.function, **idiom.example_options)
+    return matching.trace(function, idiom.examples, idiom.numbers, is_exact=False)
+
+
+def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Atom], dict[str, Param]] | None:
+    """The match of an idiom, with its operands and its keyword arguments."""
+    skeleton = _skeleton(idiom)
+    roughly = matching.match(skeleton, path)
+    if roughly is None:
+        return None
+    avals = [aval_of(roughly.operands[var]) for var in skeleton.operands]
+    if avals[0].dtype.name not in idiom.dtypes:
+        return None
+    options = idiom.options(roughly)
+    if not idiom.accepts(*avals, **options):
+        return None
+    pattern = _pattern(idiom, avals, options)
+    made = matching.match(pattern, path)
+    if made is None:
+        return None
+    return made, [made.operands[var] for var in pattern.operands], {**options, **made.numbers}
+
+
+def _pattern(idiom: Idiom, avals: Sequence[Aval], options: Mapping[str, Param]) -> Pattern:
+    """The idiom for arrays of these shapes and dtypes."""
+    shapes = tuple((tuple(aval.shape), aval.dtype) for aval in avals)
+    given = (idiom, shapes, tuple(sorted(options.items())))
+    # Symbolic dimensions of two scopes cannot be compared.
+    if all(map(dims.is_static, (*(shape for shape, _ in shapes), tuple(options.values())))):
+        return _static_pattern(*given, bool(jax.config.read("jax_enable_x64")))
+    return _traced(*given)
+
+
+@functools.lru_cache(maxsize=4096)
+def _static_pattern(
+    idiom: Idiom, shapes: tuple[tuple[Shape, np.dtype], ...], options: tuple[Param, ...], x64: bool
+) -> Pattern:
+    """As `_traced`; what JAX makes of a function depends on whether it has 64-bit types."""
+    del x64
+    return _traced(idiom, shapes, options)
+
+
+def _traced(
+    idiom: Idiom, shapes: tuple[tuple[Shape, np.dtype], ...], options: tuple[Param, ...]
+) -> Pattern:
+    specs = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
+    function = functools.partial(idiom.function, **dict(options))
+    return matching.trace(function, specs, idiom.numbers, is_exact=True)

@@ -1,0 +1,170 @@
+"""Finds what a pattern, a function of JAX, is lowered to among the equations of a jaxpr."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.lowering.passes.idioms.view import Frame, Path, Value, find
+from jax2tf._src.lowering.registry import IGNORED_PARAMS
+from jax2tf._src.util.typing import Atom, Aval, Dim, Param, aval_of
+
+_COMMUTATIVE = frozenset({lax.add_p, lax.mul_p, lax.max_p, lax.min_p})
+
+
+@dataclasses.dataclass(frozen=True)
+class Pattern:
+    """A function of JAX, traced for arrays of certain shapes, to be found in a jaxpr.
+
+    Attributes:
+      frame: its jaxpr.
+      operands: the variables of its arrays.
+      numbers: the variables of its scalars, with their names; in what is found they are literals.
+      is_exact: whether shapes, params and literals have to be the same; otherwise primitives alone.
+    """
+
+    frame: Frame
+    operands: tuple[jex_core.Var, ...]
+    numbers: Mapping[jex_core.Var, str]
+    is_exact: bool
+
+    @property
+    def root(self) -> Value:
+        """What computes its result."""
+        return find(self.frame.jaxpr.outvars[0], self.frame).value
+
+
+@dataclasses.dataclass(frozen=True)
+class Match:
+    """A pattern that was found, or a part of one.
+
+    Attributes:
+      values: what was found for each value of the pattern.
+      operands: the atoms of the outermost jaxpr that stand for the pattern's arrays.
+      numbers: the values of its scalars by name.
+      covered: the equations of the outermost jaxpr that compute it.
+    """
+
+    values: Mapping[Value, Value] = dataclasses.field(default_factory=dict)
+    operands: Mapping[jex_core.Var, Atom] = dataclasses.field(default_factory=dict)
+    numbers: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    covered: frozenset[jex_core.JaxprEqn] = frozenset()
+
+    def params(self, primitive: jex_core.Primitive) -> dict[str, Param]:
+        """The params of the last equation of `primitive` that was found."""
+        return self._last(primitive).params
+
+    def shape(self, primitive: jex_core.Primitive) -> tuple[Dim, ...]:
+        """The shape of the result of the last equation of `primitive` that was found."""
+        aval = aval_of(self._last(primitive).outvars[0])
+        return tuple(aval.shape)
+
+    def _last(self, primitive: jex_core.Primitive) -> jex_core.JaxprEqn:
+        # Values are found from the result back.
+        found = (value.eqn for value in self.values.values() if value.eqn is not None)
+        return next(eqn for eqn in found if eqn.primitive is primitive)
+
+
+def trace(
+    function: Callable[..., jax.Array],
+    specs: Sequence[jax.ShapeDtypeStruct],
+    numbers: Sequence[str],
+    *,
+    is_exact: bool,
+) -> Pattern:
+    """The pattern of `function(*arrays, **numbers)` for arrays of these shapes and dtypes."""
+    names = sorted(numbers)
+    given = {name: jax.ShapeDtypeStruct((), specs[0].dtype) for name in names}
+    jaxpr = jax.jit(function, keep_unused=True).trace(*specs, **given).jaxpr.jaxpr
+    # JAX puts keyword arguments behind the positional ones, in the order of their names.
+    variables = jaxpr.invars
+    scalars = dict(zip(variables[len(specs) :], names, strict=True))
+    return Pattern(Frame(jaxpr, None, None), tuple(variables[: len(specs)]), scalars, is_exact)
+
+
+def match(pattern: Pattern, found: Path) -> Match | None:
+    """The pattern with the value that was found for its result, or None."""
+    made = _matched(pattern, pattern.root, found, Match())
+    return made if made and made.operands.keys() == set(pattern.operands) else None
+
+
+def _matched(pattern: Pattern, sought: Value, found: Path, known: Match) -> Match | None:
+    """`known` with `found` as the value `sought` of the pattern, or None if it is another."""
+    value = found.value
+    if sought.literal is not None:
+        if pattern.is_exact:
+            return known if _same_number(sought.literal, value.literal) else None
+        # What is a number in the example (a size) is computed where the shape is not known.
+        return known if value.aval.shape == () else None
+    if sought in known.values:
+        return known if known.values[sought] == value else None
+    with_value = dataclasses.replace(known, values={**known.values, sought: value})
+    if sought.eqn is None:
+        assert isinstance(sought.atom, jex_core.Var)
+        return _bound(pattern, sought.atom, found, with_value)
+    if value.eqn is None or not _same_equation(sought, value, pattern.is_exact):
+        return None
+    covered = known.covered.union(found.passed)
+    return _with_operands(pattern, sought, value, dataclasses.replace(with_value, covered=covered))
+
+
+def _bound(pattern: Pattern, var: jex_core.Var, found: Path, known: Match) -> Match | None:
+    if var in pattern.numbers:
+        number = found.value.literal
+        if number is None or number.shape:
+            return None
+        numbers = {**known.numbers, pattern.numbers[var]: number}
+        return dataclasses.replace(known, numbers=numbers)
+    carrier = found.carrier
+    if carrier is None:
+        return None
+    if pattern.is_exact and not _same_aval(aval_of(var), aval_of(carrier)):
+        return None
+    return dataclasses.replace(known, operands={**known.operands, var: carrier})
+
+
+def _with_operands(pattern: Pattern, sought: Value, value: Value, known: Match) -> Match | None:
+    assert sought.eqn is not None
+    assert value.eqn is not None
+    orders = [value.eqn.invars]
+    if sought.eqn.primitive in _COMMUTATIVE:
+        orders.append(value.eqn.invars[::-1])
+    for operands in orders:
+        made: Match | None = known
+        for atom, operand in zip(sought.eqn.invars, operands, strict=True):
+            if made is None:
+                break
+            inner = find(atom, sought.frame).value
+            made = _matched(pattern, inner, find(operand, value.frame), made)
+        if made is not None:
+            return made
+    return None
+
+
+def _same_equation(sought: Value, value: Value, is_exact: bool) -> bool:
+    eqn, other = sought.eqn, value.eqn
+    assert eqn is not None
+    assert other is not None
+    same = eqn.primitive is other.primitive and sought.index == value.index
+    if not same or len(eqn.invars) != len(other.invars) or other.effects:
+        return False
+    return not is_exact or (
+        _same_aval(sought.aval, value.aval) and _compared(eqn) == _compared(other)
+    )
+
+
+def _compared(eqn: jex_core.JaxprEqn) -> dict[str, Param]:
+    return {name: value for name, value in eqn.params.items() if name not in IGNORED_PARAMS}
+
+
+def _same_aval(aval: Aval, other: Aval) -> bool:
+    return bool(aval.shape == other.shape and aval.dtype == other.dtype)
+
+
+def _same_number(number: np.ndarray, other: np.ndarray | None) -> bool:
+    return other is not None and (number.dtype, number.tobytes()) == (other.dtype, other.tobytes())

@@ -1,0 +1,504 @@
+"""The idioms: what functions of JAX look like, and the ops that engines have for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+from jax.typing import ArrayLike
+
+from jax2tf._src import dims, ops
+from jax2tf._src.lowering.emit.fusions import before_relu
+from jax2tf._src.lowering.emit.index_geometry import as_one_index
+from jax2tf._src.lowering.passes.idioms.matching import Match
+from jax2tf._src.lowering.registry import Context, Lowered
+from jax2tf._src.util.typing import Aval, Dim, Param, Shape
+
+_FLOAT32 = ("float32",)
+_FLOATS = ("bfloat16", "float16", "float32", "float64")
+_INDEX = jax.ShapeDtypeStruct((), np.int32)
+_ROW = jax.ShapeDtypeStruct((1, 3), np.float32)
+_EXAMPLE = jax.ShapeDtypeStruct((2, 3), np.float32)
+_MASK = jax.ShapeDtypeStruct((2, 3), np.bool_)
+_MASK_OF_ROWS = jax.ShapeDtypeStruct((3,), np.bool_)
+_IMAGES = jax.ShapeDtypeStruct((2, 2, 3, 3), np.float32)
+
+
+def _anything(*avals: Aval, **options: Param) -> bool:
+    return True
+
+
+def _are_of_channels(x: Aval, *parameters: Aval) -> bool:
+    """Whether the parameters have the last dimension of x alone."""
+    rank = len(x.shape)
+    alone = (1,) * (rank - 1) + tuple(x.shape[-1:])
+    return rank > 1 and all(tuple(p.shape) == alone for p in parameters)
+
+
+def _nothing(found: Match) -> dict[str, Param]:
+    del found
+    return {}
+
+
+@dataclasses.dataclass(frozen=True)
+class Idiom:
+    """Something that JAX computes by several primitives, and an engine by one op.
+
+    Attributes:
+      name: what a target switches it on and off by. Several idioms may share a name: one thing
+        written in several ways.
+      function: the pattern: `function(*arrays, **numbers, **options)` in JAX. What it is lowered
+        to is looked for.
+      rule: makes the op: `rule(ctx, *tensors, **numbers, **options)`.
+      numbers: the names of its scalars, which have to be literals.
+      options: gives from what was found, by primitives alone, the keywords with which the pattern
+        is traced again: axes and the like.
+      dtypes: those of the first array for which the engines have the op.
+      accepts: whether it is used for arrays of these avals, called with the options too.
+      examples: arrays for which the pattern is traced to know its primitives.
+      example_options: the options that it is traced with then, where it has no defaults.
+      if_finite: whether it leaves out what guards NaN and infinity: any target that assumes finite
+        numbers has it.
+    """
+
+    name: str
+    function: Callable[..., jax.Array]
+    rule: Callable[..., Lowered]
+    numbers: tuple[str, ...] = ()
+    options: Callable[[Match], dict[str, Param]] = _nothing
+    dtypes: Sequence[str] = _FLOAT32
+    accepts: Callable[..., bool] = _anything
+    examples: Sequence[jax.ShapeDtypeStruct] = (_EXAMPLE,)
+    example_options: Mapping[str, Param] = dataclasses.field(default_factory=dict, hash=False)
+    if_finite: bool = False
+
+
+def _of_operand(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[..., tf.Tensor]:
+    def rule(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+        del ctx
+        return function(x)
+
+    return rule
+
+
+def _first(ctx: Context, *tensors: tf.Tensor) -> tf.Tensor:
+    del ctx
+    return tensors[0]
+
+
+def _leaky_relu(ctx: Context, x: tf.Tensor, negative_slope: np.ndarray) -> tf.Tensor:
+    return ops.leaky_relu(x, float(negative_slope))
+
+
+def _relu(function: Callable[[tf.Tensor], tf.Tensor]) -> Callable[..., tf.Tensor]:
+    return lambda ctx, x: function(before_relu(ctx, x))
+
+
+def _hard_swish(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    return x * (ops.relu6(x + 3.0) / 6.0)
+
+
+def _softmax_by_hand(x: jax.Array) -> jax.Array:
+    powers = jnp.exp(x - jnp.max(x, -1, keepdims=True))
+    return powers / jnp.sum(powers, -1, keepdims=True)
+
+
+def _softmax(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    shares = ops.softmax(x)
+    if ctx.assume_finite or not ctx.has_quirk("nan_in_parts_of_softmax"):
+        return shares
+    # They add up to 1, or to NaN.
+    last = ctx.vector([x.shape.rank - 1])
+    return shares / ops.raw.Sum(input=shares, axis=last, keep_dims=True)
+
+
+# Less than this stands for "not this one" in the scores of an attention.
+_OF_MASKS = -1e3
+# So much below all scores a share is less than half of the step of integers of 8 bits.
+_BELOW = 8.0
+
+
+def _kept(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array:
+    return jnp.where(mask, x, floor)
+
+
+def _hidden(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array:
+    return jnp.where(mask, floor, x)
+
+
+def _kept_by_sum(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array:
+    return x + jnp.where(mask, 0.0, floor)
+
+
+def _hidden_by_sum(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array:
+    return x + jnp.where(mask, floor, 0.0)
+
+
+def _masked_softmaxes() -> list[Idiom]:
+    """A softmax of the scores that a mask keeps or hides, by a choice and by a sum."""
+    return [
+        Idiom(
+            "masked_softmax",
+            lambda x, mask, floor, softmax=softmax, masked=masked: softmax(masked(x, mask, floor)),
+            partial(_masked_softmax, masked=masked),
+            numbers=("floor",),
+            examples=(_EXAMPLE, mask),
+        )
+        for softmax in (jax.nn.softmax, _softmax_by_hand)
+        for masked in (_kept, _hidden, _kept_by_sum, _hidden_by_sum)
+        for mask in (_MASK, _MASK_OF_ROWS)
+    ]
+
+
+def _masked_softmax(
+    ctx: Context,
+    x: tf.Tensor,
+    mask: tf.Tensor,
+    floor: np.ndarray,
+    masked: Callable[..., jax.Array],
+) -> tf.Tensor:
+    hides = masked in (_hidden, _hidden_by_sum)
+    if floor < _OF_MASKS:
+        # A number like -1e9 would stretch the range of all scores, which then are one integer.
+        last = ctx.vector([x.shape.rank - 1])
+        other = ops.raw.Min(input=x, axis=last, keep_dims=True) - _BELOW
+    else:
+        other = ops.constant(floor) if masked in (_kept, _hidden) else x + floor
+    return ops.softmax(ops.where(mask, other, x) if hides else ops.where(mask, x, other))
+
+
+def _gelu_by_erf(x: jax.Array) -> jax.Array:
+    return x * 0.5 * (1.0 + lax.erf(x / math.sqrt(2.0)))
+
+
+def _gelu_by_erf_of_product(x: jax.Array) -> jax.Array:
+    return 0.5 * x * (1.0 + lax.erf(x * math.sqrt(0.5)))
+
+
+def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    # Form: as_it_is_fused.
+    if ctx.has_idiom("erf"):
+        return 0.5 * x * (1.0 + ops.erf(x * math.sqrt(0.5)))
+    return ops.gelu(x)
+
+
+def _gelu_by_tanh(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    if x.shape.rank == 0 and ctx.has_quirk("no_gelu_of_scalar"):
+        return ops.squeeze(_gelu_by_tanh(ctx, ops.expand_dims(x, 0)), [0])
+    return ops.gelu(x, approximate=True)
+
+
+def _axes_of_sum(found: Match) -> dict[str, Param]:
+    return {"axis": found.params(lax.reduce_sum_p)["axes"]}
+
+
+def _mean(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
+    if any(x.shape[a] == 0 for a in axis):
+        # There are engines whose mean of nothing is 0.
+        return ops.reduce_sum(x, axis, keepdims) * ops.constant(math.nan, x.dtype)
+    return ops.raw.Mean(input=x, axis=ctx.vector(axis), keep_dims=keepdims)
+
+
+def _variance(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
+    mean = _mean(ctx, x, axis, True)
+    return _mean(ctx, ops.squared_difference(x, mean), axis, keepdims)
+
+
+def _standardized(x: jax.Array, *, epsilon: ArrayLike) -> jax.Array:
+    return (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + epsilon)
+
+
+def _standardized_by_root(x: jax.Array, *, epsilon: ArrayLike) -> jax.Array:
+    return (x - x.mean(-1, keepdims=True)) / jnp.sqrt(x.var(-1, keepdims=True) + epsilon)
+
+
+def _flax_layer_norm(
+    x: jax.Array, *scale: jax.Array, epsilon: ArrayLike, expanded: Callable[[jax.Array], jax.Array]
+) -> jax.Array:
+    """As flax.linen and flax.nnx write it, with the scale if there is one."""
+    mean = x.mean(-1)
+    variance = jnp.maximum(0.0, lax.square(x).mean(-1) - lax.square(mean))
+    factor = lax.rsqrt(expanded(variance) + epsilon)
+    return (x - expanded(mean)) * (factor * scale[0] if scale else factor)
+
+
+def _reshaped(x: jax.Array) -> jax.Array:
+    return x.reshape(*x.shape, 1)
+
+
+def _layer_norm(ctx: Context, x: tf.Tensor, *scale: tf.Tensor, epsilon: np.ndarray) -> tf.Tensor:
+    # Form: as_it_is_fused, with a power, and a quotient by a root.
+    last = ctx.vector([x.shape.rank - 1])
+    centered = x - ops.raw.Mean(input=x, axis=last, keep_dims=True)
+    variance = ops.raw.Mean(input=ops.pow(centered, 2.0), axis=last, keep_dims=True)
+    standardized = centered / ops.sqrt(variance + epsilon)
+    return standardized * ops.reshape(scale[0], [-1]) if scale else standardized
+
+
+def _batch_norm(
+    ctx: Context, x: tf.Tensor, mean: tf.Tensor, scale: tf.Tensor, offset: tf.Tensor
+) -> tf.Tensor:
+    # As a product and a sum it becomes weights and bias of the convolution before it.
+    del ctx
+    return x * scale + (offset - mean * scale)
+
+
+def _batch_norm_by_factors(
+    ctx: Context,
+    x: tf.Tensor,
+    mean: tf.Tensor,
+    factor: tf.Tensor,
+    scale: tf.Tensor,
+    offset: tf.Tensor,
+) -> tf.Tensor:
+    return _batch_norm(ctx, x, mean, factor * scale, offset)
+
+
+def _batch_norm_by_root(
+    ctx: Context,
+    x: tf.Tensor,
+    mean: tf.Tensor,
+    root: tf.Tensor,
+    scale: tf.Tensor,
+    offset: tf.Tensor,
+) -> tf.Tensor:
+    return _batch_norm(ctx, x, mean, scale / root, offset)
+
+
+def _resized(images: jax.Array, *, shape: Shape, method: str, antialias: bool) -> jax.Array:
+    result: jax.Array = jax.image.resize(images, shape, method, antialias)
+    return result
+
+
+def _shape_of(primitive: jex_core.Primitive) -> Callable[[Match], dict[str, Param]]:
+    return lambda found: {"shape": found.shape(primitive)}
+
+
+def _are_enlarged(images: Aval, *, shape: Shape) -> bool:
+    """Whether these are images of known height and width, and both grow."""
+    old, new = images.shape[1:3], shape[1:3]
+    return (
+        len(images.shape) == len(shape) == 4
+        and dims.is_static((*old, *new))
+        and all(0 < o < n for o, n in zip(old, new, strict=True))
+    )
+
+
+def _are_multiplied(images: Aval, *, shape: Shape) -> bool:
+    """Whether height and width grow to a multiple, so that no rounding chooses another pixel."""
+    return _are_enlarged(images, shape=shape) and all(
+        new % old == 0 for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
+    )
+
+
+def _resize(op: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
+    def rule(ctx: Context, images: tf.Tensor, shape: Shape) -> tf.Tensor:
+        return op(images=images, size=ctx.vector(shape[1:3]), half_pixel_centers=True)
+
+    return rule
+
+
+def _change_in_size(images: Aval, *, shape: Shape) -> bool:
+    """Whether these are images of known height, width and channels, and both sizes change."""
+    old, new = images.shape[1:3], shape[1:3]
+    return (
+        len(images.shape) == len(shape) == 4
+        and dims.is_static((*images.shape[1:], *new))
+        and all(0 < o != n > 0 for o, n in zip(old, new, strict=True))
+        # See contractions.overwrites_memory.
+        and images.shape[3] > 1
+    )
+
+
+def _resize_by_products(method: str, antialias: bool) -> Callable[..., tf.Tensor]:
+    def weights(old: int, new: int) -> np.ndarray:
+        """Those of the old places in each new one: what becomes of a matrix of ones and zeros."""
+        with jax.ensure_compile_time_eval():
+            return np.asarray(jax.image.resize(np.eye(old), (new, old), method, antialias))
+
+    def rule(ctx: Context, images: tf.Tensor, shape: Shape) -> tf.Tensor:
+        height, width = (
+            weights(old, new).astype(images.dtype.as_numpy_dtype)
+            for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
+        )
+        # Beside convolutions, which some engines compute with channels first, no transpose is left.
+        channels_first = ops.transpose(images, [0, 3, 1, 2])
+        rows = ops.matmul(ctx.constant(height), channels_first)
+        return ops.transpose(ops.matmul(rows, ctx.constant(width.T)), [0, 2, 3, 1])
+
+    return rule
+
+
+def _classes(found: Match) -> dict[str, Param]:
+    shape = found.params(lax.iota_p)["shape"]
+    return {
+        "num_classes": shape[-1],
+        "dtype": found.params(lax.convert_element_type_p)["new_dtype"],
+    }
+
+
+def _one_hot(ctx: Context, x: tf.Tensor, num_classes: Dim, dtype: np.dtype) -> tf.Tensor:
+    return ops.one_hot(x, ctx.dim(num_classes), dtype=tf.as_dtype(dtype))
+
+
+def _by_axis(
+    name: str, function: Callable[..., jax.Array], rule: Callable[..., Lowered]
+) -> list[Idiom]:
+    """An idiom that reduces, with and without dimensions of size 1 in place of the reduced."""
+    return [
+        Idiom(
+            name,
+            partial(function, axis=-1, keepdims=keepdims),
+            partial(rule, keepdims=keepdims),
+            options=_axes_of_sum,
+        )
+        for keepdims in (False, True)
+    ]
+
+
+def _cube(rank: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct((2,) * rank, np.float32)
+
+
+def _update_of_slice(operand: jax.Array, update: jax.Array, *starts: jax.Array) -> jax.Array:
+    # Not lax.dynamic_update_slice, which takes a negative start for one from the end.
+    result: jax.Array = lax.dynamic_update_slice_p.bind(operand, update, *starts)
+    return result
+
+
+def _dynamic_update_slice(
+    ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
+) -> tf.Tensor:
+    del ctx
+    # The op keeps the slice inside of the operand, as JAX does.
+    return ops.xla.xla_dynamic_update_slice(operand, update, as_one_index(starts))
+
+
+IDIOMS: tuple[Idiom, ...] = (
+    Idiom("relu", jax.nn.relu, _relu(ops.relu)),
+    Idiom("relu6", jax.nn.relu6, _relu(ops.relu6)),
+    Idiom("relu6", lambda x: jnp.clip(x, 0.0, 6.0), _relu(ops.relu6)),
+    Idiom("leaky_relu", jax.nn.leaky_relu, _leaky_relu, numbers=("negative_slope",)),
+    Idiom("elu", jax.nn.elu, _of_operand(ops.elu)),
+    Idiom("hard_swish", jax.nn.hard_swish, _hard_swish),
+    Idiom("gelu", partial(jax.nn.gelu, approximate=True), _gelu_by_tanh),
+    Idiom("gelu", partial(jax.nn.gelu, approximate=False), _gelu),
+    Idiom("gelu", _gelu_by_erf, _gelu),
+    Idiom("gelu", _gelu_by_erf_of_product, _gelu),
+    *_masked_softmaxes(),
+    Idiom("softmax", jax.nn.softmax, _softmax),
+    Idiom("softmax", _softmax_by_hand, _softmax),
+    Idiom("log_softmax", jax.nn.log_softmax, _of_operand(ops.log_softmax)),
+    *_by_axis("mean", jnp.mean, _mean),
+    *_by_axis("variance", jnp.var, _variance),
+    *(
+        Idiom("layer_norm", function, _layer_norm, numbers=("epsilon",))
+        for function in (_standardized, _standardized_by_root)
+    ),
+    *(
+        Idiom(
+            "layer_norm",
+            partial(_flax_layer_norm, expanded=expanded),
+            _layer_norm,
+            numbers=("epsilon",),
+            accepts=_are_of_channels if len(examples) > 1 else _anything,
+            examples=examples,
+        )
+        for expanded in (partial(jnp.expand_dims, axis=-1), _reshaped)
+        for examples in ((_EXAMPLE, _ROW), (_EXAMPLE,))
+    ),
+    Idiom(
+        "batch_norm",
+        lambda x, mean, scale, offset: (x - mean) * scale + offset,
+        _batch_norm,
+        examples=(_EXAMPLE, _ROW, _ROW, _ROW),
+        accepts=_are_of_channels,
+    ),
+    *(
+        Idiom(
+            "batch_norm", function, rule, examples=(_EXAMPLE, *[_ROW] * 4), accepts=_are_of_channels
+        )
+        for function, rule in (
+            (lambda x, mean, f, s, b: (x - mean) * f * s + b, _batch_norm_by_factors),
+            (lambda x, mean, root, s, b: (x - mean) / root * s + b, _batch_norm_by_root),
+        )
+    ),
+    # Where an image shrinks, JAX's antialias takes more than the pixels beside a place.
+    *(
+        Idiom(
+            "resize",
+            partial(_resized, method="bilinear", antialias=antialias),
+            _resize(ops.raw.ResizeBilinear),
+            options=_shape_of(lax.transpose_p),
+            accepts=_are_enlarged,
+            examples=(_IMAGES,),
+            example_options={"shape": (2, 4, 6, 3)},
+        )
+        for antialias in (True, False)
+    ),
+    *(
+        Idiom(
+            "resize_by_products",
+            partial(_resized, method=method, antialias=antialias),
+            _resize_by_products(method, antialias),
+            options=_shape_of(lax.transpose_p),
+            accepts=_change_in_size,
+            examples=(_IMAGES,),
+            example_options={"shape": (2, 4, 6, 3)},
+        )
+        for method in ("bilinear", "cubic", "lanczos3", "lanczos5")
+        for antialias in (True, False)
+    ),
+    Idiom(
+        "resize_nearest",
+        partial(_resized, method="nearest", antialias=False),
+        _resize(ops.raw.ResizeNearestNeighbor),
+        options=_shape_of(lax.gather_p),
+        accepts=_are_multiplied,
+        examples=(_IMAGES,),
+        example_options={"shape": (2, 4, 6, 3)},
+    ),
+    Idiom("erf", lax.erf, _of_operand(ops.erf)),
+    Idiom(
+        "one_hot",
+        partial(jax.nn.one_hot, num_classes=3),
+        _one_hot,
+        options=_classes,
+        dtypes=("int32", "int64"),
+        examples=(jax.ShapeDtypeStruct((2,), np.int32),),
+    ),
+    *(
+        Idiom(
+            "dynamic_update_slice",
+            _update_of_slice,
+            _dynamic_update_slice,
+            dtypes=("float32", "int32", "int64", "int8", "bool"),
+            examples=(*[_cube(rank)] * 2, *[_INDEX] * rank),
+        )
+        for rank in range(1, 6)
+    ),
+    # The shift of logsumexp, and the case of equal infinities in logaddexp.
+    Idiom(
+        "finite",
+        lambda x: jnp.where(jnp.isfinite(x), x, jnp.zeros_like(x)),
+        _first,
+        dtypes=_FLOATS,
+        if_finite=True,
+    ),
+    Idiom(
+        "finite",
+        lambda x, difference, of_equals: jnp.where(difference != difference, of_equals, x),
+        _first,
+        dtypes=_FLOATS,
+        examples=(_EXAMPLE, _EXAMPLE, _EXAMPLE),
+        if_finite=True,
+    ),
+)

@@ -1,0 +1,148 @@
+"""A jaxpr as if what it calls were written in place: what each of its values is computed by.
+
+Nothing is copied. A value is a variable of some jaxpr together with the call through which that
+jaxpr was reached, and equations that only hand a value on (a call, a stop_gradient, a copy) are
+seen through.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.tracing.primitives import jit_p, named
+from jax2tf._src.util.typing import Atom, Aval, aval_of
+
+_CALLS = {
+    jit_p: "jaxpr",
+    **dict.fromkeys(named("closed_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr"),
+}
+_HANDS_ON = frozenset(named("stop_gradient", "copy"))
+
+
+class Frame:
+    """One jaxpr in the place where it is called; the outermost has no call."""
+
+    def __init__(
+        self, jaxpr: jex_core.Jaxpr, call: jex_core.JaxprEqn | None, outer: Frame | None
+    ) -> None:
+        self.jaxpr = jaxpr
+        self.outer = outer
+        self.arguments: dict[Atom, Atom] = (
+            {} if call is None else dict(zip(jaxpr.invars, call.invars, strict=True))
+        )
+        self._made_by = {v: (eqn, i) for eqn in jaxpr.eqns for i, v in enumerate(eqn.outvars)}
+        self._inner: dict[jex_core.JaxprEqn, Frame] = {}
+
+    def made_by(self, var: jex_core.Var) -> tuple[jex_core.JaxprEqn, int] | None:
+        """The equation that computes `var`, and which of its results it is."""
+        return self._made_by.get(var)
+
+    def enter(self, call: jex_core.JaxprEqn) -> Frame:
+        """The jaxpr that an equation of this one calls."""
+        if call not in self._inner:
+            jaxpr = call.params[_CALLS[call.primitive]]
+            self._inner[call] = Frame(getattr(jaxpr, "jaxpr", jaxpr), call, self)
+        return self._inner[call]
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """What an atom stands for, seen from the outermost jaxpr.
+
+    Attributes:
+      atom: a literal, or the variable that names the value where it is computed.
+      frame: where that is.
+      eqn: the equation that computes it; None for a literal and for what is given.
+      index: which of the equation's results it is.
+      literal: the value of a literal, converted to the dtype in which it is used; None for all
+        else.
+    """
+
+    atom: Atom
+    frame: Frame
+    eqn: jex_core.JaxprEqn | None = None
+    index: int = 0
+    literal: np.ndarray | None = dataclasses.field(default=None, compare=False)
+
+    @property
+    def aval(self) -> Aval:
+        """Shape and dtype."""
+        return aval_of(self.atom)
+
+
+@dataclasses.dataclass(frozen=True)
+class Path:
+    """How a value was found.
+
+    Attributes:
+      value: what it is.
+      carrier: the first atom of the outermost jaxpr that stands for it; None where there is none.
+      passed: the equations of the outermost jaxpr that were passed on the way, with the last.
+    """
+
+    value: Value
+    carrier: Atom | None
+    passed: tuple[jex_core.JaxprEqn, ...]
+
+
+def find(atom: Atom, frame: Frame) -> Path:
+    """What an atom of a frame's jaxpr stands for."""
+    carrier = None
+    passed: list[jex_core.JaxprEqn] = []
+    while True:
+        if carrier is None and frame.outer is None:
+            carrier = atom
+        if isinstance(atom, jex_core.Literal):
+            return Path(Value(atom, frame, literal=_number(atom)), carrier, tuple(passed))
+        if atom in frame.arguments and frame.outer is not None:
+            atom, frame = frame.arguments[atom], frame.outer
+            continue
+        made = frame.made_by(atom)
+        if made is None:
+            return Path(Value(atom, frame), carrier, tuple(passed))
+        eqn, index = made
+        if frame.outer is None:
+            passed.append(eqn)
+        if eqn.primitive in _CALLS and not eqn.effects:
+            frame = frame.enter(eqn)
+            atom = frame.jaxpr.outvars[index]
+            continue
+        number = _converted_literal(eqn, frame)
+        if number is not None:
+            return Path(Value(atom, frame, literal=number), carrier, tuple(passed))
+        handed_on = _handed_on(eqn)
+        if handed_on is None:
+            return Path(Value(atom, frame, eqn, index), carrier, tuple(passed))
+        atom = handed_on
+
+
+def _number(literal: jex_core.Literal) -> np.ndarray:
+    aval = aval_of(literal)
+    return np.asarray(literal.val).astype(aval.dtype)
+
+
+def _converted_literal(eqn: jex_core.JaxprEqn, frame: Frame) -> np.ndarray | None:
+    """The value of an equation that converts a literal, as the 0 of jnp.clip(x, 0, 6)."""
+    if eqn.primitive is not lax.convert_element_type_p:
+        return None
+    literal = find(eqn.invars[0], frame).value.literal
+    return None if literal is None else literal.astype(eqn.params["new_dtype"])
+
+
+def _handed_on(eqn: jex_core.JaxprEqn) -> Atom | None:
+    """The operand that an equation hands on as it is, or None."""
+    if eqn.primitive in _HANDS_ON:
+        return eqn.invars[0]
+    if eqn.primitive is lax.convert_element_type_p:
+        given = aval_of(eqn.invars[0])
+        return eqn.invars[0] if given.dtype == eqn.params["new_dtype"] else None
+    if eqn.primitive is lax.max_p:
+        # The maximum of nothing, which jnp.max begins with.
+        for one, other in (eqn.invars, reversed(eqn.invars)):
+            if isinstance(one, jex_core.Literal) and np.isneginf(np.float64(one.val)):
+                return other
+    return None

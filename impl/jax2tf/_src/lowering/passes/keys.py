@@ -1,0 +1,144 @@
+"""Typed PRNG keys in primitives that move elements (slice, gather, concatenate, select_n ...).
+
+An array of keys stands in TensorFlow as its uint32 data, with the dimensions of one key behind its
+own. What a primitive does to keys is what its vmap over those dimensions does to their data, so the
+vmap is traced and lowered, and no rule has to know about keys. For the primitives that programs
+move keys by most, the equation that the trace would give is written down.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.lowering.registry import Context, Lowered, Rule
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.typing import Aval, Param, PyTree, Shape, aval_of
+
+_DEBUG_INFO = jex_core.DebugInfo("jax2tf", "keys moved", None, None)
+
+# Of an equation.
+Params = Mapping[str, Param]
+
+
+def has_keys(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether an operand or result of the equation is an array of typed keys."""
+    return any(is_keys(aval_of(v)) for v in (*eqn.invars, *eqn.outvars))
+
+
+def _on_data(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
+    del params
+    jaxpr_of = _moved if ctx.eqn.primitive in _PARAMS_OF_DATA else _mapped
+    results = ctx.inline(ctx.traced("on data", lambda: jaxpr_of(ctx.eqn)), *operands)
+    return results if ctx.eqn.primitive.multiple_results else results[0]
+
+
+def _mapped(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
+    """The jaxpr of the primitive's vmap over the dimensions of a key."""
+    primitive = eqn.primitive
+    operands, results = ([aval_of(v) for v in vs] for vs in (eqn.invars, eqn.outvars))
+
+    def one(*values: jax.Array) -> PyTree:
+        results = primitive.bind(*values, **eqn.params)
+        return tuple(results) if primitive.multiple_results else results
+
+    # Innermost last: each vmap takes the last dimension of the keys' data.
+    per_key = functools.reduce(
+        lambda fun, _: jax.vmap(fun, _axes(operands), _axes(results, primitive)),
+        range(_key_rank((*operands, *results))),
+        one,
+    )
+    specs = [_data_spec(aval) for aval in operands]
+    jaxpr: jex_core.ClosedJaxpr = jax.jit(per_key).trace(*specs).jaxpr
+    return jaxpr
+
+
+def _moved(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
+    """What `_mapped` gives, for a primitive that moves nothing but keys.
+
+    JAX takes two milliseconds to trace a vmap, and programs that draw have such an equation for
+    each key.
+    """
+    aval = aval_of(eqn.invars[0])
+    of_key = tuple(dtypes.key_data(aval.dtype).shape)
+    operands = [_data_var(aval_of(v)) for v in eqn.invars]
+    results = [_data_var(aval_of(v)) for v in eqn.outvars]
+    of_data = _PARAMS_OF_DATA[eqn.primitive](eqn.params, of_key, len(aval.shape))
+    moved = eqn.replace(invars=[*operands], outvars=results, params={**eqn.params, **of_data})
+    return jex_core.ClosedJaxpr(
+        jex_core.Jaxpr([], operands, results, [moved], debug_info=_DEBUG_INFO), []
+    )
+
+
+ON_DATA = Rule(_on_data, frozenset(), takes_all=True, takes_keys=True)
+
+
+def is_keys(aval: Aval) -> bool:
+    """Whether a value is an array of typed keys."""
+    return hasattr(aval, "dtype") and dtypes.is_key(aval.dtype)
+
+
+def _key_rank(avals: Sequence[Aval]) -> int:
+    return next(len(dtypes.key_data(a.dtype).shape) for a in avals if is_keys(a))
+
+
+def _axes(
+    avals: Sequence[Aval], primitive: jex_core.Primitive | None = None
+) -> int | Sequence[int | None] | None:
+    axes = tuple(-1 if is_keys(a) else None for a in avals)
+    return axes[0] if primitive is not None and not primitive.multiple_results else axes
+
+
+def _data_spec(aval: Aval) -> jax.ShapeDtypeStruct:
+    dtype = dtypes.key_data(aval.dtype).dtype if is_keys(aval) else aval.dtype
+    return jax.ShapeDtypeStruct(dtypes.physical_shape(aval), dtype)
+
+
+def _data_var(aval: Aval) -> jex_core.Var:
+    spec = _data_spec(aval)
+    return jex_core.Var(jax.core.ShapedArray(spec.shape, spec.dtype))
+
+
+def _sliced(params: Params, of_key: Shape, rank: int) -> Params:
+    whole = {"start_indices": (0,) * len(of_key), "limit_indices": of_key}
+    if params["strides"] is not None:
+        whole["strides"] = (1,) * len(of_key)
+    return {name: (*params[name], *sizes) for name, sizes in whole.items()}
+
+
+def _broadcast(params: Params, of_key: Shape, rank: int) -> Params:
+    n_results = len(params["shape"])
+    behind = range(n_results, n_results + len(of_key))
+    return {
+        "shape": (*params["shape"], *of_key),
+        "broadcast_dimensions": (*params["broadcast_dimensions"], *behind),
+    }
+
+
+def _transposed(params: Params, of_key: Shape, rank: int) -> Params:
+    return {"permutation": (*params["permutation"], *range(rank, rank + len(of_key)))}
+
+
+def _reshaped(params: Params, of_key: Shape, rank: int) -> Params:
+    return {"new_sizes": (*params["new_sizes"], *of_key)}
+
+
+def _unchanged(params: Params, of_key: Shape, rank: int) -> Params:
+    return {}
+
+
+# The params that change, of primitives all of whose operands are keys: from the params, the shape
+# of a key's data and the rank of the first operand.
+_PARAMS_OF_DATA: dict[jex_core.Primitive, Callable[[Params, Shape, int], Params]] = {
+    lax.slice_p: _sliced,
+    lax.broadcast_in_dim_p: _broadcast,
+    lax.transpose_p: _transposed,
+    lax.reshape_p: _reshaped,
+    **dict.fromkeys(named("concatenate", "stack", "unstack"), _unchanged),
+}

@@ -1,0 +1,109 @@
+"""Moves of floats of 16 bits and of uint32 as moves of their bits, where a converter moves casts.
+
+It moves a cast behind what moves elements, and may then lack that of the dtype. What is held in
+another dtype has ops of its own for that (__init__.py); rows that loops take have none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import Atom, PyTree, aval_of
+
+Function = Callable[..., Sequence[jax.Array]]
+
+_MOVES = frozenset(named("broadcast_in_dim", "dynamic_slice", "gather"))
+_FLOATS = frozenset({"bfloat16", "float16"})
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for a move of what is held in another dtype; None for any other equation."""
+    if "moves_casts" not in target.quirks:
+        return None
+    of_rows = _OF_ROWS.get(eqn.primitive)
+    if of_rows is not None:
+        is_held = target.computes_in.get("uint32") == "int32" and _has_rows_of_uint32(eqn)
+        return of_rows if is_held else None
+    if eqn.primitive not in _MOVES:
+        return None
+    dtype = str(aval_of(eqn.outvars[0]).dtype)
+    return _as_bits if dtype in _FLOATS and dtype in target.computes_in else None
+
+
+def _as_bits(eqn: jex_core.JaxprEqn, x: jax.Array, *others: jax.Array) -> Sequence[jax.Array]:
+    dtype = aval_of(eqn.outvars[0]).dtype
+    params = dict(eqn.params)
+    if eqn.primitive in named("gather"):
+        fill = np.nan if params["fill_value"] is None else params["fill_value"]
+        params["fill_value"] = int(np.asarray(fill, dtype).view(np.int16))
+    bits = lax.bitcast_convert_type(x, np.int16)
+    return [lax.bitcast_convert_type(eqn.primitive.bind(bits, *others, **params), dtype)]
+
+
+def _are_uint32(atoms: Sequence[Atom]) -> list[bool]:
+    return [aval_of(v).dtype == np.uint32 for v in atoms]
+
+
+def _has_rows_of_uint32(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether a scan or a reduction takes or gives elements of uint32, one after the other."""
+    if eqn.primitive is not lax.scan_p:
+        return any(_are_uint32(eqn.invars))
+    n_consts, n_carry = compat.jaxprs.scan_arity(eqn.params)
+    return any(_are_uint32([*eqn.invars[n_consts + n_carry :], *eqn.outvars[n_carry:]]))
+
+
+def _scanned_as_bits(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """The scan of the bits of uint32 as int32, which its step makes uint32 of."""
+    params = eqn.params
+    n_consts, n_carry = compat.jaxprs.scan_arity(params)
+    n_fixed = n_consts + n_carry
+    taken, given = _are_uint32(eqn.invars[n_fixed:]), _are_uint32(eqn.outvars[n_carry:])
+    step = jex_core.jaxpr_as_fun(params["jaxpr"])
+
+    def body(carry: PyTree, rows: PyTree) -> PyTree:
+        results = step(*operands[:n_consts], *carry, *_as(np.uint32, rows, taken))
+        return results[:n_carry], _as(np.int32, results[n_carry:], given)
+
+    xs = _as(np.int32, operands[n_fixed:], taken)
+    # A length that is symbolic JAX takes from the operands alone.
+    length = None if xs else params["length"]
+    start = list(operands[n_consts:n_fixed])
+    carry, ys = lax.scan(body, start, xs, length=length, reverse=params["reverse"])
+    return [*carry, *_as(np.uint32, ys, given)]
+
+
+def _reduced_as_bits(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """The reduction of the bits of uint32 as int32, of which uint32 is made to be combined."""
+    n = len(operands) // 2
+    are_bits = _are_uint32(eqn.invars[:n])
+    combine = jex_core.jaxpr_as_fun(eqn.params["jaxpr"])
+
+    def combined(one: PyTree, other: PyTree) -> PyTree:
+        both = (*_as(np.uint32, one, are_bits), *_as(np.uint32, other, are_bits))
+        return _as(np.int32, combine(*both), are_bits)
+
+    arrays, starts = (_as(np.int32, xs, are_bits) for xs in (operands[:n], operands[n:]))
+    results = lax.reduce(arrays, starts, combined, eqn.params["dimensions"])
+    return _as(np.uint32, results, are_bits)
+
+
+_OF_ROWS = {
+    lax.scan_p: _scanned_as_bits,
+    **dict.fromkeys(named("reduce"), _reduced_as_bits),
+}
+
+
+def _as(
+    dtype: type[np.integer], arrays: Sequence[jax.Array], which: Sequence[bool]
+) -> list[jax.Array]:
+    """The arrays, those `which` says as the same bits of another dtype."""
+    pairs = zip(arrays, which, strict=True)
+    return [lax.bitcast_convert_type(x, dtype) if is_one else x for x, is_one in pairs]

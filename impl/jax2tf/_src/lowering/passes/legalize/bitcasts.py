@@ -1,0 +1,181 @@
+"""The bits of numbers as those of numbers of another width, for targets without Bitcast.
+
+They go through int32, which holds the bits of 8, 16 or 32; those of 64 are two of it in a new last
+dimension, the lower first. conversions.py has the bits of float32, by arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import Aval, aval_of
+
+_BITCAST = named("bitcast_convert_type")
+# Of these conversions.py takes the bits for one another.
+_OF_32_BITS = frozenset({"float32", "int32", "uint32"})
+_OF_64_BITS = frozenset({"float64", "int64", "uint64"})
+_WORD = 32
+
+
+def function_of(
+    eqn: jex_core.JaxprEqn, target: Target
+) -> Callable[..., Sequence[jax.Array]] | None:
+    """The function for a bitcast between dtypes, if the target has none of it."""
+    if eqn.primitive not in _BITCAST or "no_bitcast" not in target.quirks:
+        return None
+    old, new = (str(aval.dtype) for aval in _avals(eqn))
+    if old == new or {old, new} <= _OF_32_BITS or target.lacks_dtypes & {old, new}:
+        return None
+    if "computes_64_bits_in_32" in target.quirks and {old, new} & _OF_64_BITS:
+        return None
+    return _as_other_bits if old in _TO_BITS and new in _FROM_BITS else None
+
+
+def _avals(eqn: jex_core.JaxprEqn) -> tuple[Aval, Aval]:
+    return aval_of(eqn.invars[0]), aval_of(eqn.outvars[0])
+
+
+def _as_other_bits(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+    """Little-endian: what a wide element is cut into lies in a new last dimension, lowest first."""
+    old_aval, aval = _avals(eqn)
+    old, new, shape = old_aval.dtype, aval.dtype, aval.shape
+    old_width, new_width = 8 * old.itemsize, 8 * new.itemsize
+    words = _TO_BITS[str(old)](x)
+    width, wanted = min(old_width, _WORD), min(new_width, _WORD)
+    if width > wanted:
+        words = _cut(words, width, wanted)
+    if width < wanted:
+        words = _joined(words, width, wanted)
+    words = words.reshape((*shape, 2) if new_width > _WORD else shape)
+    return [_FROM_BITS[str(new)](words, new)]
+
+
+def _cut(words: jax.Array, width: int, wanted: int) -> jax.Array:
+    """The bits of each word, as many words of fewer bits in a new last dimension."""
+    pieces = [_shifted_right(words, start) for start in range(0, width, wanted)]
+    return jnp.stack([_lowest(piece, wanted) for piece in pieces], -1)
+
+
+def _joined(words: jax.Array, width: int, wanted: int) -> jax.Array:
+    """The bits of words along the last dimension, as words of more bits."""
+    count = wanted // width
+    words = words.reshape((*words.shape[:-1], -1, count))
+    pieces = [words[..., i] * np.int32(1 << (i * width)) for i in range(count)]
+    return sum(pieces[1:], pieces[0])
+
+
+def _shifted_right(x: jax.Array, distance: int) -> jax.Array:
+    return lax.shift_right_logical(x, jnp.int32(distance)) if distance else x
+
+
+def _lowest(x: jax.Array, width: int) -> jax.Array:
+    return x & np.int32((1 << width) - 1)
+
+
+def _of_integer(x: jax.Array) -> jax.Array:
+    """The bits of an integer of at most 32 bits."""
+    width = 8 * x.dtype.itemsize
+    bits = lax.convert_element_type(x, jnp.int32)
+    return bits if width == _WORD else _lowest(bits, width)
+
+
+def _of_float32(x: jax.Array) -> jax.Array:
+    return lax.bitcast_convert_type(x, jnp.int32)
+
+
+def _of_float16(x: jax.Array) -> jax.Array:
+    """By those of the same number in float32, whose exponent is larger by 112."""
+    bits = _of_float32(lax.convert_element_type(x, jnp.float32))
+    size = _lowest(bits, 31)
+    exponent, fraction = _shifted_right(size, 23), _lowest(size, 23)
+    code = (exponent - 112) * 1024 + _shifted_right(fraction, 13)
+    # Numbers without a leading 1 are so many times the smallest one.
+    small = lax.convert_element_type(jnp.abs(x).astype(jnp.float32) * 2.0**24, jnp.int32)
+    code = jnp.where(exponent <= 112, small, code)
+    of_nan_or_infinity = 0x7C00 + _shifted_right(fraction, 13)
+    return jnp.where(exponent == 255, of_nan_or_infinity, code) + jnp.where(bits < 0, 0x8000, 0)
+
+
+def _of_wide_integer(x: jax.Array) -> jax.Array:
+    """Two words. A quotient, as engines shift no int64."""
+    x = lax.convert_element_type(x, jnp.int64)
+    low = lax.convert_element_type(x, jnp.int32)
+    high = lax.div(x - _unsigned(low), jnp.int64(2**_WORD))
+    return jnp.stack([low, lax.convert_element_type(high, jnp.int32)], -1)
+
+
+def _unsigned(word: jax.Array) -> jax.Array:
+    """The number of int64 that a word is without a sign."""
+    wide = lax.convert_element_type(word, jnp.int64)
+    return wide + jnp.where(word < 0, jnp.int64(2**_WORD), jnp.int64(0))
+
+
+def _to_integer(bits: jax.Array, dtype: np.dtype) -> jax.Array:
+    """The integer of these bits; in its range, as engines may saturate."""
+    width = 8 * dtype.itemsize
+    if width < _WORD and jnp.issubdtype(dtype, jnp.signedinteger):
+        bits = bits - jnp.where(bits >= 1 << (width - 1), 1 << width, 0)
+    return lax.convert_element_type(bits, dtype)
+
+
+def _to_float32(bits: jax.Array, dtype: np.dtype) -> jax.Array:
+    return lax.bitcast_convert_type(bits, dtype)
+
+
+def _to_float16(bits: jax.Array, dtype: np.dtype) -> jax.Array:
+    """By the same number in float32."""
+    size = _lowest(bits, 15)
+    exponent, fraction = _shifted_right(size, 10), _lowest(size, 10)
+    wide_exponent = jnp.where(exponent == 31, 255, exponent + 112)
+    number = _to_float32(wide_exponent * (1 << 23) + fraction * (1 << 13), np.dtype(np.float32))
+    small = lax.convert_element_type(fraction, jnp.float32) * 2.0**-24
+    number = jnp.where(exponent == 0, small, number)
+    return lax.convert_element_type(number * _sign(bits >= 0x8000, number.dtype), dtype)
+
+
+def _sign(negative: jax.Array, dtype: np.dtype) -> jax.Array:
+    """What to multiply with, so that zeros get a sign too."""
+    return 1 - 2 * lax.convert_element_type(negative, dtype)
+
+
+def _to_wide_integer(words: jax.Array, dtype: np.dtype) -> jax.Array:
+    high = lax.convert_element_type(words[..., 1], jnp.int64)
+    return lax.convert_element_type(high * 2**_WORD + _unsigned(words[..., 0]), dtype)
+
+
+def _to_float64(words: jax.Array, dtype: np.dtype) -> jax.Array:
+    """By arithmetic: the fraction with its leading 1, times a power of two from a table."""
+    high = words[..., 1]
+    size = _lowest(high, 31)
+    exponent = _shifted_right(size, 20)
+    fraction = _lowest(size, 20).astype(dtype) * 2.0**_WORD + _unsigned(words[..., 0]).astype(dtype)
+    digits = fraction * 2.0**-52 + (exponent > 0).astype(dtype)
+    powers = jnp.asarray(2.0 ** np.clip(np.arange(2048.0) - 1023, -1022, 1023), dtype)
+    number = digits * powers[exponent]
+    of_last = jnp.where(fraction > 0, jnp.asarray(np.nan, dtype), jnp.asarray(np.inf, dtype))
+    return jnp.where(exponent == 2047, of_last, number) * _sign(high < 0, dtype)
+
+
+_INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+_WIDE_INTEGERS = ("int64", "uint64")
+_TO_BITS: Mapping[str, Callable[[jax.Array], jax.Array]] = {
+    **dict.fromkeys(_INTEGERS, _of_integer),
+    **dict.fromkeys(_WIDE_INTEGERS, _of_wide_integer),
+    "float16": _of_float16,
+    "float32": _of_float32,
+}
+_FROM_BITS: Mapping[str, Callable[[jax.Array, np.dtype], jax.Array]] = {
+    **dict.fromkeys(_INTEGERS, _to_integer),
+    **dict.fromkeys(_WIDE_INTEGERS, _to_wide_integer),
+    "float16": _to_float16,
+    "float32": _to_float32,
+    "float64": _to_float64,
+}

@@ -1,0 +1,219 @@
+"""Logic of bits, shifts and counts of int32 by arithmetic, for targets that have no such ops.
+
+Products and sums wrap around. The and of two numbers is what is carried in their sum: x + y is
+(x xor y) + 2 (x and y). A target without xor looks four bits at a time up in a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit.known_values import known_value
+from jax2tf._src.lowering.registry import Context
+from jax2tf._src.ops import raw
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import aval_of
+
+Rule = Callable[..., tf.Tensor]
+
+_BITS = 32
+_LEAST = -(2**31)
+# Weights of the bits; none beyond them.
+_POWERS = np.array([*(2**i for i in range(31)), _LEAST, 0], np.int32)
+# The powers that fill what a shift to the right leaves empty; a shift by 0 leaves nothing.
+_FILLS = np.array([0, *_POWERS[31:0:-1]], np.int32)
+# Masks of the bits that a shift to the right leaves; none beyond them.
+_LOWEST = np.array([-1, *(2**i - 1 for i in range(31, -1, -1))], np.int32)
+_NIBBLES = np.array([16**i for i in range(8)], np.int32)
+
+
+def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
+    """The rule of a primitive of bits of int32, for a target that lacks its op."""
+    if eqn.primitive not in _RULES:
+        return None
+    op, rule = _RULES[eqn.primitive]
+    aval = aval_of(eqn.invars[0])
+    # A shift that no sign fills is one of uint32.
+    dtype = "uint32" if rule is _shift_right_logical else "int32"
+    is_lacking = aval.dtype == np.int32 and target.lacks_op(op, dtype)
+    return rule if is_lacking else None
+
+
+def _lacks(ctx: Context, op: str) -> bool:
+    return ctx.lacks_op(op, "int32")
+
+
+def _and(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    for mask, other in ((known_value(x), y), (known_value(y), x)):
+        kept = None if mask is None or mask.size != 1 else int(mask.item())
+        if kept is not None and kept >= 0 and not kept & (kept + 1):
+            # The lowest bits: what a division leaves.
+            return other - _right(ctx, other, kept.bit_length()) * _POWERS[kept.bit_length()]
+    if _lacks(ctx, "BitwiseXor"):
+        return _looked_up(ctx, np.bitwise_and, x, y)
+    # Of the halves no sum overflows; the lowest bits are left.
+    x_half, y_half = _right(ctx, x, 1), _right(ctx, y, 1)
+    lowest = (x - x_half * 2) * (y - y_half * 2)
+    return (x_half + y_half) - raw.BitwiseXor(x=x_half, y=y_half) + lowest
+
+
+def _or(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    if _lacks(ctx, "BitwiseXor"):
+        return _looked_up(ctx, np.bitwise_or, x, y)
+    return x + y - _and(ctx, x, y)
+
+
+def _xor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return _looked_up(ctx, np.bitwise_xor, x, y)
+
+
+def _not(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    # A vector: see the quirk "exchanges_constant_and_transpose".
+    return (np.full(1, -1, np.int32) if x.shape.rank else np.int32(-1)) - x
+
+
+def _looked_up(
+    ctx: Context, function: Callable[..., np.ndarray], x: tf.Tensor, y: tf.Tensor
+) -> tf.Tensor:
+    """A function of bits, four at a time, by a table of all pairs."""
+    of_x, of_y = (_nibbles(v) for v in (x, y))
+    numbers = np.arange(16, dtype=np.int32)
+    table = ops.constant(function(numbers[:, None], numbers).reshape(-1))
+    return ops.reduce_sum(ops.gather(table, of_x * 16 + of_y) * _NIBBLES, -1)
+
+
+def _nibbles(x: tf.Tensor) -> tf.Tensor:
+    """Four bits each of a new last dimension, from the lowest."""
+    shifted = raw.FloorDiv(x=x[..., None], y=ops.constant(_NIBBLES))
+    return shifted - raw.FloorDiv(x=shifted, y=ops.constant(16)) * 16
+
+
+def _right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
+    """Shifted by a known distance; the sign fills."""
+    if not distance:
+        return x
+    if not _lacks(ctx, "RightShift"):
+        return raw.RightShift(x=x, y=ops.constant(min(distance, _BITS - 1)))
+    if distance >= _BITS - 1:
+        return -ops.cast(x < 0, tf.int32)
+    return raw.FloorDiv(x=x, y=ops.constant(2**distance))
+
+
+def _known_distance(distance: tf.Tensor) -> int | None:
+    value = known_value(distance)
+    if value is None or value.size != 1:
+        return None
+    return int(value.item()) if 0 <= value.item() < _BITS else _BITS
+
+
+def _within(distance: tf.Tensor) -> tf.Tensor:
+    """The distance of a shift; 32 where it is larger or negative."""
+    within = ops.minimum(distance, _BITS)
+    return ops.where(within < 0, _BITS, within)
+
+
+def _shift_left(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    known = _known_distance(distance)
+    if known is not None:
+        return _shaped(ctx, x) * _POWERS[known]
+    return x * ops.gather(ops.constant(_POWERS), _within(distance))
+
+
+def _shift_right_arithmetic(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    known = _known_distance(distance)
+    if known is not None:
+        return _right(ctx, _shaped(ctx, x), known)
+    within = _within(distance)
+    if not _lacks(ctx, "RightShift"):
+        return raw.RightShift(x=x, y=ops.minimum(within, _BITS - 1))
+    divisor = ops.gather(ops.constant(_POWERS[:31]), ops.minimum(within, 30))
+    by_divisor = raw.FloorDiv(x=x, y=divisor)
+    return ops.where(within > 30, _right(ctx, x, _BITS - 1), by_divisor)
+
+
+def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.Tensor:
+    known = _known_distance(distance)
+    if known is not None:
+        x = _shaped(ctx, x)
+        if known in (0, _BITS):
+            return x if not known else ops.zeros_like(x)
+        if not _lacks(ctx, "BitwiseAnd"):
+            return _masked(_right(ctx, x, known), int(_LOWEST[known]))
+        return _right(ctx, x, known) + ops.cast(x < 0, tf.int32) * _FILLS[known]
+    within = _within(distance)
+    signed = _shift_right_arithmetic(ctx, x, distance)
+    if not _lacks(ctx, "BitwiseAnd"):
+        return raw.BitwiseAnd(x=signed, y=ops.gather(ops.constant(_LOWEST), within))
+    fill = ops.gather(ops.constant(np.append(_FILLS, np.int32(0))), within)
+    filled = signed + ops.cast(x < 0, tf.int32) * fill
+    return ops.where(ops.equal(within, _BITS), 0, filled)
+
+
+def _shaped(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """The first operand in the result's shape: it may be a scalar beside an array of distances."""
+    shape = ctx.avals_out[0].shape
+    return x if x.shape.rank == len(shape) else ops.broadcast_to(x, ctx.shape(shape))
+
+
+def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """Legendre's formula: x minus the sum of x // 2, x // 4, x // 8, ..."""
+    if _has_logic(ctx):
+        return _ones(x)
+    negative = ops.cast(x < 0, tf.int32)
+    size = x + negative * np.int32(_LEAST)
+    divisors = ops.constant(_POWERS[1:31])
+    return size - ops.reduce_sum(raw.FloorDiv(x=size[..., None], y=divisors), -1) + negative
+
+
+def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """32 less the number of powers of two up to x. No comparison is used: it may round."""
+    if _has_logic(ctx):
+        for distance in (1, 2, 4, 8, 16):
+            x = raw.BitwiseOr(x=x, y=_shifted(x, distance))
+        return _BITS - _ones(x)
+    quotients = raw.FloorDiv(x=x[..., None], y=ops.constant(_POWERS[:31]))
+    return ops.where(x < 0, 0, _BITS - ops.reduce_sum(ops.minimum(quotients, 1), -1))
+
+
+def _has_logic(ctx: Context) -> bool:
+    return not any(_lacks(ctx, op) for op in ("BitwiseAnd", "BitwiseOr", "RightShift"))
+
+
+def _ones(x: tf.Tensor) -> tf.Tensor:
+    """How many bits are set: of two neighbours, of four, of eight; a product adds the bytes.
+
+    H. S. Warren, Hacker's Delight (2nd edition), section 5-1.
+    """
+    x = x - _masked(_shifted(x, 1), 0x55555555)
+    x = _masked(x, 0x33333333) + _masked(_shifted(x, 2), 0x33333333)
+    x = _masked(x + _shifted(x, 4), 0x0F0F0F0F)
+    return _shifted(x * np.int32(0x01010101), 24)
+
+
+def _shifted(x: tf.Tensor, distance: int) -> tf.Tensor:
+    return raw.RightShift(x=x, y=ops.constant(distance))
+
+
+def _masked(x: tf.Tensor, mask: int) -> tf.Tensor:
+    return raw.BitwiseAnd(x=x, y=ops.constant(mask))
+
+
+# Each with the op that its own rule makes.
+_BY_NAME: dict[str, tuple[str, Rule]] = {
+    "and": ("BitwiseAnd", _and),
+    "clz": ("PopulationCount", _count_leading_zeros),
+    "not": ("Invert", _not),
+    "or": ("BitwiseOr", _or),
+    "population_count": ("PopulationCount", _population_count),
+    "shift_left": ("LeftShift", _shift_left),
+    "shift_right_arithmetic": ("RightShift", _shift_right_arithmetic),
+    "shift_right_logical": ("RightShift", _shift_right_logical),
+    "xor": ("BitwiseXor", _xor),
+}
+_RULES = {primitive: rule for name, rule in _BY_NAME.items() for primitive in named(name)}

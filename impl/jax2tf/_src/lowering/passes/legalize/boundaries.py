@@ -1,0 +1,112 @@
+"""Control flow whose inner jaxprs take or give uint32, for targets that have no such arrays.
+
+What crosses the boundary is the same bits as int32: inside they are taken for uint32 again, which
+is no op where the next equation computes with int32 (see held.py). So are the data of keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.lowering.passes.keys import is_keys
+from jax2tf._src.lowering.passes.legalize.emulated_dtypes import Function
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.typing import Aval, Param, aval_of
+
+CARRIERS = {"uint32": "int32"}
+_UINT32, _INT32 = np.dtype(np.uint32), np.dtype(np.int32)
+
+Arrays = Sequence[jax.Array]
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for control flow with uint32 among its operands or results."""
+    if "no_uint32" not in target.quirks:
+        return None
+    function = _FUNCTIONS.get(eqn.primitive)
+    return function if function is not None and has_uint32((*eqn.invars, *eqn.outvars)) else None
+
+
+def has_uint32(atoms: Sequence[Param]) -> bool:
+    """Whether one of the values of a jaxpr is of uint32, or keys, whose data are."""
+    return any(_is_uint32(aval_of(v)) or is_keys(aval_of(v)) for v in atoms)
+
+
+def _is_uint32(aval: Aval) -> bool:
+    return getattr(aval, "dtype", None) == _UINT32
+
+
+def _on_bits(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
+    """The jaxpr as a function of int32 for uint32, in its arguments and in its results."""
+    run = jex_core.jaxpr_as_fun(jaxpr)
+
+    def of_bits(*args: jax.Array) -> list[jax.Array]:
+        given = zip(jaxpr.jaxpr.invars, args, strict=True)
+        return [_as_bits(y) for y in run(*(_from_bits(x, aval_of(v)) for v, x in given))]
+
+    return of_bits
+
+
+def _from_bits(x: jax.Array, aval: Aval) -> jax.Array:
+    if is_keys(aval):
+        data = lax.bitcast_convert_type(x, _UINT32)
+        keys: jax.Array = jax.random.wrap_key_data(data, impl=compat.jaxprs.prng_impl(aval.dtype))
+        return keys
+    return lax.bitcast_convert_type(x, _UINT32) if _is_uint32(aval) else x
+
+
+def _as_bits(x: jax.Array) -> jax.Array:
+    x = jax.random.key_data(x) if dtypes.is_key(x.dtype) else x
+    return lax.bitcast_convert_type(x, _INT32) if x.dtype == _UINT32 else x
+
+
+def _while(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
+    # Bound as it is: a vmap of a loop has a condition for each element.
+    n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+    carry = operands[n_cond + n_body :]
+    condition = _traced(eqn.params["cond_jaxpr"], [*operands[:n_cond], *carry])
+    body = _traced(eqn.params["body_jaxpr"], operands[n_cond:])
+    params = eqn.params | {"cond_jaxpr": condition, "body_jaxpr": body}
+    results: Arrays = eqn.primitive.bind(*operands, **params)
+    return results
+
+
+def _traced(jaxpr: jex_core.ClosedJaxpr, operands: Arrays) -> jex_core.ClosedJaxpr:
+    specs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
+    on_bits: jex_core.ClosedJaxpr = jax.jit(_on_bits(jaxpr)).trace(*specs).jaxpr
+    return on_bits
+
+
+def _scan(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
+    params = eqn.params
+    n_consts, n_carry = compat.jaxprs.scan_arity(params)
+    consts, init = operands[:n_consts], operands[n_consts : n_consts + n_carry]
+    body = _on_bits(params["jaxpr"])
+
+    def step(carry: list[jax.Array], xs: list[jax.Array]) -> tuple[list[jax.Array], Arrays]:
+        results = body(*consts, *carry, *xs)
+        return results[:n_carry], results[n_carry:]
+
+    kept = {name: params[name] for name in ("length", "reverse", "unroll")}
+    carry, ys = lax.scan(step, list(init), list(operands[n_consts + n_carry :]), **kept)
+    return [*carry, *ys]
+
+
+def _cond(eqn: jex_core.JaxprEqn, index: jax.Array, *operands: jax.Array) -> Arrays:
+    branches = [_on_bits(branch) for branch in eqn.params["branches"]]
+    results: Arrays = lax.switch(index, branches, *operands)
+    return results
+
+
+_FUNCTIONS: dict[jex_core.Primitive, Function] = {
+    lax.cond_p: _cond,
+    lax.scan_p: _scan,
+    lax.while_p: _while,
+}

@@ -1,0 +1,400 @@
+"""Numbers that are held in another dtype: those of uint32 as the bits of int32, int8 in int32 ...
+
+A primitive of them is the same one of the other dtype where the result, cast back, is the same:
+what moves elements, and what wraps around alike at every width. unsigned.py has the others for
+uint32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import jax
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.lowering.passes.legalize import int16, uint32
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.typing import Atom, Aval, aval_of
+
+# Gets the equation and, for each operand, what carries it; gives what carries the results.
+Function = Callable[..., Sequence[jax.Array]]
+
+# They move elements.
+_MOVES = frozenset(
+    named(
+        "broadcast_in_dim",
+        "concatenate",
+        "copy",
+        "dynamic_slice",
+        "dynamic_update_slice",
+        "gather",
+        "name",
+        "optimization_barrier",
+        "pad",
+        "reshape",
+        "rev",
+        "slice",
+        "split",
+        "squeeze",
+        "stack",
+        "stop_gradient",
+        "tile",
+        "transpose",
+        "unstack",
+    )
+)
+# Every target moves these, but for the moves whose op it may lack.
+_BYTES = frozenset({"int8", "uint8", "bool"})
+_OPS_OF_MOVES = {lax.rev_p: "ReverseV2"}
+# From which operand on they say where elements are.
+_POSITIONS: dict[jex_core.Primitive, int] = {
+    **dict.fromkeys(named("dynamic_slice", "gather"), 1),
+    **dict.fromkeys(named("dynamic_update_slice"), 2),
+}
+# They give the same bits, whether or not numbers have a sign, and wrap around.
+_MODULAR = frozenset(
+    named(
+        "add",
+        "add_any",
+        "and",
+        "cumprod",
+        "cumsum",
+        "eq",
+        "eq_to",
+        "integer_pow",
+        "mul",
+        "ne",
+        "neg",
+        "not",
+        "or",
+        "reduce_and",
+        "reduce_or",
+        "reduce_prod",
+        "reduce_sum",
+        "reduce_xor",
+        "select_n",
+        "shift_left",
+        "square",
+        "sub",
+        "xor",
+    )
+)
+# Of these, those that multiply: two numbers, or more.
+_OF_TWO_FACTORS = frozenset(named("mul", "square"))
+_MULTIPLYING = _OF_TWO_FACTORS | frozenset(named("cumprod", "integer_pow", "reduce_prod"))
+# So do these, of as many bits.
+_OF_BITS = frozenset(
+    named("clz", "population_count", "shift_right_arithmetic", "shift_right_logical")
+)
+# They give the same number in a wider dtype, or one that the result is rounded from.
+_OF_NUMBERS = frozenset(
+    named(
+        "abs",
+        "approx_top_k",
+        "argmax",
+        "argmin",
+        "clamp",
+        "cummax",
+        "cummin",
+        "div",
+        "ge",
+        "gt",
+        "le",
+        "le_to",
+        "lt",
+        "lt_to",
+        "max",
+        "min",
+        "reduce_max",
+        "reduce_min",
+        "rem",
+        "sign",
+        "sort",
+        "top_k",
+    )
+)
+_OF_FLOATS = frozenset(
+    named(
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atan2",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "cos",
+        "cosh",
+        "cumlogsumexp",
+        "erf",
+        "erf_inv",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "floor",
+        "is_finite",
+        "log",
+        "log1p",
+        "log2",
+        "logistic",
+        "one_minus_square",
+        "polynomial",
+        "pow",
+        "round",
+        "rsqrt",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+    )
+)
+_WINDOWS = frozenset(
+    named(
+        "reduce_window_max",
+        "reduce_window_min",
+        "reduce_window_sum",
+        "select_and_gather_add",
+        "select_and_scatter_add",
+    )
+)
+# Updates by index, each with the function that makes it: the param update_jaxpr is of one dtype.
+_UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
+    lax.scatter_p: lax.scatter,
+    lax.scatter_add_p: lax.scatter_add,
+    lax.scatter_max_p: lax.scatter_max,
+    lax.scatter_min_p: lax.scatter_min,
+    lax.scatter_mul_p: lax.scatter_mul,
+    lax.scatter_sub_p: lax.scatter_sub,
+}
+# Functions of float16 that engines have not, or get wrong, while they have arithmetic of it.
+OF_FEW_ENGINES = (
+    _WINDOWS
+    | (frozenset(_UPDATES) - {lax.scatter_mul_p})
+    | frozenset(
+        named(
+            "approx_top_k",
+            "atan2",
+            "cbrt",
+            "cumlogsumexp",
+            "cummax",
+            "cummin",
+            "eq_to",
+            "erf",
+            "expm1",
+            "integer_pow",
+            "is_finite",
+            "le_to",
+            "log1p",
+            "lt_to",
+            "pad",
+            "rem",
+            "sign",
+            "top_k",
+        )
+    )
+)
+_UPDATES_IN_ORDER = (lax.scatter_max_p, lax.scatter_min_p)
+# They add products up in float32 and round the sum once.
+_PRODUCTS = frozenset((lax.conv_general_dilated_p, lax.dot_general_p))
+_NOT_OF_FLOATS = frozenset(named("cumprod", "cumsum", "integer_pow"))
+
+
+def function_of(
+    eqn: jex_core.JaxprEqn, carriers: Mapping[str, str], target: Target
+) -> Function | None:
+    """The function for an equation of dtypes, each with the one that carries it."""
+    held = {name for name, carrier in carriers.items() if name != carrier}
+    primitive = eqn.primitive
+    if held == {"uint32"}:
+        if "no_uint32" in target.quirks and primitive in _MULTIPLYING:
+            return uint32.exact_product if primitive in _OF_TWO_FACTORS else None
+        of_bits = uint32.FUNCTIONS.get(primitive)
+        if of_bits is not None:
+            return of_bits
+        if _is_update(eqn):
+            return _updated_in_order if primitive in _UPDATES_IN_ORDER else _updated
+        return _same if primitive in _MOVES | _MODULAR | _OF_BITS else None
+    if "uint32" in held or _is_moved_as_it_is(primitive, held, target):
+        return None
+    if all(carriers[name].startswith("float") for name in held):
+        if primitive is lax.integer_pow_p:
+            return _power_of_float
+        if primitive in _PRODUCTS:
+            return _product
+        if _is_update(eqn):
+            return _updated
+        if primitive is lax.convert_element_type_p:
+            return _is_not_zero if _is_lacking_to_bool(eqn, target) else None
+        of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS | _WINDOWS) - _NOT_OF_FLOATS
+        return _same if primitive in of_floats else None
+    if all(carriers[name] == "int32" for name in held):
+        if _is_update(eqn):
+            return _updated
+        if primitive in _OF_BITS:
+            return _of_bits_in_int32
+        if primitive is lax.convert_element_type_p:
+            return _is_not_zero if _is_lacking_to_bool(eqn, target) else None
+        return _same if _is_exact_in_int32(eqn) else None
+    return None
+
+
+def with_results_in_range(
+    function: Function, eqn: jex_core.JaxprEqn, *operands: jax.Array
+) -> Sequence[jax.Array]:
+    """The results of the function, those of 16 bits as numbers that these have."""
+    results = zip(eqn.outvars, function(eqn, *operands), strict=True)
+    return [int16.in_range(x, aval_of(v).dtype) for v, x in results]
+
+
+def _is_moved_as_it_is(primitive: jex_core.Primitive, held: set[str], target: Target) -> bool:
+    op = _OPS_OF_MOVES.get(primitive)
+    is_lacking = op is not None and any(target.lacks_op(op, name) for name in held)
+    return primitive in _MOVES and held <= _BYTES and not is_lacking
+
+
+def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
+    if eqn.primitive in named("reduce_max", "reduce_min", "cummax", "cummin"):
+        # Of nothing they give the end of the dtype's range.
+        aval = aval_of(eqn.invars[0])
+        return all(isinstance(d, int) and d > 0 for d in aval.shape)
+    return eqn.primitive in _MOVES | _MODULAR | _OF_NUMBERS
+
+
+def _of_bits_in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """Of fewer bits, of which those of int32 above them are no part.
+
+    A shift that keeps the sign gets numbers with a sign, every other function ones without.
+    """
+    x, *others = operands
+    dtype = aval_of(eqn.invars[0]).dtype
+    bits = 8 * dtype.itemsize
+    keeps_sign = eqn.primitive is lax.shift_right_arithmetic_p
+    if keeps_sign and dtype.kind == "u":
+        x = lax.select(x >= 2 ** (bits - 1), x - 2**bits, x)
+    elif not keeps_sign and dtype.kind == "i":
+        x = lax.bitwise_and(x, np.int32(2**bits - 1))
+    result = eqn.primitive.bind(x, *others, **eqn.params)
+    return [result - (32 - bits) if eqn.primitive is lax.clz_p else result]
+
+
+def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """The same primitive, of the operands in their carrier dtypes."""
+    first = _POSITIONS.get(eqn.primitive, len(operands))
+    operands = tuple(
+        uint32.position(x) if i >= first and _is_uint32(eqn.invars[i]) else x
+        for i, x in enumerate(operands)
+    )
+    params = dict(eqn.params)
+    if "index_dtype" in params:
+        params["index_dtype"] = np.dtype(np.int32)
+    if params.get("out_dtype") is not None:
+        return [lax.mul(*operands)]
+    results = eqn.primitive.bind(*operands, **params)
+    return results if eqn.primitive.multiple_results else [results]
+
+
+def _is_update(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether it is one of `_UPDATES`, and not `x.at[...].apply(function)`."""
+    applies = eqn.primitive is lax.scatter_p and eqn.params["update_jaxpr"] is not None
+    return eqn.primitive in _UPDATES and not applies
+
+
+def _updated(
+    eqn: jex_core.JaxprEqn, x: jax.Array, indices: jax.Array, updates: jax.Array
+) -> Sequence[jax.Array]:
+    """The update by index, of the operands in their carrier dtypes."""
+    if _is_uint32(eqn.invars[1]):
+        indices = uint32.position(indices)
+    params = {name: eqn.params[name] for name in _PARAMS_OF_UPDATES}
+    return [_UPDATES[eqn.primitive](x, indices, updates, **params)]
+
+
+def _updated_in_order(
+    eqn: jex_core.JaxprEqn, x: jax.Array, indices: jax.Array, updates: jax.Array
+) -> Sequence[jax.Array]:
+    """The update of uint32 by the larger or the smaller number, as int32 of the same order."""
+    (result,) = _updated(eqn, uint32.flipped(x), indices, uint32.flipped(updates))
+    return [uint32.flipped(result)]
+
+
+_PARAMS_OF_UPDATES = ("dimension_numbers", "indices_are_sorted", "unique_indices", "mode")
+
+
+def _product(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """The product or convolution of what carries the operands, in the dtype of that."""
+    params = {**eqn.params, "preferred_element_type": operands[0].dtype}
+    return [eqn.primitive.bind(*operands, **params)]
+
+
+def _is_lacking_to_bool(eqn: jex_core.JaxprEqn, target: Target) -> bool:
+    """Whether it makes bools of a dtype that the target does not compare."""
+    old, new = (aval_of(v).dtype for v in (eqn.invars[0], eqn.outvars[0]))
+    return bool(new == np.bool_) and target.lacks_op("NotEqual", str(old))
+
+
+def _is_not_zero(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+    return [x != 0]
+
+
+def _power_of_float(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+    """By squaring and multiplying; each product is rounded to the dtype, where it may overflow."""
+    aval = aval_of(eqn.outvars[0])
+
+    def rounded(product: jax.Array) -> jax.Array:
+        return lax.convert_element_type(lax.convert_element_type(product, aval.dtype), x.dtype)
+
+    result, exponent = jax.numpy.ones_like(x), abs(eqn.params["y"])
+    while exponent:
+        if exponent & 1:
+            result = rounded(result * x)
+        exponent >>= 1
+        if exponent:
+            x = rounded(x * x)
+    return [result if eqn.params["y"] >= 0 else 1 / result]
+
+
+def _is_uint32(atom: Atom) -> bool:
+    return bool(aval_of(atom).dtype == np.uint32)
+
+
+def jaxpr_of(
+    eqn: jex_core.JaxprEqn, function: Function, carriers: Mapping[str, str]
+) -> jex_core.ClosedJaxpr:
+    """The jaxpr of `function` for an equation; it takes those operands that are no literals."""
+    avals = [aval_of(v) for v in eqn.invars if isinstance(v, jex_core.Var)]
+    specs = [
+        jax.ShapeDtypeStruct(dtypes.physical_shape(aval), _carrier(aval, carriers))
+        for aval in avals
+    ]
+
+    def traced(*values: jax.Array) -> list[jax.Array]:
+        given = iter(values)
+        operands = [
+            _literal(v, carriers) if isinstance(v, jex_core.Literal) else next(given)
+            for v in eqn.invars
+        ]
+        results = function(eqn, *operands)
+        return [
+            lax.convert_element_type(x, _carrier(aval_of(v), carriers))
+            for v, x in zip(eqn.outvars, results, strict=True)
+        ]
+
+    jaxpr: jex_core.ClosedJaxpr = jax.jit(traced).trace(*specs).jaxpr
+    return jaxpr
+
+
+def _carrier(aval: Aval, carriers: Mapping[str, str]) -> np.dtype:
+    name = "uint32" if dtypes.is_key(aval.dtype) else str(aval.dtype)
+    return jax.numpy.dtype(carriers.get(name, name))
+
+
+def _literal(literal: jex_core.Literal, carriers: Mapping[str, str]) -> np.ndarray:
+    aval = aval_of(literal)
+    return np.asarray(literal.val, aval.dtype).astype(_carrier(aval, carriers))

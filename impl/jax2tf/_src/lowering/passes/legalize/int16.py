@@ -1,0 +1,67 @@
+"""Integers of 16 bits, for targets whose Cast to them does not wrap around."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import aval_of
+
+# Gets the equation and the operands; gives the results as int32.
+Function = Callable[..., Sequence[jax.Array]]
+
+# A conversion to one of these gives int32, for a Cast to make it that.
+CARRIERS = {"int16": "int32", "uint16": "int32"}
+# Every number of these is one of int32.
+_IN_RANGE = {
+    "int16": frozenset({"bool", "int8", "uint8", "int16"}),
+    "uint16": frozenset({"bool", "uint8", "uint16"}),
+}
+# What they give is an operand, or lies between two of them.
+_KEEP_THE_RANGE = frozenset(
+    {
+        *named("and", "argmax", "argmin", "clamp", "cummax", "cummin", "max", "min", "or"),
+        *named("broadcast_in_dim", "concatenate", "copy", "dynamic_slice", "dynamic_update_slice"),
+        *named("gather", "name", "optimization_barrier", "pad", "reshape", "rev", "slice"),
+        *named("reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_xor", "rem"),
+        *named("select_n", "sign", "sort", "split", "squeeze", "stack", "stop_gradient", "tile"),
+        *named("top_k", "transpose", "unstack", "xor"),
+    }
+)
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for a conversion of integers that may be out of the new range; or None."""
+    if "keeps_what_16_bits_lose" not in target.quirks:
+        return None
+    if eqn.primitive is not lax.convert_element_type_p:
+        return None
+    old, new = (aval_of(v).dtype for v in (eqn.invars[0], eqn.outvars[0]))
+    if not jnp.issubdtype(old, jnp.integer) or str(new) not in CARRIERS:
+        return None
+    return None if str(old) in _IN_RANGE[str(new)] else _converted
+
+
+def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+    return [in_range(lax.convert_element_type(x, np.int32), aval_of(eqn.outvars[0]).dtype)]
+
+
+def may_leave_the_range(eqn: jex_core.JaxprEqn, target: Target) -> bool:
+    """Whether a result of the equation, computed in int32, has to be brought into 16 bits."""
+    return "keeps_what_16_bits_lose" in target.quirks and eqn.primitive not in _KEEP_THE_RANGE
+
+
+def in_range(x: jax.Array, dtype: np.dtype) -> jax.Array:
+    """The number of int32 that has the lowest 16 bits of one, if `dtype` has so many."""
+    if str(dtype) not in CARRIERS or x.dtype != np.int32:
+        return x
+    if dtype == np.uint16:
+        return x & np.int32(0xFFFF)
+    return lax.shift_right_arithmetic(x * np.int32(1 << 16), np.int32(16))

@@ -1,0 +1,146 @@
+"""Contractions of integers of at most 8 bits as those of float32, which are exact up to 2**24.
+
+A contraction whose sums may be larger is taken apart along a contracting dimension, and what the
+parts give is added up as int32, which wraps around as JAX's sum does.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.lowering.passes.legalize import emulated_dtypes
+from jax2tf._src.util.typing import aval_of
+
+# The dtypes of operands and results, whose contractions are those of int32.
+INTEGERS = frozenset(
+    np.dtype(name) for name in ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32")
+)
+_NARROW_BITS = 8
+# float32 has every integer up to it.
+_EXACT = 2**24
+
+
+def function_of(eqn: jex_core.JaxprEqn) -> emulated_dtypes.Function | None:
+    """The function for a contraction of narrow integers; None for any other contraction."""
+    products = _most_products(eqn)
+    if products is None:
+        return None
+    if eqn.primitive is lax.dot_general_p:
+        return functools.partial(_dot_general, products)
+    window = math.prod(_window(eqn))
+    groups = max(eqn.params["feature_group_count"], eqn.params["batch_group_count"])
+    if window > products or (groups > 1 and not is_exact(eqn)):
+        return None
+    return functools.partial(_convolution, products // window)
+
+
+def is_exact(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether float32 has all sums of a contraction, as far as dtypes and sizes tell."""
+    products = _most_products(eqn)
+    depth = _depth(eqn)
+    return products is not None and isinstance(depth, int) and depth <= products
+
+
+def _most_products(eqn: jex_core.JaxprEqn) -> int | None:
+    """How many products float32 adds up exactly; None where a number may have more than 8 bits."""
+    largest = [_largest(aval_of(v).dtype) for v in eqn.invars]
+    if None in largest or not isinstance(_depth(eqn), int):
+        return None
+    return int(_EXACT // math.prod(n for n in largest if n is not None))
+
+
+def _largest(dtype: np.dtype) -> int | None:
+    if dtype == np.bool_:
+        return 1
+    info = jnp.iinfo(dtype)
+    return max(-int(info.min), int(info.max)) if info.bits <= _NARROW_BITS else None
+
+
+def _depth(eqn: jex_core.JaxprEqn) -> object:
+    """How many products each element of the result adds up."""
+    if eqn.primitive is lax.dot_general_p:
+        (contracting, _), _ = eqn.params["dimension_numbers"]
+        return math.prod(aval_of(eqn.invars[0]).shape[d] for d in contracting)
+    features = aval_of(eqn.invars[1]).shape[eqn.params["dimension_numbers"].rhs_spec[1]]
+    return math.prod((features, *_window(eqn)))
+
+
+def _window(eqn: jex_core.JaxprEqn) -> Sequence[int]:
+    shape = aval_of(eqn.invars[1]).shape
+    return [shape[d] for d in eqn.params["dimension_numbers"].rhs_spec[2:]]
+
+
+def _dot_general(
+    products: int, eqn: jex_core.JaxprEqn, lhs: jax.Array, rhs: jax.Array
+) -> Sequence[jax.Array]:
+    numbers = eqn.params["dimension_numbers"]
+    (lhs_contracting, rhs_contracting), _ = numbers
+
+    def dot(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+        sizes = [lhs.shape[d] for d in lhs_contracting]
+        if math.prod(sizes) <= products:
+            return lax.dot_general(_float(lhs), _float(rhs), numbers)
+        longest = int(np.argmax(sizes))
+        others = math.prod(sizes) // sizes[longest]
+        places = lhs_contracting[longest], rhs_contracting[longest]
+        return _in_parts(dot, lhs, rhs, places, max(products // others, 1))
+
+    return [_as(dot(jnp.asarray(lhs), jnp.asarray(rhs)), aval_of(eqn.outvars[0]).dtype)]
+
+
+def _convolution(
+    features: int, eqn: jex_core.JaxprEqn, lhs: jax.Array, rhs: jax.Array
+) -> Sequence[jax.Array]:
+    params = {**eqn.params, "preferred_element_type": np.dtype(np.float32)}
+    numbers = params["dimension_numbers"]
+    places = numbers.lhs_spec[1], numbers.rhs_spec[1]
+
+    def convolve(lhs: jax.Array, rhs: jax.Array) -> jax.Array:
+        if rhs.shape[places[1]] <= features:
+            part: jax.Array = lax.conv_general_dilated_p.bind(_float(lhs), _float(rhs), **params)
+            return part
+        return _in_parts(convolve, lhs, rhs, places, features)
+
+    return [_as(convolve(jnp.asarray(lhs), jnp.asarray(rhs)), aval_of(eqn.outvars[0]).dtype)]
+
+
+def _in_parts(
+    contract: Callable[[jax.Array, jax.Array], jax.Array],
+    lhs: jax.Array,
+    rhs: jax.Array,
+    places: tuple[int, int],
+    size: int,
+) -> jax.Array:
+    """The sum, in int32, of the contractions of parts of a contracting dimension."""
+    parts = [
+        lax.convert_element_type(
+            contract(
+                *(
+                    lax.slice_in_dim(x, start, min(start + size, x.shape[d]), axis=d)
+                    for x, d in zip((lhs, rhs), places, strict=True)
+                )
+            ),
+            np.int32,
+        )
+        for start in range(0, lhs.shape[places[0]], size)
+    ]
+    return functools.reduce(lax.add, parts)
+
+
+def _float(x: jax.Array) -> jax.Array:
+    return lax.convert_element_type(x, np.float32)
+
+
+def _as(x: jax.Array, dtype: np.dtype) -> jax.Array:
+    if dtype == np.bool_:
+        return x != 0
+    # A float beyond the integers of a dtype is cast to its largest, an int32 wraps around.
+    return lax.convert_element_type(lax.convert_element_type(x, np.int32), dtype)

@@ -1,0 +1,211 @@
+"""Integers, for targets that divide or compare int32 in float32, which rounds beyond 2**24.
+
+Sums, products, shifts and the larger of two numbers are exact there, and so is a comparison with a
+number that float32 holds together with its neighbours.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit.known_values import known_value
+from jax2tf._src.lowering.passes.legalize import uint32
+from jax2tf._src.lowering.registry import Context
+from jax2tf._src.ops import raw
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import aval_of
+
+Function = Callable[..., Sequence[jax.Array]]
+Rule = Callable[..., tf.Tensor]
+
+_DIVISIONS = named("div", "rem")
+_MULHI = named("mulhi")
+_LEAST = np.int32(-(2**31))
+# Less than 1 by more than a quotient in float32 is rounded, so that an estimate is never too large.
+_LESS = np.float32(1 - 2**-20)
+# Below it float32 has every integer, and the one beside it.
+_EXACT_BELOW = 2**24
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for a division or a clamp that the target rounds, or for half of a product.
+
+    None for any other equation. Of the product of int64 a shift would take the upper half.
+    """
+    if eqn.primitive in _MULHI:
+        is_lacking = target.lacks_op("RightShift", "int64") and _dtype_of(eqn) == np.int32
+        return _product_high if is_lacking else None
+    if eqn.primitive is lax.clamp_p and "equates_large_integers" in target.quirks:
+        return _clamp if _dtype_of(eqn) == np.uint32 else None
+    if eqn.primitive not in _DIVISIONS or "divides_integers_as_floats" not in target.quirks:
+        return None
+    return _FUNCTIONS.get(str(_dtype_of(eqn)))
+
+
+def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
+    """The rule for a comparison that the target rounds; None for any other equation."""
+    if eqn.primitive not in _COMPARISONS or "equates_large_integers" not in target.quirks:
+        return None
+    return _COMPARISONS[eqn.primitive] if _dtype_of(eqn) == np.int32 else None
+
+
+def _dtype_of(eqn: jex_core.JaxprEqn) -> np.dtype:
+    aval = aval_of(eqn.invars[0])
+    dtype: np.dtype = aval.dtype
+    return dtype
+
+
+def _clamp(
+    eqn: jex_core.JaxprEqn, low: jax.Array, x: jax.Array, high: jax.Array
+) -> Sequence[jax.Array]:
+    """clamp by comparisons: the target would round bounds that are large constants."""
+    x = jnp.where(x < low, low, x)
+    return [jnp.where(x > high, high, x)]
+
+
+def _division(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
+    return [_result(eqn, x, y, _quotient(x, y))]
+
+
+def _unsigned_division(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
+    divisor = _known(y)
+    x, y = (v.view(np.int32) if isinstance(v, np.ndarray) else _cut(v) for v in (x, y))
+    if _is_power_of_two(divisor):
+        quotient = lax.shift_right_logical(x, np.int32(divisor.bit_length() - 1))
+    else:
+        magnitude = _quotient_of_magnitudes(x, y, _float_of_unsigned, _is_at_least)
+        quotient = magnitude if divisor else magnitude | _bits_of(y == 0)
+    return [lax.convert_element_type(_result(eqn, x, y, quotient), np.uint32)]
+
+
+def _product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
+    """mulhi of int32: that of the bits as uint32, less the other factor for each negative one."""
+    (high,) = uint32.product_high(eqn, x, y)
+    is_negative = functools.partial(lax.convert_element_type, new_dtype=np.int32)
+    return [high - is_negative(x < 0) * y - is_negative(y < 0) * x]
+
+
+def _result(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array, quotient: jax.Array) -> jax.Array:
+    """The quotient for div; the remainder for rem, which is x - (-1) * 0 for a division by zero."""
+    return quotient if eqn.primitive in named("div") else x - quotient * y
+
+
+def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
+    """x // y towards zero. Signs are set by bits: the target selects integers in float32."""
+    divisor = _known(y)
+    if _is_power_of_two(divisor):
+        # A shift rounds down: a negative dividend is made larger first.
+        larger = x + (_signs(x) & np.int32(divisor - 1))
+        return lax.shift_right_arithmetic(larger, np.int32(divisor.bit_length() - 1))
+    size = _quotient_of_magnitudes(
+        jnp.abs(x), jnp.abs(y), _float_of_magnitude, lambda rest, y: rest - y >= 0
+    )
+    signs = _signs(x if divisor > 0 else x ^ y)
+    signed = (size ^ signs) - signs
+    return signed if divisor else signed | _bits_of(y == 0)
+
+
+def _known(divisor: jax.Array | np.ndarray) -> int:
+    """The divisor, and 0 where it is not known."""
+    return int(divisor) if isinstance(divisor, np.ndarray) and divisor.ndim == 0 else 0
+
+
+def _is_power_of_two(number: int) -> bool:
+    return number > 0 and not number & (number - 1)
+
+
+def _signs(x: jax.Array) -> jax.Array:
+    return lax.shift_right_arithmetic(x, np.int32(31))
+
+
+def _bits_of(condition: jax.Array) -> jax.Array:
+    return -lax.convert_element_type(condition, np.int32)
+
+
+def _quotient_of_magnitudes(
+    x: jax.Array,
+    y: jax.Array,
+    float_of: Callable[[jax.Array], jax.Array],
+    is_at_least: Callable[[jax.Array, jax.Array], jax.Array],
+) -> jax.Array:
+    """The quotient of numbers without sign: the sum of two float32 estimates, and 1 if too small.
+
+    The first leaves less than two divisors and 2**13, of which the second is at most 1 too small.
+    """
+    # Half of an estimate is a number of int32.
+    by_half = _LESS / 2 / float_of(y)
+    first = _cut(float_of(x) * by_half) * np.int32(2)
+    rest = x - first * y
+    second = _cut(float_of(rest) * by_half * np.float32(2))
+    rest = rest - second * y
+    return first + second + lax.convert_element_type(is_at_least(rest, y), np.int32)
+
+
+def _float_of_magnitude(x: jax.Array) -> jax.Array:
+    """The float32 of a magnitude. 2**31 has the bits of the smallest int32, hence the abs."""
+    return jnp.abs(lax.convert_element_type(x, np.float32))
+
+
+def _float_of_unsigned(x: jax.Array) -> jax.Array:
+    signed = lax.convert_element_type(x, np.float32)
+    return jnp.where(signed < 0, signed + np.float32(2**32), signed)
+
+
+def _is_at_least(x: jax.Array, y: jax.Array) -> jax.Array:
+    return x + _LEAST >= y + _LEAST
+
+
+def _cut(x: jax.Array) -> jax.Array:
+    return lax.convert_element_type(x, np.int32)
+
+
+_FUNCTIONS: dict[str, Function] = {"int32": _division, "uint32": _unsigned_division}
+
+
+def _equality(op: Callable[..., tf.Tensor]) -> Rule:
+    def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        if _is_exact(x) or _is_exact(y):
+            return op(x=x, y=y)
+        return op(x=x - y, y=ops.constant(0))
+
+    return rule
+
+
+def _order(op: Callable[..., tf.Tensor], of_rest: Callable[..., tf.Tensor], smaller: int) -> Rule:
+    """An order as a comparison of max(x, y) - (x or y) with zero."""
+
+    def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
+        x, y = operands
+        if _is_exact(x) or _is_exact(y):
+            return op(x=x, y=y)
+        rest = raw.Maximum(x=x, y=y) - operands[smaller]
+        return of_rest(x=rest, y=ops.constant(0))
+
+    return rule
+
+
+def _is_exact(x: tf.Tensor) -> bool:
+    """Whether x is a constant whose numbers float32 distinguishes from all other integers."""
+    value = known_value(x)
+    return value is not None and bool((np.abs(value.astype(np.int64)) < _EXACT_BELOW).all())
+
+
+_RULES: dict[tuple[str, ...], Rule] = {
+    ("eq", "eq_to"): _equality(raw.Equal),
+    ("ne",): _equality(raw.NotEqual),
+    ("lt", "lt_to"): _order(raw.Less, raw.NotEqual, 0),
+    ("ge",): _order(raw.GreaterEqual, raw.Equal, 0),
+    ("gt",): _order(raw.Greater, raw.NotEqual, 1),
+    ("le", "le_to"): _order(raw.LessEqual, raw.Equal, 1),
+}
+_COMPARISONS = {p: rule for names, rule in _RULES.items() for p in named(*names)}

@@ -1,0 +1,53 @@
+"""The next float towards another, by its bits, for targets that lack TensorFlow's NextAfter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import aval_of
+
+Function = Callable[..., Sequence[jax.Array]]
+
+_NEXTAFTER = named("nextafter")
+# The integers of as many bits. Narrower floats have a rule without the op.
+_BITS: dict[str, type[np.integer]] = {"float32": np.int32, "float64": np.int64}
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for a nextafter whose op the target lacks; None for any other equation."""
+    if eqn.primitive not in _NEXTAFTER:
+        return None
+    aval = aval_of(eqn.outvars[0])
+    dtype = str(aval.dtype)
+    return _nextafter if dtype in _BITS and target.lacks_op("NextAfter", dtype) else None
+
+
+def _nextafter(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
+    aval = aval_of(eqn.outvars[0])
+    # A literal is a scalar among arrays.
+    x, y = jnp.broadcast_to(x, aval.shape), jnp.broadcast_to(y, aval.shape)
+    integer: type[np.integer] = _BITS[str(aval.dtype)]
+    least = integer(np.iinfo(integer).min)
+    bits, bits_of_y = lax.bitcast_convert_type(x, integer), lax.bitcast_convert_type(y, integer)
+    # In the order of the numbers; both zeros are 0.
+    place = jnp.where(bits < 0, least - bits, bits)
+    place_of_y = jnp.where(bits_of_y < 0, least - bits_of_y, bits_of_y)
+    # Of the numbers and of their places: subnormal numbers may compare as zeros, and there are
+    # engines that compare large integers as floats.
+    is_there = (x == y) & (place == place_of_y)
+    is_zero = (x == 0) & (place == 0)
+    upwards = (y > x) | (place_of_y > place)
+    # The order of magnitudes is that of the bits below the sign.
+    stepped = bits + jnp.where(upwards == (place > 0), integer(1), integer(-1))
+    smallest = jnp.where(place_of_y > 0, integer(1), least + integer(1))
+    found = lax.bitcast_convert_type(jnp.where(is_zero, smallest, stepped), aval.dtype)
+    is_number = (x == x) & (y == y)
+    return [jnp.where(is_number, jnp.where(is_there, y, found), x + y)]

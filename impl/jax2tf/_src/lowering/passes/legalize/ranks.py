@@ -1,0 +1,168 @@
+"""Operands of other ranks, for targets that get those of some ranks wrong."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Sequence
+
+import jax
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import aval_of
+
+Function = Callable[..., Sequence[jax.Array]]
+
+_REDUCTIONS = named(
+    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"
+)
+_ANGLES = named("acos", "asin", "atan", "atan2")
+# They repeat operands along dimensions of size 1. Neighbours that are repeated alike are one
+# dimension to TensorFlow's kernels, which take so many.
+_OF_TWO = named(
+    *(
+        "add",
+        "add_any",
+        "and",
+        "atan2",
+        "complex",
+        "div",
+        "eq",
+        "ge",
+        "gt",
+        "le",
+        "lt",
+        "max",
+        "min",
+    ),
+    *("mul", "ne", "nextafter", "or", "pow", "rem", "shift_left", "shift_right_arithmetic"),
+    *("shift_right_logical", "sub", "xor"),
+)
+_MOST_GROUPS = 5
+# What puts rows in order, and the param that says along which dimension.
+_ORDERS = {
+    **dict.fromkeys(named("sort"), "dimension"),
+    **dict.fromkeys(named("top_k"), "axis"),
+    **dict.fromkeys(named("approx_top_k"), "reduction_dimension"),
+}
+# Engines reduce arrays of so many dimensions.
+_MOST_DIMENSIONS = 6
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
+    """The function for operands of ranks that the target gets wrong; None for others."""
+    if eqn.primitive in _OF_TWO and _has_many_groups(eqn):
+        return _of_one_shape
+    if eqn.primitive is lax.atan2_p and "no_atan2_of_scalar" in target.quirks:
+        shapes = {v.aval.shape for v in (*eqn.invars, *eqn.outvars)}  # type: ignore[attr-defined]
+        return _of_one_shape if len(shapes) > 1 else None
+    if eqn.primitive in _ANGLES and "no_angle_of_scalars" in target.quirks:
+        return None if aval_of(eqn.outvars[0]).shape else _of_vectors
+    if eqn.primitive in _ORDERS and "no_gather_of_one_batch" in target.quirks:
+        return _of_one_row if _is_one_row(eqn) else None
+    if eqn.primitive not in _REDUCTIONS:
+        return None
+    aval = aval_of(eqn.invars[0])
+    rank = len(aval.shape)
+    if rank > _MOST_DIMENSIONS and "few_dimensions_in_reductions" in target.quirks:
+        return _with_merged_dimensions
+    is_integer = jax.numpy.issubdtype(aval.dtype, jax.numpy.integer)
+    if is_integer and "no_integers_of_three_dimensions" in target.quirks:
+        groups = _groups(rank, eqn.params["axes"])
+        if len(groups) < rank or _is_along_the_middle(groups):
+            return _of_integers
+    return None
+
+
+def _has_many_groups(eqn: jex_core.JaxprEqn) -> bool:
+    out = aval_of(eqn.outvars[0]).shape
+    shapes = [aval_of(v).shape for v in eqn.invars]
+    if len(out) <= _MOST_GROUPS or any(len(shape) != len(out) for shape in shapes):
+        return False
+    sizes = zip(out, *shapes, strict=True)
+    repeated = (tuple(size != whole for size in of_each) for whole, *of_each in sizes)
+    return sum(1 for _ in itertools.groupby(repeated)) > _MOST_GROUPS
+
+
+def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    out = aval_of(eqn.outvars[0])
+    whole = (jax.numpy.broadcast_to(x, out.shape) for x in operands)
+    return [eqn.primitive.bind(*whole, **eqn.params)]
+
+
+def _of_vectors(eqn: jex_core.JaxprEqn, *scalars: jax.Array) -> Sequence[jax.Array]:
+    """A scalar, by vectors of one number."""
+    return [lax.squeeze(eqn.primitive.bind(*(lax.expand_dims(x, [0]) for x in scalars)), [0])]
+
+
+def _is_one_row(eqn: jex_core.JaxprEqn) -> bool:
+    shape = list(aval_of(eqn.invars[0]).shape)
+    del shape[eqn.params[_ORDERS[eqn.primitive]]]
+    return bool(shape) and all(isinstance(size, int) and size == 1 for size in shape)
+
+
+def _of_one_row(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
+    """The order of a vector."""
+    param = _ORDERS[eqn.primitive]
+    along = eqn.params[param] % operands[0].ndim
+    others = [d for d in range(operands[0].ndim) if d != along]
+    vectors = (lax.squeeze(x, others) for x in operands)
+    results = eqn.primitive.bind(*vectors, **(eqn.params | {param: 0}))
+    return [lax.expand_dims(y, others) for y in results]
+
+
+def _of_integers(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+    """The reduction with neighbouring dimensions merged.
+
+    Of three dimensions whose middle one is reduced, a fourth of size 1 is put in front and reduced.
+    """
+    groups = _groups(x.ndim, eqn.params["axes"])
+    merged, axes = _merged(x, groups)
+    if _is_along_the_middle(groups):
+        merged, axes = lax.expand_dims(merged, [0]), (0, 2)
+    result = eqn.primitive.bind(merged, **(eqn.params | {"axes": axes}))
+    out = aval_of(eqn.outvars[0])
+    return [lax.reshape(result, out.shape) if result.shape != out.shape else result]
+
+
+def _with_merged_dimensions(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+    """The reduction, with neighbours that are all reduced, or all kept, as one dimension."""
+    return [_reduced(eqn, x, frozenset(eqn.params["axes"]))]
+
+
+def _reduced(eqn: jex_core.JaxprEqn, x: jax.Array, axes: frozenset[int]) -> jax.Array:
+    groups = _groups(x.ndim, axes)
+    if len(groups) > _MOST_DIMENSIONS:
+        # Still too many: the last ones that are reduced are reduced first.
+        last = max(dims for is_reduced, dims in groups if is_reduced)
+        return _reduced(eqn, _reduced(eqn, x, frozenset(last)), axes.difference(last))
+    merged, along = _merged(x, groups)
+    result = eqn.primitive.bind(merged, **(eqn.params | {"axes": along}))
+    kept = [x.shape[d] for d in range(x.ndim) if d not in axes]
+    return lax.reshape(result, kept)
+
+
+# Neighbours among the dimensions of an array, and whether they are reduced.
+_Groups = Sequence[tuple[bool, tuple[int, ...]]]
+
+
+def _groups(rank: int, axes: Collection[int]) -> _Groups:
+    return [
+        (is_reduced, tuple(dims))
+        for is_reduced, dims in itertools.groupby(range(rank), lambda d: d in axes)
+    ]
+
+
+def _is_along_the_middle(groups: _Groups) -> bool:
+    return [is_reduced for is_reduced, _ in groups] == [False, True, False]
+
+
+def _merged(x: jax.Array, groups: _Groups) -> tuple[jax.Array, tuple[int, ...]]:
+    """The array with one dimension for each group, and which of them are reduced."""
+    along = tuple(i for i, (is_reduced, _) in enumerate(groups) if is_reduced)
+    if len(groups) == x.ndim:
+        return x, along
+    return lax.reshape(x, [math.prod(x.shape[d] for d in dims) for _, dims in groups]), along

@@ -1,0 +1,406 @@
+"""The Schur decomposition, eigenvectors by it, and what comes before it, for targets without them.
+
+Francis's QR algorithm with double shifts. lowering/emit/linalg_schur.py has it for TensorFlow, on
+tensors of complex numbers. This one works on arrays of JAX, which become pairs of real arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+from jax.typing import ArrayLike
+
+from jax2tf._src.lowering.passes.legalize.matrices import (
+    adjoint,
+    at,
+    conjugate,
+    diagonal_of,
+    is_diagonal,
+    nan_unless_finite,
+    numbers,
+    reflected_from_right,
+    reflection,
+    reflector,
+    with_element,
+)
+from jax2tf._src.util.typing import PyTree
+
+# LAPACK gives up after as many rounds for each eigenvalue; most need two or three.
+_ROUNDS = 30
+# After so many rounds without an eigenvalue, other shifts may help.
+_PATIENCE = 10
+
+_Two = tuple[jax.Array, jax.Array]
+
+
+def hessenberg(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
+    """Reflectors of A = Q H Q^H with H upper Hessenberg: (reflectors and H, taus), as gehd2."""
+    del eqn
+    columns = numbers(a.shape[-1])
+
+    def step(k: ArrayLike, state: PyTree) -> PyTree:
+        a, taus = state
+        v, tau, beta = _reflector_below(a, k)
+        later = columns > k
+        column = _stored(a, v, beta, k)
+        a = jnp.where(later, reflected_from_right(a, v, tau), a)
+        a = jnp.where(later, a - reflection(a, v, conjugate(tau)), a)
+        return jnp.where(columns == k, column, a), with_element(taus, k, tau)
+
+    return _reduced(step, a)
+
+
+def tridiagonal(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
+    """Reflectors of the Hermitian A = Q T Q^H, the diagonals of T, and taus, as hetd2."""
+    columns = numbers(a.shape[-1])
+    lower = eqn.params["lower"]
+
+    def turned(x: jax.Array, *axes: int) -> jax.Array:
+        # From the upper triangle, LAPACK does the same with rows and columns in reverse.
+        return x if lower else lax.rev(x, [x.ndim + axis for axis in axes])
+
+    def step(k: ArrayLike, state: PyTree) -> PyTree:
+        a, taus = state
+        v, tau, beta = _reflector_below(a, k)
+        column = _stored(a, v, beta, k)
+        both = reflected_from_right(a, v, tau)
+        both = both - reflection(both, v, conjugate(tau))
+        # Rows up to k hold what is done with; reflectors have no part in them.
+        a = jnp.where(columns == k, column, jnp.where(columns > k, both, a))
+        return a, with_element(taus, k, tau)
+
+    triangle = turned(a, -2, -1)
+    strict = jnp.where(columns[:, None] > columns, triangle, jnp.zeros_like(a))
+    real = _where_diagonal(a.shape[-1], triangle.real.astype(a.dtype))
+    reduced, taus = _reduced(step, strict + adjoint(strict) + real)
+    reflectors = jnp.where(columns[:, None] >= columns, reduced, triangle)
+    below = jnp.sum(_where_diagonal(a.shape[-1], reduced, -1), -2)[..., :-1]
+    return [
+        turned(reflectors, -2, -1),
+        turned(diagonal_of(reduced).real, -1),
+        turned(below.real, -1),
+        turned(taus, -1),
+    ]
+
+
+def schur(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
+    """A = Z T Z^H: (t, z), with T upper (if real: quasi-)triangular."""
+    factors = nan_unless_finite(a, *_schur(_finite(a)))
+    return factors[: 1 + eqn.params["compute_schur_vectors"]]
+
+
+def eig(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
+    """Eigenvalues, and left and right eigenvectors where they are asked for, of length one."""
+    values, left, right = nan_unless_finite(a, *_eig(_finite(a)))
+    lefts = [left] * eqn.params["compute_left_eigenvectors"]
+    return [values, *lefts, *[right] * eqn.params["compute_right_eigenvectors"]]
+
+
+def _finite(a: jax.Array) -> jax.Array:
+    is_finite = jnp.all(jnp.isfinite(a), (-1, -2), keepdims=True)
+    return jnp.where(is_finite, a, jnp.zeros_like(a))
+
+
+def _reduced(step: Callable[[ArrayLike, PyTree], PyTree], a: jax.Array) -> Sequence[jax.Array]:
+    count = a.shape[-1] - 1
+    taus = jnp.zeros((*a.shape[:-2], count), a.dtype)
+    results: Sequence[jax.Array] = lax.fori_loop(0, count, step, (a, taus)) if count else (a, taus)
+    return results
+
+
+def _reflector_below(a: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """The reflector that leaves of column k one element below the diagonal."""
+    return reflector(at(a, k, -1), k + 1)
+
+
+def _stored(a: jax.Array, v: jax.Array, beta: jax.Array, k: ArrayLike) -> jax.Array:
+    """Column k of `a` with beta below the diagonal, and then v; as a matrix of one column."""
+    rows = numbers(a.shape[-2])
+    column = jnp.where(rows > k + 1, v, at(a, k, -1))
+    return jnp.where(rows == k + 1, beta, column)[..., :, None]
+
+
+def _schur(a: jax.Array) -> _Two:
+    n = a.shape[-1]
+    if n == 1:
+        return a, jnp.ones_like(a)
+    batch = a.shape[:-2]
+    first, last = jnp.zeros(batch, np.int32), jnp.full(batch, n - 1, np.int32)
+    h, z = _chased(a, _identity_like(a), first, last, last > 1, bulge=n)
+
+    def is_unfinished(state: PyTree) -> PyTree:
+        count, hi, *_ = state
+        return jnp.any(hi > 0) & (count < _ROUNDS * max(n, 10))
+
+    def work(state: PyTree) -> PyTree:
+        count, hi, tries, h, z = state
+        h = _without_negligible(h)
+        lo = _start_of_block(h, hi)
+        is_large = hi - lo > 1
+        h, z = _pair_split(h, z, lo, hi - lo == 1)
+        column = _first_column(h, lo, hi, tries)
+        h, z = _chased(h, z, lo, hi, is_large, bulge=3, start=column)
+        hi = jnp.where(is_large, hi, jnp.maximum(lo - 1, 0))
+        return count + 1, hi, jnp.where(is_large, tries + 1, 0), h, z
+
+    start = np.zeros((), np.int32), last, first, h, z
+    *_, h, z = lax.while_loop(is_unfinished, work, start)
+    return _without_negligible(h), z
+
+
+def _eig(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    t, z = _schur(a)
+    is_real = not jnp.iscomplexobj(a)
+    if is_real:
+        t, z = _complex_form(t, z)
+    values = diagonal_of(t)
+    right = _product(z, _eigenvectors_of_triangle(t))
+    # Left eigenvectors are right ones of the adjoint, which is upper triangular back to front.
+    mirrored = jnp.flip(adjoint(t), (-2, -1))
+    left = _product(z, jnp.flip(_eigenvectors_of_triangle(mirrored), (-2, -1)))
+    left, right = _normalised(left), _normalised(right)
+    if is_real:
+        # Rounding leaves imaginary parts; a real eigenvalue has real vectors.
+        has_real = (values.imag == 0)[..., None, :]
+        left, right = (jnp.where(has_real, x.real.astype(x.dtype), x) for x in (left, right))
+    return values, left, right
+
+
+def _chased(
+    h: jax.Array,
+    z: jax.Array,
+    lo: jax.Array,
+    hi: jax.Array,
+    chosen: jax.Array,
+    *,
+    bulge: int,
+    start: jax.Array | None = None,
+) -> _Two:
+    """Makes the block [lo, hi] of the chosen matrices upper Hessenberg, by reflections of rows.
+
+    A reflection reaches over `bulge` rows. With `start`, the first one is that which takes this
+    column to the unit vector at `lo`; it makes a bulge, and those that follow chase it out.
+    """
+    n = h.shape[-1]
+    rows = numbers(n)
+
+    def step(k: ArrayLike, state: PyTree) -> PyTree:
+        h, z = state
+        column = at(h, jnp.maximum(k, 0), -1)
+        if start is not None:
+            column = jnp.where((lo - 1 == k)[..., None], start, column)
+        reach = jnp.minimum(k + bulge, hi)[..., None]
+        v, tau, beta = reflector(jnp.where(rows <= reach, column, 0), k + 1)
+        within = chosen & (k < hi - 1) & (k >= (lo if start is None else lo - 1))
+        tau = jnp.where(within[..., None], tau, jnp.zeros_like(tau))
+        h = reflected_from_right(h - reflection(h, v, conjugate(tau)), v, tau)
+        # A reflection is made to leave zeros, and rounding leaves something there.
+        is_done = (within & (k >= lo))[..., None] & (rows > k) & (rows <= reach)
+        kept = jnp.where(rows == k + 1, beta, jnp.zeros_like(beta))
+        cleared = jnp.where(is_done, kept, at(h, jnp.maximum(k, 0), -1))
+        return jnp.where(rows == k, cleared[..., :, None], h), reflected_from_right(z, v, tau)
+
+    first = 0 if start is None else -1
+    if n - 2 <= first:
+        return h, z
+    results: _Two = lax.fori_loop(first, n - 2, step, (h, z))
+    return results
+
+
+def _without_negligible(h: jax.Array) -> jax.Array:
+    """`h` with zeros below the diagonal where an element is nothing beside its neighbours."""
+    size = jnp.abs(h)
+    sizes = diagonal_of(size)
+    # The first element has none before it. What it gets there does not count: no element is below
+    # the diagonal in its row.
+    scale = sizes + jnp.concatenate([sizes[..., :1], sizes[..., :-1]], -1)
+    scale = jnp.where(scale == 0, jnp.max(size, (-2, -1))[..., None], scale)
+    is_negligible = _below(size) <= np.finfo(size.dtype).eps * scale
+    below = is_diagonal(h.shape[-1], -1)
+    return jnp.where(below & is_negligible[..., :, None], jnp.zeros_like(h), h)
+
+
+def _start_of_block(h: jax.Array, hi: jax.Array) -> jax.Array:
+    """Where the block that ends at `hi` begins: with no zero below the diagonal in it."""
+    starts = numbers(h.shape[-1])
+    is_start = (_below(h) == 0) & (starts <= hi[..., None])
+    return jnp.max(jnp.where(is_start, starts, 0), -1)
+
+
+def _first_column(h: jax.Array, lo: jax.Array, hi: jax.Array, tries: jax.Array) -> jax.Array:
+    """The direction of (H - s1) (H - s2) e_lo; the shifts are eigenvalues of the last two rows."""
+    # Scaled, so that squares neither overflow nor vanish.
+    largest = jnp.max(jnp.abs(h), (-2, -1), keepdims=True)
+    h = h / jnp.where(largest == 0, jnp.ones_like(largest), largest).astype(h.dtype)
+    before = jnp.maximum(hi - 1, 0)
+    a, b, c, d = (_element(h, i, j) for i in (before, hi) for j in (before, hi))
+    size = jnp.abs(c) + jnp.abs(_element(h, before, jnp.maximum(hi - 2, 0)))
+    is_unusual = lax.rem(tries, np.int32(_PATIENCE)) == _PATIENCE - 1
+    total = jnp.where(is_unusual, (1.5 * size).astype(h.dtype), a + d)
+    product = jnp.where(is_unusual, (size * size).astype(h.dtype), a * d - b * c)
+    rows, lo = numbers(h.shape[-1]), lo[..., None]
+    column = _column(h, lo[..., 0])
+    column = jnp.where((rows >= lo) & (rows <= lo + 1), column, jnp.zeros_like(column))
+    square = jnp.sum(h * column[..., None, :], -1)
+    unit = (rows == lo).astype(h.dtype)
+    return square - total[..., None] * column + product[..., None] * unit
+
+
+def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) -> _Two:
+    """Makes the chosen blocks at `lo`, of two by two, triangular, or standard where they cannot be.
+
+    Standard is a block with two equal diagonal elements: a complex pair of a real matrix.
+    """
+    n = h.shape[-1]
+    hi = jnp.minimum(lo + 1, n - 1)
+    a, b, c, d = (_element(h, i, j) for i in (lo, hi) for j in (lo, hi))
+    half = (a - d) / 2
+    discriminant = half * half + b * c
+    if jnp.iscomplexobj(h):
+        root = jnp.sqrt(discriminant)
+        root = jnp.where((jnp.conj(half) * root).real < 0, -root, root)
+        is_triangular = chosen
+        cosine, sine = half + root, c
+    else:
+        is_triangular = discriminant >= 0
+        root = jnp.sqrt(jnp.where(is_triangular, discriminant, 0))
+        # An eigenvector is (eigenvalue - d, c); of the two, the one without cancellation.
+        angle = jnp.atan2(-2 * half, b + c) / 2
+        cosine = jnp.where(half < 0, half - root, half + root)
+        cosine = jnp.where(is_triangular, cosine, jnp.cos(angle))
+        sine = jnp.where(is_triangular, c, jnp.sin(angle))
+    length = jnp.sqrt(jnp.abs(cosine) ** 2 + jnp.abs(sine) ** 2)
+    is_trivial = ~chosen | (length == 0)
+    divisor = jnp.where(is_trivial, jnp.ones_like(length), length).astype(h.dtype)
+    cosine = jnp.where(is_trivial, jnp.ones_like(cosine), cosine / divisor)
+    sine = jnp.where(is_trivial, jnp.zeros_like(sine), sine / divisor)
+    u = _rotation(h, lo, hi, cosine, sine, chosen)
+    h = _product(_product(adjoint(u), h), u)
+    first, second = ((numbers(n) == i[..., None]) & chosen[..., None] for i in (lo, hi))
+    is_cleared = second[..., :, None] & first[..., None, :] & is_triangular[..., None, None]
+    h = jnp.where(is_cleared, jnp.zeros_like(h), h)
+    if not jnp.iscomplexobj(h):
+        mean = (_element(h, lo, lo) + _element(h, hi, hi)) / 2
+        is_row = (first | second) & ~is_triangular[..., None]
+        h = jnp.where(is_diagonal(n) & is_row[..., :, None], mean[..., None, None], h)
+    return h, _product(z, u)
+
+
+def _rotation(
+    like: jax.Array,
+    lo: jax.Array,
+    hi: jax.Array,
+    cosine: jax.Array,
+    sine: jax.Array,
+    chosen: jax.Array,
+) -> jax.Array:
+    """Unitary matrices with [[c, -conj(s)], [s, conj(c)]] in rows lo and hi, or the identity."""
+    u = _identity_like(like)
+    ends = [(numbers(like.shape[-1]) == i[..., None]) & chosen[..., None] for i in (lo, hi)]
+    places = {
+        (0, 0): cosine,
+        (0, 1): -conjugate(sine),
+        (1, 0): sine,
+        (1, 1): conjugate(cosine),
+    }
+    for (i, j), value in places.items():
+        here = ends[i][..., :, None] & ends[j][..., None, :]
+        u = jnp.where(here, value[..., None, None], u)
+    return u
+
+
+def _complex_form(t: jax.Array, z: jax.Array) -> _Two:
+    """The triangular complex form of a real one; of a pair the eigenvalue above the axis first."""
+    n = t.shape[-1]
+    above = jnp.sum(_where_diagonal(n, t, 1), -1)
+    below = jnp.sum(_where_diagonal(n, t, -1), -2)
+    is_first = below != 0
+    imaginary = jnp.where(is_first, jnp.sqrt(jnp.abs(above)) * jnp.sqrt(jnp.abs(below)), 0)
+    length = jnp.where(is_first, jnp.sqrt(imaginary * imaginary + below * below), 1)
+    cosine, sine = imaginary / length, jnp.where(is_first, below / length, 0)
+    alone = jnp.where(is_first | _moved(is_first), jnp.zeros_like(cosine), 1)
+    cosines = lax.complex(alone, cosine - _moved(cosine))
+    sine = sine.astype(cosines.dtype)
+    u = _where_diagonal(n, cosines[..., :, None])
+    u = u - _where_diagonal(n, sine[..., :, None], 1) + _where_diagonal(n, sine[..., None, :], -1)
+    triangle = _product(_product(adjoint(u), t.astype(u.dtype)), u)
+    rows = numbers(n)
+    triangle = jnp.where(rows[:, None] <= rows, triangle, jnp.zeros_like(triangle))
+    values = lax.complex(diagonal_of(t), imaginary - _moved(imaginary))
+    triangle = jnp.where(is_diagonal(n), values[..., :, None], triangle)
+    return triangle, _product(z.astype(u.dtype), u)
+
+
+def _moved(x: jax.Array) -> jax.Array:
+    """Each element in the place of the next one, after a zero."""
+    return jnp.concatenate([jnp.zeros_like(x[..., :1]), x[..., :-1]], -1)
+
+
+def _eigenvectors_of_triangle(t: jax.Array) -> jax.Array:
+    """The right eigenvectors of upper triangular matrices, by substitution, in columns."""
+    n = t.shape[-1]
+    columns, values = numbers(n), diagonal_of(t)
+    size = jnp.max(jnp.abs(t), (-2, -1))
+    limits = np.finfo(size.dtype)
+    smallest = jnp.maximum(limits.eps * size, limits.tiny)[..., None]
+
+    def step(i: ArrayLike, x: jax.Array) -> jax.Array:
+        k = n - 1 - i
+        inner = jnp.sum(at(t, k, -2)[..., :, None] * x, -2)
+        gap = values - at(values, k, -1)[..., None]
+        gap = jnp.where(jnp.abs(gap) < smallest, smallest.astype(t.dtype), gap)
+        row = jnp.where(columns > k, inner / gap, at(x, k, -2))
+        x = jnp.where((columns == k)[:, None], row[..., None, :], x)
+        # Vectors of a matrix with too few of them grow with each step.
+        largest = jnp.max(jnp.abs(x), -2, keepdims=True)
+        return x / jnp.maximum(largest, 1).astype(x.dtype)
+
+    result: jax.Array = lax.fori_loop(0, n, step, _identity_like(t))
+    return result
+
+
+def _normalised(x: jax.Array) -> jax.Array:
+    """Columns of length one, the largest element of each real, as LAPACK's geev has them."""
+    sizes = jnp.abs(x)
+    length = jnp.sqrt(jnp.sum(sizes * sizes, -2, keepdims=True))
+    x, sizes = x / length.astype(x.dtype), sizes / length
+    largest = jnp.argmax(sizes, -2)[..., None, :].astype(np.int32)
+    is_largest = numbers(x.shape[-2])[:, None] == largest
+    element = jnp.sum(jnp.where(is_largest, x, jnp.zeros_like(x)), -2, keepdims=True)
+    return x * jnp.conj(element) / jnp.abs(element).astype(x.dtype)
+
+
+def _product(a: jax.Array, b: jax.Array) -> jax.Array:
+    return jnp.matmul(a, b, precision=lax.Precision.HIGHEST)
+
+
+def _where_diagonal(n: int, x: jax.Array, k: int = 0) -> jax.Array:
+    """The k-th diagonal of matrices, or of what is repeated to ones, and zeros."""
+    return jnp.where(is_diagonal(n, k), x, jnp.zeros_like(x))
+
+
+def _identity_like(h: jax.Array) -> jax.Array:
+    return jnp.where(is_diagonal(h.shape[-1]), jnp.ones_like(h), jnp.zeros_like(h))
+
+
+def _below(h: jax.Array) -> jax.Array:
+    """The element below the diagonal in each row, zero in the first: [..., n]."""
+    return jnp.sum(_where_diagonal(h.shape[-1], h, -1), -1)
+
+
+def _column(h: jax.Array, j: jax.Array) -> jax.Array:
+    """The column j of each matrix, [..., n]."""
+    here = numbers(h.shape[-1]) == j[..., None]
+    return jnp.sum(jnp.where(here[..., None, :], h, jnp.zeros_like(h)), -1)
+
+
+def _element(h: jax.Array, i: jax.Array, j: jax.Array) -> jax.Array:
+    """The element (i, j) of each matrix."""
+    column = _column(h, j)
+    here = numbers(h.shape[-1]) == i[..., None]
+    return jnp.sum(jnp.where(here, column, jnp.zeros_like(column)), -1)

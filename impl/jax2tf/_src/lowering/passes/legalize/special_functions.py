@@ -1,0 +1,70 @@
+"""Special functions in elementary ones, for targets that lack TensorFlow's ops of them.
+
+JAX itself compiles some of these primitives as JAX functions: incomplete gamma and beta functions,
+and bessel_i0e. Those are taken as they are, so that the numbers are JAX's own. special_functions.py
+has the others. All are traced, and what they contain is lowered as anything else: an igamma is a
+loop and an lgamma, which the target may lack too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.lowering.emit import special_functions
+from jax2tf._src.lowering.passes.legalize import emulated_dtypes
+from jax2tf._src.lowering.rules.special import in_wide_dtype
+from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.typing import aval_of
+
+Function = Callable[..., jax.Array]
+
+
+def function_of(eqn: jex_core.JaxprEqn, target: Target) -> emulated_dtypes.Function | None:
+    """The function for a special function whose op the target lacks; None for any other."""
+    if eqn.primitive not in _FUNCTIONS:
+        return None
+    op, function = _FUNCTIONS[eqn.primitive]
+    aval = aval_of(eqn.outvars[0])
+    # Narrower floats are computed in float32.
+    dtype = "float64" if getattr(aval, "dtype", None) == np.float64 else "float32"
+    if not target.lacks_op(op, dtype) or (eqn.primitive, dtype) in _UNKNOWN:
+        return None
+    if function is None:
+        function = _as_jax_does(eqn.primitive)
+    return functools.partial(in_wide_dtype, function)
+
+
+def _as_jax_does(primitive: jex_core.Primitive) -> Function:
+    """What JAX compiles the primitive as, on every device."""
+    compiled = compat.primitives.compiled_function(primitive)
+    assert compiled is not None, primitive
+    return lambda *operands: compiled(*operands)[0]
+
+
+# The op, and the function where JAX has none.
+_FUNCTIONS: dict[jex_core.Primitive, tuple[str, Function | None]] = {
+    primitive: entry
+    for name, entry in {
+        "atan2": ("Atan2", special_functions.atan2),
+        "bessel_i0e": ("BesselI0e", None),
+        "bessel_i1e": ("BesselI1e", special_functions.bessel_i1e),
+        "digamma": ("Digamma", special_functions.digamma),
+        "igamma": ("Igamma", None),
+        "igamma_grad_a": ("IgammaGradA", None),
+        "igammac": ("Igammac", None),
+        "lgamma": ("Lgamma", special_functions.lgamma),
+        "regularized_incomplete_beta": ("Betainc", None),
+        # Engines do not flush, and are held against JAX on a CPU.
+        "zeta": ("Zeta", functools.partial(special_functions.zeta, flushed=True)),
+    }.items()
+    for primitive in named(name)
+}
+# Cephes has another series for it.
+_UNKNOWN = frozenset((primitive, "float64") for primitive in named("bessel_i1e"))

@@ -1,0 +1,467 @@
+"""Runs of equal equations in a jaxpr, as calls of one jaxpr.
+
+The layers of a model that are written in a Python loop give the same equations over and over. Here
+each such run of equations becomes calls of one inner jitted function, which a graph holds once:
+
+    a = sin x            a = layer x w
+    b = mul a w          b = layer a v        layer: x w -> mul (sin x) w
+    c = sin b      ->
+    d = mul c v
+
+A *period* is how many equations lie between one repetition and the next, a *window* is one
+repetition. All steps take time linear in the number of equations.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
+from typing import TypeAlias, cast
+
+import jax
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.typing import Array, Atom, Param
+
+# A call costs about as many nodes as a window of so few equations.
+MIN_PERIOD = 8
+
+# What a run must save in equations, for the time that a function costs to make.
+MIN_SAVED = 32
+
+# Periods are found by so many equations that come again in the same order.
+_SAMPLE = 4
+
+# An equation that is like no other is moved with what it reads, if that is so few equations.
+_MOVED_TOGETHER = 4
+
+# How many of the periods that are seen most often are tried.
+_TRIED_PERIODS = 16
+
+# What JAX calls the shared jaxprs in its messages.
+_DEBUG_INFO = jex_core.DebugInfo("jax2tf", "repeated equations", None, None)
+
+_CUSTOM_DERIVATIVES = named("custom_jvp_call", "custom_vjp_call")
+# What these call is looked at too. A program of a device of a mesh is traced anew where it is
+# lowered, and must find its collectives.
+_CALLS = frozenset(
+    {*named("jit", "closed_call", "remat2"), *_CUSTOM_DERIVATIVES}
+    | {lax.cond_p, lax.while_p, lax.scan_p}
+)
+
+
+def with_shared_repeats(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
+    """The jaxpr with calls of one inner jaxpr where equations repeat; the same one if none do.
+
+    Inner jaxprs of calls, loops and branches are looked at, too. Derivative rules of custom_jvp and
+    custom_vjp are not compared: the result is there to be lowered, not to be differentiated.
+    """
+    shared: jex_core.ClosedJaxpr = _Sharing().closed(jaxpr)
+    return shared
+
+
+_Jaxpr: TypeAlias = jex_core.Jaxpr | jex_core.ClosedJaxpr
+
+
+class _Sharing:
+    """One pass over a jaxpr and those inside of it, each of which is looked at once."""
+
+    def __init__(self) -> None:
+        self._codes = _Codes()
+        self._done: dict[Identity, _Jaxpr] = {}
+
+    def closed(self, jaxpr: Param) -> Param:
+        """As `with_shared_repeats`; open jaxprs are taken too, and params that are none."""
+        if type(jaxpr) is tuple:
+            branches = tuple(map(self.closed, jaxpr))
+            return jaxpr if branches == jaxpr else branches
+        if not isinstance(jaxpr, jex_core.ClosedJaxpr | jex_core.Jaxpr):
+            return jaxpr
+        key = Identity(jaxpr)
+        if key not in self._done:
+            self._done[key] = self._of(jaxpr)
+        return self._done[key]
+
+    def _of(self, jaxpr: _Jaxpr) -> _Jaxpr:
+        opened = cast(jex_core.Jaxpr, getattr(jaxpr, "jaxpr", jaxpr))
+        equations = [self._inside(eqn) for eqn in opened.eqns]
+        shared = self._shared(equations, opened.outvars)
+        if shared == list(opened.eqns):
+            return jaxpr
+        changed = opened.replace(eqns=shared)
+        if isinstance(jaxpr, jex_core.ClosedJaxpr):
+            return jex_core.ClosedJaxpr(changed, jaxpr.consts)
+        made: _Jaxpr = changed
+        return made
+
+    def _inside(self, eqn: jex_core.JaxprEqn) -> jex_core.JaxprEqn:
+        if eqn.primitive not in _CALLS:
+            return eqn
+        params = {name: self.closed(value) for name, value in eqn.params.items()}
+        same = all(value is eqn.params[name] for name, value in params.items())
+        return eqn if same else eqn.replace(params=params)
+
+    def _shared(
+        self, given: Sequence[jex_core.JaxprEqn], results: Sequence[Atom]
+    ) -> list[jex_core.JaxprEqn]:
+        """The equations with calls in place of runs that repeat."""
+        if len(given) < 2 * MIN_PERIOD:
+            return list(given)
+        equations, codes = self._unique_apart(given)
+        runs = _runs(codes)
+        if not runs:
+            return list(given)
+        uses = _Uses(equations, results)
+        shared: list[jex_core.JaxprEqn] = []
+        at = 0
+        for run in runs:
+            start = uses.best_start(run)
+            shared += equations[at:start]
+            n_windows = (run.end - start) // run.period
+            at = start + n_windows * run.period
+            starts = range(start, at, run.period)
+            shared += _called([equations[i : i + run.period] for i in starts], starts, uses)
+        return shared + list(equations[at:])
+
+    def _unique_apart(
+        self, equations: Sequence[jex_core.JaxprEqn]
+    ) -> tuple[list[jex_core.JaxprEqn], list[int]]:
+        """The equations and their codes, in an order in which more of them repeat.
+
+        An equation that is like no other comes first if it reads arguments, and last if only
+        results read it. So a layer's part of stacked weights, or its key, is at hand before the
+        layer begins, and the parts of a gradient are put together when all layers are done.
+        """
+        codes = [self._codes.of_equation(eqn) for eqn in equations]
+        counts = collections.Counter(codes)
+        unique = [i for i, eqn in enumerate(equations) if counts[codes[i]] == 1 and not eqn.effects]
+        read_from, read_by = _neighbours(equations)
+        fixed = {i for i, eqn in enumerate(equations) if eqn.effects}
+        first = _moved(unique, read_from, fixed)
+        last = _moved(reversed(unique), read_by, fixed | first) - first
+        rest = set(range(len(equations))) - first - last
+        order = [*sorted(first), *sorted(rest), *sorted(last)]
+        return [equations[i] for i in order], [codes[i] for i in order]
+
+
+Neighbours = Sequence[Sequence[int]]
+
+
+def _neighbours(equations: Sequence[jex_core.JaxprEqn]) -> tuple[Neighbours, Neighbours]:
+    """For each equation those that it reads from, and those that read from it."""
+    made_by = {var: i for i, eqn in enumerate(equations) for var in eqn.outvars}
+    read_from = [
+        [made_by[var] for var in _variables(eqn.invars) if var in made_by] for eqn in equations
+    ]
+    read_by: list[list[int]] = [[] for _ in equations]
+    for i, makers in enumerate(read_from):
+        for maker in makers:
+            read_by[maker].append(i)
+    return read_from, read_by
+
+
+def _moved(unique: Iterable[int], neighbours: Neighbours, fixed: Container[int]) -> set[int]:
+    """Equations to move to one end, with all neighbours on the way there, where they are few."""
+    moved: set[int] = set()
+    for start in unique:
+        together = {start}
+        pending = [start]
+        while pending and len(together) <= _MOVED_TOGETHER and start not in moved:
+            new = set(neighbours[pending.pop()]) - moved - together
+            together |= new
+            pending += new
+        if len(together) <= _MOVED_TOGETHER and not any(i in fixed for i in together):
+            moved |= together
+    return moved
+
+
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    """Equations from `start` to before `end`, each the same as the one a `period` later."""
+
+    start: int
+    end: int
+    period: int
+
+    @property
+    def saved(self) -> int:
+        """How many equations are left out."""
+        return self.end - self.start - self.period
+
+
+def _runs(codes: Sequence[int]) -> list[_Run]:
+    """Runs that do not overlap, in order: those that save most."""
+    numbers = np.array(codes)
+    found = [run for period in _periods(codes) for run in _runs_of(numbers, period)]
+    taken: list[_Run] = []
+    for run in sorted(found, key=lambda run: (-run.saved, run.period)):
+        if all(run.end <= other.start or other.end <= run.start for other in taken):
+            taken.append(run)
+    return sorted(taken, key=lambda run: run.start)
+
+
+def _periods(codes: Sequence[int]) -> list[int]:
+    """Distances between equal sequences of equations, the most frequent ones."""
+    last_seen: dict[tuple[int, ...], int] = {}
+    distances: collections.Counter[int] = collections.Counter()
+    for i in range(len(codes) - _SAMPLE + 1):
+        sample = tuple(codes[i : i + _SAMPLE])
+        if sample in last_seen:
+            distances[i - last_seen[sample]] += 1
+        last_seen[sample] = i
+    # Of a short period, as many are one as a window should have.
+    frequent = (seen * -(-MIN_PERIOD // seen) for seen, _ in distances.most_common(_TRIED_PERIODS))
+    return list(dict.fromkeys(frequent))
+
+
+def _runs_of(codes: np.ndarray, period: int) -> Iterator[_Run]:
+    repeats = codes[:-period] == codes[period:]
+    # Where equations begin to repeat, and where they end, in turn.
+    (borders,) = np.diff(repeats, prepend=False, append=False).nonzero()
+    for start, end in borders.reshape(-1, 2).tolist():
+        run = _Run(start, end + period, period)
+        if end - start >= period and run.saved >= MIN_SAVED:
+            yield run
+
+
+class _Uses:
+    """Where each value is last read."""
+
+    def __init__(self, equations: Sequence[jex_core.JaxprEqn], results: Sequence[Atom]):
+        self._equations = equations
+        self._last: dict[jex_core.Var, int] = {}
+        for i, eqn in enumerate(equations):
+            self._last |= dict.fromkeys(_variables(eqn.invars), i)
+        self._last |= dict.fromkeys(_variables(results), len(equations))
+
+    def is_read_from(self, var: jex_core.Var, place: int) -> bool:
+        """Whether an equation from that place on, or a result, reads the value."""
+        return self._last.get(var, -1) >= place
+
+    def best_start(self, run: _Run) -> int:
+        """Where to begin the first window: many windows, with few values that go in or out."""
+        latest = min(run.start + run.period, run.end - 2 * run.period + 1)
+        # The same values cross the border of the next window, which has all of them in the run.
+        crossing = self._crossing(run.start, latest + run.period, run.period)
+
+        def saved_nodes(start: int) -> int:
+            n_windows = (run.end - start) // run.period
+            crosses = crossing[start + run.period - run.start]
+            return (n_windows - 1) * run.period - n_windows * crosses
+
+        return max(range(run.start, latest), key=saved_nodes)
+
+    def _crossing(self, start: int, end: int, period: int) -> list[int]:
+        """For each place, how many values made between `start` and it are read from it on.
+
+        Those that live longer than a window go in or out wherever it begins: they do not count.
+        """
+        changes = [0] * (end - start + period + 2)
+        for i in range(start, end):
+            for var in self._equations[i].outvars:
+                last = self._last.get(var, -1)
+                if i < last <= i + period:
+                    changes[i + 1 - start] += 1
+                    changes[last + 1 - start] -= 1
+        return list(itertools.accumulate(changes))
+
+
+def _called(
+    windows: Sequence[Sequence[jex_core.JaxprEqn]], starts: Sequence[int], uses: _Uses
+) -> Iterator[jex_core.JaxprEqn]:
+    """The windows, or a call where several read and write their values in the same order."""
+    wirings = [_Wiring.of(window) for window in windows]
+    groups: dict[Hashable, list[int]] = collections.defaultdict(list)
+    for i, wiring in enumerate(wirings):
+        groups[wiring.references].append(i)
+    bodies = {}
+    for references, members in groups.items():
+        if len(members) > 1:
+            outputs = _outputs([(windows[i], starts[i]) for i in members], uses)
+            bodies[references] = _Body(windows[members[0]], wirings[members[0]].inputs, outputs)
+    for window, wiring in zip(windows, wirings, strict=True):
+        body = bodies.get(wiring.references)
+        if body is None:
+            yield from window
+        else:
+            yield body.call(window, wiring.inputs)
+
+
+def _outputs(
+    windows: Sequence[tuple[Sequence[jex_core.JaxprEqn], int]], uses: _Uses
+) -> list[tuple[int, int]]:
+    """Which results of a window's equations are read outside of one of the windows."""
+    read = {
+        (i, j)
+        for window, start in windows
+        for i, eqn in enumerate(window)
+        for j, var in enumerate(eqn.outvars)
+        if uses.is_read_from(var, start + len(window))
+    }
+    return sorted(read)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Wiring:
+    """Which values the equations of a window read.
+
+    Attributes:
+      inputs: the values from outside, in the order in which they are first read.
+      references: for each operand the number of the value that it is; equal for windows that are
+        equal but for their inputs.
+    """
+
+    inputs: list[jex_core.Var]
+    references: tuple[int, ...]
+
+    @classmethod
+    def of(cls, window: Sequence[jex_core.JaxprEqn]) -> _Wiring:
+        results = [var for eqn in window for var in eqn.outvars]
+        # Results have the numbers from 0 on, inputs those below.
+        numbers = {var: i for i, var in enumerate(results)}
+        inputs: list[jex_core.Var] = []
+        references = []
+        for eqn in window:
+            for var in _variables(eqn.invars):
+                if var not in numbers:
+                    inputs.append(var)
+                    numbers[var] = -len(inputs)
+                references.append(numbers[var])
+        return cls(inputs, tuple(references))
+
+
+class _Body:
+    """The jaxpr that equal windows call, made of the first of them."""
+
+    def __init__(
+        self,
+        window: Sequence[jex_core.JaxprEqn],
+        inputs: Sequence[jex_core.Var],
+        outputs: Sequence[tuple[int, int]],
+    ):
+        self._outputs = outputs
+        results = self._results(window)
+        n_scopes = compat.jaxprs.common_scopes(window)
+        inside = [
+            e.replace(source_info=compat.jaxprs.in_scopes(e, slice(n_scopes, None))) for e in window
+        ]
+        opened = jex_core.Jaxpr([], inputs, results, inside, debug_info=_DEBUG_INFO)
+        body = jex_core.ClosedJaxpr(opened, [])
+
+        def repeated(*args: Array) -> list[int]:
+            return [0] * len(results)
+
+        # JAX knows which params a call has; the function that it traces here is of no matter.
+        traced = jax.make_jaxpr(jax.jit(repeated, keep_unused=True))(*[0] * len(inputs))
+        (self._call,) = traced.jaxpr.eqns
+        self._params = {**self._call.params, "jaxpr": body}
+
+    def call(
+        self, window: Sequence[jex_core.JaxprEqn], inputs: Sequence[jex_core.Var]
+    ) -> jex_core.JaxprEqn:
+        """The call that gives the results of a window."""
+        n_scopes = compat.jaxprs.common_scopes(window)
+        result: jex_core.JaxprEqn = self._call.replace(
+            invars=list(inputs),
+            outvars=self._results(window),
+            params=self._params,
+            source_info=compat.jaxprs.in_scopes(window[0], slice(n_scopes)),
+        )
+        return result
+
+    def _results(self, window: Sequence[jex_core.JaxprEqn]) -> list[jex_core.Var]:
+        return [window[i].outvars[j] for i, j in self._outputs]
+
+
+# Most params are of these types, of which objects that are equal are the same.
+_SIMPLE = frozenset({type(None), bool, int, str})
+
+
+class _Codes:
+    """A number for each equation: the same for two that do the same to operands of one kind.
+
+    Which values the operands are is left out; see `_Wiring`.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._of_jaxprs: dict[Identity, int] = {}
+
+    def of_equation(self, eqn: jex_core.JaxprEqn) -> int:
+        if eqn.effects:
+            return self._number(("effects", Identity(eqn)))
+        derivative = eqn.primitive in _CUSTOM_DERIVATIVES
+        params = tuple(
+            (name, self._frozen(value))
+            for name, value in sorted(eqn.params.items())
+            if name == "call_jaxpr" or not derivative
+        )
+        operands = tuple(
+            (_literal(v) if isinstance(v, jex_core.Literal) else None, v.aval) for v in eqn.invars
+        )
+        results = tuple(v.aval for v in eqn.outvars)
+        return self._number((Identity(eqn.primitive), params, operands, results))
+
+    def _number(self, key: Hashable) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def _frozen(self, value: object) -> Hashable:
+        """A param as a key; what has no equality of its own is equal to itself alone."""
+        if type(value) in _SIMPLE:
+            return (type(value), value)  # 1, 1.0 and True are equal
+        if isinstance(value, jex_core.ClosedJaxpr | jex_core.Jaxpr):
+            return ("jaxpr", self._of_jaxpr(value))
+        if isinstance(value, tuple | list):
+            return (type(value).__name__, *map(self._frozen, value))
+        if isinstance(value, dict):
+            items = ((self._frozen(k), self._frozen(v)) for k, v in value.items())
+            return ("dict", *items)
+        if isinstance(value, float):
+            return ("float", value.hex())  # the two zeros are equal
+        if isinstance(value, Hashable):
+            return (type(value), value)
+        return Identity(value)
+
+    def _of_jaxpr(self, jaxpr: _Jaxpr) -> int:
+        key = Identity(jaxpr)
+        if key not in self._of_jaxprs:
+            self._of_jaxprs[key] = self._number(self._structure(jaxpr))
+        return self._of_jaxprs[key]
+
+    def _structure(self, jaxpr: _Jaxpr) -> Hashable:
+        opened = getattr(jaxpr, "jaxpr", jaxpr)
+        arguments = [*opened.constvars, *opened.invars]
+        results = [var for eqn in opened.eqns for var in eqn.outvars]
+        numbers = {var: i for i, var in enumerate([*arguments, *results])}
+
+        def reference(atom: Atom) -> Hashable:
+            if isinstance(atom, jex_core.Literal):
+                return (_literal(atom), atom.aval)
+            return numbers[atom]
+
+        return (
+            "jaxpr",
+            tuple(map(Identity, getattr(jaxpr, "consts", ()))),
+            tuple(v.aval for v in arguments),
+            tuple(
+                (self.of_equation(eqn), *map(reference, _variables(eqn.invars)))
+                for eqn in opened.eqns
+            ),
+            tuple(map(reference, opened.outvars)),
+        )
+
+
+def _literal(literal: jex_core.Literal) -> Hashable:
+    value = np.asarray(literal.val)
+    return (value.dtype, value.shape, value.tobytes())
+
+
+def _variables(atoms: Sequence[Atom]) -> Iterator[jex_core.Var]:
+    return (a for a in atoms if not isinstance(a, jex_core.Literal))

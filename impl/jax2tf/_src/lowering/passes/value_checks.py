@@ -1,0 +1,418 @@
+"""Host callbacks that check values, taken out of a jaxpr: `convert(..., value_checks=...)`.
+
+A check is found by what is computed:
+
+1. A branch of a `cond` fails if it calls a function that never gives a value (it raises), or if
+   callbacks give all its results where the other branch gives operands as they are.
+2. A case of a `select_n` fails if a callback gives it that was given the predicate or another case,
+   and if nothing else reads what the callback gives.
+
+`"drop"` has the other case stand for both, and `"nan"` puts NaN where the failing case is taken (of
+an integer dtype the largest number, of bool True). All other callbacks stay as they are.
+"""
+
+from __future__ import annotations
+
+import collections
+import dis
+import functools
+import inspect
+import itertools
+import operator
+import types
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, TypeAlias, cast, get_args
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.tracing.primitives import CALLBACKS_WITH_VALUES, jit_p, named
+from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.typing import Array, Atom, Aval, Param, aval_of
+
+Choice: TypeAlias = Literal["raise", "drop", "nan"]
+
+_Jaxpr: TypeAlias = jex_core.Jaxpr | jex_core.ClosedJaxpr
+
+
+CHOICES: tuple[Choice, ...] = get_args(Choice)
+
+
+def without_checks(jaxpr: jex_core.ClosedJaxpr, choice: Choice) -> jex_core.ClosedJaxpr:
+    """The jaxpr without the callbacks that check values; itself if there are none.
+
+    Derivative rules of custom_jvp and custom_vjp are functions and stay as they are: the jaxpr of a
+    derivative is to be looked at again.
+    """
+    if choice == "raise":
+        return jaxpr
+    return cast(jex_core.ClosedJaxpr, _Removal(choice).of(jaxpr))
+
+
+class _Removal:
+    """One pass over a jaxpr and its inner jaxprs, each of which is visited once."""
+
+    def __init__(self, choice: Choice):
+        self._choice = choice
+        self._done: dict[Identity, Param] = {}
+
+    def of(self, param: Param) -> Param:
+        """A jaxpr, open or closed, without checks; jaxprs in a tuple; any other param as it is."""
+        if type(param) is tuple:
+            made = tuple(map(self.of, param))
+            return param if all(map(operator.is_, made, param)) else made
+        if not _is_jaxpr(param):
+            return param
+        key = Identity(param)
+        if key not in self._done:
+            self._done[key] = self._without(param)
+        return self._done[key]
+
+    def _without(self, jaxpr: _Jaxpr) -> _Jaxpr:
+        opened = _opened(jaxpr)
+        if not _has_callbacks(opened):
+            return jaxpr
+        changed = _Block(opened, self._choice, self.of).result()
+        if isinstance(jaxpr, jex_core.ClosedJaxpr):
+            return jex_core.ClosedJaxpr(changed, jaxpr.consts)
+        return changed
+
+
+class _Block:
+    """The equations of one jaxpr while checks are taken out.
+
+    Attributes:
+      equations: those of the result.
+      instead: what stands in place of variables whose equations are gone.
+    """
+
+    def __init__(self, jaxpr: jex_core.Jaxpr, choice: Choice, inner: Callable[[Param], Param]):
+        self._jaxpr = jaxpr
+        self._choice = choice
+        self._inner = inner
+        self.equations: list[jex_core.JaxprEqn] = []
+        self.instead: dict[jex_core.Var, Atom] = {}
+        # Variables that a callback gives, or what only moves or casts its elements.
+        self._given: set[jex_core.Var] = set()
+
+    def result(self) -> jex_core.Jaxpr:
+        pending = collections.deque(self._jaxpr.eqns)
+        while pending:
+            eqn = pending.popleft()
+            eqn = eqn.replace(invars=[self._now(v) for v in eqn.invars])
+            pending.extendleft(reversed(self._next(eqn)))
+        results = [self._now(v) for v in self._jaxpr.outvars]
+        self.equations = _without_cases(self.equations, results, self._choice)
+        gone = _effects(self._jaxpr.eqns) - _effects(self.equations)
+        made: jex_core.Jaxpr = self._jaxpr.replace(
+            eqns=self.equations, outvars=results, effects=self._jaxpr.effects - gone
+        )
+        return made
+
+    def _now(self, atom: Atom) -> Atom:
+        while isinstance(atom, jex_core.Var) and atom in self.instead:
+            atom = self.instead[atom]
+        return atom
+
+    def _next(self, eqn: jex_core.JaxprEqn) -> list[jex_core.JaxprEqn]:
+        """Takes the equation as it is or changed, or gives the equations that replace it."""
+        if eqn.primitive is lax.cond_p:
+            failing, kept = _branches(eqn)
+            if failing and len(kept) == 1 and self._choice == "drop":
+                branch = eqn.params["branches"][kept[0]]
+                if not branch.consts:
+                    return self._opened(eqn, branch.jaxpr, eqn.invars[1:])
+            if failing and kept:
+                eqn = _with_instead(eqn, failing, kept, self._choice)
+        reads_given = not self._given.isdisjoint(_variables(eqn.invars))
+        # jax.numpy.where is a jitted function with the select_n in it.
+        if eqn.primitive is jit_p and reads_given and not eqn.params["jaxpr"].consts:
+            return self._opened(eqn, eqn.params["jaxpr"].jaxpr, eqn.invars)
+        if eqn.primitive in CALLBACKS_WITH_VALUES or (reads_given and eqn.primitive in _MOVES):
+            self._given.update(eqn.outvars)
+        self.equations.append(self._inside(eqn))
+        return []
+
+    def _inside(self, eqn: jex_core.JaxprEqn) -> jex_core.JaxprEqn:
+        params = {name: self._inner(value) for name, value in eqn.params.items()}
+        if all(value is eqn.params[name] for name, value in params.items()):
+            return eqn
+        return _with_params(eqn, params)
+
+    def _opened(
+        self, eqn: jex_core.JaxprEqn, called: jex_core.Jaxpr, operands: Sequence[Atom]
+    ) -> list[jex_core.JaxprEqn]:
+        """The equations of a jaxpr that the equation calls, in variables of their own."""
+        own: dict[jex_core.Var, Atom] = dict(zip(called.invars, operands, strict=True))
+        equations = []
+        for inner in called.eqns:
+            invars = [own[v] if isinstance(v, jex_core.Var) else v for v in inner.invars]
+            outvars = [_like(v) for v in inner.outvars]
+            own.update(zip(inner.outvars, outvars, strict=True))
+            equations.append(inner.replace(invars=invars, outvars=outvars))
+        results = [own[v] if isinstance(v, jex_core.Var) else v for v in called.outvars]
+        self.instead.update(zip(eqn.outvars, results, strict=True))
+        return equations
+
+
+def _branches(eqn: jex_core.JaxprEqn) -> tuple[list[int], list[int]]:
+    """Which branches of a cond are taken where a check fails, and which are not."""
+    branches = [branch.jaxpr for branch in eqn.params["branches"]]
+    failing = [i for i, branch in enumerate(branches) if _never_ends(branch)]
+    others = [i for i in range(len(branches)) if i not in failing]
+    if not failing and len(branches) == 2:
+        failing = [i for i in others if _replaces(branches[i], branches[1 - i])]
+        others = [i for i in others if i not in failing]
+    return failing, others
+
+
+def _never_ends(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether a jaxpr calls a function that never gives a value, whatever the operands are."""
+    return any(
+        not _may_give_values(eqn)
+        if eqn.primitive in CALLBACKS_WITH_VALUES
+        else eqn.primitive in _CALLS and any(map(_never_ends, _jaxprs_in(eqn.params.values())))
+        for eqn in jaxpr.eqns
+    )
+
+
+def _may_give_values(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether the function of a callback may give the values that the equation is to give."""
+    function = compat.jaxprs.callback_function(eqn.params)
+    return not eqn.outvars or function is None or _may_return(function)
+
+
+def _replaces(branch: jex_core.Jaxpr, other: jex_core.Jaxpr) -> bool:
+    """Whether callbacks give all results of `branch`, and `other` gives operands as they are."""
+    given: set[jex_core.Var] = set()
+    for eqn in branch.eqns:
+        reads_given = not given.isdisjoint(_variables(eqn.invars))
+        if eqn.primitive in CALLBACKS_WITH_VALUES or (reads_given and eqn.primitive in _MOVES):
+            given.update(eqn.outvars)
+    return (
+        not other.eqns
+        and any(v in given for v in _variables(branch.outvars))
+        and all(v in given or v in branch.invars for v in _variables(branch.outvars))
+    )
+
+
+def _with_instead(
+    eqn: jex_core.JaxprEqn, failing: Sequence[int], kept: Sequence[int], choice: Choice
+) -> jex_core.JaxprEqn:
+    """A cond with other branches in place of those that fail: NaN where several might be meant."""
+    branches = list(eqn.params["branches"])
+    of_one = branches[kept[0]] if choice == "drop" and len(kept) == 1 else None
+    for i in failing:
+        branches[i] = of_one or _failure(branches[i])
+    return _with_params(eqn, {**eqn.params, "branches": tuple(branches)})
+
+
+def _with_params(eqn: jex_core.JaxprEqn, params: dict[str, Param]) -> jex_core.JaxprEqn:
+    """The equation with other jaxprs in its params, and without the effects that went with them."""
+    gone = _effects_inside(eqn.params.values()) - _effects_inside(params.values())
+    made: jex_core.JaxprEqn = eqn.replace(params=params, effects=eqn.effects - gone)
+    return made
+
+
+def _failure(branch: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
+    specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in branch.in_avals]
+    avals = branch.out_avals
+    return jax.make_jaxpr(lambda *_: [_nan(aval) for aval in avals])(*specs)
+
+
+def _nan(aval: Aval) -> Array:
+    dtype = aval.dtype
+    if jnp.issubdtype(dtype, jax.dtypes.prng_key):
+        data = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(aval.shape, dtype))
+        impl = compat.jaxprs.prng_impl(dtype).name
+        keys: Array = jax.random.wrap_key_data(jnp.asarray(_nan(data)), impl=impl)
+        return keys
+    if jnp.issubdtype(dtype, jnp.complexfloating):
+        return lax.full(aval.shape, complex(jnp.nan, jnp.nan), dtype)
+    if jnp.issubdtype(dtype, jnp.inexact):
+        return lax.full(aval.shape, jnp.nan, dtype)
+    return lax.full(aval.shape, jnp.issubdtype(dtype, jnp.bool_) or jnp.iinfo(dtype).max, dtype)
+
+
+def _without_cases(
+    equations: Sequence[jex_core.JaxprEqn], results: Sequence[Atom], choice: Choice
+) -> list[jex_core.JaxprEqn]:
+    """The equations without callbacks whose values are one case of a select_n and nothing else."""
+    readers: dict[jex_core.Var, list[jex_core.JaxprEqn]] = collections.defaultdict(list)
+    for eqn in equations:
+        for v in set(_variables(eqn.invars)):
+            readers[v].append(eqn)
+    made = {v: eqn for eqn in equations for v in eqn.outvars}
+    returned = set(_variables(results))
+    instead: dict[Identity, list[jex_core.JaxprEqn]] = {}
+    for eqn in equations:
+        if eqn.primitive not in CALLBACKS_WITH_VALUES or eqn.effects:
+            continue
+        selections, moves = _selections(eqn, readers, returned)
+        if selections and all(_knows(eqn, selection, made) for selection, _ in selections):
+            instead.update((Identity(gone), []) for gone in (eqn, *moves))
+            instead.update((Identity(s), _with_case(s, case, choice)) for s, case in selections)
+    return [new for eqn in equations for new in instead.get(Identity(eqn), [eqn])]
+
+
+_Selections: TypeAlias = list[tuple[jex_core.JaxprEqn, jex_core.Var]]
+
+
+def _selections(
+    callback: jex_core.JaxprEqn,
+    readers: Mapping[jex_core.Var, Sequence[jex_core.JaxprEqn]],
+    returned: set[jex_core.Var],
+) -> tuple[_Selections, list[jex_core.JaxprEqn]]:
+    """The select_n equations of which a callback gives one case, and the moves on the way there.
+
+    None if anything else reads what the callback gives.
+    """
+    selections: _Selections = []
+    moves: list[jex_core.JaxprEqn] = []
+    pending = list(callback.outvars)
+    while pending:
+        var = pending.pop()
+        if var in returned:
+            return [], []
+        for reader in readers.get(var, ()):
+            if reader.primitive in _MOVES:
+                moves.append(reader)
+                pending += reader.outvars
+            elif _is_case(reader, var):
+                selections.append((reader, var))
+            else:
+                return [], []
+    return selections, moves
+
+
+def _is_case(eqn: jex_core.JaxprEqn, var: jex_core.Var) -> bool:
+    """Whether an equation selects between the variable and one other case."""
+    if eqn.primitive is not lax.select_n_p or len(eqn.invars) != 3:
+        return False
+    return [v is var for v in eqn.invars] in ([False, True, False], [False, False, True])
+
+
+def _knows(
+    callback: jex_core.JaxprEqn,
+    selection: jex_core.JaxprEqn,
+    made: Mapping[jex_core.Var, jex_core.JaxprEqn],
+) -> bool:
+    """Whether a callback gets the predicate or a case of a selection, moved or as it is."""
+    selected = {_origin(v, made) for v in selection.invars}
+    return any(_origin(v, made) in selected for v in _variables(callback.invars))
+
+
+# So far back it is seen that two variables are computed alike.
+_DEPTH = 8
+
+
+def _origin(
+    atom: Atom, made: Mapping[jex_core.Var, jex_core.JaxprEqn], depth: int = _DEPTH
+) -> Hashable:
+    """A key that variables share which are computed alike, up to moves of their elements."""
+    if isinstance(atom, jex_core.Literal):
+        return str(atom)
+    eqn = made.get(atom)
+    if eqn is not None and eqn.primitive in _MOVES:
+        return _origin(eqn.invars[0], made, depth)
+    if eqn is None or eqn.effects or eqn.primitive.multiple_results or not depth:
+        return atom
+    operands = tuple(_origin(v, made, depth - 1) for v in eqn.invars)
+    return eqn.primitive, str(eqn.params), operands
+
+
+def _with_case(
+    selection: jex_core.JaxprEqn, failing: jex_core.Var, choice: Choice
+) -> list[jex_core.JaxprEqn]:
+    """The selection with NaN in place of a case, or with the other case."""
+    predicate, *cases = selection.invars
+    (instead,) = (v for v in cases if v is not failing)
+    equations: list[jex_core.JaxprEqn] = []
+    if choice == "nan":
+        with compat.jaxprs.bound_as(selection):
+            made = jax.make_jaxpr(lambda: _nan(aval_of(failing)))().jaxpr
+        equations, (instead,) = list(made.eqns), made.outvars
+    changed = [instead if v is failing else v for v in cases]
+    return [*equations, selection.replace(invars=[predicate, *changed])]
+
+
+def _may_return(function: Callable[..., object]) -> bool:
+    """Whether a function may give a value other than None, as far as its code tells."""
+    function = inspect.unwrap(function)
+    while isinstance(function, functools.partial):
+        function = inspect.unwrap(function.func)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if not isinstance(code, types.CodeType) or code.co_flags & _SUSPENDS:
+        return True
+    instructions = list(dis.get_instructions(code))
+    return any(
+        after.opname.startswith("RETURN") and not _gives_none(before, after)
+        for before, after in itertools.pairwise(instructions)
+        if after.opname != "RETURN_GENERATOR"
+    )
+
+
+_SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def _gives_none(before: dis.Instruction, after: dis.Instruction) -> bool:
+    """Whether a return gives None; Python 3.12 and 3.13 have one instruction for a constant."""
+    loads = after if after.opname == "RETURN_CONST" else before
+    return loads.opname in ("RETURN_CONST", "LOAD_CONST") and loads.argval is None
+
+
+def _like(var: jex_core.Var) -> jex_core.Var:
+    return jex_core.Var(var.aval)
+
+
+def _opened(jaxpr: _Jaxpr) -> jex_core.Jaxpr:
+    return jaxpr.jaxpr if isinstance(jaxpr, jex_core.ClosedJaxpr) else jaxpr
+
+
+def _variables(atoms: Iterable[Atom]) -> Iterator[jex_core.Var]:
+    return (atom for atom in atoms if isinstance(atom, jex_core.Var))
+
+
+def _is_jaxpr(param: object) -> bool:
+    return isinstance(param, jex_core.Jaxpr | jex_core.ClosedJaxpr)
+
+
+def _jaxprs_in(params: Iterable[Param]) -> Iterator[jex_core.Jaxpr]:
+    leaves = jax.tree.leaves(list(params), is_leaf=_is_jaxpr)
+    return (_opened(leaf) for leaf in leaves if _is_jaxpr(leaf))
+
+
+def _has_callbacks(jaxpr: jex_core.Jaxpr) -> bool:
+    return any(
+        eqn.primitive in CALLBACKS_WITH_VALUES
+        or any(map(_has_callbacks, _jaxprs_in(eqn.params.values())))
+        for eqn in jaxpr.eqns
+    )
+
+
+def _effects(equations: Iterable[jex_core.JaxprEqn]) -> frozenset[object]:
+    return frozenset(effect for eqn in equations for effect in eqn.effects)
+
+
+def _effects_inside(params: Iterable[Param]) -> frozenset[object]:
+    return frozenset(effect for jaxpr in _jaxprs_in(params) for effect in jaxpr.effects)
+
+
+# The calls of a function in which a callback of a branch may stand.
+_CALLS = frozenset(named("closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "remat2"))
+# What gives the elements of its one operand, in other places or as another dtype.
+_MOVES = frozenset(
+    named(
+        "broadcast_in_dim",
+        "convert_element_type",
+        "copy",
+        "reduce_precision",
+        "reshape",
+        "rev",
+        "squeeze",
+        "transpose",
+    )
+)

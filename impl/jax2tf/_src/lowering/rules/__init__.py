@@ -1,0 +1,1 @@
+"""The lowering rules, one module for each family of primitives."""

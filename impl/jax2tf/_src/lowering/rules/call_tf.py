@@ -1,0 +1,77 @@
+"""A TensorFlow function that JAX calls (call_tf), called in place: its ops become ordinary ops."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import jax
+import tensorflow as tf
+
+from jax2tf._src import compat, dims, ops
+from jax2tf._src.api.errors import CallTfError
+from jax2tf._src.call_tf import embedding
+from jax2tf._src.call_tf.derived import Batched, Jvp, Vjp, innermost
+from jax2tf._src.call_tf.functions import Function
+from jax2tf._src.call_tf.primitive import call_tf_p
+from jax2tf._src.gradients.in_graph import in_this_graph
+from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.typing import Dim
+
+
+@register(call_tf_p)
+def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.Tensor]:
+    with contextlib.ExitStack() as around:
+        if compat.functions.in_compiled_function():
+            _choose_a_way(ctx, function)
+            around.enter_context(compat.functions.traced_anew_for_xla())
+        around.enter_context(compat.tapes.recorded_again())  # derivatives have tapes of their own
+        results = function.run(in_this_graph(operands))
+    static_too = _has_trial_shapes(ctx, function)
+    checks = [
+        check
+        for result, aval in zip(results, ctx.avals_out, strict=True)
+        for check in _shape_checks(ctx, function.name, result, aval.shape, static_too)
+    ]
+    if not checks:
+        return results
+    with tf.control_dependencies(checks):
+        return [ops.identity(result) for result in results]
+
+
+def _choose_a_way(ctx: Context, function: Function) -> None:
+    """Has a batch run in a way that XLA compiles: only compiling tells which one that is."""
+    if not isinstance(function, Batched) or not all(dims.is_static(a.shape) for a in ctx.avals_in):
+        return
+    platform = jax.default_backend()
+    # What no way compiles is TensorFlow's to refuse, where the whole function is compiled.
+    with contextlib.suppress(CallTfError):
+        ctx.cached(
+            ("a way", Identity(function), str(ctx.avals_in)),
+            lambda: embedding.compile_some_way(function, ctx.avals_in, platform),
+        )
+
+
+def _has_trial_shapes(ctx: Context, function: Function) -> bool:
+    """Whether static shapes of the results were seen in a run with other numbers."""
+    if isinstance(innermost(function), Jvp | Vjp):
+        return False  # they have the shapes of arguments, and of a call that is checked
+    return function.signature(ctx.avals_in).has_trial_shapes
+
+
+def _shape_checks(
+    ctx: Context, name: str, result: tf.Tensor, shape: tuple[Dim, ...], static_too: bool
+) -> Iterator[tf.Operation]:
+    """Checks of dimensions which call_tf was told or has inferred from examples."""
+    for axis, dim in enumerate(shape):
+        if isinstance(dim, int) and (not static_too or result.shape[axis] == dim):
+            continue
+        expected, actual = dim if isinstance(dim, int) else ctx.dim(dim), result.shape[axis]
+        if isinstance(expected, int) and actual == expected:
+            continue
+        yield ops.assert_equal(
+            ops.shape(result)[axis],
+            expected,
+            message=f"jax2tf.call_tf({name}): dimension {axis} of a result is not {dim}",
+        )

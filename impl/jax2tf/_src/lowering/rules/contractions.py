@@ -1,0 +1,540 @@
+"""Contractions: dot_general, ragged_dot_general, scaled_dot and scaled_matmul.
+
+A contraction is one MatMul or BatchMatMulV2: batch dimensions stay as they are, and a transpose or
+a reshape comes only where the operand's dimensions do not already read batch, free, contracting or
+batch, contracting, free. XlaDotV2 serves where JAX asks for a precision that MatMul has no word
+for.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat, ops
+from jax2tf._src.lowering.emit.compute_dtypes import MULTIPLIED, carrier_of
+from jax2tf._src.lowering.emit.known_values import is_number, known_value, zero
+from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.rules.casts import cast, with_fewer_bits
+from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.util.typing import Dim, Param, Shape
+
+DimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]],
+    tuple[Sequence[int], Sequence[int]],
+]
+_Dims = tuple[int, ...]
+
+# What JAX makes of a DotAlgorithmPreset: the dtypes of the operands and of the result. An algorithm
+# that is named here but not done by the kernel that runs is done more precisely.
+_ALGORITHM_DTYPES = {
+    "F16_F16_F16": (tf.float16, tf.float16),
+    "F16_F16_F32": (tf.float16, tf.float32),
+    "BF16_BF16_BF16": (tf.bfloat16, tf.bfloat16),
+    "BF16_BF16_F32": (tf.bfloat16, tf.float32),
+    "BF16_BF16_F32_X3": (tf.float32, tf.float32),
+    "BF16_BF16_F32_X6": (tf.float32, tf.float32),
+    "BF16_BF16_F32_X9": (tf.float32, tf.float32),
+    "TF32_TF32_F32": (tf.float32, tf.float32),
+    "TF32_TF32_F32_X3": (tf.float32, tf.float32),
+    "F32_F32_F32": (tf.float32, tf.float32),
+    "F64_F64_F64": (tf.float64, tf.float64),
+}
+
+
+@register("dot_general")
+def _dot_general(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    *,
+    dimension_numbers: DimensionNumbers,
+    precision: lax.PrecisionLike,
+    preferred_element_type: np.dtype | None,
+) -> tf.Tensor:
+    del preferred_element_type  # The result's aval has it.
+    lhs_shape, rhs_shape = (aval.shape for aval in ctx.avals_in)
+    return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
+
+
+def _dot(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_shape: Shape,
+    rhs_shape: Shape,
+    dimension_numbers: DimensionNumbers,
+    precision: lax.PrecisionLike = None,
+) -> tf.Tensor:
+    """dot_general of operands of JAX's shapes `lhs_shape` and `rhs_shape`, in dtype `ctx.out`."""
+    if precision is jax.lax.DotAlgorithmPreset.DEFAULT:  # It asks for nothing, as None does.
+        precision = None
+    algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
+    if any(lhs_shape[d] == 0 for d in dimension_numbers[0][0]):
+        # An engine gives what its memory held for a sum of no products.
+        return ctx.zeros(ctx.avals_out[0])
+    if _is_of_zeros(lhs, rhs) or _is_of_zeros(rhs, lhs):
+        return ctx.zeros(ctx.avals_out[0])
+    if algorithm:
+        operand, compute = _algorithm_dtypes(ctx, precision)
+        # XLA itself takes float32 apart into bfloat16s.
+        if (operand, lhs.dtype, rhs.dtype) != (tf.bfloat16, tf.float32, tf.float32):
+            lhs, rhs = cast(lhs, operand), cast(rhs, operand)
+    else:
+        compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
+    config = precision_config(precision) if ctx.uses("XlaDotV2") else b""
+    kernel = carrier_of(MULTIPLIED, compute)
+    if not (algorithm and config):
+        # Two casts: the operands' values in `compute` first, as XLA has them there.
+        lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
+    if config and (algorithm or kernel in (tf.float32, tf.complex64)):
+        numbers = _dot_dimension_numbers(dimension_numbers)
+        out = ops.xla.xla_dot_v2(lhs, rhs, numbers, config, kernel)
+    else:
+        out = _contract(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
+    return cast(cast(out, compute), ctx.out)
+
+
+def _is_of_zeros(x: tf.Tensor, y: tf.Tensor) -> bool:
+    """Whether x is known to be zeros, and their products with y to be zeros too: 0 * inf is not."""
+    if not is_number(x, zero):
+        return False
+    if y.dtype.is_integer:
+        return True
+    value = known_value(y)
+    return value is not None and bool(np.isfinite(value.astype(np.complex128)).all())
+
+
+def compute_dtype(lhs: tf.DType, rhs: tf.DType, out: tf.DType) -> tf.DType:
+    """The dtype to which XLA brings the operands of a contraction: the wider of theirs and `out`.
+
+    JAX itself casts operands of different dtypes to the dtype of the result.
+    """
+    return out if lhs != rhs or _width(out) >= _width(lhs) else lhs
+
+
+def _width(dtype: tf.DType) -> tuple[bool | int, ...]:
+    """Orders dtypes as XLA does when it asks which of two is more precise."""
+    return dtype.is_complex, dtype.is_floating, dtype.is_integer, dtype.size, dtype == tf.bfloat16
+
+
+def _algorithm_dtypes(ctx: Context, algorithm: Param) -> tuple[tf.DType, tf.DType]:
+    known = _ALGORITHM_DTYPES.get(getattr(algorithm, "name", ""))
+    if known is None:
+        raise ctx.unsupported(
+            "TensorFlow has no such algorithm for a matrix product",
+            "use one of the other presets of jax.lax.DotAlgorithmPreset",
+            precision=algorithm,
+        )
+    return known
+
+
+def precision_config(precision: lax.PrecisionLike) -> bytes:
+    """XLA's PrecisionConfig message for JAX's `precision`, empty for the default."""
+    config = compat.xla.xla_data.PrecisionConfig
+    if isinstance(precision, jax.lax.DotAlgorithmPreset):
+        algorithm = config.Algorithm.Value(f"ALG_DOT_{precision.name}")
+        return bytes(config(algorithm=algorithm).SerializeToString())
+    both = precision if isinstance(precision, tuple) else (precision, precision)
+    default = jax.lax.Precision.DEFAULT
+    asked = [p if isinstance(p, jax.lax.Precision) else default for p in both]
+    if all(p is default for p in asked):
+        return b""
+    values = [config.Precision.Value(p.name) for p in asked]
+    return bytes(config(operand_precision=values).SerializeToString())
+
+
+def precision_of_convolution(precision: lax.PrecisionLike) -> bytes:
+    """As `precision_config`; an algorithm for products says nothing about a convolution."""
+    is_of_products = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
+    return b"" if is_of_products else precision_config(precision)
+
+
+def _dot_dimension_numbers(dimension_numbers: DimensionNumbers) -> bytes:
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    serialized: bytes = compat.xla.xla_data.DotDimensionNumbers(
+        lhs_contracting_dimensions=lhs_contracting,
+        rhs_contracting_dimensions=rhs_contracting,
+        lhs_batch_dimensions=lhs_batch,
+        rhs_batch_dimensions=rhs_batch,
+    ).SerializeToString()
+    return serialized
+
+
+@register("ragged_dot_general")
+def _ragged_dot_general(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    group_sizes: tf.Tensor,
+    *,
+    ragged_dot_dimension_numbers: jax.lax.RaggedDotDimensionNumbers,
+    precision: lax.PrecisionLike,
+    preferred_element_type: np.dtype | None,
+) -> tf.Tensor:
+    """As JAX has it off TPUs: dot_general over the groups, with zeros in place of other groups."""
+    del preferred_element_type  # The result's aval has it.
+    lhs_shape, rhs_shape, sizes_shape = (aval.shape for aval in ctx.avals_in)
+    numbers = ragged_dot_dimension_numbers
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
+    (ragged,) = numbers.lhs_ragged_dimensions
+    groups = sizes_shape[-1]
+    if ragged in lhs_batch:
+        dimension_numbers = numbers.dot_dimension_numbers
+    elif ragged in lhs_contracting:
+        at = lhs_contracting.index(ragged)
+        outer = (*lhs_batch, *lhs_contracting[:at])
+        lhs = _masked(ctx, lhs, lhs_shape, group_sizes, outer, ragged)
+        outer = (*rhs_batch, *rhs_contracting[:at])
+        rhs = _masked(ctx, rhs, rhs_shape, group_sizes, outer, rhs_contracting[at])
+        lhs_shape, rhs_shape = (groups, *lhs_shape), (groups, *rhs_shape)
+        dimension_numbers = (
+            (_shifted(lhs_contracting), _shifted(rhs_contracting)),
+            ((0, *_shifted(lhs_batch)), (0, *_shifted(rhs_batch))),
+        )
+    else:
+        fixed = (*lhs_batch, *lhs_contracting)
+        outer = (*lhs_batch, *(d for d in range(ragged) if d not in fixed))
+        lhs = _masked(ctx, lhs, lhs_shape, group_sizes, outer, ragged)
+        lhs_shape = (groups, *lhs_shape)
+        dimension_numbers = (
+            ((0, *_shifted(lhs_contracting)), (*numbers.rhs_group_dimensions, *rhs_contracting)),
+            (_shifted(lhs_batch), rhs_batch),
+        )
+    kernel = carrier_of(MULTIPLIED, lhs.dtype)
+    if kernel.is_integer and ctx.lacks_op("MatMul", kernel.name):
+        # The target's way to compute a dot_general of integers.
+        return _dot_of_jax(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
+    return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
+
+
+def _dot_of_jax(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_shape: Shape,
+    rhs_shape: Shape,
+    dimension_numbers: DimensionNumbers,
+) -> tf.Tensor:
+    (out,) = ctx.avals_out
+    lhs_aval, rhs_aval = ctx.avals_in[:2]
+
+    def make() -> jex_core.ClosedJaxpr:
+        dot = functools.partial(
+            jax.lax.dot_general,
+            dimension_numbers=dimension_numbers,
+            preferred_element_type=out.dtype,
+        )
+        specs = [
+            jax.ShapeDtypeStruct(lhs_shape, lhs_aval.dtype),
+            jax.ShapeDtypeStruct(rhs_shape, rhs_aval.dtype),
+        ]
+        jaxpr: jex_core.ClosedJaxpr = jax.jit(dot).trace(*specs).jaxpr
+        return jaxpr
+
+    (product,) = ctx.inline(ctx.traced("dot_general", make), lhs, rhs)
+    return product
+
+
+def _masked(
+    ctx: Context,
+    x: tf.Tensor,
+    shape: Shape,
+    group_sizes: tf.Tensor,
+    outer: Sequence[int],
+    ragged: int,
+) -> tf.Tensor:
+    """`x` once for each group, along a new first dimension, with zeros outside of the group.
+
+    Args:
+      group_sizes: how many elements of dimension `ragged` each group has; one list of sizes, or
+        one for each index into the dimensions `outer`.
+    """
+    kernel = carrier_of(MULTIPLIED, x.dtype)
+    wide = tf.int64 if group_sizes.dtype in (tf.int64, tf.uint32, tf.uint64) else tf.int32
+    sizes = ops.cast(group_sizes, wide)
+    # Form: last_axis_by_number.
+    ends = ops.cumsum(sizes, sizes.shape.rank - 1)[..., None]
+    positions = ops.range(ctx.dim(shape[ragged]), dtype=wide)
+    inside = (ends - sizes[..., None] <= positions) & (positions < ends)
+    # The mask's dimensions are outer, group, ragged; they go to their places around x's others.
+    places = [*(d + 1 for d in outer), 0, ragged + 1]
+    if group_sizes.shape.rank == 1:
+        places = places[-2:]
+    inside = ops.transpose(inside, sorted(range(len(places)), key=places.__getitem__))
+    for d in range(len(shape) + 1):
+        if d not in places:
+            inside = ops.expand_dims(inside, d)
+    zero = ops.zeros([], kernel)
+    return cast(ops.where(inside, cast(x, kernel)[None], zero), x.dtype)
+
+
+def _shifted(dimensions: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of dimensions after a new first dimension was added."""
+    return tuple(d + 1 for d in dimensions)
+
+
+@register("scaled_dot")
+def _scaled_dot(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_scale: tf.Tensor,
+    rhs_scale: tf.Tensor,
+    *,
+    dimension_numbers: DimensionNumbers,
+    preferred_element_type: np.dtype | None = None,
+) -> tf.Tensor:
+    """(lhs * lhs_scale) @ (rhs * rhs_scale), the products in bfloat16; a scale serves a block."""
+    del preferred_element_type  # The result's aval has it.
+    lhs_shape, rhs_shape, *scale_shapes = (aval.shape for aval in ctx.avals_in)
+    lhs = _scaled(ctx, lhs, lhs_shape, lhs_scale, scale_shapes[0])
+    rhs = _scaled(ctx, rhs, rhs_shape, rhs_scale, scale_shapes[1])
+    return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
+
+
+@register("scaled_matmul_wrapper")
+def _scaled_matmul(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_scale: tf.Tensor,
+    rhs_scale: tf.Tensor,
+    *,
+    preferred_element_type: np.dtype | None,
+) -> list[tf.Tensor]:
+    """As scaled_dot of [b, m, k] and [b, n, k], the products in the dtype of the result."""
+    del preferred_element_type  # The result's aval has it.
+    lhs_shape, rhs_shape, *scale_shapes = (aval.shape for aval in ctx.avals_in)
+    lhs = _repeated(ctx, cast(lhs_scale, ctx.out), lhs_shape, scale_shapes[0]) * cast(lhs, ctx.out)
+    rhs = _repeated(ctx, cast(rhs_scale, ctx.out), rhs_shape, scale_shapes[1]) * cast(rhs, ctx.out)
+    return [_dot(ctx, lhs, rhs, lhs_shape, rhs_shape, (((2,), (2,)), ((0,), (0,))))]
+
+
+def _scaled(
+    ctx: Context, x: tf.Tensor, shape: Shape, scale: tf.Tensor, scale_shape: Shape
+) -> tf.Tensor:
+    scale = _repeated(ctx, cast(scale, tf.bfloat16), shape, scale_shape)
+    # Rounded by ops of its own: XLA may leave out a rounding between two casts.
+    product = ops.cast(cast(x, tf.bfloat16), tf.float32) * ops.cast(scale, tf.float32)
+    round_to = (
+        ops.xla.xla_reduce_precision
+        if ctx.uses("XlaReducePrecision")
+        else functools.partial(with_fewer_bits, ctx)
+    )
+    return ops.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
+
+
+def _repeated(ctx: Context, scale: tf.Tensor, shape: Shape, scale_shape: Shape) -> tf.Tensor:
+    """The scale of each element, where there is one for a block of them."""
+    for d, (size, blocks) in enumerate(zip(shape, scale_shape, strict=True)):
+        if size != blocks:
+            scale = ops.repeat(scale, ctx.dim(size // blocks), axis=d)
+    return scale
+
+
+def _contract(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_shape: Shape,
+    rhs_shape: Shape,
+    dimension_numbers: DimensionNumbers,
+) -> tf.Tensor:
+    """dot_general of operands of one dtype that has a MatMul kernel, in that dtype."""
+    left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
+    if _is_row_by_computed(ctx, rhs, left, right):
+        # Without free dimensions on one side the result's are in the same order.
+        swapped = dimension_numbers[0][::-1], dimension_numbers[1][::-1]
+        return _contract(ctx, rhs, lhs, rhs_shape, lhs_shape, swapped)
+    if not left.contracting:
+        return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
+    of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
+    if of_vectors and ctx.has_quirk("no_product_of_vectors"):
+        return _inner_product(lhs, rhs, left, right)
+    # A right side without batch dimensions broadcasts over the free dimensions of the left one.
+    rows = left.split(lhs_shape)[1]
+    merge_left = (
+        bool(left.batch or left.contracting_first or not left.free)
+        or overwrites_memory(rows)
+        or _is_faster_merged(ctx)
+    )
+    out = _matrix_product(
+        ctx,
+        _as_matrices(ctx, lhs, lhs_shape, left, merge_free=merge_left),
+        _as_matrices(ctx, rhs, rhs_shape, right, merge_free=True),
+        transpose_a=left.contracting_first,
+        transpose_b=not right.contracting_first,
+    )
+    if len(right.free) == 1 and (len(left.free) == 1 or not merge_left):
+        return out
+    batch, left_free, _ = left.split(lhs_shape)
+    whole = batch + left_free + right.split(rhs_shape)[1]
+    return ctx.reshaped(out, whole)
+
+
+def _is_faster_merged(ctx: Context) -> bool:
+    """Whether rows of many dimensions are merged into one: XLA does it, and eager ops cost more."""
+    is_graph = not (ctx.is_by_kernels or compat.functions.in_compiled_function())
+    return is_graph and ctx.optimizes("rows_of_one_matrix")
+
+
+def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side) -> bool:
+    """Whether it is a vector by a matrix that a run computes, which the target gets wrong."""
+    is_row = bool(left.contracting and right.free) and not (left.free or left.batch)
+    return is_row and ctx.has_quirk("no_row_by_computed_matrix") and is_computed(rhs)
+
+
+def _matrix_product(
+    ctx: Context, a: tf.Tensor, b: tf.Tensor, *, transpose_a: bool, transpose_b: bool
+) -> tf.Tensor:
+    if a.dtype.is_integer and ctx.has_quirk("no_adjoint_of_integers"):
+        a = _swapped(a) if transpose_a else a
+        b = _swapped(b) if transpose_b else b
+        return ops.matmul(a, b)
+    return ops.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def _swapped(x: tf.Tensor) -> tf.Tensor:
+    """A batch of transposed matrices."""
+    *batch, rows, columns = range(x.shape.rank)
+    return ops.transpose(x, [*batch, columns, rows])
+
+
+def overwrites_memory(rows: Shape) -> bool:
+    """Whether TensorFlow's product of (*rows, n) and one matrix may overwrite memory.
+
+    oneDNN's BatchMatMulV2 of float32 does, in TensorFlow 2.21, of (12, 1, 3, 8) and (8, 4).
+    """
+    return len(rows) == 3 and (not isinstance(rows[1], int) or rows[1] == 1)
+
+
+def _as_matrices(
+    ctx: Context, x: tf.Tensor, shape: Shape, side: _Side, *, merge_free: bool
+) -> tf.Tensor:
+    """An operand as a batch of matrices; unmerged free dimensions count as batch dimensions."""
+    x = side.arranged(x)
+    batch, free, contracting = side.split(shape)
+    if len(contracting) == 1 and (len(free) == 1 or not merge_free):
+        return x
+    if merge_free:
+        free = [math.prod(free)]
+    columns = [math.prod(contracting)]
+    matrix = columns + free if side.contracting_first else free + columns
+    return ctx.reshaped(x, batch + matrix)
+
+
+def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
+    """dot_general of what has nothing but contracting and batch dimensions.
+
+    It stands in for a product of vectors by way of one of matrices.
+    """
+    product = left.arranged(lhs) * right.arranged(rhs)
+    return ops.reduce_sum(product, range(len(left.batch), product.shape.rank))
+
+
+def _outer_product(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    left: _Side,
+    right: _Side,
+    lhs_shape: Shape,
+    rhs_shape: Shape,
+) -> tf.Tensor:
+    """dot_general without contracting dimensions: each element of one times each of the other."""
+    batch, left_free, _ = left.split(lhs_shape)
+    _, right_free, _ = right.split(rhs_shape)
+    lhs, rhs = left.arranged(lhs), right.arranged(rhs)
+    if right_free:
+        lhs = ctx.reshaped(lhs, [*batch, *left_free, *[1] * len(right_free)])
+    if left_free and batch:
+        rhs = ctx.reshaped(rhs, [*batch, *[1] * len(left_free), *right_free])
+    return lhs * rhs
+
+
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    """How the dimensions of one operand read as a batch of matrices.
+
+    Attributes:
+      batch, free, contracting: the dimensions, each in the order of the result or of their pairs.
+      contracting_first: whether the matrices are contracting x free, not free x contracting.
+      permutation: brings the dimensions into that order; None if they are in it.
+    """
+
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contracting: tuple[int, ...]
+    contracting_first: bool
+    permutation: tuple[int, ...] | None
+
+    def arranged(self, x: tf.Tensor) -> tf.Tensor:
+        """The operand with its dimensions in that order."""
+        return x if self.permutation is None else ops.transpose(x, self.permutation)
+
+    def split(self, shape: Shape) -> tuple[list[Dim], list[Dim], list[Dim]]:
+        """The sizes of the batch, free and contracting dimensions."""
+        batch, free, contracting = (
+            [shape[d] for d in dims] for dims in (self.batch, self.free, self.contracting)
+        )
+        return batch, free, contracting
+
+
+@functools.cache
+def _sides(
+    lhs_rank: int,
+    rhs_rank: int,
+    dimension_numbers: tuple[tuple[_Dims, _Dims], tuple[_Dims, _Dims]],
+) -> tuple[_Side, _Side]:
+    """Both operands' sides, their contracting dimensions in the order that saves transposes."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    pairs = list(zip(lhs_contracting, rhs_contracting, strict=True))
+    candidates = [
+        (
+            _side(lhs_rank, lhs_batch, tuple(p[0] for p in order), prefer_contracting_first=False),
+            _side(rhs_rank, rhs_batch, tuple(p[1] for p in order), prefer_contracting_first=True),
+        )
+        for order in (sorted(pairs), sorted(pairs, key=lambda pair: pair[1]))
+    ]
+    return min(candidates, key=lambda sides: sum(s.permutation is not None for s in sides))
+
+
+def _side(
+    rank: int,
+    batch: tuple[int, ...],
+    contracting: tuple[int, ...],
+    *,
+    prefer_contracting_first: bool,
+) -> _Side:
+    """A side without a transpose if there is one, else one that keeps the last dimension last."""
+    free = tuple(d for d in range(rank) if d not in batch and d not in contracting)
+    orders = [(True, batch + contracting + free), (False, batch + free + contracting)]
+    orders.sort(
+        key=lambda order: (
+            order[1] != tuple(range(rank)),
+            order[1][-1:] != (rank - 1,),
+            order[0] != prefer_contracting_first,
+        )
+    )
+    contracting_first, order = orders[0]
+    in_order = order == tuple(range(rank))
+    return _Side(batch, free, contracting, contracting_first, None if in_order else order)
+
+
+def _hashable(
+    dimension_numbers: DimensionNumbers,
+) -> tuple[tuple[_Dims, _Dims], tuple[_Dims, _Dims]]:
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    return (
+        (tuple(lhs_contracting), tuple(rhs_contracting)),
+        (tuple(lhs_batch), tuple(rhs_batch)),
+    )

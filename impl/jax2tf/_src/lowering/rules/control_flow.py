@@ -1,0 +1,431 @@
+"""Control flow: cond, while, scan, custom_linear_solve, as TensorFlow's functional control flow.
+
+In a graph these become If, Case and While. Eager TensorFlow would run a loop in Python, op by op,
+so there a loop is one TensorFlow function, made once; of a cond only the branch taken is run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat, dims, ops
+from jax2tf._src.call_tf.primitive import call_tf_p
+from jax2tf._src.lowering.emit import branch_captures, carries
+from jax2tf._src.lowering.emit.selection import select
+from jax2tf._src.lowering.passes import empties
+from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.supported import depends_on_an_argument
+from jax2tf._src.tracing.primitives import CALLBACKS
+from jax2tf._src.tracing.trace import inner_jaxprs
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.typing import Aval, Dim, Param
+
+Tensors = list[tf.Tensor]
+
+# What runs outside of the graph, or in ops of the user's.
+_OUTSIDE = CALLBACKS | {call_tf_p}
+
+
+@register("cond", op="Case", takes_keys=True)
+def _cond(
+    ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
+) -> Tensors:
+    return _branch(ctx, index, operands, branches, _switch)
+
+
+@register("cond", takes_keys=True)
+def _cond_without_case(
+    ctx: Context, index: tf.Tensor, *operands: tf.Tensor, branches: Sequence[jex_core.ClosedJaxpr]
+) -> Tensors:
+    return _branch(ctx, index, operands, branches, _chain)
+
+
+def _branch(
+    ctx: Context,
+    index: tf.Tensor,
+    operands: Sequence[tf.Tensor],
+    branches: Sequence[jex_core.ClosedJaxpr],
+    choose: Callable[[tf.Tensor, list[Callable[[], Tensors]]], tf.Tensor],
+) -> Tensors:
+    # An index out of range takes the last branch, in XLA and here.
+    last = len(branches) - 1
+    known = 0 if last == 0 else _known_index(index)
+    if known is not None:
+        taken = known
+        return ctx.inline(branches[taken if 0 <= taken <= last else last], *operands)
+    run = [_thunk(ctx, index, branch, operands) for branch in branches]
+    if last == 1:
+        choose = _choose_of_two
+    with order_of_effects(ctx):
+        return _as_list(choose(index, run))
+
+
+def _choose_of_two(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
+    return ops.cond(ops.not_equal(index, 0), run[1], run[0])
+
+
+def _known_index(index: tf.Tensor) -> int | None:
+    """The index, in eager mode or if a graph holds it as a constant: no op has to choose then."""
+    value = index.numpy() if tf.executing_eagerly() else tf.get_static_value(index)
+    return None if value is None else int(value)
+
+
+@register("platform_index")
+def _platform_index(ctx: Context, *, platforms: Sequence[tuple[str, ...] | None]) -> tf.Tensor:
+    # A graph may run elsewhere; it is made for the platform that JAX runs on here.
+    here = _platform()
+    index = next(i for i, names in enumerate(platforms) if names is None or here in names)
+    return ctx.constant(np.int32(index))
+
+
+def _platform() -> str:
+    """The platform that JAX runs on: "cpu", "cuda", "rocm" or "tpu"."""
+    device = getattr(jax.config, "jax_default_device", None)
+    chosen = getattr(device, "platform", device)
+    # A device of either GPU platform calls itself "gpu"; branches tell the two apart.
+    return chosen if chosen in ("cpu", "tpu") else jax.export.default_export_platform()
+
+
+def _thunk(
+    ctx: Context,
+    index: tf.Tensor,
+    branch: jex_core.ClosedJaxpr,
+    operands: Sequence[tf.Tensor],
+) -> Callable[[], Tensors]:
+    consts = [ctx.constant(c) for c in branch.consts]
+
+    def run() -> Tensors:
+        results = branch_captures.inline(ctx, branch.jaxpr, consts, *operands)
+        # A tf.cond of unchanged tensors needs an op of its own in each branch.
+        return [_of_branch(ctx, index, ops.identity(r)) for r in results]
+
+    return run
+
+
+def _of_branch(ctx: Context, index: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
+    """The result of a branch; a constant by an op that waits for what the branch is given."""
+    if not ctx.has_quirk("takes_constant_branches") or depends_on_an_argument(result.op):
+        return result
+    return ops.raw.SelectV2(condition=ops.equal(index, 0), t=result, e=result)
+
+
+def _switch(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
+    return ops.switch_case(ops.cast(index, tf.int32), run)
+
+
+def _chain(index: tf.Tensor, run: list[Callable[[], Tensors]]) -> tf.Tensor | Tensors:
+    # Graph readers without XLA know If, and not Case.
+    result = run[-1]
+    for i in reversed(range(len(run) - 1)):
+        result = _if_equal(index, i, run[i], result)
+    return result()
+
+
+def _if_equal(
+    index: tf.Tensor, i: int, then: Callable[[], tf.Tensor], otherwise: Callable[[], tf.Tensor]
+) -> Callable[[], tf.Tensor]:
+    return lambda: ops.cond(ops.equal(index, i), then, otherwise)
+
+
+@register("while", takes_keys=True)
+def _while(
+    ctx: Context,
+    *operands: tf.Tensor,
+    cond_jaxpr: jex_core.ClosedJaxpr,
+    cond_nconsts: int,
+    body_jaxpr: jex_core.ClosedJaxpr,
+    body_nconsts: int,
+) -> Tensors:
+    n_consts = cond_nconsts + body_nconsts
+
+    def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
+        cond_consts, body_consts = operands[:cond_nconsts], operands[cond_nconsts:n_consts]
+        run_cond = _closed(ctx, cond_jaxpr, cond_consts, is_step=False)
+        run_body = _mappable(ctx, _closed(ctx, body_jaxpr, body_consts), body_jaxpr, body_nconsts)
+        run = _while_batched if cond_jaxpr.out_avals[0].shape else _while_scalar
+        return run(ctx, run_cond, run_body, operands[n_consts:])
+
+    return _in_graph(ctx, loop, operands)
+
+
+def _while_scalar(
+    ctx: Context,
+    run_cond: Callable[..., Tensors],
+    run_body: Callable[..., Tensors],
+    carry: Sequence[tf.Tensor],
+) -> Tensors:
+    def goes_on(*carry: tf.Tensor) -> tf.Tensor:
+        return run_cond(*carry)[0]
+
+    step = carries.kept(ctx, run_body, goes_on, len(carry))
+    with order_of_effects(ctx):
+        return list(ops.while_loop(goes_on, lambda *carry: step(*carry), carry))
+
+
+def _while_batched(
+    ctx: Context,
+    run_cond: Callable[..., Tensors],
+    run_body: Callable[..., Tensors],
+    carry: Sequence[tf.Tensor],
+) -> Tensors:
+    """A vmapped loop whose members stop at different times: who has stopped keeps its carry."""
+
+    def body(going: tf.Tensor, *carry: tf.Tensor) -> list[tf.Tensor]:
+        kept = [
+            select(ctx, _with_rank_of(new, going), new, old, varies=True)
+            for new, old in zip(run_body(*carry), carry, strict=True)
+        ]
+        return [run_cond(*kept)[0], *kept]
+
+    def goes_on(going: tf.Tensor, *carry: tf.Tensor) -> tf.Tensor:
+        return ops.reduce_any(going)
+
+    state = [run_cond(*carry)[0], *carry]
+    step = carries.kept(ctx, body, goes_on, len(state))
+    with order_of_effects(ctx):
+        _, *result = ops.while_loop(goes_on, lambda *state: step(*state), state)
+    made: Tensors = result
+    return made
+
+
+def _with_rank_of(tensor: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
+    for _ in range(tensor.shape.rank - mask.shape.rank):
+        mask = ops.expand_dims(mask, -1)
+    return mask
+
+
+@register("scan", takes_keys=True)
+def _scan(
+    ctx: Context,
+    *operands: tf.Tensor,
+    jaxpr: jex_core.ClosedJaxpr,
+    length: Dim,
+    reverse: bool,
+    unroll: Param,
+    **arity: Param,
+) -> Tensors:
+    del unroll  # how many steps JAX's compiler writes out: speed, not values
+    n_consts, n_carry = compat.jaxprs.scan_arity(arity)
+    n_fixed = n_consts + n_carry
+
+    def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:
+        step = _closed(ctx, jaxpr, operands[:n_consts])
+        step = _mappable(ctx, step, jaxpr, n_consts, n_carry)
+        return _scan_loop(
+            ctx, step, operands[n_consts:n_fixed], operands[n_fixed:], jaxpr, length, reverse
+        )
+
+    if isinstance(length, int) and length == 0:
+        stacked = ctx.avals_out[n_carry:]
+        return [
+            *operands[n_consts:n_fixed],
+            *(empties.without_elements(ctx, aval) for aval in stacked),
+        ]
+    if isinstance(length, int) and length == 1:
+        step = _closed(ctx, jaxpr, operands[:n_consts])
+        results = step(
+            *operands[n_consts:n_fixed], *(ops.squeeze(x, 0) for x in operands[n_fixed:])
+        )
+        return [*results[:n_carry], *(ops.expand_dims(y, 0) for y in results[n_carry:])]
+    return _in_graph(ctx, loop, operands)
+
+
+def _scan_loop(
+    ctx: Context,
+    step: Callable[..., Tensors],
+    carry: Sequence[tf.Tensor],
+    xs: Sequence[tf.Tensor],
+    jaxpr: jex_core.ClosedJaxpr,
+    length: Dim,
+    reverse: bool,
+) -> Tensors:
+    n_carry = len(carry)
+    size = ctx.dim(length)
+    turned = reverse and ctx.has_quirk("appends_in_loops")
+    spare = dims.may_be_zero(length)
+    outputs = [_output_for(ctx, aval)(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
+
+    def body(i: tf.Tensor, carry: Tensors, ys: list[tf.Tensor]) -> tuple[tf.Tensor, ...]:
+        at = size - 1 - i if reverse else i
+        kept = carries.kept(ctx, step, lambda *_: i < size, n_carry)
+        results = kept(*carry, *(ops.gather(x, at) for x in xs))
+        place = i if turned else at
+        written = [
+            output.written(y, place, value)
+            for output, y, value in zip(outputs, ys, results[n_carry:], strict=True)
+        ]
+        return i + 1, results[:n_carry], written
+
+    start = [output.start for output in outputs]
+    # No maximum_iterations: TensorFlow would count the steps a second time.
+    with order_of_effects(ctx):
+        _, carry, ys = ops.while_loop(
+            lambda i, *_: i < size, body, (ops.constant(0), list(carry), start)
+        )
+    stacked = [output.stacked(y) for output, y in zip(outputs, ys, strict=True)]
+    if turned:
+        stacked = [ops.gather(y, size - 1 - ops.range(size)) for y in stacked]
+    return [*carry, *stacked]
+
+
+def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
+    """The class of what a scan writes an output of that aval to."""
+    if ctx.has_quirk("no_tensor_lists"):
+        return _Rows
+    is_known = None not in ctx.static_shape(dtypes.physical_shape(aval))
+    return _TensorArray if is_known or not ctx.has_quirk("lists_of_known_shape") else _Slices
+
+
+def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether a scan of the jaxpr, or of one inside, writes what each step gives to a list."""
+    return any(
+        (eqn.primitive is lax.scan_p and len(eqn.outvars) > compat.jaxprs.scan_arity(eqn.params)[1])
+        or any(map(writes_lists, inner_jaxprs(eqn)))
+        for eqn in jaxpr.eqns
+    )
+
+
+class _TensorArray:
+    """What a scan writes an output of each step to.
+
+    With a spare element behind: TensorFlow stacks no elements only where it knows their shape
+    before the run.
+    """
+
+    def __init__(self, ctx: Context, aval: Aval, size: Dim, spare: bool):
+        self._size = size if spare else None
+        element_shape = ctx.static_shape(dtypes.physical_shape(aval))
+        places = size + 1 if spare else size
+        array = tf.TensorArray(dtypes.to_tf(aval.dtype), places, element_shape=element_shape)
+        self.start = array.write(size, ctx.zeros(aval)) if spare else array
+
+    def written(self, array: tf.TensorArray, place: Dim, value: tf.Tensor) -> tf.TensorArray:
+        return array.write(place, value)
+
+    def stacked(self, array: tf.TensorArray) -> tf.Tensor:
+        return array.stack() if self._size is None else array.stack()[: self._size]
+
+
+class _Rows:
+    """The same as one tensor, whose row for the step is chosen against those that are there."""
+
+    def __init__(self, ctx: Context, aval: Aval, size: Dim, spare: bool):
+        del spare
+        self._rows = ops.range(size)
+        row = ctx.zeros(aval)
+        self.start = ops.tile(ops.expand_dims(row, 0), [size, *[1] * row.shape.rank])
+
+    def written(self, rows: tf.Tensor, place: Dim, value: tf.Tensor) -> tf.Tensor:
+        here = ops.reshape(ops.equal(self._rows, place), [-1, *[1] * value.shape.rank])
+        return ops.where(here, ops.expand_dims(value, 0), rows)
+
+    def stacked(self, rows: tf.Tensor) -> tf.Tensor:
+        return rows
+
+
+class _Slices(_Rows):
+    """The same, with an op that puts the row of a step into its place."""
+
+    def written(self, rows: tf.Tensor, place: Dim, value: tf.Tensor) -> tf.Tensor:
+        start = ops.stack([place, *[ops.constant(0)] * value.shape.rank])
+        return ops.xla.xla_dynamic_update_slice(rows, ops.expand_dims(value, 0), start)
+
+
+@register("custom_linear_solve", takes_keys=True)
+def _custom_linear_solve(
+    ctx: Context, *operands: tf.Tensor, const_lengths: Param, jaxprs: Param
+) -> Tensors:
+    start = const_lengths.matvec + const_lengths.vecmat
+    consts = operands[start : start + const_lengths.solve]
+    rhs = operands[start + const_lengths.solve + const_lengths.transpose_solve :]
+    return ctx.inline(jaxprs.solve, *consts, *rhs)
+
+
+def _closed(
+    ctx: Context,
+    jaxpr: jex_core.ClosedJaxpr,
+    consts: Sequence[tf.Tensor],
+    *,
+    is_step: bool = True,
+) -> Callable[..., Tensors]:
+    """`jaxpr` as a function of what follows its first operands; its constants made out here."""
+    own = [ctx.constant(c) for c in jaxpr.consts]
+    if not is_step:
+        return lambda *args: ctx.inline_open(jaxpr.jaxpr, own, *consts, *args)
+    return lambda *args: branch_captures.inline(ctx, jaxpr.jaxpr, own, *consts, *args)
+
+
+def _mappable(
+    ctx: Context,
+    step: Callable[..., Tensors],
+    jaxpr: jex_core.ClosedJaxpr,
+    n_consts: int,
+    n_carry: int | None = None,
+) -> Callable[..., Tensors]:
+    """The step of a loop as tape.jacobian takes it, which maps a vjp over cotangents.
+
+    TensorFlow's pfor fails at a loop whose state has the mapped dimension before the first step and
+    not behind it: a cotangent that a step overwrites with zeros. A choice that is always the same
+    gives it that dimension.
+    """
+    # What DTensor runs is never mapped: pfor makes ops of other kinds.
+    if not ctx.trace.is_vjp or ctx.placement is not None:
+        return step
+    carried = range(len(jaxpr.out_avals) if n_carry is None else n_carry)
+    overwritten = [i for i in carried if not _is_made_of(jaxpr.jaxpr, i, n_consts + i)]
+
+    def mappable(*operands: tf.Tensor) -> Tensors:
+        results = step(*operands)
+        for i in overwritten:
+            results[i] = ops.where(_always(), results[i], operands[i])
+        return results
+
+    return mappable
+
+
+def _always() -> tf.Tensor:
+    """True, but not to Grappler.
+
+    Of a choice that is a constant it keeps the side that is chosen, and has it wait for the other.
+    Where that is the state of a loop, the wait is for what comes after the last step: the loop ends
+    without results, which are then empty arrays.
+    """
+    return ops.raw.PlaceholderWithDefault(input=True, shape=[])
+
+
+def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
+    """Whether a result is certainly computed from an operand; inner jaxprs are not looked into."""
+    made = {jaxpr.invars[operand]}
+    for eqn in jaxpr.eqns:
+        operands = (v for v in eqn.invars if isinstance(v, jex_core.Var))
+        if made.intersection(operands) and next(inner_jaxprs(eqn), None) is None:
+            made.update(eqn.outvars)
+    made_of = jaxpr.outvars[result]
+    return isinstance(made_of, jex_core.Var) and made_of in made
+
+
+def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
+    """A context for a loop or branches, where TensorFlow orders effects if there are any."""
+    orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
+    if orders or not ctx.optimizes("unordered_bodies"):
+        return contextlib.nullcontext()
+    return compat.graphs.without_order_of_effects(tf.compat.v1.get_default_graph())
+
+
+def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:
+    if ctx.is_by_kernels:
+        return ctx.function(("loop", Identity(ctx.eqn)), loop, *operands)
+    return loop(ctx, *operands)
+
+
+def _as_list(result: tf.Tensor | Tensors) -> Tensors:
+    return list(result) if isinstance(result, list | tuple) else [result]

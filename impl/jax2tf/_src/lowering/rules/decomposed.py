@@ -1,0 +1,132 @@
+"""Functions of float32 in ops that every reader of graphs has.
+
+Angles and hyperbolic functions are XLA's own expansions of them (chlo in the StableHLO repository),
+or, for sinh and atanh, made of such, so that they lose and overflow where JAX's do.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.registry import Context, register, register_table
+from jax2tf._src.lowering.rules.elementwise import IN_ONE_OP, exponential
+
+# log(1 + x) = x - x**2 / 2 + x**3 * P(x) from sqrt(1/2) - 1 to sqrt(2) - 1 (Moshier, Cephes, logf).
+_LOG1P = (
+    7.0376836292e-2,
+    -1.1514610310e-1,
+    1.1676998740e-1,
+    -1.2420140846e-1,
+    1.4249322787e-1,
+    -1.6668057665e-1,
+    2.0000714765e-1,
+    -2.4999993993e-1,
+    3.3333331174e-1,
+)
+_LOG1P_RANGE = (-0.29, 0.41)
+
+
+def _expm1(x: tf.Tensor) -> tf.Tensor:
+    # Nothing cancels, and nothing is chosen: infinities and NaNs come out as they should.
+    return ops.tanh(x / 2) * (ops.exp(x) + 1)
+
+
+def _log1p(x: tf.Tensor) -> tf.Tensor:
+    least, largest = _LOG1P_RANGE
+    # Finite, also where the other side is chosen: there are readers that choose by products.
+    near = ops.minimum(ops.maximum(x, least), largest)
+    polynomial = ops.constant(_LOG1P[0], x.dtype)
+    for coefficient in _LOG1P[1:]:
+        polynomial = polynomial * near + coefficient
+    near += ops.square(near) * (near * polynomial - 0.5)
+    is_near = ops.logical_and(ops.less(least, x), x < largest)
+    return ops.where(is_near, near, ops.log(1 + x))
+
+
+def _tan(x: tf.Tensor) -> tf.Tensor:
+    return ops.sin(x) / ops.cos(x)
+
+
+def _atan(x: tf.Tensor) -> tf.Tensor:
+    # Form: atan2_of_arrays.
+    return ops.atan2(x, ops.ones_like(x))
+
+
+def _asin(x: tf.Tensor) -> tf.Tensor:
+    return 2 * ops.atan2(x, 1 + ops.sqrt((1 - x) * (1 + x)))
+
+
+def _acos(x: tf.Tensor) -> tf.Tensor:
+    angle = 2 * ops.atan2(ops.sqrt((1 - x) * (1 + x)), 1 + x)
+    return ops.where(ops.equal(x, -1), ops.constant(math.pi, x.dtype), angle)
+
+
+@register("cosh")
+def _cosh(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    if x.dtype != tf.float32:
+        return IN_ONE_OP["cosh"](x)
+    # One of the two keeps a NaN.
+    return _sum_of_halves(functools.partial(exponential, ctx), x)
+
+
+def _sum_of_halves(exp: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
+    # Half of the largest result fits, twice of it does not.
+    return exp(x - math.log(2)) + ops.exp(-x - math.log(2))
+
+
+def _sinh(x: tf.Tensor) -> tf.Tensor:
+    # (cosh x + 1) tanh(x / 2), in which nothing cancels. The tangent keeps a NaN.
+    return ops.tanh(x / 2) * (1 + _sum_of_halves(ops.exp, x))
+
+
+def _atanh(x: tf.Tensor) -> tf.Tensor:
+    return (_log1p(x) - _log1p(-x)) / 2
+
+
+def _asinh(x: tf.Tensor) -> tf.Tensor:
+    size = ops.abs(x)
+    square = size * size
+    result = _log1p(size + square / (1 + ops.sqrt(square + 1)))
+    result = ops.where(size > _SQUARE_OVERFLOWS, _log_of_twice(size), result)
+    # As x**3 / 6 is nothing beside x there, and the sign of zero stays.
+    return ops.where(size < 1e-4, x, ops.where(x < 0, -result, result))
+
+
+def _acosh(x: tf.Tensor) -> tf.Tensor:
+    beyond = x - 1
+    result = _log1p(beyond + ops.sqrt(beyond) * ops.sqrt(x + 1))
+    return ops.where(x > _SQUARE_OVERFLOWS, _log_of_twice(x), result)
+
+
+def _log_of_twice(x: tf.Tensor) -> tf.Tensor:
+    # Form: logarithm_of_half.
+    return ops.log(x / 2) + 2 * math.log(2)
+
+
+# Before it does: from here on the square is all that counts beside 1.
+_SQUARE_OVERFLOWS = 1e9
+
+_OF_FLOAT32 = {
+    "acos": _acos,
+    "acosh": _acosh,
+    "asin": _asin,
+    "asinh": _asinh,
+    "atan": _atan,
+    "atanh": _atanh,
+    "expm1": _expm1,
+    "log1p": _log1p,
+    "sinh": _sinh,
+    "tan": _tan,
+}
+
+
+def _of_any_dtype(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
+    return lambda x: (_OF_FLOAT32 if x.dtype == tf.float32 else IN_ONE_OP)[name](x)
+
+
+register_table({name: _of_any_dtype(name) for name in _OF_FLOAT32})

@@ -1,0 +1,1 @@
+"""Programs for the devices of a mesh, and the collectives between them."""

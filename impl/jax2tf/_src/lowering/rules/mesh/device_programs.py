@@ -1,0 +1,377 @@
+"""A program of each device of a mesh as one program over whole arrays.
+
+    whole arrays -> split by the specs -> vmap over each axis of the mesh -> joined by the specs
+
+Operands get a leading dimension for each axis that their spec names. The body is vmapped over those
+dimensions with the axes' names: its own operations become operations over batches, and its
+collectives what `collectives` says. An operand whose spec does not name an axis is the same for all
+devices of that axis and stays as it is. No devices are needed for this. The graph of a large mesh
+has as many nodes as that of a small one, and an axis of one device leaves no node behind.
+
+Where the program is to stay partitioned, `in_parts` says of the split operands and of the results
+that each device has its place in the leading dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.extend import core as jex_core
+from jax.interpreters import batching
+
+from jax2tf._src import compat
+from jax2tf._src.api.errors import UnsupportedPrimitiveError
+from jax2tf._src.lowering import refusals
+from jax2tf._src.lowering.rules.mesh import collectives
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.trace import inner_jaxprs, is_jaxpr
+from jax2tf._src.util.identity import Identity
+from jax2tf._src.util.typing import Array, Atom, Dim, Param, Shape, aval_of
+
+Sizes = Mapping[Hashable, int]
+
+
+def as_program_of_all(
+    eqn: jex_core.JaxprEqn, outer: Sizes | None = None, *, stays_in_parts: bool = False
+) -> Callable[..., list[Array]]:
+    """A shard_map equation as a JAX function of its operands that has no shard_map in it.
+
+    Args:
+      eqn: the equation.
+      outer: the sizes of mesh axes that a shard_map around it has vmapped already.
+      stays_in_parts: whether `in_parts` says how the leading dimensions are spread.
+    """
+    params = eqn.params
+    mesh_sizes = dict(params["mesh"].shape)
+    axes = [axis for axis in mesh_sizes if axis in params["newly_manual_axes"]]
+    long = [axis for axis in axes if mesh_sizes[axis] > 1]
+    sizes = {**(outer or {}), **{axis: mesh_sizes[axis] for axis in axes}}
+    body = Body(sizes, stays_in_parts)
+    in_names, out_names = ([_names(s) for s in params[key]] for key in ("in_specs", "out_specs"))
+
+    def run(*operands: Array) -> list[Array]:
+        split = [
+            spread(_split(x, names, long, sizes), names)
+            for x, names in zip(operands, in_names, strict=True)
+        ]
+        results = vmapped(long)(*split)
+        avals = [aval_of(v) for v in eqn.outvars]
+        return [
+            _joined(spread(y, names), names, long, aval.shape)
+            for y, names, aval in zip(results, out_names, avals, strict=True)
+        ]
+
+    def spread(x: Array, names: Sequence[Sequence[Hashable]]) -> Array:
+        leading = [axis for axis in long if axis in _flat(names)]
+        if not (stays_in_parts and leading):
+            return x
+        # Axes that are left to the compiler, or to a program inside, may spread the others.
+        others = OPEN if set(mesh_sizes).difference(sizes) else None
+        parts = (*leading, *[others] * (x.ndim - len(leading)))
+        result: Array = in_parts_p.bind(x, mesh=tuple(mesh_sizes.items()), parts=parts)
+        return result
+
+    def vmapped(remaining: Sequence[Hashable]) -> Callable[..., list[Array]]:
+        if not remaining:
+            return lambda *args: body.run(params["jaxpr"], (), args)
+        axis, *inner = remaining
+        run_inner = vmapped(inner)
+
+        def each(_: Param, *args: Array) -> list[Array]:
+            return [
+                y
+                if axis in _flat(names)
+                else collectives.over_axes(collectives.FIRST, [y], [axis], sizes)
+                for y, names in zip(run_inner(*args), out_names, strict=True)
+            ]
+
+        in_axes = [0 if axis in _flat(names) else None for names in in_names]
+        out_axes = [0 if axis in _flat(names) else None for names in out_names]
+        # vmap wants an operand that has the dimension, and there may be none.
+        devices = np.zeros(sizes[axis], bool)
+        mapped = jax.vmap(each, (0, *in_axes), out_axes, axis_name=axis, axis_size=sizes[axis])
+        return lambda *args: mapped(devices, *args)
+
+    return run
+
+
+def without_programs(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[Array]]:
+    """A closed jaxpr as a JAX function in which every shard_map is one program over whole arrays.
+
+    The function takes the jaxpr's constants as its first argument. Shardings are gone from it.
+    """
+    body = Body({})
+    return lambda consts, *args: body.run(jaxpr.jaxpr, consts, args)
+
+
+# An array as it is, of which `parts` names the axis of the mesh by which each dimension is spread:
+# None for one that is whole on every device, OPEN for one that may be either. `mesh` has the sizes
+# of all axes, by name.
+in_parts_p = jex_core.Primitive("in_parts")
+OPEN = jax.sharding.PartitionSpec.UNCONSTRAINED
+
+
+def _same(x: Array, **_: object) -> Array:
+    return x
+
+
+in_parts_p.def_abstract_eval(_same)
+
+
+def _batched(
+    operands: Sequence[Array],
+    dims: Sequence[int],
+    *,
+    mesh: tuple[tuple[Hashable, int], ...],
+    parts: tuple[Hashable, ...],
+) -> tuple[Array, int]:
+    (x,), (dim,) = operands, dims
+    return in_parts_p.bind(x, mesh=mesh, parts=(*parts[:dim], OPEN, *parts[dim:])), dim
+
+
+batching.primitive_batchers[in_parts_p] = _batched
+
+
+class Body:
+    """Evaluates the jaxprs of a program of each device, inside of the vmaps over the mesh's axes.
+
+    Args:
+      sizes: of the axes that are vmapped, or have one device.
+      stays_in_parts: see `as_program_of_all`.
+    """
+
+    def __init__(self, sizes: Sizes, stays_in_parts: bool = False):
+        self._sizes = sizes
+        self._stays_in_parts = stays_in_parts
+        self._jitted: dict[Identity, Callable[..., list[Array]]] = {}
+
+    def run(
+        self, jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Array]
+    ) -> list[Array]:
+        """The results of a jaxpr on one device."""
+        values: dict[Atom, Array] = dict(zip(jaxpr.constvars, consts, strict=True))
+        values |= zip(jaxpr.invars, args, strict=True)
+
+        def read(atom: Atom) -> Array:
+            if isinstance(atom, jex_core.Literal):
+                aval = aval_of(atom)
+                return np.asarray(atom.val, aval.dtype)
+            return values[atom]
+
+        for eqn in jaxpr.eqns:
+            results = self._results(eqn, [read(atom) for atom in eqn.invars])
+            values |= zip(eqn.outvars, results, strict=True)
+        return [read(atom) for atom in jaxpr.outvars]
+
+    def _results(self, eqn: jex_core.JaxprEqn, operands: list[Array]) -> Sequence[Array]:
+        primitive = eqn.primitive
+        if primitive in _SHARD_MAP:
+            inner = as_program_of_all(eqn, self._sizes, stays_in_parts=self._stays_in_parts)
+            return inner(*operands)
+        if primitive in _CONSTRAINTS and self._stays_in_parts:
+            return [_constrained(operands[0], eqn)]
+        if primitive in _UNCHANGED:
+            return operands
+        if primitive in _AXIS_INDEX:
+            return [self._axis_index(eqn)]
+        if primitive in _COLLECTIVES:
+            return self._collective(eqn, operands)
+        if primitive in _JIT:
+            return self._call(eqn.params["jaxpr"], operands)
+        if primitive in _CUSTOM_CALLS:
+            called = eqn.params["call_jaxpr"]
+            return self.run(called.jaxpr, called.consts, operands)
+        if compat.primitives.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
+            raise _unknown(eqn)
+        params = primitive.get_bind_params(self._params(eqn))
+
+        def bind(*operands: Array) -> Sequence[Array]:
+            results = primitive.bind(*operands, **params)
+            return results if primitive.multiple_results else [results]
+
+        return (_one_by_one(bind) if _runs_one_by_one(eqn) else bind)(*operands)
+
+    def _axis_index(self, eqn: jex_core.JaxprEqn) -> Array:
+        axis = eqn.params["axis_name"]
+        return np.zeros((), np.int32) if self._sizes[axis] == 1 else lax.axis_index(axis)
+
+    def _collective(self, eqn: jex_core.JaxprEqn, operands: list[Array]) -> list[Array]:
+        params = dict(eqn.params)
+        axes = params.pop("axes", None) or params.pop("axis_name")
+        axes = axes if isinstance(axes, tuple) else (axes,)
+        collective = _COLLECTIVES[eqn.primitive](**params)
+        # Other collectives of several operands are one of each.
+        together = [operands] if eqn.primitive in _RAGGED else [[x] for x in operands]
+        return [collectives.over_axes(collective, xs, axes, self._sizes) for xs in together]
+
+    def _call(self, jaxpr: jex_core.ClosedJaxpr, operands: list[Array]) -> Sequence[Array]:
+        """The results of an inner jitted function, which stays one that all its calls share."""
+        key = Identity(jaxpr.jaxpr)
+        if key not in self._jitted:
+            run = partial(self.run, jaxpr.jaxpr, jaxpr.consts)
+            self._jitted[key] = jax.jit(lambda *args: run(args))
+        return self._jitted[key](*operands)
+
+    def _params(self, eqn: jex_core.JaxprEqn) -> dict[str, Param]:
+        """The params of an equation without what speaks of the mesh."""
+        params = {k: None if k in _OF_THE_MESH else v for k, v in eqn.params.items()}
+        if not any(map(_speaks_of_the_mesh, inner_jaxprs(eqn))):
+            return params
+        found: dict[str, Param] = jax.tree.map(self._traced_again, params, is_leaf=is_jaxpr)
+        return found
+
+    def _traced_again(self, param: Param) -> Param:
+        """A jaxpr among params as this class evaluates it; any other param as it is."""
+        if not is_jaxpr(param):
+            return param
+        closed = isinstance(param, jex_core.ClosedJaxpr)
+        jaxpr, consts = (param.jaxpr, param.consts) if closed else (param, ())
+        specs = [
+            jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=v.aval.weak_type)
+            for v in jaxpr.invars
+        ]
+        again = jax.make_jaxpr(lambda *args: self.run(jaxpr, consts, args))(*specs)
+        return again if closed else again.jaxpr
+
+
+_SHARD_MAP = named("shard_map")
+_JIT = named("jit")
+_AXIS_INDEX = named("axis_index")
+_RAGGED = named("ragged_all_to_all")
+_CONSTRAINTS = frozenset(named("sharding_constraint", "reshard"))
+# They say where a value is, or how it may differ between devices.
+_UNCHANGED = frozenset({*_CONSTRAINTS, *named("pvary")})
+# By the time of lowering they are their functions: their rules have made the gradient.
+_CUSTOM_CALLS = named("custom_jvp_call", "custom_vjp_call")
+_OF_THE_MESH = frozenset({"sharding", "out_sharding"})
+_BY_NAME: dict[str, Callable[..., collectives.Collective]] = {
+    "psum": collectives.psum,
+    "psum_invariant": collectives.psum,
+    "pmax": collectives.pmax,
+    "pmin": collectives.pmin,
+    "ppermute": collectives.ppermute,
+    "pbroadcast": collectives.pbroadcast,
+    "all_gather": collectives.all_gather,
+    "all_gather_invariant": collectives.all_gather,
+    "reduce_scatter": collectives.reduce_scatter,
+    "all_to_all": collectives.all_to_all,
+    "ragged_all_to_all": collectives.ragged_all_to_all,
+}
+_COLLECTIVES = {primitive: make for name, make in _BY_NAME.items() for primitive in named(name)}
+# Primitives that are gone in the program over whole arrays.
+ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, *_AXIS_INDEX, *_SHARD_MAP})
+
+
+def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
+    """The array with its sharding constraint over mesh axes that the compiler partitions."""
+    params = eqn.params
+    sharding = params["dst_sharding" if "dst_sharding" in params else "sharding"]
+    if not isinstance(sharding, jax.sharding.NamedSharding):
+        return x
+    open_dims = params.get("unconstrained_dims", ())
+    spec = [*sharding.spec, *[None] * (x.ndim - len(sharding.spec))]
+    parts = tuple(OPEN if i in open_dims else part for i, part in enumerate(spec))
+    if all(part in (None, OPEN) for part in parts):
+        return x
+    result: Array = in_parts_p.bind(x, mesh=tuple(sharding.mesh.shape.items()), parts=parts)
+    return result
+
+
+_DRAWS = frozenset(named("random_bits", "random_split", "random_fold_in", "random_gamma"))
+_ONE_BY_ONE = frozenset(named("rng_bit_generator", "pure_callback"))
+
+
+def _runs_one_by_one(eqn: jex_core.JaxprEqn) -> bool:
+    """Whether an equation has to run for one device after the other, because its vmap differs.
+
+    Draws by XLA's generator would all be from the key of the first device. A callback takes the
+    arrays of one device, whether or not its vmap_method lets it be called with those of all.
+    """
+    if eqn.primitive in _DRAWS:
+        keys = aval_of(eqn.invars[0])
+        return "rbg" in str(keys.dtype)
+    return eqn.primitive in _ONE_BY_ONE
+
+
+def _one_by_one(function: Callable[..., Sequence[Array]]) -> Callable[..., Sequence[Array]]:
+    """The function, which vmap calls for one device after the other."""
+    each = jax.custom_batching.custom_vmap(function)
+
+    @each.def_vmap
+    def _(axis_size: int, is_batched: Sequence[bool], *operands: Array) -> tuple[Array, Array]:
+        def of_one(batched: Sequence[Array]) -> Sequence[Array]:
+            values = iter(batched)
+            results: Sequence[Array] = each(
+                *(next(values) if b else x for x, b in zip(operands, is_batched, strict=True))
+            )
+            return results
+
+        results = lax.map(of_one, [x for x, b in zip(operands, is_batched, strict=True) if b])
+        return results, jax.tree.map(lambda _: True, results)
+
+    return each
+
+
+def _speaks_of_the_mesh(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether a value of the jaxpr varies over a mesh, or `Body` evaluates one of its equations."""
+    values = [*jaxpr.invars, *(v for eqn in jaxpr.eqns for v in (*eqn.invars, *eqn.outvars))]
+    return (
+        any(compat.jaxprs.varies_over_a_mesh(v.aval) for v in values)
+        or any(eqn.primitive in ELIMINATED or _runs_one_by_one(eqn) for eqn in jaxpr.eqns)
+        or any(_speaks_of_the_mesh(inner) for eqn in jaxpr.eqns for inner in inner_jaxprs(eqn))
+    )
+
+
+def _unknown(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
+    return refusals.unsupported(
+        eqn,
+        "it is a collective that jax2tf does not know",
+        "write it with the collectives of jax.lax (psum, all_gather, ppermute, all_to_all ...)",
+    )
+
+
+def _names(spec: jax.sharding.PartitionSpec) -> tuple[tuple[Hashable, ...], ...]:
+    """For each dimension that the spec names, the mesh axes that split it."""
+    return tuple(
+        () if entry is None else entry if isinstance(entry, tuple) else (entry,) for entry in spec
+    )
+
+
+def _flat(names: Sequence[Sequence[Hashable]]) -> Iterator[Hashable]:
+    return (axis for dim in names for axis in dim)
+
+
+def _split(x: Array, names: Sequence[Sequence[Hashable]], axes: Shape, sizes: Sizes) -> Array:
+    """The operand with a leading dimension for each of `axes` that `names` has, in their order."""
+    shape: list[Dim] = []
+    places: dict[Hashable, int] = {}
+    for dim, size in enumerate(x.shape):
+        long = [axis for axis in (names[dim] if dim < len(names) else ()) if axis in axes]
+        for axis in long:
+            places[axis] = len(shape)
+            shape.append(sizes[axis])
+        shape.append(size // math.prod(sizes[axis] for axis in long))
+    if not places:
+        return x
+    leading = [places[axis] for axis in axes if axis in places]
+    rest = [i for i in range(len(shape)) if i not in leading]
+    return jnp.transpose(x.reshape(shape), (*leading, *rest))
+
+
+def _joined(y: Array, names: Sequence[Sequence[Hashable]], axes: Shape, shape: Shape) -> Array:
+    """The result of that shape; the inverse of `_split`."""
+    leading = [axis for axis in axes if axis in _flat(names)]
+    if not leading:
+        return y
+    order: list[int] = []
+    for dim in range(len(shape)):
+        long = [axis for axis in (names[dim] if dim < len(names) else ()) if axis in axes]
+        order += [leading.index(axis) for axis in long]
+        order.append(len(leading) + dim)
+    return jnp.transpose(y, order).reshape(shape)

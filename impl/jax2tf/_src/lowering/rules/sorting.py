@@ -1,0 +1,327 @@
+"""Sorting: sort, top_k, approx_top_k.
+
+JAX sorts by a total order: NaNs come after infinity. `sort` takes zeros, and NaNs, for equal;
+`top_k` tells them apart by their bits. TensorFlow's own ops leave the place of a NaN open, so
+`top_k` gives them integers that are in JAX's order. Engines that read graphs know no bits: without
+XLA ops `sort` goes by whether a number is NaN and by what it is otherwise, and `top_k` of float32
+by what it is and then by what its bits would decide, but for the sign of a NaN.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from jax2tf._src import compat, ops
+from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPUTED, HOLDS_INT4, SORTED, carrier_of
+from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.rules.casts import in_carrier
+from jax2tf._src.util.typing import Dim
+
+
+@register("sort", op="XlaVariadicSort")
+def _sort(
+    ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
+) -> Sequence[tf.Tensor]:
+    if operands[0].shape[dimension] in (0, 1):
+        return operands
+    by_top_k = ctx.optimizes("sorts_by_top_k") and not compat.functions.in_compiled_function()
+    by_integers = num_keys == 1 and operands[0].dtype in _INTEGERS
+    if by_top_k and by_integers and dimension == operands[0].shape.rank - 1:
+        return _sort_by_integers(ctx, *operands)
+    stored = [ops.cast(x, carrier_of(COMPUTED, x.dtype)) for x in operands]
+    comparator = _comparator(tuple(x.dtype for x in stored), num_keys)
+    results = ops.xla.xla_variadic_sort(
+        stored, ops.constant(dimension), comparator=comparator, is_stable=is_stable
+    )
+    return [ops.cast(r, x.dtype) for r, x in zip(results, operands, strict=True)]
+
+
+# Those that TopKV2 and Invert have kernels for.
+_INTEGERS = frozenset({tf.int8, tf.uint8, tf.int16, tf.int32, tf.uint32, tf.int64, tf.uint64})
+
+
+def _sort_by_integers(ctx: Context, key: tf.Tensor, *others: tf.Tensor) -> Sequence[tf.Tensor]:
+    """Sorts stably along the last axis, by one key of integers; see `_stable_order`."""
+    size = ctx.dim(ctx.avals_in[0].shape[-1])
+    k = ctx.number(size) if isinstance(size, int) else size
+    values, order = ops.raw.TopKV2(input=ops.raw.Invert(x=key), k=k)
+    last = key.shape.rank - 1
+    axis = ctx.number(last)
+
+    def put_in_order(x: tf.Tensor) -> tf.Tensor:
+        return ops.raw.GatherV2(params=x, indices=order, axis=axis, batch_dims=last)
+
+    in_order = [in_carrier(HOLDS_INT4, put_in_order, x) for x in others]
+    return [ops.raw.Invert(x=values), *in_order]
+
+
+@functools.cache
+def _comparator(
+    dtypes: tuple[tf.DType, ...], num_keys: int
+) -> tf.types.experimental.ConcreteFunction:
+    """Whether the first of each pair of scalars goes before the second, by the first keys."""
+
+    def before(*scalars: tf.Tensor) -> tf.Tensor:
+        pairs = list(zip(scalars[::2], scalars[1::2], strict=True))[:num_keys]
+        *major, last = itertools.chain.from_iterable(_real_pairs(a, b) for a, b in pairs)
+        result = _less(*last)
+        for a, b in reversed(major):
+            result = _less(a, b) | (~_less(b, a) & result)
+        return result
+
+    specs = [tf.TensorSpec([], dtype) for dtype in dtypes for _ in range(2)]
+    with tf.init_scope():
+        return tf.function(before, autograph=False).get_concrete_function(*specs)
+
+
+def _real_pairs(a: tf.Tensor, b: tf.Tensor) -> list[tuple[tf.Tensor, tf.Tensor]]:
+    if a.dtype.is_complex:
+        return [(ops.real(a), ops.real(b)), (ops.imag(a), ops.imag(b))]
+    if a.dtype == tf.bool:
+        return [(ops.cast(a, tf.int32), ops.cast(b, tf.int32))]
+    return [(a, b)]
+
+
+def _less(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    if a.dtype.is_floating:
+        return (a < b) | (ops.is_nan(b) & ~ops.is_nan(a))
+    return a < b
+
+
+@register("sort")
+def _sort_by_keys(
+    ctx: Context, *operands: tf.Tensor, dimension: int, is_stable: bool, num_keys: int
+) -> Sequence[tf.Tensor]:
+    """Sorts stably by the last key, then by the one before it, and so on."""
+    del is_stable
+    if operands[0].shape[dimension] in (0, 1):
+        return operands
+    if len(operands) == 1 and operands[0].dtype in _FLOATS:
+        (x,) = operands
+        numbers = _sorted_floats(ctx, _to_last(_stored(ctx, x), dimension))
+        return [_from_last(ops.cast(numbers, x.dtype), dimension)]
+    keys = [key for x in operands[:num_keys] for key in _sort_keys(ctx, _to_last(x, dimension))]
+    order = _stable_order(keys)
+
+    def put_in_order(x: tf.Tensor) -> tf.Tensor:
+        return _from_last(_take(_to_last(x, dimension), order), dimension)
+
+    return [in_carrier(HOLDS_INT4, put_in_order, x) for x in operands]
+
+
+_FLOATS = frozenset({tf.bfloat16, tf.float16, tf.float32, tf.float64})
+
+
+def _sorted_floats(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """`x` sorted along its last axis, in one pass: NaNs are counted, and written at the end."""
+    is_nan, key = _nan_and_key(ctx, x)
+    numbers = _take(ops.where(is_nan, ops.constant(math.inf, x.dtype), x), _stable_order([key]))
+    size = _last_size(x)
+    count = ops.reduce_sum(ops.cast(is_nan, tf.int32), -1, keepdims=True)
+    # A vector is added to the count: see the quirk "no_integers_of_three_dimensions".
+    is_number = ops.range(size) + count < size
+    return ops.where(is_number, numbers, ops.constant(math.nan, x.dtype))
+
+
+def _sort_keys(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
+    """Numbers in the order in which `sort` puts `x`, the most significant first."""
+    if x.dtype.is_complex:
+        return [*_sort_keys(ctx, ops.real(x)), *_sort_keys(ctx, ops.imag(x))]
+    if _sorts_in_parts(ctx, x.dtype):
+        return _parts(ctx, x)
+    x = _stored(ctx, x)
+    if not x.dtype.is_floating:
+        return [x]
+    is_nan, key = _nan_and_key(ctx, x)
+    return [ops.cast(is_nan, tf.int32), key]
+
+
+def _stored(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """`x` in a dtype that has kernels, and whose numbers are chosen between, not multiplied."""
+    if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
+        return ops.cast(x, tf.float32)
+    return ops.cast(x, carrier_of(SORTED, x.dtype))
+
+
+# The bits of a part: a float32 holds as many exactly.
+_PART = {tf.int32: 16, tf.uint32: 16, tf.int64: 24, tf.uint64: 24}
+
+
+def _sorts_in_parts(ctx: Context, dtype: tf.DType) -> bool:
+    return dtype in _PART and ctx.has_quirk("sorts_integers_as_floats")
+
+
+def _parts(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
+    """Each integer cut into groups of bits, each group as an int32; the highest bits come first."""
+    bits = _PART[x.dtype]
+    numbers = x.dtype.as_numpy_dtype
+    parts = []
+    for place in reversed(range(bits, x.dtype.size * 8, bits)):
+        whole = ctx.constant(numbers(1 << place))
+        part = ops.raw.FloorDiv(x=x, y=whole)
+        parts.append(part)
+        x = x - part * whole
+    return [ops.cast(part, tf.int32) for part in (*parts, x)]
+
+
+def _nan_and_key(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Where floats are NaN, and floats in the same order that have neither NaNs nor a -0."""
+    is_nan = ctx.is_nan(x)
+    key = ops.where(ops.equal(x, 0), ops.zeros([], x.dtype), x)
+    return is_nan, ops.where(is_nan, ops.constant(math.inf, x.dtype), key)
+
+
+def _stable_order(keys: Sequence[tf.Tensor], *, descending: bool = False) -> tf.Tensor:
+    """Indices along the last axis, ordered by the last key, then by the one before it, and so on.
+
+    TopKV2 puts the larger first, and of equals the one with the smaller index.
+    """
+    order = None
+    for key in reversed(keys):
+        if order is not None:
+            key = _take(key, order)
+        by_key = ops.top_k(key if descending else _reversed(key), _last_size(key)).indices
+        order = by_key if order is None else _take(order, by_key)
+    return order
+
+
+def _last_size(x: tf.Tensor) -> Dim:
+    known = x.shape[-1]
+    return ops.shape(x)[-1] if known is None else known
+
+
+def _reversed(key: tf.Tensor) -> tf.Tensor:
+    """Numbers whose order is the reverse. Of integers all bits are flipped: -x would overflow."""
+    if key.dtype.is_floating:
+        return -key
+    # A vector: see the quirk "exchanges_constant_and_transpose".
+    return ops.constant([key.dtype.max if key.dtype.is_unsigned else -1], key.dtype) - key
+
+
+@register("top_k")
+def _top_k(
+    ctx: Context, x: tf.Tensor, *, k: int, axis: int, is_stable: bool = True
+) -> Sequence[tf.Tensor]:
+    del is_stable  # TopKV2 always is
+    return _extremes(ctx, x, k, axis, largest=True)
+
+
+@register("approx_top_k")
+def _approx_top_k(
+    ctx: Context,
+    x: tf.Tensor,
+    *,
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> Sequence[tf.Tensor]:
+    # JAX may be less exact than asked, and on CPU is not. Without aggregation it gives more than k.
+    del k, recall_target, reduction_input_size_override, aggregate_to_topk
+    axis = reduction_dimension % x.shape.rank
+    return _extremes(ctx, x, ctx.avals_out[0].shape[axis], axis, largest=is_max_k)
+
+
+def _extremes(
+    ctx: Context, x: tf.Tensor, k: Dim, axis: int, *, largest: bool
+) -> Sequence[tf.Tensor]:
+    """The `k` largest or smallest along `axis`, and their indices."""
+    k = ctx.dim(k)
+    # The bits of a float16 tell the sign of a NaN, which its float32 does not.
+    is_by_bits = x.dtype == tf.float16 and not ctx.has_quirk("no_bitcast")
+    stored = _to_last(x if is_by_bits else _stored(ctx, x), axis)
+    if _sorts_in_parts(ctx, x.dtype):
+        # These are stored as they are.
+        order = _stable_order(_parts(ctx, stored), descending=largest)[..., :k]
+        return [_from_last(_take(stored, order), axis), _from_last(order, axis)]
+    if _is_in_order(ctx, stored.dtype, largest):
+        values, indices = ops.top_k(stored, k)
+        return [_from_last(ops.cast(values, x.dtype), axis), _from_last(indices, axis)]
+    if stored.dtype == tf.float32 and not ctx.uses("Bitcast", "float32"):
+        order = _order_without_bits(ctx, stored, k, largest)
+        values = _from_last(_take(stored, order), axis)
+        return [ops.cast(values, x.dtype), _from_last(order, axis)]
+    flip: Callable[[tf.Tensor], tf.Tensor] = (lambda key: key) if largest else _reversed
+    values, indices = ops.top_k(flip(_total_order(stored)), k)
+    values = _from_last(_from_total_order(flip(values), stored.dtype), axis)
+    # Form: bools_by_comparison.
+    values = ops.not_equal(values, 0) if x.dtype == tf.bool else ops.cast(values, x.dtype)
+    return [values, _from_last(indices, axis)]
+
+
+def _is_in_order(ctx: Context, dtype: tf.DType, largest: bool) -> bool:
+    """Whether TopKV2 puts numbers of `dtype`, as they are, in JAX's order."""
+    if largest and ctx.assume_finite and dtype in (tf.float32, tf.int32):
+        return True
+    compiled = (
+        ctx.optimizes("floats_in_top_k")
+        and ctx.runs_xla
+        and compat.functions.in_compiled_function()
+    )
+    return largest and compiled and dtype == tf.float32
+
+
+def _order_without_bits(ctx: Context, x: tf.Tensor, k: Dim, largest: bool) -> tf.Tensor:
+    """Indices of the `k` largest or smallest floats along the last axis.
+
+    Numbers are the major key. The minor key tells a NaN from an infinity and -0 from 0, which are
+    equal by the major one. So the candidates are what is beyond the k-th number, and of what equals
+    it those that the minor key prefers; they are put in order by one key after the other.
+    """
+    is_nan, major = _nan_and_key(ctx, x)
+    is_upper = is_nan | (ops.equal(x, 0) & ops.less(0.0, ops.reciprocal(x)))
+    minor = ops.cast(is_upper if largest else ~is_upper, tf.float32)
+    major = major if largest else -major
+    if isinstance(k, int) and k == 0:
+        return ops.top_k(major, 0).indices
+    least = ops.reduce_min(ops.top_k(major, k).values, -1, keepdims=True)
+    rank = ops.where(least < major, 2.0, ops.where(major < least, -1.0, minor))
+    candidates = ops.top_k(rank, k).indices
+    order = ops.top_k(_take(minor, candidates), k).indices
+    candidates = _take(candidates, order)
+    return _take(candidates, ops.top_k(_take(major, candidates), k).indices)
+
+
+def _total_order(x: tf.Tensor) -> tf.Tensor:
+    """Integers in the total order (IEEE 754, 5.10) of the bits of `x`."""
+    if not x.dtype.is_floating:
+        return x
+    return _flip_negative(ops.bitcast(x, BITS[x.dtype]))
+
+
+def _from_total_order(key: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    return ops.bitcast(_flip_negative(key), dtype) if dtype.is_floating else key
+
+
+def _flip_negative(bits: tf.Tensor) -> tf.Tensor:
+    """Turns sign and magnitude into two's complement, and back."""
+    sign = ops.right_shift(bits, ops.constant(8 * bits.dtype.size - 1, bits.dtype))
+    return ops.bitwise_xor(bits, ops.bitwise_and(sign, bits.dtype.max))
+
+
+def _take(x: tf.Tensor, order: tf.Tensor) -> tf.Tensor:
+    # Form: last_axis_by_number.
+    last = x.shape.rank - 1
+    return ops.gather(x, order, axis=last, batch_dims=last)
+
+
+def _to_last(x: tf.Tensor, axis: int) -> tf.Tensor:
+    last = x.shape.rank - 1
+    if axis == last:
+        return x
+    return ops.transpose(x, [d for d in range(last + 1) if d != axis] + [axis])
+
+
+def _from_last(x: tf.Tensor, axis: int) -> tf.Tensor:
+    last = x.shape.rank - 1
+    if axis == last:
+        return x
+    dims = list(range(last))
+    return ops.transpose(x, [*dims[:axis], last, *dims[axis:]])

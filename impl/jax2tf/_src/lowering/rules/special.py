@@ -1,0 +1,160 @@
+"""Special functions: erf, lgamma, digamma, igamma, bessel, zeta, betainc ...
+
+Most are TensorFlow's op of the same name, with JAX's values put where TensorFlow's kernels, or the
+versions of the algorithm that TensorFlow's XLA has, leave the domain otherwise. float16, bfloat16
+and what is narrower are computed in float32 and rounded once, as JAX does.
+
+JAX's own values at some poles changed between releases; what was tried is named beside each.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit import special_functions
+from jax2tf._src.lowering.emit.compute_dtypes import IN_FLOAT32
+from jax2tf._src.lowering.passes.legalize.emulated_dtypes import jaxpr_of
+from jax2tf._src.lowering.registry import Context, register, register_table
+from jax2tf._src.lowering.rules.elementwise import Function, in_kernel_dtype, in_one_shape
+from jax2tf._src.ops import raw
+from jax2tf._src.util.typing import aval_of
+
+# Since JAX 0.11.0 igamma follows SciPy where its shape parameter is infinite.
+_IGAMMA_OF_INFINITY = jax.__version_info__ >= (0, 11, 0)
+
+
+def erf(x: tf.Tensor) -> tf.Tensor:
+    """The op, kept from overflow."""
+    if x.dtype == tf.float64:
+        # TensorFlow's CPU kernel overflows to NaN; from 6 on the nearest float64 is 1.
+        six = ops.constant(6, x.dtype)
+        x = raw.Maximum(x=raw.Minimum(x=x, y=six), y=-six)
+    return raw.Erf(x=x)
+
+
+def erfc(x: tf.Tensor) -> tf.Tensor:
+    """The op."""
+    return raw.Erfc(x=x)
+
+
+def _digamma(x: tf.Tensor) -> tf.Tensor:
+    result = raw.Digamma(x=x)
+    if special_functions.DIGAMMA_HAS_POLE:
+        result = ops.where(ops.equal(x, 0), _scalar(-math.inf, x), result)
+    return result
+
+
+def _igamma(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    # At a = 0 JAX takes its series below x = 1, and has no value there.
+    return _at_igamma_limits(a, x, raw.Igamma(a=a, x=x), 0.0, 1.0, ops.equal(a, 0) & (x < 1))
+
+
+def _igammac(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    return _at_igamma_limits(a, x, raw.Igammac(a=a, x=x), 1.0, 0.0)
+
+
+def _at_igamma_limits(
+    a: tf.Tensor,
+    x: tf.Tensor,
+    inside: tf.Tensor,
+    lower: float,
+    upper: float,
+    undefined: tf.Tensor | bool = False,
+) -> tf.Tensor:
+    """`inside` for positive finite a and x, `lower` and `upper` at the limits, NaN elsewhere."""
+    a_infinite, x_infinite = ops.equal(a, math.inf), ops.equal(x, math.inf)
+    at_lower = ops.equal(x, 0) | a_infinite
+    at_upper = ops.equal(a, 0) | x_infinite
+    if not _IGAMMA_OF_INFINITY:
+        at_lower &= ~x_infinite
+        undefined |= a_infinite & (x >= 1) & ~x_infinite
+    undefined |= ~((a >= 0) & (x >= 0)) | (at_lower & at_upper)
+    result = ops.where(at_upper, _scalar(upper, x), inside)
+    result = ops.where(at_lower, _scalar(lower, x), result)
+    return ops.where(undefined, _scalar(math.nan, x), result)
+
+
+def _igamma_grad_a(a: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    finite = ops.is_finite(a) & ops.is_finite(x)
+    nan = _scalar(math.nan, x)
+    inside = ops.where(finite & (x >= 0), raw.IgammaGradA(a=a, x=x), nan)
+    return ops.where(a > 0, ops.where(ops.equal(x, 0), _scalar(0, x), inside), nan)
+
+
+def _betainc(a: tf.Tensor, b: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    """TensorFlow's op where a and b are positive and finite; else a step at x = 1 or x = 0."""
+    step_at_one = ops.equal(a, math.inf) | ops.equal(b, 0)
+    step_at_zero = ops.equal(b, math.inf) | ops.equal(a, 0)
+    inside = (a >= 0) & (b >= 0) & (x >= 0) & (x <= 1)
+    result = ops.where(step_at_zero, ops.cast(x > 0, x.dtype), raw.Betainc(a=a, b=b, x=x))
+    result = ops.where(step_at_one, ops.cast(x >= 1, x.dtype), result)
+    return ops.where(inside & ~(step_at_one & step_at_zero), result, _scalar(math.nan, x))
+
+
+def _scalar(value: float, like: tf.Tensor) -> tf.Tensor:
+    return ops.constant(value, like.dtype)
+
+
+_TABLE: dict[str, Function] = {
+    "bessel_i0e": lambda x: raw.BesselI0e(x=x),
+    "bessel_i1e": lambda x: raw.BesselI1e(x=x),
+    "digamma": _digamma,
+    "igamma": _igamma,
+    "igamma_grad_a": _igamma_grad_a,
+    "igammac": _igammac,
+    "lgamma": lambda x: raw.Lgamma(x=x),
+}
+
+register_table({name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _TABLE.items()})
+register("regularized_incomplete_beta")(in_one_shape(in_kernel_dtype(_betainc, IN_FLOAT32)))
+
+
+def in_wide_dtype(
+    function: Function, eqn: jex_core.JaxprEqn, *operands: jax.Array
+) -> list[jax.Array]:
+    """The results of a JAX function for an equation, computed in float32 or float64."""
+    aval = aval_of(eqn.outvars[0])
+    wide = np.float64 if aval.dtype == np.float64 else np.float32
+    # A literal is a scalar among arrays.
+    whole = (jnp.broadcast_to(x, aval.shape) for x in operands)
+    result = function(*(lax.convert_element_type(x, wide) for x in whole))
+    return [lax.convert_element_type(result, aval.dtype)]
+
+
+def _traced(name: str) -> Function:
+    """The rule of a primitive that is a JAX function for every target."""
+    of_floats: Function = functools.partial(in_wide_dtype, getattr(special_functions, name))
+
+    def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
+        def body(inner: Context, *variables: tf.Tensor) -> list[tf.Tensor]:
+            jaxpr = ctx.traced("special", lambda: jaxpr_of(ctx.eqn, of_floats, {}))
+            return inner.inline(jaxpr, *variables)
+
+        given = zip(ctx.eqn.invars, operands, strict=True)
+        variables = [x for v, x in given if isinstance(v, jex_core.Var)]
+        if ctx.trace.counts[ctx.eqn.primitive] < 2:
+            return body(ctx, *variables)[0]
+        dtypes = tuple(aval.dtype for aval in ctx.avals_in)
+        literals = tuple(str(v) for v in ctx.eqn.invars if isinstance(v, jex_core.Literal))
+        key = (ctx.eqn.primitive.name, dtypes, literals)
+        return ctx.function(key, body, *variables)[0]
+
+    return rule
+
+
+for _name in ("erf_inv", "polygamma", "zeta"):
+    register(_name)(_traced(_name))
+
+# For targets that have no such op these two are compositions: error_functions.py.
+_ERRORS = {"erf": erf, "erfc": erfc}
+for _name, _rule in _ERRORS.items():
+    register_table({_name: in_kernel_dtype(_rule, IN_FLOAT32)}, op=_name.capitalize())

@@ -1,0 +1,83 @@
+"""Comparison in the total order of floats (IEEE 754, 5.10): eq_to, le_to, lt_to.
+
+By bits; for engines that know none, float32 by what tells zeros and NaNs apart without them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPARED, FLOAT8
+from jax2tf._src.lowering.registry import Context, in_ranks_for_choices, register, register_table
+from jax2tf._src.lowering.rules.elementwise import Function, binary, in_kernel_dtype
+from jax2tf._src.ops import raw
+
+
+def _in_total_order(op: Function) -> Function:
+    def compare(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        if x.dtype.is_floating:
+            x, y = _rank(x), _rank(y)
+        return in_kernel_dtype(op, COMPARED)(x, y)
+
+    return compare
+
+
+_TOTAL_ORDER = {
+    "eq_to": _in_total_order(binary(raw.Equal)),
+    "le_to": _in_total_order(binary(raw.LessEqual)),
+    "lt_to": _in_total_order(binary(raw.Less)),
+}
+
+
+def _equal_without_bits(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    both_nan = ctx.is_nan(x) & ctx.is_nan(y)
+    return (ops.equal(x, y) & ops.equal(1 / x, 1 / y)) | both_nan
+
+
+def _less_without_bits(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    # Zeros are told apart by their reciprocals.
+    of_zeros = ops.equal(x, y) & (1 / x < 1 / y)
+    return (x < y) | of_zeros | (ctx.is_nan(y) & ~ctx.is_nan(x))
+
+
+# For engines that know no bits; no other op tells the sign of a NaN, so all NaNs are equal here.
+_WITHOUT_BITS: dict[str, Callable[..., tf.Tensor]] = {
+    "eq_to": _equal_without_bits,
+    "le_to": lambda ctx, x, y: ~_less_without_bits(ctx, y, x),
+    "lt_to": _less_without_bits,
+}
+
+
+# Integers are in order: see the quirk "compares_integers_as_floats" of Less.
+_FOR_ENGINES = _TOTAL_ORDER | {
+    "lt_to": _in_total_order(lambda x, y: raw.LogicalNot(x=raw.LessEqual(x=y, y=x)))
+}
+
+
+def _by_bits_unless_float32(name: str) -> Callable[..., tf.Tensor]:
+    def compare(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+        if x.dtype == tf.float32:
+            return _WITHOUT_BITS[name](ctx, x, y)
+        return _FOR_ENGINES[name](*in_ranks_for_choices(ctx, x, y))
+
+    return compare
+
+
+register_table(_TOTAL_ORDER, op="Bitcast")
+for _name in _TOTAL_ORDER:
+    register(_name)(_by_bits_unless_float32(_name))
+
+
+def _rank(x: tf.Tensor) -> tf.Tensor:
+    """Integers in the order of floats: -NaN, -inf, ..., -0, 0, ..., inf, NaN."""
+    if x.dtype in FLOAT8:
+        wide = ops.cast(x, tf.float32)
+        # The NaN of these has a sign: there is one, in the place of -0.
+        is_negative = ops.is_nan(wide) & x.dtype.name.endswith("fnuz")
+        return ops.where(is_negative, tf.int32.min, _rank(wide))
+    bits = ops.bitcast(x, BITS[x.dtype])
+    flipped = raw.BitwiseXor(x=bits, y=ops.constant(bits.dtype.max, bits.dtype))
+    return ops.where(raw.Less(x=bits, y=ops.zeros_like(bits)), flipped, bits)

@@ -1,0 +1,152 @@
+"""Reductions over windows: reduce_window and its named forms.
+
+XLA's own window ops serve where XLA may be used. Without them, windows of pooling are MaxPool and
+AvgPool, and all others are folded from slices.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+from jax.typing import ArrayLike
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit.combining import on_arrays, to_carrier
+from jax2tf._src.lowering.emit.compute_dtypes import FLOAT8, REDUCED_BY_XLA, carrier_of
+from jax2tf._src.lowering.emit.window_folding import (
+    Window,
+    carrier_constant,
+    edges_of,
+    folded,
+    folded_in_order,
+    highest,
+    jaxpr_of,
+    lowest,
+    window_of,
+)
+from jax2tf._src.lowering.emit.window_pooling import pooling
+from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.rules.casts import cast
+from jax2tf._src.lowering.rules.control_flow import order_of_effects
+from jax2tf._src.util.typing import Param
+
+
+@dataclasses.dataclass(frozen=True)
+class _Monoid:
+    """A named reduction: what it is to XLA, what it is to JAX, and its identity for a dtype.
+
+    `beats` says of numbers whether they are preferred to the identity; a sum prefers none.
+    """
+
+    to_xla: Callable[..., tf.Tensor]
+    to_jax: Callable[..., jax.Array]
+    identity: Callable[[np.dtype], ArrayLike]
+    beats: Callable[..., tf.Tensor] | None = None
+
+
+def _maximum(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    # Not tf.maximum, because TensorFlow's XLA may lose a NaN there.
+    return ops.where((a >= b) | (a != a), a, b)
+
+
+def _minimum(a: tf.Tensor, b: tf.Tensor) -> tf.Tensor:
+    return ops.where((a <= b) | (a != a), a, b)
+
+
+_MONOIDS = {
+    "reduce_window_sum": _Monoid(ops.add, lax.add, lambda dtype: 0),
+    "reduce_window_max": _Monoid(_maximum, lax.max, lowest, ops.greater),
+    "reduce_window_min": _Monoid(_minimum, lax.min, highest, ops.less),
+}
+
+
+@register(*_MONOIDS)
+def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Tensor:
+    (aval,) = ctx.avals_in
+    window = window_of(**params)
+    monoid = _MONOIDS[ctx.eqn.primitive.name]
+    identity = carrier_constant(monoid.identity(aval.dtype), aval.dtype)
+    combine = on_arrays(ctx, jaxpr_of(monoid.to_jax, aval.dtype))
+    if x.dtype in FLOAT8 and monoid.beats is None:
+        (out,) = folded_in_order(ctx, combine, [x], [identity], aval.shape, window)
+        return out
+    pool = pooling(monoid.to_jax, window, x.dtype)
+    # XLA's computation would have to order complex numbers, which no op of TensorFlow does.
+    ordered = monoid.beats is None or not x.dtype.is_complex
+    if ctx.uses("XlaReduceWindow") and window.dimensions and ordered:
+        carrier = carrier_of(REDUCED_BY_XLA, x.dtype)
+        computation = _computation(monoid.to_xla, carrier)
+        exact = functools.partial(_xla_reduce_window, ctx, x, identity, window, computation)
+        if pool is None or monoid.beats is None:
+            return exact()
+        # MaxPool is far faster, but knows no NaN, and nothing below the lowest finite number.
+        beats = ops.reduce_all(monoid.beats(x, identity))
+        with order_of_effects(ctx):
+            return ops.cond(beats, lambda: pool(ctx, x, window), exact)
+    if pool is not None:
+        return pool(ctx, x, window)
+    (out,), _ = folded(ctx, combine, [to_carrier(x)], aval.shape, window, [identity])
+    return cast(out, x.dtype)
+
+
+@register("reduce_window")
+def _reduce_window(
+    ctx: Context,
+    *operands: tf.Tensor,
+    jaxpr: jex_core.Jaxpr,
+    consts: Sequence[ArrayLike],
+    **params: Param,
+) -> list[tf.Tensor]:
+    window = window_of(**params)
+    closed = ctx.closed(jaxpr, consts)
+    n = len(operands) // 2
+    xs, inits = operands[:n], operands[n:]
+    combine = on_arrays(ctx, closed)
+    shape = ctx.avals_in[0].shape
+    if any(x.dtype in FLOAT8 for x in xs):
+        return folded_in_order(ctx, combine, xs, inits, shape, window)
+    if ctx.uses("XlaReduceWindow") and n == 1 and window.dimensions:
+        computation = ctx.computation(closed, REDUCED_BY_XLA.get(xs[0].dtype))
+        return [_xla_reduce_window(ctx, xs[0], inits[0], window, computation)]
+    results, present = folded(ctx, combine, [to_carrier(x) for x in xs], shape, window)
+    # XLA leaves out what is padding, and begins each window with the initial values.
+    out_shape = ctx.shape(ctx.avals_out[0].shape)
+    starts = [ops.broadcast_to(to_carrier(init), out_shape) for init in inits]
+    results = combine(starts, results)
+    if present is not None:
+        results = [ops.where(present, r, s) for r, s in zip(results, starts, strict=True)]
+    return [cast(r, x.dtype) for r, x in zip(results, xs, strict=True)]
+
+
+def _xla_reduce_window(
+    ctx: Context, x: tf.Tensor, init: tf.Tensor, window: Window, computation: jex_core.ClosedJaxpr
+) -> tf.Tensor:
+    storage = carrier_of(REDUCED_BY_XLA, x.dtype)
+    out = ops.xla.xla_reduce_window(
+        cast(x, storage),
+        cast(init, storage),
+        ctx.shape(window.dimensions),
+        window.strides,
+        window.base_dilation,
+        window.window_dilation,
+        edges_of(ctx, window),
+        computation=computation,
+    )
+    return cast(out, x.dtype)
+
+
+@functools.cache
+def _computation(
+    function: Callable[..., tf.Tensor], dtype: tf.DType
+) -> tf.types.experimental.ConcreteFunction:
+    """A binary TensorFlow op as the function that XLA's reducing ops take for their computation."""
+    scalar = tf.TensorSpec([], dtype)
+    with tf.init_scope():
+        return tf.function(function, autograph=False).get_concrete_function(scalar, scalar)

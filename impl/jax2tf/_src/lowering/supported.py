@@ -1,0 +1,231 @@
+"""The ops that a graph gets for each equation, and whether a target takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import numpy as np
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf._src.api.errors import UnsupportedDtypeError, UnsupportedPrimitiveError
+from jax2tf._src.lowering import refusals
+from jax2tf._src.targets.targets import KEY_INPUTS, Target
+from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.util import dtypes
+
+# What holds a graph together and computes nothing.
+STRUCTURAL = frozenset(
+    {
+        "Const",
+        "Identity",
+        "IdentityN",
+        "NoOp",
+        "PartitionedCall",
+        "Placeholder",
+        "ReadVariableOp",
+        "StatefulPartitionedCall",
+    }
+)
+
+
+class Observer(Protocol):
+    """Sees what each equation is lowered to, and goes on where one cannot be lowered."""
+
+    def within(self, eqn: jex_core.JaxprEqn) -> AbstractContextManager[None]:
+        """Around the lowering of an equation, and of the equations of what it calls."""
+
+    def made(self, eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation]) -> None:
+        """These ops are new in the graph."""
+
+    def refused(self, eqn: jex_core.JaxprEqn, error: UnsupportedPrimitiveError) -> None:
+        """There is no lowering; zeros stand for the results."""
+
+
+class NewOps:
+    """Finds the ops of a graph that no equation before had made."""
+
+    def __init__(self) -> None:
+        self._seen: set[tf.Operation] = set()
+
+    def behind(
+        self, operands: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
+    ) -> list[tf.Operation]:
+        """The ops that compute `results` from `operands`, each once, roughly as they run."""
+        given = {x.op for x in operands if tf.is_tensor(x)}
+        pending = [x.op for x in results if tf.is_tensor(x)]
+        found = []
+        while pending:
+            op = pending.pop()
+            if op in self._seen or op in given:
+                continue
+            self._seen.add(op)
+            found.append(op)
+            pending += [x.op for x in op.inputs]
+        return found[::-1]
+
+
+def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: Target) -> None:
+    """Refuses an equation that was lowered to an op which the target does not take.
+
+    Raises:
+      UnsupportedPrimitiveError: naming the op, its dtype and the target; or the dtype of its
+        result.
+    """
+    for op in ops:
+        _require_dtypes(eqn, op, target)
+        _require_dimensions(eqn, op, target)
+        if op.type in STRUCTURAL:
+            continue
+        dtype = (*op.inputs, *op.outputs)[KEY_INPUTS.get(op.type, 0)].dtype.name
+        takes = _what_is_taken(op, dtype, target)
+        lack = _lack(op, target) if takes is None else None
+        if lack is not None:
+            raise refusals.unsupported(
+                eqn,
+                f"it is lowered to {lack}, which the target {target.name!r} does not take",
+                "write that part with other functions",
+            )
+        if takes is None:
+            continue
+        raise refusals.unsupported(
+            eqn,
+            f"it is lowered to the op {op.type} of {dtype}, and the target {target.name!r} {takes}",
+            _remedy(op.type, dtype, target),
+        )
+
+
+def require_arrays(trace: Trace, target: Target) -> None:
+    """Refuses a function with arguments or results of which the target has no arrays.
+
+    Raises:
+      UnsupportedDtypeError: naming the argument or the result, and its dtype.
+    """
+    if "no_uint32" not in target.quirks:
+        return
+    arguments = ((trace.path(i), aval) for i, aval in enumerate(trace.jaxpr.in_avals))
+    results = ((f"result {i}", aval) for i, aval in enumerate(trace.jaxpr.out_avals))
+    for name, aval in (*arguments, *results):
+        dtype = getattr(aval, "dtype", np.dtype(bool))
+        is_of_keys = dtypes.is_key(dtype)
+        if is_of_keys or dtype == np.uint32:
+            raise UnsupportedDtypeError(
+                f"jax2tf.convert: {name} is of {'keys' if is_of_keys else 'uint32'}, and the "
+                f"target {target.name!r} has no arrays of uint32. What to do: have int32 there, "
+                "and its bits inside the function, jax.lax.bitcast_convert_type(x, jnp.uint32), of "
+                "which jax.random.wrap_key_data makes a key; or convert for another target."
+            )
+
+
+_OTHER_FUNCTIONS = "write that part with other functions, or convert for another target"
+_IN_PARTS = (
+    "give the real and the imaginary part, jnp.real(x) and jnp.imag(x), each as a result of its "
+    "own, or convert for another target"
+)
+# By the op that is not taken.
+_REMEDIES = {"Complex": _IN_PARTS, "Imag": _IN_PARTS, "Real": _IN_PARTS}
+
+
+_OTHER_DTYPE = "cast to a dtype of the engine's, or convert for another target"
+_DTYPE_REMEDIES = {
+    "bfloat16": (
+        "jax2tf.export(..., widen_bfloat16=True) computes it in float32; or cast to a dtype of "
+        "the engine's, or convert for another target"
+    ),
+    "complex64": _IN_PARTS,
+    "complex128": _IN_PARTS,
+    "float64": "compute it in float32, x.astype(jnp.float32), or convert for another target",
+}
+
+
+def _remedy(op: str, dtype: str, target: Target) -> str:
+    if op in _REMEDIES:
+        return _REMEDIES[op]
+    is_of_dtype = bool(target.lacks.get(op)) or (target.ops is not None and op in target.ops)
+    return _DTYPE_REMEDIES.get(dtype, _OTHER_DTYPE) if is_of_dtype else _OTHER_FUNCTIONS
+
+
+def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
+    lacking = [x.dtype.name for x in op.outputs if x.dtype.name in target.lacks_dtypes]
+    if lacking and _is_run(op, target):
+        raise refusals.unsupported(
+            eqn,
+            f"it gives an array of {lacking[0]}, and the target {target.name!r} has none of it",
+            _DTYPE_REMEDIES.get(lacking[0], _OTHER_DTYPE),
+        )
+
+
+def _require_dimensions(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
+    most = target.most_dimensions
+    rank = max((x.shape.rank or 0 for x in op.outputs), default=0)
+    if most is not None and rank > most and _is_run(op, target):
+        raise refusals.unsupported(
+            eqn,
+            f"it gives an array of {rank} dimensions, and the target {target.name!r} has none of "
+            f"more than {most}",
+            "merge dimensions with jnp.reshape, or convert for another target",
+        )
+
+
+def _lack(op: tf.Operation, target: Target) -> str | None:
+    """Which use of an op the target refuses, although it takes the op otherwise; None if none."""
+    quirks = target.quirks
+    if op.type == "StridedSlice" and "no_axes_in_slices" in quirks:
+        in_parts = op.inputs[0].shape.rank != 1
+        if op.get_attr("new_axis_mask") or (in_parts and op.get_attr("shrink_axis_mask")):
+            return "a StridedSlice that adds or drops a dimension"
+    if op.type == "SelectV2" and "no_scalar_choice" in quirks:
+        ranks = [x.shape.rank for x in op.inputs]
+        if ranks[0] == 0 and ranks != [0, 0, 0]:
+            return "a SelectV2 of arrays by a scalar"
+    return None
+
+
+def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
+    """For messages: what a target takes in place of an op; None if it takes the op."""
+    if op.type in target.lacks:
+        lacking = target.lacks[op.type]
+        # A converter that lacks an op of some dtypes computes it of constants of all.
+        is_run = depends_on_an_argument(op) if lacking else _is_run(op, target)
+        if is_run and (not lacking or dtype in lacking):
+            return f"takes no {op.type}{f' of {dtype}' if lacking else ''}"
+    if target.ops is None:
+        return None
+    taken = target.ops.get(op.type, ())
+    if dtype in taken:
+        return None
+    return f"takes {op.type} of {', '.join(taken)} alone" if taken else f"takes no {op.type}"
+
+
+def _is_run(op: tf.Operation, target: Target) -> bool:
+    """Whether the engine runs an op, whose converter may compute it."""
+    return "no_folding" in target.quirks or depends_on_an_argument(op)
+
+
+def is_computed(x: tf.Tensor) -> bool:
+    """Whether a graph computes it from what the function is given."""
+    return not tf.executing_eagerly() and depends_on_an_argument(x.op)
+
+
+def depends_on_an_argument(*ops: tf.Operation) -> bool:
+    """Whether one of the ops computes something that is not known before the run."""
+    return next(_arguments(ops), None) is not None
+
+
+def arguments_of(*ops: tf.Operation) -> frozenset[tf.Operation]:
+    """The arguments and the variables of a graph that ops are computed from."""
+    return frozenset(_arguments(ops))
+
+
+def _arguments(ops: Sequence[tf.Operation]) -> Iterator[tf.Operation]:
+    seen, pending = set(ops), [*ops]
+    while pending:
+        known = pending.pop()
+        if known.type in ("Placeholder", "ReadVariableOp"):
+            yield known
+            continue
+        inputs = {x.op for x in known.inputs} - seen
+        seen |= inputs
+        pending += inputs

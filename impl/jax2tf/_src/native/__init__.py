@@ -1,0 +1,1 @@
+"""The other lowering: StableHLO inside one XlaCallModule op."""

@@ -1,0 +1,335 @@
+"""Ops written straight into a graph, below the Python that TensorFlow runs for each.
+
+A function of tf.raw_ops in a graph looks for dispatchers, converts operands, infers attributes and
+wraps them in messages: ten times what it takes to add the node. `write` does what remains: it
+captures operands of other graphs, names the op in the scope, sets its attributes, and leaves the
+dtype and the shape of the result to TensorFlow's C++, as TensorFlow itself does. Graphs are the
+same, node by node, but for the last part of some names.
+
+What it does not know it leaves to TensorFlow: see `Form.of` for ops, `Form.read` for arguments and
+`compat.graphs.writable_graph` for graphs. `counted` says how many ops were made in each way. With
+`switched(False)` TensorFlow makes all ops, which is there to compare with.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import contextvars
+import functools
+import inspect
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import compat
+from jax2tf._src.ops import grappler
+
+# An operand, or an attribute, as the functions of tf.raw_ops take it.
+OpArgument: TypeAlias = tf.types.experimental.TensorLike
+
+_writes: contextvars.ContextVar[bool] = contextvars.ContextVar("writes", default=True)
+_stack: contextvars.ContextVar[object] = contextvars.ContextVar("stack", default=None)
+_counts: contextvars.ContextVar[collections.Counter[tuple[str, bool]] | None] = (
+    contextvars.ContextVar("counts", default=None)
+)
+
+
+@contextlib.contextmanager
+def switched(on: bool) -> Iterator[None]:
+    """A context in which ops are written, or TensorFlow makes all of them."""
+    token = _writes.set(on)
+    try:
+        yield
+    finally:
+        _writes.reset(token)
+
+
+def writes() -> bool:
+    """Whether ops that are made now are written: in a graph, where that is switched on."""
+    return _writes.get() and not tf.executing_eagerly()
+
+
+def is_writable() -> bool:
+    """Whether ops can be written into the graph under construction."""
+    return compat.graphs.writable_graph() is not None
+
+
+@contextlib.contextmanager
+def called_from_here() -> Iterator[None]:
+    """A context whose ops are said to come from here, and not each from the line that makes it.
+
+    To look at the stack takes as long as half of the rest of an op.
+    """
+    token = _stack.set(compat.graphs.stack_trace())
+    try:
+        yield
+    finally:
+        _stack.reset(token)
+
+
+@contextlib.contextmanager
+def counted() -> Iterator[collections.Counter[tuple[str, bool]]]:
+    """A context whose counter says how many ops graphs got where ops are to be written.
+
+    Its keys are the op and whether it was written; TensorFlow made the others.
+    """
+    counts: collections.Counter[tuple[str, bool]] = collections.Counter()
+    token = _counts.set(counts)
+    try:
+        yield counts
+    finally:
+        _counts.reset(token)
+
+
+def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
+    """`by_tensorflow`, the function of tf.raw_ops that makes an op, as one that writes it."""
+    form = Form.of(op, by_tensorflow)
+
+    def made(**arguments: OpArgument) -> tf.Tensor:
+        if not writes():
+            return kept_by_tensorflow(**arguments)
+        result = None if form is None else write(form, arguments)
+        counts = _counts.get()
+        if counts is not None:
+            counts[op, result is not None] += 1
+        return kept_by_tensorflow(**arguments) if result is None else result
+
+    def kept_by_tensorflow(**arguments: OpArgument) -> tf.Tensor:
+        result = by_tensorflow(**arguments)
+        if form is not None and not form.gives_list and not tf.executing_eagerly():
+            for name, value in grappler.attributes(op, result.op.inputs):
+                compat.graphs.set_attribute(result.op, name, value)
+        return result
+
+    made.__doc__ = by_tensorflow.__doc__
+    made.__name__ = made.__qualname__ = op
+    return made
+
+
+def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | list[tf.Tensor] | None:
+    """The result of an op in the graph under construction; None where TensorFlow has to make it."""
+    graph = compat.graphs.writable_graph()
+    if graph is None:
+        return None
+    given = form.read(arguments)
+    if given is None:
+        return None
+    try:
+        operands, attributes = given
+        attributes = [*attributes, *grappler.attributes(form.op, operands)]
+        results = write_node(graph, form.op, operands, attributes)
+        return results if form.gives_list else results[0]
+    except tf.errors.InvalidArgumentError:  # TensorFlow says better what it refuses.
+        return None
+
+
+def write_node(
+    graph: tf.Graph, op: str, operands: Sequence[tf.Tensor], attributes: Sequence[tuple[str, bytes]]
+) -> list[tf.Tensor]:
+    """The results of an op, as `compat.graphs.write_op` takes it.
+
+    Raises:
+      tf.errors.InvalidArgumentError: TensorFlow refuses the op.
+    """
+    stack = _stack.get() or compat.graphs.stack_trace()
+    return compat.graphs.write_op(graph, op, operands, attributes, stack)
+
+
+AttrValue = tf.compat.v1.AttrValue
+
+
+def serialised(attributes: Mapping[str, tf.compat.v1.AttrValue]) -> list[tuple[str, bytes]]:
+    """Attributes by name as `write_node` takes them."""
+    return [(name, value.SerializeToString()) for name, value in attributes.items()]
+
+
+def write_constant(value: OpArgument, dtype: tf.DType) -> tf.Tensor | None:
+    """A constant in the graph under construction; None where TensorFlow has to make it.
+
+    A graph holds none of 2 GB, and TensorFlow says so; some dtypes have no values in a graph.
+    """
+    if not isinstance(value, np.ndarray | np.generic | int | float | list):
+        return None
+    graph = compat.graphs.writable_graph()
+    if graph is None or (isinstance(value, np.ndarray) and value.nbytes > _LARGE):
+        return None
+    return write_node(graph, "Const", [], _constant_attributes(value, dtype))[0]
+
+
+def _constant_attributes(value: OpArgument, dtype: tf.DType) -> Sequence[tuple[str, bytes]]:
+    if isinstance(value, np.generic | np.ndarray) and dtype is None and value.nbytes <= _SMALL:
+        return _small_constant(value.dtype, value.shape, value.tobytes())
+    return _as_constant(tf.make_tensor_proto(value, dtype))
+
+
+@functools.lru_cache(maxsize=4096)
+def _small_constant(
+    dtype: np.dtype, shape: tuple[int, ...], data: bytes
+) -> Sequence[tuple[str, bytes]]:
+    """The same few numbers and sizes stand in all functions of a graph."""
+    return _as_constant(tf.make_tensor_proto(np.frombuffer(data, dtype).reshape(shape)))
+
+
+def _as_constant(tensor: tf.compat.v1.TensorProto) -> Sequence[tuple[str, bytes]]:
+    return serialised({"value": AttrValue(tensor=tensor), "dtype": AttrValue(type=tensor.dtype)})
+
+
+_SMALL = 64
+_LARGE = 2**30
+
+
+@dataclass(frozen=True)
+class Form:
+    """The arguments of an op without side effects whose result is one tensor or a list of them.
+
+    Attributes:
+      op: its type.
+      operands: the operands, in order.
+      attributes: those that operands do not determine: the name of the argument of the function
+        of tf.raw_ops, the name in the op, the kind.
+      gives_list: whether the result is a list, of tensors of one dtype.
+    """
+
+    op: str
+    operands: tuple[Operand, ...]
+    attributes: tuple[tuple[str, str, str], ...]
+    gives_list: bool
+
+    @classmethod
+    def of(cls, op: str, function: Callable[..., tf.Tensor]) -> Form | None:
+        """The form of an op; None for one that has side effects, or several results."""
+        definition = compat.graphs.op_definition(op)
+        results = definition.output_arg
+        if definition.is_stateful or len(results) != 1:
+            return None
+        if results[0].type_list_attr:
+            return None
+        inferred = {x.type_attr for x in definition.input_arg}
+        inferred |= {x.number_attr for x in definition.input_arg}
+        attributes = [a for a in definition.attr if a.name not in inferred]
+        names = _names_in_python([*definition.input_arg, *attributes], function)
+        if names is None or any(x.type_list_attr for x in definition.input_arg):
+            return None
+        defaults = {a.name: a.default_value.type for a in definition.attr}
+        operands = tuple(
+            Operand(names[x.name], x.type_attr, x.type, defaults.get(x.type_attr), x.number_attr)
+            for x in definition.input_arg
+        )
+        given = tuple((names[a.name], a.name, a.type) for a in attributes)
+        return cls(op, operands, given, bool(results[0].number_attr))
+
+    def read(
+        self, arguments: Mapping[str, OpArgument]
+    ) -> tuple[list[tf.Tensor], list[tuple[str, bytes]]] | None:
+        """Operands and serialised attributes as `compat.graphs.write_op` takes them.
+
+        None if some are not known: an operand that is neither a tensor nor a number of a known
+        dtype, an attribute of a kind that rules do not use, a name for the op.
+        """
+        operands = []
+        for operand in self.operands:
+            value = operand.read(arguments, self.operands)
+            if value is None:
+                return None
+            operands.append(value)
+        attributes = []
+        n_read = len(operands)
+        for argument, name, kind in self.attributes:
+            if argument not in arguments:
+                continue
+            n_read += 1
+            value = arguments[argument]
+            if value is None:  # the default
+                continue
+            serialised = _attribute(kind, tuple(value) if isinstance(value, list) else value)
+            if serialised is None:
+                return None
+            attributes.append((name, serialised))
+        return (operands, attributes) if n_read == len(arguments) else None
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of an op: a tensor, or a list of them.
+
+    Attributes:
+      name: of the argument of the function of tf.raw_ops.
+      type_attribute: the attribute that is its dtype; empty where the dtype is always `dtype`.
+      dtype: an enum value of TensorFlow's.
+      default_dtype: of integers, where no other operand has the same attribute; may be 0.
+      number_attribute: how many tensors a list has; empty where there is one tensor.
+    """
+
+    name: str
+    type_attribute: str
+    dtype: int
+    default_dtype: int | None
+    number_attribute: str
+
+    def read(
+        self, arguments: Mapping[str, OpArgument], operands: Sequence[Operand]
+    ) -> tf.Tensor | list[tf.Tensor] | None:
+        """The tensor or the tensors; None if there are none."""
+        value: OpArgument = arguments.get(self.name)
+        if self.number_attribute:
+            is_read = isinstance(value, list | tuple) and all(map(_is_tensor, value)) and value
+            return list(value) if is_read else None
+        if _is_tensor(value):
+            return value
+        if not isinstance(value, int | float | list) or isinstance(value, bool):
+            return None
+        dtype = self._known_dtype(arguments, operands)
+        return None if dtype is None else write_constant(value, dtype)
+
+    def _known_dtype(
+        self, arguments: Mapping[str, OpArgument], operands: Sequence[Operand]
+    ) -> tf.DType | None:
+        if not self.type_attribute:
+            return tf.as_dtype(self.dtype)
+        for other in operands:
+            if other.type_attribute == self.type_attribute:
+                value: OpArgument = arguments.get(other.name)
+                if _is_tensor(value):
+                    return value.dtype
+        return tf.int32 if self.default_dtype == tf.int32.as_datatype_enum else None
+
+
+def _is_tensor(value: OpArgument) -> bool:
+    return isinstance(value, tf.Tensor)
+
+
+def _names_in_python(
+    definitions: Sequence[tf.compat.v1.OpDef.ArgDef], function: Callable[..., tf.Tensor]
+) -> dict[str, str] | None:
+    """What a function of tf.raw_ops calls operands and attributes, by their names in the op.
+
+    At most one is called otherwise.
+    """
+    arguments = inspect.signature(function).parameters.keys() - {"name"}
+    names = {x.name: x.name for x in definitions}
+    missing, renamed = names.keys() - arguments, arguments - names.keys()
+    if len(missing) > 1 or len(renamed) != len(missing):
+        return None
+    return names | dict(zip(missing, renamed, strict=True))
+
+
+@functools.lru_cache(maxsize=4096)
+def _attribute(kind: str, value: Hashable) -> bytes | None:
+    """A serialised AttrValue; None for kinds that rules do not use."""
+    make = _ATTRIBUTES.get(kind)
+    return None if make is None else make(value).SerializeToString()
+
+
+_ATTRIBUTES: Mapping[str, Callable[[OpArgument], tf.compat.v1.AttrValue]] = {
+    "bool": lambda v: AttrValue(b=bool(v)),
+    "float": lambda v: AttrValue(f=float(v)),
+    "int": lambda v: AttrValue(i=int(v)),
+    "shape": lambda v: AttrValue(shape=v.as_proto()),
+    "list(int)": lambda v: AttrValue(list=AttrValue.ListValue(i=map(int, v))),
+    "string": lambda v: AttrValue(s=v if isinstance(v, bytes) else v.encode()),
+    "type": lambda v: AttrValue(type=tf.as_dtype(v).as_datatype_enum),
+}

@@ -1,0 +1,139 @@
+"""TensorFlow functions without effects, written into a graph as ops are (see ops/writing.py).
+
+tf.function serves calls from Python: it binds arguments to signatures, nests results, orders side
+effects, prepares gradients. A function that graphs alone call, with arrays in and arrays out, needs
+none of it. In graphs it is the same, node by node. Neither does a function that eager mode calls
+where no tape watches: `EagerFunction`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from jax2tf._src import compat
+from jax2tf._src.ops.writing import AttrValue, serialised, write_node
+
+
+@dataclass(frozen=True)
+class WrittenFunction:
+    """A function of tensors that is called in graphs alone.
+
+    Attributes:
+      function: as TensorFlow holds it; it lives as long as this one, or a graph that calls it.
+      shapes: of the results, as far as they are known.
+      attributes: those of its calls, serialised.
+    """
+
+    function: Callable[..., Sequence[tf.Tensor]]
+    shapes: Sequence[tf.TensorShape]
+    attributes: Sequence[tuple[str, bytes]]
+
+    @classmethod
+    def of(
+        cls,
+        body: Callable[..., Sequence[tf.Tensor]],
+        specs: Sequence[tf.TensorSpec],
+        name: str,
+        *,
+        jit_compile: bool = False,
+    ) -> WrittenFunction | None:
+        """The function of `body`; None if it has effects or reads other than its arguments."""
+        graph, function = _graph_and_function(body, specs, name, jit_compile)
+        if function is None:
+            return None
+        outputs = graph.outputs
+        attributes = {
+            "Tin": _types(graph.inputs),
+            "Tout": _types(outputs),
+            "f": AttrValue(func=tf.compat.v1.NameAttrList(name=function.name)),
+            "config_proto": AttrValue(s=compat.functions.call_options()),
+        }
+        if jit_compile:
+            attributes["_XlaMustCompile"] = AttrValue(b=True)
+        return cls(function, [x.shape for x in outputs], serialised(attributes))
+
+    def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
+        """The results in the graph under construction, to which ops have to be written."""
+        graph = tf.compat.v1.get_default_graph()
+        compat.functions.add_function(graph, self.function)
+        attributes = [*self.attributes, (compat.graphs.NO_SHAPE_INFERENCE, _TRUE)]
+        results = write_node(graph, "PartitionedCall", [list(args)], attributes)
+        if results:
+            # The graph stays as it is without it.
+            compat.graphs.clear_attribute(results[0].op, compat.graphs.NO_SHAPE_INFERENCE)
+        for result, shape in zip(results, self.shapes, strict=True):
+            result.set_shape(shape)
+        return results
+
+
+@dataclass(frozen=True)
+class EagerFunction:
+    """A function of tensors that is called in eager mode alone.
+
+    Attributes:
+      function: as TensorFlow holds it; it lives as long as this one.
+      n_results: how many results it has.
+      options: what its calls say of optimizers and placement.
+    """
+
+    function: Callable[..., Sequence[tf.Tensor]]
+    n_results: int
+    options: bytes
+
+    @classmethod
+    def of(
+        cls,
+        body: Callable[..., Sequence[tf.Tensor]],
+        specs: Sequence[tf.TensorSpec],
+        name: str,
+        *,
+        jit_compile: bool = False,
+        is_optimized: bool = True,
+    ) -> EagerFunction | None:
+        """The function of `body`; None if it has effects or reads other than its arguments.
+
+        Unless it `is_optimized`, TensorFlow leaves its ops as they are: each gives the bits that it
+        gives when eager mode runs it by itself.
+        """
+        graph, function = _graph_and_function(body, specs, name, jit_compile)
+        if function is None:
+            return None
+        options = compat.functions.call_options(is_optimized=is_optimized)
+        return cls(function, len(graph.outputs), options)
+
+    def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
+        """The results on eager tensors of the dtypes and shapes that it was made for."""
+        return compat.functions.run_function(self.function, args, self.n_results, self.options)
+
+
+def _graph_and_function(
+    body: Callable[..., Sequence[tf.Tensor]],
+    specs: Sequence[tf.TensorSpec],
+    name: str,
+    jit_compile: bool,
+) -> tuple[tf.Graph, tf.types.experimental.ConcreteFunction | None]:
+    with compat.functions.function_graph(name, jit_compile) as graph:
+        inputs = [_placeholder(spec) for spec in specs]
+        outputs = [graph.capture(result) for result in body(*inputs)]
+    graph.inputs, graph.outputs = inputs, outputs
+    return graph, compat.functions.function_of(graph, jit_compile)
+
+
+_TRUE = AttrValue(b=True).SerializeToString()
+
+
+def _placeholder(spec: tf.TensorSpec) -> tf.Tensor:
+    attributes = {
+        "dtype": AttrValue(type=spec.dtype.as_datatype_enum),
+        "shape": AttrValue(shape=spec.shape.as_proto()),
+    }
+    graph = tf.compat.v1.get_default_graph()
+    return write_node(graph, "Placeholder", [], serialised(attributes))[0]
+
+
+def _types(tensors: Sequence[tf.Tensor]) -> tf.compat.v1.AttrValue:
+    types = [x.dtype.as_datatype_enum for x in tensors]
+    return AttrValue(list=AttrValue.ListValue(type=types))

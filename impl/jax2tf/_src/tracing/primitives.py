@@ -1,0 +1,76 @@
+"""JAX's primitives by their names.
+
+A name is no identity: another library may call a primitive of its own "add". Rules are found by the
+primitive itself, and the names that they are registered with are looked up here once.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+from collections.abc import Iterable
+
+import jax
+from jax import lax
+from jax.extend import core as jex_core
+from jax.extend.core import primitives as jex_primitives
+
+from jax2tf._src import compat
+
+# The call of a jitted function.
+jit_p = jex_primitives.jit_p
+
+# Those that some of the supported versions of JAX do not have.
+_NOT_IN_EVERY_VERSION = frozenset(
+    {
+        "closed_call",
+        "log2",
+        "mulhi",
+        "one_minus_square",
+        "polynomial",
+        "stack",
+        "unstack",
+    }
+)
+
+# In a newer version a primitive may be gone, and its rule is of no use then.
+_FIRST_UNTESTED_VERSION = (0, 13)
+
+
+def named(*names: str) -> tuple[jex_core.Primitive, ...]:
+    """JAX's primitives of these names, without those that this version of JAX has not.
+
+    >>> named("sin", "cos")
+    (sin, cos)
+
+    Raises:
+      ValueError: no supported version of JAX has a primitive of that name.
+    """
+    return tuple(primitive for name in names for primitive in _named(name))
+
+
+def _named(name: str) -> Iterable[jex_core.Primitive]:
+    found = _by_name().get(name, {})
+    is_known = found or name in _NOT_IN_EVERY_VERSION
+    if not is_known and jax.__version_info__[:2] < _FIRST_UNTESTED_VERSION:
+        raise ValueError(f"JAX {jax.__version__} has no primitive '{name}'")
+    return found
+
+
+@functools.cache
+def _by_name() -> dict[str, dict[jex_core.Primitive, None]]:
+    by_name: dict[str, dict[jex_core.Primitive, None]] = collections.defaultdict(dict)
+    for module in (jex_primitives, lax, lax.linalg, *compat.primitives.modules_of_primitives()):
+        for value in vars(module).values():
+            if isinstance(value, jex_core.Primitive):
+                by_name[value.name][value] = None
+    return dict(by_name)
+
+
+# Host callbacks: those of jax.debug give no values.
+DEBUG_CALLBACKS = frozenset(named("debug_callback", "debug_print"))
+CALLBACKS_WITH_VALUES = frozenset(named("pure_callback", "io_callback"))
+CALLBACKS = DEBUG_CALLBACKS | CALLBACKS_WITH_VALUES
+
+# What XLA computes by loops, and TensorFlow by kernels.
+EIGENVALUES = frozenset(named("eigh", "svd"))

@@ -1,0 +1,42 @@
+"""Names of a package whose modules are imported when one of the names is first asked for.
+
+A program that imports jax2tf and converts nothing does not pay for the rules of all primitives.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Callable, Mapping
+
+# One thread at a time imports. Two that begin at different modules could each wait for one that
+# the other has begun, and Python raises an error then.
+_lock = threading.RLock()
+
+
+def names(
+    package: str, modules: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """The `__getattr__` and the `__dir__` of a package.
+
+    Args:
+      package: the package's name.
+      modules: for each name the module that has it; a name that is its own module stands for it.
+    """
+
+    def get(name: str) -> object:
+        if name not in modules:
+            has = "" if len(modules) > 3 else f"; it has {', '.join(modules)}"
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{has}")
+        with _lock:
+            module = importlib.import_module(modules[name])
+        value = module if module.__name__ == f"{package}.{name}" else getattr(module, name)
+        # It is asked for once.
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def names_of_package() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *modules})
+
+    return get, names_of_package
