@@ -285,6 +285,11 @@ QUIRKS: Mapping[str, str] = {
         "OpenVINO's Abs of a vector that a ConcatV2 or a Pack made writes into the vector itself, "
         "which others read"
     ),
+    "one_window_of_one_feature": (
+        "TensorFlow 2.21's oneDNN kernels of Conv2D and Conv3D give wrong numbers, or memory of "
+        "others, for filters of one input feature where there is one window along the last axis, "
+        "with a stride there and none along the other axes"
+    ),
     "pads_lose_sizes": (
         "LiteRT's converter and tf2onnx know no size of what is padded or cut by computed sizes. "
         "The one refuses a convolution of an unknown number of channels, the other makes one group "
@@ -630,7 +635,12 @@ _RESIZE = frozenset({"resize"})
 TARGETS: Mapping[str, Target] = {
     target.name: target
     for target in (
-        Target("xla", XLA, optimizations=frozenset(OPTIMIZATIONS)),
+        Target(
+            "xla",
+            XLA,
+            quirks=frozenset({"one_window_of_one_feature"}),
+            optimizations=frozenset(OPTIMIZATIONS),
+        ),
         # What every engine takes.
         Target(
             "tensorflow",
@@ -640,6 +650,7 @@ TARGETS: Mapping[str, Target] = {
                 "drops_transposes_around_reshape",
                 "few_dimensions_in_pads",
                 "no_lists_in_functions",
+                "one_window_of_one_feature",
                 "pads_lose_sizes",
                 "takes_constant_branches",
             },

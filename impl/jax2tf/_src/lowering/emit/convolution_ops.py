@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import tensorflow as tf
@@ -61,6 +61,8 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
     if conv.rank == 1:
         out = conv2d(ctx, lhs[:, None], rhs[None], _with_leading_dimension(conv))
         return ops.squeeze(out, [1])
+    if _loses_the_window(ctx, conv):
+        return _strided_afterwards(conv2d, ctx, lhs, rhs, conv)
     depthwise = _is_depthwise(conv, lhs.dtype)
     explicit = not (depthwise and ctx.has_quirk("no_paddings_in_numbers"))
     lhs, padding = _settled_padding(ctx, lhs, conv, explicit=explicit)
@@ -81,6 +83,35 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
     )
 
 
+def _loses_the_window(ctx: Context, conv: Conv) -> bool:
+    """Whether the target's kernel may read beside the one window along the last axis."""
+    *others, last = conv.out_shape[1:-1]
+    return (
+        ctx.has_quirk("one_window_of_one_feature")
+        and conv.rhs_shape[-2] == 1
+        and conv.strides[-1] > 1
+        and all_ones(conv.strides[:-1])
+        and any(size != 1 for size in others)
+        and (last == 1 or not dims.is_static((last,)))
+    )
+
+
+def _strided_afterwards(
+    op: Callable[[Context, tf.Tensor, tf.Tensor, Conv], tf.Tensor],
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    conv: Conv,
+) -> tf.Tensor:
+    """The convolution without strides, of whose results some are taken."""
+    (low, high), window = conv.padding[-1], conv.window[-1]
+    size = (conv.lhs_shape[-2] - 1) * conv.lhs_dilation[-1] + 1 + low + high - window + 1
+    shape = (*conv.out_shape[:-2], size, conv.out_shape[-1])
+    ones = (1,) * conv.rank
+    out = op(ctx, lhs, rhs, dataclasses.replace(conv, strides=ones, out_shape=shape))
+    return ops.strided_slice(out, [0] * (conv.rank + 2), ctx.shape(shape), (1, *conv.strides, 1))
+
+
 def in_groups(conv: Conv, dtype: tf.DType) -> bool:
     """Whether `conv2d` makes a Conv2D whose features are in groups."""
     planar = _with_leading_dimension(conv) if conv.rank == 1 else conv
@@ -99,6 +130,8 @@ def _is_depthwise(conv: Conv, dtype: tf.DType) -> bool:
 
 def conv3d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
     """Conv3D: three spatial dimensions, no dilation and no groups."""
+    if _loses_the_window(ctx, conv):
+        return _strided_afterwards(conv3d, ctx, lhs, rhs, conv)
     lhs, padding = _settled_padding(ctx, lhs, conv, explicit=False)
     return ops.conv3d(lhs, rhs, (1, *conv.strides, 1), padding)
 
