@@ -21,13 +21,13 @@ import jax2tf._src.lowering.rules.families  # noqa: F401  registers the rules
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import eager
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, compiled_calls
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
 from jax2tf._src.lowering.emit.truth_values import is_truth_value
 from jax2tf._src.lowering.passes.constant_folding import folded
 from jax2tf._src.lowering.passes.legalize.boundaries import has_uint32
 from jax2tf._src.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.lowering.rules.casts import cast
 from jax2tf._src.lowering.rules.control_flow import writes_lists
 from jax2tf._src.lowering.supported import (
@@ -111,16 +111,14 @@ class Lowering:
                     self._step(step, slots)
         return [self._read(slots, ref) for ref in plan.outputs]
 
-    def with_sizes(self, sizes: dims.Values) -> Lowering:
-        """A lowering for a jaxpr of a rule's own making, with dimension variables of its own.
+    def with_sizes(self, sizes: dims.Values, *, by_kernels: bool = False) -> Lowering:
+        """A lowering for a jaxpr that a rule makes, which has dimension variables of its own.
 
-        One inside an XLA op's computation has none: it can see no size.
+        Args:
+          sizes: their values. A computation inside an XLA op has none, because it sees no size.
+          by_kernels: whether it is for a graph that eager mode makes and does not optimize.
         """
-        return Lowering(self.trace, self.target, sizes, self._observer)
-
-    def for_kernels(self) -> Lowering:
-        """A lowering for a graph that eager mode makes, and of which it optimizes nothing."""
-        return Lowering(self.trace, self.target, by_kernels=True)
+        return Lowering(self.trace, self.target, sizes, self._observer, by_kernels)
 
     @property
     def is_by_kernels(self) -> bool:

@@ -11,7 +11,7 @@ import jax
 import tensorflow as tf
 
 from jax2tf._src import compat, dims, ops
-from jax2tf._src.lowering.registry import Context
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.rules.arrays import flipped, padded
 from jax2tf._src.util.typing import Dim
 

@@ -8,8 +8,8 @@ import math
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.convolution_ops import Conv
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.lowering.rules.contractions import overwrites_memory
 
 

@@ -20,10 +20,10 @@ from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
 from jax2tf._src import dims, ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.combining import Combine, Tensors, to_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.lowering.rules.arrays import padded
 from jax2tf._src.lowering.rules.casts import cast
 from jax2tf._src.util import dtypes

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import (
     HOLDS_INT4,
     HOLDS_NARROW,
@@ -24,7 +25,7 @@ from jax2tf._src.lowering.emit.compute_dtypes import (
 )
 from jax2tf._src.lowering.emit.known_values import is_zero, known_value
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.lowering.rules.casts import cast, in_carrier
 from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.util import dtypes

@@ -17,10 +17,11 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, FLOAT8, HOLDS_INT4, INT4
 from jax2tf._src.lowering.emit.constants import scalar
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 
 _UINT4 = tf.as_dtype("uint4")
 

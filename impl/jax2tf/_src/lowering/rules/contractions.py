@@ -20,9 +20,10 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import MULTIPLIED, carrier_of
 from jax2tf._src.lowering.emit.known_values import is_number, known_value, zero
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.lowering.rules.casts import cast, with_fewer_bits
 from jax2tf._src.lowering.supported import is_computed
 from jax2tf._src.util.typing import Dim, Param, Shape

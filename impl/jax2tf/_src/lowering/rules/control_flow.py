@@ -18,10 +18,11 @@ from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.call_tf.primitive import call_tf_p
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import branch_captures, carries
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.passes import empties
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.lowering.supported import depends_on_an_argument
 from jax2tf._src.tracing.primitives import CALLBACKS
 from jax2tf._src.tracing.trace import inner_jaxprs

@@ -17,6 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context, op_type_of
 from jax2tf._src.lowering.emit import complex_math, known_values, truth_values
 from jax2tf._src.lowering.emit.compute_dtypes import (
     COMPARED,
@@ -27,10 +28,11 @@ from jax2tf._src.lowering.emit.compute_dtypes import (
     Carriers,
     carrier_of,
 )
+from jax2tf._src.lowering.emit.elementwise import of_operands
 from jax2tf._src.lowering.emit.fusions import before_relu
 from jax2tf._src.lowering.emit.known_values import is_all, known_value, repeated
 from jax2tf._src.lowering.emit.selection import select, unrepeated
-from jax2tf._src.lowering.registry import Context, made_by, register, register_table
+from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.lowering.rules import casts
 from jax2tf._src.ops import raw
 from jax2tf._src.util.typing import Param
@@ -144,10 +146,12 @@ _DECOMPOSED = (
 IN_ONE_OP = {name: _FUNCTIONS[name] for name in _DECOMPOSED}
 _IN_CONTEXT = frozenset({"abs", "exp", "is_finite"})
 register_table(
-    {name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP.keys() | _IN_CONTEXT}
+    of_operands(
+        {name: f for name, f in _FUNCTIONS.items() if name not in IN_ONE_OP.keys() | _IN_CONTEXT}
+    )
 )
 for _name, _function in IN_ONE_OP.items():
-    register_table({_name: _function}, op=_name.capitalize())
+    register_table(of_operands({_name: _function}), op=_name.capitalize())
 
 
 def _unless_known(op: Function, known: Callable[..., tf.Tensor | None], turned: bool) -> Function:
@@ -162,10 +166,12 @@ def _unless_known(op: Function, known: Callable[..., tf.Tensor | None], turned: 
 
 
 register_table(
-    {
-        name: _unless_known(f, truth_values.at_most, turned=name == "ge")
-        for name, f in _COMPARISONS.items()
-    }
+    of_operands(
+        {
+            name: _unless_known(f, truth_values.at_most, turned=name == "ge")
+            for name, f in _COMPARISONS.items()
+        }
+    )
 )
 
 
@@ -211,7 +217,7 @@ def _joined_with_inverse(
     """x + y or x * y, which a converter turns into x - y or x / y if an operand is inverted."""
     if not ctx.has_quirk("exchanges_constant_and_transpose"):
         return function(x, y)
-    of_x, of_y = map(made_by, (x, y))
+    of_x, of_y = map(op_type_of, (x, y))
     if of_x == inverse:
         return beside_a_constant(ctx, function, y, x)
     return beside_a_constant(ctx, function, x, y) if of_y == inverse else function(x, y)
@@ -264,12 +270,14 @@ def _logic(logical: Function, bitwise: Function) -> Function:
 
 
 register_table(
-    {
-        "and": _logic(binary(raw.LogicalAnd), binary(raw.BitwiseAnd)),
-        "or": _logic(binary(raw.LogicalOr), binary(raw.BitwiseOr)),
-        "xor": _logic(binary(raw.NotEqual), binary(raw.BitwiseXor)),
-        "not": _logic(_unary(raw.LogicalNot), _unary(raw.Invert)),
-    }
+    of_operands(
+        {
+            "and": _logic(binary(raw.LogicalAnd), binary(raw.BitwiseAnd)),
+            "or": _logic(binary(raw.LogicalOr), binary(raw.BitwiseOr)),
+            "xor": _logic(binary(raw.NotEqual), binary(raw.BitwiseXor)),
+            "not": _logic(_unary(raw.LogicalNot), _unary(raw.Invert)),
+        }
+    )
 )
 
 
@@ -288,7 +296,7 @@ def _identities(ctx: Context, *xs: tf.Tensor, **_: object) -> tuple[tf.Tensor, .
 
 # Complex numbers and their parts.
 
-register_table({"complex": ops.complex, "real": ops.real, "imag": ops.imag})
+register_table(of_operands({"complex": ops.complex, "real": ops.real, "imag": ops.imag}))
 
 
 @register("conj")
@@ -421,11 +429,13 @@ def quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 register_table(
-    {
-        "log2": _or_complex(_log2, complex_math.log2),
-        "logistic": _or_complex(_logistic, complex_math.logistic),
-        "one_minus_square": _one_minus_square,
-    }
+    of_operands(
+        {
+            "log2": _or_complex(_log2, complex_math.log2),
+            "logistic": _or_complex(_logistic, complex_math.logistic),
+            "one_minus_square": _one_minus_square,
+        }
+    )
 )
 
 

@@ -20,10 +20,12 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import special_functions
 from jax2tf._src.lowering.emit.compute_dtypes import IN_FLOAT32
+from jax2tf._src.lowering.emit.elementwise import of_operands
 from jax2tf._src.lowering.passes.legalize.emulated_dtypes import jaxpr_of
-from jax2tf._src.lowering.registry import Context, register, register_table
+from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.lowering.rules.elementwise import Function, in_kernel_dtype, in_one_shape
 from jax2tf._src.ops import raw
 from jax2tf._src.util.typing import aval_of
@@ -114,7 +116,9 @@ _TABLE: dict[str, Function] = {
     "lgamma": lambda x: raw.Lgamma(x=x),
 }
 
-register_table({name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _TABLE.items()})
+register_table(
+    of_operands({name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _TABLE.items()})
+)
 register("regularized_incomplete_beta")(in_one_shape(in_kernel_dtype(_betainc, IN_FLOAT32)))
 
 
@@ -157,4 +161,4 @@ for _name in ("erf_inv", "polygamma", "zeta"):
 # For targets that have no such op these two are compositions: error_functions.py.
 _ERRORS = {"erf": erf, "erfc": erfc}
 for _name, _rule in _ERRORS.items():
-    register_table({_name: in_kernel_dtype(_rule, IN_FLOAT32)}, op=_name.capitalize())
+    register_table(of_operands({_name: in_kernel_dtype(_rule, IN_FLOAT32)}), op=_name.capitalize())

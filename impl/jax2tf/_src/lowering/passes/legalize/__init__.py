@@ -27,6 +27,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.passes import keys
 from jax2tf._src.lowering.passes.legalize import (
     bit_moves,
@@ -45,7 +46,6 @@ from jax2tf._src.lowering.passes.legalize import (
     reduce_precision,
     special_functions,
 )
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.util import dtypes
 

@@ -22,7 +22,8 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ConversionError
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.lowering.rules.mesh.device_programs import OPEN, as_program_of_all, in_parts_p
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import Trace, is_sharded, spans_devices
