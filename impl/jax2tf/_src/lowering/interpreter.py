@@ -17,19 +17,19 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
-import jax2tf._src.lowering.rules.families  # noqa: F401  registers the rules
+import jax2tf._src.lowering.rules  # noqa: F401  registers the rules
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import eager
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, compiled_calls
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
+from jax2tf._src.lowering.emit.loops import writes_lists
 from jax2tf._src.lowering.emit.truth_values import is_truth_value
 from jax2tf._src.lowering.passes.constant_folding import folded
 from jax2tf._src.lowering.passes.legalize.boundaries import has_uint32
-from jax2tf._src.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
-from jax2tf._src.lowering.rules.casts import cast
-from jax2tf._src.lowering.rules.control_flow import writes_lists
+from jax2tf._src.lowering.plan import Constant, Step, as_numpy, no_rule, plan_of
 from jax2tf._src.lowering.supported import (
     NewOps,
     Observer,
@@ -43,6 +43,7 @@ from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.trace import Trace, count_equations
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.identity import Identity, SameElements
 from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of
 

@@ -15,8 +15,8 @@ from jax.extend import core as jex_core
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
-from jax2tf._src.lowering.rules.casts import cast
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Dim

@@ -10,8 +10,8 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import random_bits
+from jax2tf._src.lowering.emit.mesh.shardings import constrained
 from jax2tf._src.lowering.registry import register
-from jax2tf._src.lowering.rules.mesh.sharding import constrained
 
 
 @register("jit", takes_keys=True)

@@ -14,9 +14,8 @@ import tensorflow as tf
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
-from jax2tf._src.lowering.emit.elementwise import of_operands
+from jax2tf._src.lowering.emit.elementwise import IN_ONE_OP, exponential, of_operands
 from jax2tf._src.lowering.registry import register, register_table
-from jax2tf._src.lowering.rules.elementwise import IN_ONE_OP, exponential
 
 # log(1 + x) = x - x**2 / 2 + x**3 * P(x) from sqrt(1/2) - 1 to sqrt(2) - 1 (Moshier, Cephes, logf).
 _LOG1P = (

@@ -13,6 +13,8 @@ import tensorflow as tf
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit import complex_math
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import (
     INT4,
     REMAINDER,
@@ -21,19 +23,22 @@ from jax2tf._src.lowering.emit.compute_dtypes import (
     Carriers,
     carrier_of,
 )
-from jax2tf._src.lowering.emit.elementwise import in_ranks_for_choices, of_operands
+from jax2tf._src.lowering.emit.elementwise import (
+    Function,
+    beside_a_constant,
+    in_kernel_dtype,
+    in_ranks_for_choices,
+    of_operands,
+)
 from jax2tf._src.lowering.emit.known_values import known_value
 from jax2tf._src.lowering.emit.truth_values import is_negative
 from jax2tf._src.lowering.registry import register, register_table
-from jax2tf._src.lowering.rules import elementwise
-from jax2tf._src.lowering.rules.casts import cast
-from jax2tf._src.lowering.rules.elementwise import Function, beside_a_constant, in_kernel_dtype
 from jax2tf._src.ops import raw
 
 
 def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if not x.dtype.is_integer:
-        return elementwise.quotient(x, y)
+        return complex_math.divide(x, y) if x.dtype.is_complex else raw.RealDiv(x=x, y=y)
     if _is_never_zero(y):
         return raw.TruncateDiv(x=x, y=y)
     by_zero = ops.equal(y, 0)

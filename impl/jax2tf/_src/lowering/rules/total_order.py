@@ -12,9 +12,14 @@ import tensorflow as tf
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPARED, FLOAT8
-from jax2tf._src.lowering.emit.elementwise import in_ranks_for_choices, of_operands
+from jax2tf._src.lowering.emit.elementwise import (
+    Function,
+    binary,
+    in_kernel_dtype,
+    in_ranks_for_choices,
+    of_operands,
+)
 from jax2tf._src.lowering.registry import register, register_table
-from jax2tf._src.lowering.rules.elementwise import Function, binary, in_kernel_dtype
 from jax2tf._src.ops import raw
 
 
