@@ -1,7 +1,7 @@
 """Arrays: reshape, broadcast, concatenate, pad, slice, select and other movements of elements.
 
 No rule here computes a value, so dtypes matter in one way only: the CPU kernels of a TensorFlow op
-may lack some. Then the elements travel in a dtype that holds them exactly (emit/casts.py, in_carrier).
+may lack some. Then the elements travel in a dtype that holds them exactly (casts.in_carrier).
 """
 
 from __future__ import annotations
