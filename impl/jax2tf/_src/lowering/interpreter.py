@@ -25,11 +25,13 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, compiled_calls
 from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
+from jax2tf._src.lowering.emit.constants import as_result
 from jax2tf._src.lowering.emit.loops import writes_lists
 from jax2tf._src.lowering.emit.truth_values import is_truth_value
 from jax2tf._src.lowering.passes.constant_folding import folded
 from jax2tf._src.lowering.passes.legalize.boundaries import has_uint32
 from jax2tf._src.lowering.plan import Constant, Step, as_numpy, no_rule, plan_of
+from jax2tf._src.lowering.shared_functions import SHARED_FUNCTION_MIN_EQUATIONS, shared_function
 from jax2tf._src.lowering.supported import (
     NewOps,
     Observer,
@@ -38,17 +40,12 @@ from jax2tf._src.lowering.supported import (
     require_taken,
 )
 from jax2tf._src.ops import writing
-from jax2tf._src.ops.written_functions import EagerFunction, WrittenFunction
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.trace import Trace, count_equations
 from jax2tf._src.util import dtypes
-from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.identity import Identity, SameElements
 from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of
-
-# An inner jaxpr of fewer equations is always inlined: a call costs about as many nodes.
-SHARED_FUNCTION_MIN_EQUATIONS = 4
 
 
 class Lowering:
@@ -81,7 +78,7 @@ class Lowering:
             with writing.called_from_here():
                 results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
             if "drops_constant_results" in self.target.quirks:
-                return [_kept(result) for result in results]
+                return [as_result(result) for result in results]
             return results
         of_graph = eager.run_as_graph(self, args) if eager_graphs else None
         return self.run(self.trace.jaxpr, args) if of_graph is None else of_graph
@@ -197,7 +194,7 @@ class Lowering:
                 is_written,
                 device,
             ),
-            lambda: _function(with_dims, args, shapes, name, jit_compile, is_written),
+            lambda: shared_function(with_dims, args, shapes, name, jit_compile, is_written),
         )
         return list(function(*args))
 
@@ -411,42 +408,6 @@ class Lowering:
                 ref.tensor = ops.constant(ref.value)
             return ref.tensor
         return self.constant(ref.value)
-
-
-def _kept(result: tf.Tensor) -> tf.Tensor:
-    """The result; a constant goes through an op, as the quirk "drops_constant_results" asks."""
-    value = tf.get_static_value(result)
-    if value is None:
-        return result
-    if result.dtype == tf.float16:
-        # What a Reshape makes of it is dropped too; a Cast is kept.
-        return ops.cast(_kept(ops.constant(value.astype(np.float32))), tf.float16)
-    return ops.raw.Reshape(tensor=result, shape=ops.constant(result.shape.as_list(), tf.int32))
-
-
-def _function(
-    body: Callable[..., Sequence[tf.Tensor]],
-    args: Sequence[tf.Tensor],
-    shapes: Sequence[Sequence[int | None] | None],
-    name: str,
-    jit_compile: bool | None,
-    is_written: bool,
-) -> Callable[..., Sequence[tf.Tensor]]:
-    def function(*inner: tf.Tensor) -> list[tf.Tensor]:
-        return list(body(*inner))
-
-    function.__name__ = identifier(name) or "shared"
-    # The sizes of dimension variables follow the arguments that have shapes.
-    shapes = [*shapes, *([()] * (len(args) - len(shapes)))]
-    specs = [tf.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, args, strict=True)]
-    kind = EagerFunction if tf.executing_eagerly() else WrittenFunction if is_written else None
-    if kind is not None:
-        made = kind.of(function, specs, function.__name__, jit_compile=bool(jit_compile))
-        if made is not None:
-            return made
-    shared = tf.function(function, autograph=False, jit_compile=jit_compile)
-    concrete: Callable[..., Sequence[tf.Tensor]] = shared.get_concrete_function(*specs)
-    return concrete
 
 
 def _scope_in(graph: tf.Graph, scope: str) -> str:

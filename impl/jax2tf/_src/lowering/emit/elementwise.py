@@ -165,3 +165,11 @@ def erf(x: tf.Tensor) -> tf.Tensor:
         six = ops.constant(6, x.dtype)
         x = raw.Maximum(x=raw.Minimum(x=x, y=six), y=-six)
     return raw.Erf(x=x)
+
+
+def at_least(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    # Form: smaller_for_larger.
+    return raw.LessEqual(x=y, y=x) if x.dtype.is_floating else raw.GreaterEqual(x=x, y=y)
+
+
+at_most = binary(raw.LessEqual)

@@ -16,6 +16,7 @@ from jax2tf._src.lowering.rules import (  # noqa: F401
     decomposed,
     elementwise,
     error_functions,
+    extremes,
     fft,
     indexing,
     integers,
