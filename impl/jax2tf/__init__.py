@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from jax2tf import dtensor, keras
     from jax2tf._src.api.convert import convert
     from jax2tf._src.api.module import Module
+    from jax2tf._src.api.partitioning import split_to_logical_devices
     from jax2tf._src.api.shape_evaluation import eval_polymorphic_shape
     from jax2tf._src.call_tf.call import call_tf
     from jax2tf._src.dims import PolyShape
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from jax2tf._src.explain.timing import profile
     from jax2tf._src.export.exporting import export
     from jax2tf._src.export.result import ExportResult
-    from jax2tf._src.lowering.rules.mesh.sharding import split_to_logical_devices
     from jax2tf._src.targets.targets import TARGETS, Target
     from jax2tf._src.util.dtypes import dtype_of_val
 else:
@@ -59,7 +59,7 @@ else:
             "export": "jax2tf._src.export.exporting",
             "keras": "jax2tf.keras",
             "profile": "jax2tf._src.explain.timing",
-            "split_to_logical_devices": "jax2tf._src.lowering.rules.mesh.sharding",
+            "split_to_logical_devices": "jax2tf._src.api.partitioning",
         },
     )
 

@@ -7,7 +7,7 @@ import tensorflow as tf
 from hypothesis import strategies as st
 
 from jax2tf._src.dims import checks, expressions, solving
-from jax2tf._src.lowering import registry
+from jax2tf._src.lowering import context
 from tests.impl.fuzzing.expressions import EXPRESSIONS, VALUES
 from tests.impl.fuzzing.planted import is_found
 from tests.impl.fuzzing.programs import SIZES, programs
@@ -67,9 +67,9 @@ def wrong_sign(patch):
 
 def swap_dimensions(patch):
     """Shapes of two dimensions and more, as TensorFlow takes them, end in the wrong order."""
-    real = registry.Context.shape
+    real = context.Context.shape
     patch(
-        "jax2tf._src.lowering.registry.Context.shape",
+        "jax2tf._src.lowering.context.Context.shape",
         lambda self, shape: real(self, [*shape[:-2], *reversed(shape[-2:])]),
     )
 

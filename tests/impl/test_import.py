@@ -103,7 +103,8 @@ def test_every_public_name_is_what_it_was(first):
 
 def test_names_of_packages_that_have_the_names_of_functions():
     from jax2tf._src.call_tf.call import call_tf
-    from jax2tf._src.explain.explanation import Explanation, Refusal, Report
+    from jax2tf._src.explain.explanation import Explanation
+    from jax2tf._src.explain.report import Refusal, Report
     from jax2tf._src.explain.survey import explain
     from jax2tf._src.explain.timing import Profile, profile
     from jax2tf._src.export.exporting import export

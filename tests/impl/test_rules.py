@@ -14,6 +14,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 import jax2tf
+import jax2tf._src.lowering.rules
 from harnesses.engine.graphs import XlaOpError
 from harnesses.engine.judge import Judge
 from harnesses.engine.selection import Selection

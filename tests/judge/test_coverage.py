@@ -10,7 +10,7 @@ from jax.extend import core as jex_core
 
 from harnesses.harness import all_harnesses
 from jax2tf._src.lowering import registry
-from jax2tf._src.lowering.rules.mesh import device_programs
+from jax2tf._src.lowering.emit.mesh import device_programs
 from jax2tf._src.targets import targets
 from limitations.check import check_coverage, names_of_jax
 from limitations.ledger import load, load_uncovered

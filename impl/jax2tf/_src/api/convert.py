@@ -12,13 +12,14 @@ from jax import export
 
 from jax2tf._src import compat, dims
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
+from jax2tf._src.api.partitioning import refuse_eager
 from jax2tf._src.gradients import custom_gradient, in_graph
 from jax2tf._src.lowering import eager
 from jax2tf._src.lowering.emit import compiled_calls
+from jax2tf._src.lowering.emit.mesh.shardings import is_partitioned
 from jax2tf._src.lowering.interpreter import Lowering
 from jax2tf._src.lowering.passes import value_checks as checks
 from jax2tf._src.lowering.passes.complex_as_real import prepared
-from jax2tf._src.lowering.rules.mesh import sharding
 from jax2tf._src.native import xla_call_module
 from jax2tf._src.targets import targets
 from jax2tf._src.targets.targets import TARGETS, XLA, Target
@@ -177,11 +178,11 @@ def convert(
             raise
 
     def lower_somehow(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        if options is None and lowered_for.enable_xla and sharding.is_partitioned(trace):
-            sharding.refuse_eager(f"jax2tf.convert({name})")
+        if options is None and lowered_for.enable_xla and is_partitioned(trace):
+            refuse_eager(f"jax2tf.convert({name})")
         if options is not None:
             if xla_call_module.is_partitioned(trace, options):
-                sharding.refuse_eager(f"jax2tf.convert({name})")
+                refuse_eager(f"jax2tf.convert({name})")
             native_here = partial(_lower_native, trace, options)
             return checked(trace, tensors, name, polymorphic_checks, native_here)
         lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks, eager_graphs)

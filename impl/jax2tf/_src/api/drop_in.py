@@ -9,8 +9,6 @@ import threading
 import types
 from collections.abc import Mapping
 
-import jax2tf
-
 _PACKAGE = "jax.experimental.jax2tf"
 
 # What each module of JAX's own has under public names, by our name for it. Whatever else is public
@@ -54,7 +52,7 @@ def install() -> None:
     JAX's own before (`from jax.experimental.jax2tf import convert` at its top) stays what it was:
     install before such a module is imported. Installing again changes nothing.
 
-    >>> import jax
+    >>> import jax, jax2tf
     >>> install()
     >>> from jax.experimental import jax2tf as installed
     >>> installed.convert is jax2tf.convert
@@ -121,7 +119,7 @@ class _StandIn(types.ModuleType):
     """
 
     def __init__(self, name: str, names: Mapping[str, object], is_package: bool = False):
-        super().__init__(name, jax2tf.__doc__)
+        super().__init__(name, _this_package().__doc__)
         self.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package=is_package)
         if is_package:
             self.__path__: list[str] = []
@@ -142,8 +140,14 @@ class _StandIn(types.ModuleType):
 
 def _stand_ins() -> dict[str, types.ModuleType]:
     """The package and its modules, by their full names."""
-    public = {name: getattr(jax2tf, name) for name in jax2tf.__all__ if name[0] != "_"}
+    package = _this_package()
+    public = {name: getattr(package, name) for name in package.__all__ if name[0] != "_"}
     functions = _StandIn(f"{_PACKAGE}.jax2tf", {name: public[name] for name in _IN_MODULE})
     calls = _StandIn(f"{_PACKAGE}.call_tf", {"call_tf": public["call_tf"]})
-    package = _StandIn(_PACKAGE, {**public, "jax2tf": functions}, is_package=True)
-    return {module.__name__: module for module in (functions, calls, package)}
+    stand_in = _StandIn(_PACKAGE, {**public, "jax2tf": functions}, is_package=True)
+    return {module.__name__: module for module in (functions, calls, stand_in)}
+
+
+def _this_package() -> types.ModuleType:
+    """jax2tf, which imports this module and so cannot be imported at its top."""
+    return importlib.import_module("jax2tf")

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import tensorflow as tf
 
 from jax2tf._src.util.typing import Option, PyTree
 
-if TYPE_CHECKING:
-    from jax2tf._src.api.module import Module
+
+class Module(Protocol):
+    """The part of a `jax2tf.Module` that its layer uses."""
+
+    parameters: dict[str, tf.Variable]
+    is_seen_by: Callable[[object], bool]
+
+    def __call__(self, *inputs: PyTree, **kwargs: Option) -> PyTree:
+        """The function's result."""
 
 
 def layer_of(module: Module, **options: Option) -> tf.keras.layers.Layer:

@@ -10,7 +10,7 @@ import importlib.resources
 import json
 from collections.abc import Iterable
 
-from jax2tf._src.explain.explanation import Limitation
+from jax2tf._src.explain.report import Limitation
 from jax2tf._src.targets.targets import Target
 
 FILE = importlib.resources.files("jax2tf._src.explain") / "limitations.json"

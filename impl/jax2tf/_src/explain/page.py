@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
-from jax2tf._src.explain.explanation import Explanation, Refusal, Report
+from jax2tf._src.explain.report import Refusal, Report
 
 _STYLE = """
 :root { color-scheme: light dark; --bar: #4a7fd4; --bad: #b3261e; --rule: #8884; }
@@ -29,12 +30,31 @@ _PLACE = "Where"
 _ROWS = 40
 
 
-def page(explanation: Explanation, refusals: Mapping[Refusal, Sequence[str]]) -> str:
+class Content(Protocol):
+    """The attributes of an Explanation that the page shows."""
+
+    @property
+    def function(self) -> str: ...
+
+    @property
+    def arguments(self) -> Mapping[str, str]: ...
+
+    @property
+    def results(self) -> tuple[str, ...]: ...
+
+    @property
+    def dynamic(self) -> Sequence[str]: ...
+
+    @property
+    def reports(self) -> tuple[Report, ...]: ...
+
+
+def page(explanation: Content, refusals: Mapping[Refusal, Sequence[str]]) -> str:
     """The page of an explanation, whose refusals are given with the targets that have them."""
     return "\n".join(_lines(explanation, refusals))
 
 
-def _lines(explanation: Explanation, refusals: Mapping[Refusal, Sequence[str]]) -> Iterator[str]:
+def _lines(explanation: Content, refusals: Mapping[Refusal, Sequence[str]]) -> Iterator[str]:
     name = html.escape(explanation.function)
     yield f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title>'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -16,7 +16,8 @@ from jax2tf._src.api import shape_evaluation
 from jax2tf._src.api.convert import checked
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.explain import known
-from jax2tf._src.explain.explanation import Explanation, Refusal, Report
+from jax2tf._src.explain.explanation import Explanation
+from jax2tf._src.explain.report import Refusal, Report
 from jax2tf._src.lowering.interpreter import Lowering
 from jax2tf._src.lowering.passes.complex_as_real import prepared
 from jax2tf._src.lowering.supported import STRUCTURAL, Observer

@@ -32,9 +32,9 @@ from jax2tf._src.gradients.differentiability import REFUSALS, Differentiability,
 from jax2tf._src.gradients.missing import NOTHING_REFUSED, Backward, Gradients, Refusal, refused
 from jax2tf._src.gradients.refused import refuse, refuse_when_computed
 from jax2tf._src.gradients.vjp import Vjp
-from jax2tf._src.lowering.plan import identifier
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.tf_decorators import custom_gradient
 from jax2tf._src.util.typing import Aval, PyTree
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from jax2tf._src.lowering.plan import identifier
 from jax2tf._src.util.dtypes import DIFFERENTIABLE
+from jax2tf._src.util.identifiers import identifier
 
 # The slope that makes any cotangent of float32 infinite, and leaves one that is zero as it is.
 _STEEP = 1e300

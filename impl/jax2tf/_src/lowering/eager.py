@@ -11,12 +11,12 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import compat, ops
+from jax2tf._src.lowering.context import LoweringInterface
 from jax2tf._src.lowering.emit import random_bits
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_CONTROL_FLOW_DTYPES
 from jax2tf._src.lowering.plan import as_numpy
@@ -25,9 +25,6 @@ from jax2tf._src.ops.written_functions import EagerFunction
 from jax2tf._src.tracing.large_constants import LIMIT, SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.primitives import CALLBACKS
 from jax2tf._src.tracing.trace import Trace, count_equations
-
-if TYPE_CHECKING:
-    from jax2tf._src.lowering.interpreter import Lowering
 
 # From how many equations on a function is a graph at the first call.
 FEWEST_EQUATIONS = 50
@@ -38,7 +35,7 @@ FEWEST_EQUATIONS_OF_MANY_CALLS = 4
 CALLS_OP_BY_OP = 8
 
 
-def run_as_graph(lowering: Lowering, args: Sequence[tf.Tensor]) -> list[tf.Tensor] | None:
+def run_as_graph(lowering: LoweringInterface, args: Sequence[tf.Tensor]) -> list[tf.Tensor] | None:
     """The results of a lowering's trace in eager mode, by one graph; None if it runs op by op.
 
     So it does if it has side effects or calls Python or TensorFlow, or is there for every size, of
@@ -92,7 +89,9 @@ class EagerGraph:
     captured: Sequence[tf.Tensor | tf.Variable]
 
     @classmethod
-    def of(cls, lowering: Lowering, args: Sequence[tf.Tensor], is_large: bool) -> EagerGraph | None:
+    def of(
+        cls, lowering: LoweringInterface, args: Sequence[tf.Tensor], is_large: bool
+    ) -> EagerGraph | None:
         """The graph of a lowering's trace; None for a small one that TensorFlow has to make."""
         trace = lowering.trace
         shares_repeats = is_large and lowering.target.shares_repeats
@@ -103,7 +102,9 @@ class EagerGraph:
         ]
 
         def body(*inner: tf.Tensor) -> list[tf.Tensor]:
-            inside = lowering.with_sizes({}) if is_large else lowering.for_kernels()
+            inside = (
+                lowering.with_sizes({}) if is_large else lowering.with_sizes({}, by_kernels=True)
+            )
             given = iter(inner[: len(captured)])
             consts = [
                 next(given) if of_arguments else inside.constant(c)
@@ -134,7 +135,7 @@ def _held(trace: Trace, value: np.ndarray) -> tf.Tensor | tf.Variable:
     return ops.constant(value) if variable is None else variable
 
 
-def _is_graph_now(lowering: Lowering) -> bool:
+def _is_graph_now(lowering: LoweringInterface) -> bool:
     """Whether a small trace is a graph by now; counts its calls."""
     trace = lowering.trace
     # A graph with ops that a target has not is refused; op by op, eager mode runs them. What XLA

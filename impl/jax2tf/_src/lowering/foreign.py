@@ -20,8 +20,9 @@ import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, ops
-from jax2tf._src.lowering.registry import Context, Lowered, Rule
+from jax2tf._src import compat, dims, ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.registry import Lowered, Rule
 from jax2tf._src.native import xla_call_module
 from jax2tf._src.targets.targets import FOR_XLA
 from jax2tf._src.tracing.trace import Trace, trace_of
@@ -93,7 +94,8 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
         )
     exported = params.get("exported")
     options = xla_call_module.Options(exported.platforms if exported is not None else None)
-    names = ctx.dimension_variables()
+    dimensions = (d for aval in (*ctx.avals_in, *ctx.avals_out) for d in getattr(aval, "shape", ()))
+    names = dims.variables_of(dimensions)
 
     def whole(*args: jax.Array) -> PyTree:
         results = ctx.eqn.primitive.bind(*args[len(names) :], **params)

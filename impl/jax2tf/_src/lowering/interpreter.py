@@ -17,19 +17,21 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
-import jax2tf._src.lowering.rules.families  # noqa: F401  registers the rules
+import jax2tf._src.lowering.rules  # noqa: F401  registers the rules
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import eager
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, compiled_calls
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
+from jax2tf._src.lowering.emit.constants import as_result
+from jax2tf._src.lowering.emit.loops import writes_lists
 from jax2tf._src.lowering.emit.truth_values import is_truth_value
 from jax2tf._src.lowering.passes.constant_folding import folded
 from jax2tf._src.lowering.passes.legalize.boundaries import has_uint32
-from jax2tf._src.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
-from jax2tf._src.lowering.registry import Context
-from jax2tf._src.lowering.rules.casts import cast
-from jax2tf._src.lowering.rules.control_flow import writes_lists
+from jax2tf._src.lowering.plan import Constant, Step, as_numpy, no_rule, plan_of
+from jax2tf._src.lowering.shared_functions import SHARED_FUNCTION_MIN_EQUATIONS, shared_function
 from jax2tf._src.lowering.supported import (
     NewOps,
     Observer,
@@ -38,16 +40,12 @@ from jax2tf._src.lowering.supported import (
     require_taken,
 )
 from jax2tf._src.ops import writing
-from jax2tf._src.ops.written_functions import EagerFunction, WrittenFunction
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.trace import Trace, count_equations
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity, SameElements
 from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of
-
-# An inner jaxpr of fewer equations is always inlined: a call costs about as many nodes.
-SHARED_FUNCTION_MIN_EQUATIONS = 4
 
 
 class Lowering:
@@ -80,7 +78,7 @@ class Lowering:
             with writing.called_from_here():
                 results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
             if "drops_constant_results" in self.target.quirks:
-                return [_kept(result) for result in results]
+                return [as_result(result) for result in results]
             return results
         of_graph = eager.run_as_graph(self, args) if eager_graphs else None
         return self.run(self.trace.jaxpr, args) if of_graph is None else of_graph
@@ -111,16 +109,14 @@ class Lowering:
                     self._step(step, slots)
         return [self._read(slots, ref) for ref in plan.outputs]
 
-    def with_sizes(self, sizes: dims.Values) -> Lowering:
-        """A lowering for a jaxpr of a rule's own making, with dimension variables of its own.
+    def with_sizes(self, sizes: dims.Values, *, by_kernels: bool = False) -> Lowering:
+        """A lowering for a jaxpr that a rule makes, which has dimension variables of its own.
 
-        One inside an XLA op's computation has none: it can see no size.
+        Args:
+          sizes: their values. A computation inside an XLA op has none, because it sees no size.
+          by_kernels: whether it is for a graph that eager mode makes and does not optimize.
         """
-        return Lowering(self.trace, self.target, sizes, self._observer)
-
-    def for_kernels(self) -> Lowering:
-        """A lowering for a graph that eager mode makes, and of which it optimizes nothing."""
-        return Lowering(self.trace, self.target, by_kernels=True)
+        return Lowering(self.trace, self.target, sizes, self._observer, by_kernels)
 
     @property
     def is_by_kernels(self) -> bool:
@@ -198,7 +194,7 @@ class Lowering:
                 is_written,
                 device,
             ),
-            lambda: _function(with_dims, args, shapes, name, jit_compile, is_written),
+            lambda: shared_function(with_dims, args, shapes, name, jit_compile, is_written),
         )
         return list(function(*args))
 
@@ -412,42 +408,6 @@ class Lowering:
                 ref.tensor = ops.constant(ref.value)
             return ref.tensor
         return self.constant(ref.value)
-
-
-def _kept(result: tf.Tensor) -> tf.Tensor:
-    """The result; a constant goes through an op, as the quirk "drops_constant_results" asks."""
-    value = tf.get_static_value(result)
-    if value is None:
-        return result
-    if result.dtype == tf.float16:
-        # What a Reshape makes of it is dropped too; a Cast is kept.
-        return ops.cast(_kept(ops.constant(value.astype(np.float32))), tf.float16)
-    return ops.raw.Reshape(tensor=result, shape=ops.constant(result.shape.as_list(), tf.int32))
-
-
-def _function(
-    body: Callable[..., Sequence[tf.Tensor]],
-    args: Sequence[tf.Tensor],
-    shapes: Sequence[Sequence[int | None] | None],
-    name: str,
-    jit_compile: bool | None,
-    is_written: bool,
-) -> Callable[..., Sequence[tf.Tensor]]:
-    def function(*inner: tf.Tensor) -> list[tf.Tensor]:
-        return list(body(*inner))
-
-    function.__name__ = identifier(name) or "shared"
-    # The sizes of dimension variables follow the arguments that have shapes.
-    shapes = [*shapes, *([()] * (len(args) - len(shapes)))]
-    specs = [tf.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, args, strict=True)]
-    kind = EagerFunction if tf.executing_eagerly() else WrittenFunction if is_written else None
-    if kind is not None:
-        made = kind.of(function, specs, function.__name__, jit_compile=bool(jit_compile))
-        if made is not None:
-            return made
-    shared = tf.function(function, autograph=False, jit_compile=jit_compile)
-    concrete: Callable[..., Sequence[tf.Tensor]] = shared.get_concrete_function(*specs)
-    return concrete
 
 
 def _scope_in(graph: tf.Graph, scope: str) -> str:

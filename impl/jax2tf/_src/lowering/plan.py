@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import re
 import weakref
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 
@@ -27,6 +26,7 @@ from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.primitives import CALLBACKS
 from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.typing import Atom, Param, aval_of
 
 
@@ -262,12 +262,6 @@ def _scope(eqn: jex_core.JaxprEqn) -> str:
 def _scope_of(stack: str, name: str) -> str:
     parts = (identifier(part) for part in (*stack.split("/"), name))
     return "/".join(part for part in parts if part) or "op"
-
-
-@functools.lru_cache(maxsize=4096)
-def identifier(text: str) -> str:
-    """The text with what TensorFlow takes in the name of an op or a function."""
-    return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("_.")
 
 
 def as_numpy(value: object, dtype: np.dtype | None = None) -> np.ndarray:

@@ -19,29 +19,17 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import tensorflow as tf
 from jax.extend import core as jex_core
-from jax.typing import ArrayLike
 
-from jax2tf._src import dims, ops
-from jax2tf._src.api.errors import UnsupportedPrimitiveError
-from jax2tf._src.lowering import refusals
-from jax2tf._src.targets.targets import Placement, Target
+from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.util import dtypes
-from jax2tf._src.util.identity import Identity
-from jax2tf._src.util.typing import Aval, Dim, Param, Shape, Size
+from jax2tf._src.util.typing import Param
 
-if TYPE_CHECKING:
-    from jax2tf._src.lowering.interpreter import Lowering
-    from jax2tf._src.tracing.trace import Trace
-
-T = TypeVar("T")
-
-# What a rule gives: one tensor, or as many as its primitive has results.
+# A rule returns one tensor, or as many as its primitive has results.
 Lowered: TypeAlias = tf.Tensor | Sequence[tf.Tensor]
 
 # Params that never change the values of a result on one device: a rule may name them, and need not.
@@ -81,267 +69,6 @@ class Rule:
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
 
-class Context:
-    """What a rule needs beside operands and params: avals, shapes as tensors, inner jaxprs."""
-
-    __slots__ = ("_lowering", "eqn")
-
-    def __init__(self, lowering: Lowering, eqn: jex_core.JaxprEqn):
-        self._lowering = lowering
-        self.eqn = eqn
-
-    @property
-    def avals_in(self) -> list[Aval]:
-        """The avals of the operands."""
-        return cast("list[Aval]", [v.aval for v in self.eqn.invars])
-
-    @property
-    def avals_out(self) -> list[Aval]:
-        """The avals of the results."""
-        return cast("list[Aval]", [v.aval for v in self.eqn.outvars])
-
-    @property
-    def out(self) -> tf.DType:
-        """The TensorFlow dtype of the first result."""
-        return dtypes.to_tf(self.avals_out[0].dtype)
-
-    @property
-    def runs_xla(self) -> bool:
-        """Whether XLA may compile a part of the graph, which TensorFlow runs as such an op."""
-        return self.uses("XlaLaunch")
-
-    @property
-    def is_by_kernels(self) -> bool:
-        """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
-        return self._lowering.is_by_kernels
-
-    def uses(self, op: str, dtype: str | None = None) -> bool:
-        """Whether the graph is to hold an op of a dtype, or of every dtype where none is named.
-
-        Not where the target lacks it, or, without XLA ops, where one of the engines does.
-        """
-        return self._lowering.target.uses(op, dtype)
-
-    def optimizes(self, name: str) -> bool:
-        """Whether graphs are to be faster in that way (targets.OPTIMIZATIONS)."""
-        return name in self._lowering.target.optimizations
-
-    def has_quirk(self, name: str) -> bool:
-        """Whether what the graph is for has that quirk (targets.QUIRKS)."""
-        return name in self._lowering.target.quirks
-
-    def lacks_op(self, op: str, dtype: str) -> bool:
-        """Whether what the graph is for does not take an op of a dtype."""
-        return self._lowering.target.lacks_op(op, dtype)
-
-    def is_nan(self, x: tf.Tensor) -> tf.Tensor:
-        """Where `x` is NaN; for a target that has no IsNan: where it is not equal to itself."""
-        return ops.not_equal(x, x) if self.lacks_op("IsNan", x.dtype.name) else ops.is_nan(x)
-
-    def to_abs(self, x: tf.Tensor) -> tf.Tensor:
-        """What Abs is given for the magnitude of `x`: its negative, if it would overwrite `x`."""
-        # Numbers of one byte, which the engine does not store, may have no Neg.
-        is_overwritten = x.shape.rank == 1 and x.dtype.size > 1
-        return -x if is_overwritten and self.has_quirk("overwrites_vectors") else x
-
-    def has_idiom(self, name: str) -> bool:
-        """Whether what the graph is for has an op for that idiom."""
-        return self._lowering.target.has_idiom(name)
-
-    @property
-    def assume_finite(self) -> bool:
-        """Whether what guards NaN and infinity is left out."""
-        return self._lowering.target.assume_finite
-
-    @property
-    def placement(self) -> Placement | None:
-        """What shardings become, where they are not to be XlaSharding ops."""
-        return self._lowering.target.placement
-
-    def whole(self, x: tf.Tensor) -> tf.Tensor:
-        """The tensor, whole on every device where the graph is spread over a mesh."""
-        return x if self.placement is None else self.placement.whole(x)
-
-    @property
-    def debug_callbacks(self) -> bool:
-        """Whether jax.debug.callback and jax.debug.print run."""
-        return self._lowering.trace.debug_callbacks
-
-    @property
-    def trace(self) -> Trace:
-        """The trace that this equation belongs to."""
-        return self._lowering.trace
-
-    def dim(self, dim: Dim) -> Size:
-        """A dimension as an int, or as a scalar int32 tensor where only the run can tell."""
-        return self._lowering.dim(dim)
-
-    def dimension_variables(self) -> dict[str, Dim]:
-        """The dimension variables in the shapes of operands and results, as symbolic dimensions."""
-        avals = (*self.avals_in, *self.avals_out)
-        return dims.variables_of(d for aval in avals for d in getattr(aval, "shape", ()))
-
-    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
-        """A shape as TensorFlow takes it: a tuple of ints, or an int32 vector."""
-        return self._lowering.shape(shape)
-
-    def vector(self, dims: Shape) -> tf.Tensor:
-        """Sizes, axes, or pairs of such, as the int32 operand of an op.
-
-        For ops of tf.raw_ops: eager TensorFlow converts no list on each call, and a graph holds
-        each vector once.
-        """
-        return self._lowering.vector(dims)
-
-    def reshaped(self, x: tf.Tensor, shape: Shape) -> tf.Tensor:
-        """The tensor in another shape of as many elements.
-
-        TensorFlow infers the one size that only the run can tell. So the graph need not compute it,
-        and a reader of graphs that plans its memory before the run sees a constant.
-        """
-        known = [size for size in shape if isinstance(size, int)]
-        if len(known) == len(shape) - 1 and 0 not in known and self.optimizes("inferred_sizes"):
-            shape = [size if isinstance(size, int) else -1 for size in shape]
-        if self.has_quirk("drops_transposes_around_reshape") and made_by(x) == "Transpose":
-            dropped = _dimensions_dropped(x.shape.as_list(), shape)
-            if dropped:
-                return ops.squeeze(x, dropped)
-        return ops.raw.Reshape(tensor=x, shape=self.vector(shape))
-
-    def number(self, value: int) -> tf.Tensor:
-        """An axis or a size as the int32 operand of an op, as `vector`."""
-        return self._lowering.number(value)
-
-    def static_shape(self, shape: Shape) -> list[int | None]:
-        """What is known of a shape before the run, for tf.TensorShape and the like."""
-        return self._lowering.static_shape(shape)
-
-    def zeros(self, aval: Aval) -> tf.Tensor:
-        """Zeros of the shape and dtype of an aval; of keys they are the data."""
-        return self._lowering.zeros(aval)
-
-    def inline(self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor) -> list[tf.Tensor]:
-        """Lowers a closed jaxpr in place."""
-        return self._lowering.run(jaxpr, args)
-
-    def inline_vectors(
-        self, jaxpr: jex_core.ClosedJaxpr, vectors: Sequence[tf.Tensor], size: str
-    ) -> list[tf.Tensor]:
-        """Lowers in place a jaxpr of vectors of one length, which it knows by the name `size`."""
-        return self._lowering.with_sizes({size: ops.size(vectors[0])}).run(jaxpr, vectors)
-
-    def inline_open(
-        self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], *args: tf.Tensor
-    ) -> list[tf.Tensor]:
-        """Lowers a jaxpr in place whose constants are tensors."""
-        return self._lowering.run_open(jaxpr, consts, args)
-
-    def call(
-        self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor, name: str = ""
-    ) -> list[tf.Tensor]:
-        """Lowers a closed jaxpr, shared with its other callers where that makes graphs smaller."""
-        return self._lowering.call(jaxpr, args, name)
-
-    def constant(self, value: ArrayLike) -> tf.Tensor:
-        """A tensor of a constant; one of a jaxpr's own constants is held once in a graph."""
-        return self._lowering.constant(value)
-
-    def function(
-        self,
-        key: Hashable,
-        body: Callable[..., Sequence[tf.Tensor]],
-        *args: tf.Tensor,
-        name: str = "",
-        any_shape: bool = False,
-        jit_compile: bool | None = None,
-    ) -> list[tf.Tensor]:
-        """Calls `body(ctx, *args)` as one TensorFlow function, in eager mode too.
-
-        For a rule of many ops (a threefry block) or of loops, which eager TensorFlow runs in
-        Python. `key` names the body; shapes and dtypes of `args` are added to it. With `any_shape`
-        one function serves arguments of all shapes. With `jit_compile` XLA
-        compiles it, whatever runs around it.
-        """
-
-        def with_context(lowering: Lowering, *inner: tf.Tensor) -> Sequence[tf.Tensor]:
-            return body(Context(lowering, self.eqn), *inner)
-
-        # For TensorFlow (b, 3) and (2*b, 3) are both (None, 3).
-        shapes = () if any_shape else tuple(str(getattr(a, "shape", ())) for a in self.avals_in)
-        return self._lowering.call_function(
-            (key, shapes),
-            with_context,
-            args,
-            name or self.eqn.primitive.name,
-            any_shape=any_shape,
-            jit_compile=jit_compile,
-        )
-
-    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value under `key`, made once for the trace that this equation belongs to."""
-        return self._lowering.trace.cached((self._lowering.target, key), make)
-
-    def traced(
-        self, what: Hashable, make: Callable[[], jex_core.ClosedJaxpr]
-    ) -> jex_core.ClosedJaxpr:
-        """A jaxpr that a rule makes of its equation, made once for each equation of a trace."""
-        return self.cached((what, Identity(self.eqn)), make)
-
-    def closed(self, jaxpr: jex_core.Jaxpr, consts: Sequence[ArrayLike]) -> jex_core.ClosedJaxpr:
-        """A jaxpr among the params with its constants: one object, as caches go by its identity."""
-        key = ("closed", Identity(jaxpr))
-        return self.traced(key, lambda: jex_core.ClosedJaxpr(jaxpr, consts))
-
-    def computation(
-        self, jaxpr: jex_core.ClosedJaxpr, storage: tf.DType | None = None
-    ) -> tf.types.experimental.ConcreteFunction:
-        """A jaxpr of scalars as the function that XLA's reducing ops take for their computation.
-
-        With `storage`, arguments and results are held in that dtype and cast around the jaxpr: the
-        XLA ops take no float8 or int4.
-        """
-
-        def body(*args: tf.Tensor) -> list[tf.Tensor]:
-            operands = [ops.cast(a, d) for a, d in zip(args, inner, strict=True)]
-            results = self._lowering.with_sizes({}).run(jaxpr, operands)
-            # A predicate (what SelectAndScatter selects by) stays one.
-            return [ops.cast(r, storage) if storage and r.dtype in inner else r for r in results]
-
-        def make() -> tf.types.experimental.ConcreteFunction:
-            specs = [tf.TensorSpec([], storage or dtype) for dtype in inner]
-            with tf.init_scope():
-                function = tf.function(body, autograph=False).get_concrete_function(*specs)
-            return function
-
-        inner = [dtypes.to_tf(aval.dtype) for aval in jaxpr.in_avals]
-        return self.cached(("computation", Identity(jaxpr.jaxpr), storage), make)
-
-    def unsupported(
-        self, reason: str, remedy: str = "rewrite that part of the function", **params: Param
-    ) -> UnsupportedPrimitiveError:
-        """The exception for a use of the primitive that cannot be lowered."""
-        return refusals.unsupported(self.eqn, reason, remedy, **params)
-
-
-def made_by(x: tf.Tensor) -> str:
-    """The op that gives a tensor; one of eager mode is a constant to the graph that reads it."""
-    op = getattr(x, "op", None)
-    return "Const" if op is None else str(op.type)
-
-
-def _dimensions_dropped(before: Sequence[int | None], after: Shape) -> list[int]:
-    """The dimensions of size one without which a shape is another one; none where none are."""
-    dropped, left = [], list(after)
-    for place, size in enumerate(before):
-        if left and size is not None and left[0] == size:
-            del left[0]
-        elif size == 1:
-            dropped.append(place)
-        else:
-            return []
-    return [] if left else dropped
-
-
 # Of each primitive the rules by the op that they need; "" is that of a rule which needs none.
 _RULES: dict[jex_core.Primitive, dict[str, Rule]] = {}
 
@@ -375,21 +102,9 @@ def register(
 
 
 def register_table(table: dict[str, Callable[..., Lowered]], *, op: str = "") -> None:
-    """Registers functions of the operands alone, one line each: `{"sin": tf.sin}`."""
+    """Registers rules, one line each: `{"sin": rule_of_sin}`."""
     for primitive, function in table.items():
-        register(primitive, op=op)(_without_context(function))
-
-
-def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tensor]:
-    """The operands of an elementwise primitive, so that no choice among arrays is by a scalar.
-
-    A scalar beside arrays gets as many dimensions as they have, for a target that needs it: what a
-    rule asks of a divisor or of a distance would be one condition for all elements.
-    """
-    rank = max((x.shape.rank for x in operands), default=0)
-    if not (rank and ctx.has_quirk("no_scalar_choice")):
-        return operands
-    return [x if x.shape.rank else ops.reshape(x, [1] * rank) for x in operands]
+        register(primitive, op=op)(function)
 
 
 def add(primitive: jex_core.Primitive, op: str, rule: Rule) -> None:
@@ -454,12 +169,3 @@ def _rule(function: Callable[..., Lowered], takes_keys: bool) -> Rule:
         any(p.kind is p.VAR_KEYWORD for p in parameters),
         takes_keys,
     )
-
-
-def _without_context(function: Callable[..., Lowered]) -> Callable[..., Lowered]:
-    def rule(ctx: Context, *operands: tf.Tensor) -> Lowered:
-        return function(*in_ranks_for_choices(ctx, *operands))
-
-    rule.__module__ = getattr(function, "__module__", rule.__module__)
-    rule.__qualname__ = getattr(function, "__qualname__", rule.__qualname__)
-    return rule

@@ -38,7 +38,7 @@ from jax2tf._src.call_tf.variables import value_of
 from jax2tf._src.lowering import refusals
 from jax2tf._src.lowering.emit import compiled_calls
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_INT4
-from jax2tf._src.lowering.rules.mesh import device_programs, sharding
+from jax2tf._src.lowering.emit.mesh import device_programs, shardings
 from jax2tf._src.native import extremes
 from jax2tf._src.tracing import inlining
 from jax2tf._src.tracing.trace import Trace
@@ -190,11 +190,11 @@ def is_partitioned(trace: Trace, options: Options) -> bool:
 
 
 def _is_partitioned(trace: Trace, options: Options) -> bool:
-    programs = sharding.programs_of_devices(trace)
+    programs = shardings.programs_of_devices(trace)
     if programs:
         on_several = any(eqn.params["mesh"].size > 1 for eqn in programs)
         return options.platforms == (_TPU,) and on_several
-    return sharding.is_partitioned(trace)
+    return shardings.is_partitioned(trace)
 
 
 def _export(trace: Trace, options: Options) -> _Module:
@@ -214,7 +214,7 @@ def _export(trace: Trace, options: Options) -> _Module:
     constants = [jaxpr.consts[i] for i in large]
     # Unused arguments stay: dimension variables may be solved from them alone.
     partitioned = is_partitioned(trace, options)
-    is_whole = bool(sharding.programs_of_devices(trace)) and not partitioned
+    is_whole = bool(shardings.programs_of_devices(trace)) and not partitioned
     fun = device_programs.without_programs(jaxpr) if is_whole else _evaluating(jaxpr)
     jitted = jax.jit(_with_constants_as_arguments(jaxpr, large, fun), keep_unused=True)
     specs = [
@@ -345,7 +345,7 @@ def _for_tensorflow(
         module = stablehlo.deserialize_portable_artifact(context, serialized)
         _refuse_custom_calls(trace, module, options)
         if partitioned:
-            _set_partitions(module, sharding.device_count(trace))
+            _set_partitions(module, shardings.device_count(trace))
         else:
             _drop_shardings(module)
         is_shardy = any(op.name.startswith(_SHARDY) for op in _operations(module))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import jax
 from jax import export
@@ -10,7 +10,7 @@ from jax import export
 from jax2tf._src.util.typing import Dim
 
 
-def is_static(shape: Sequence[Dim]) -> bool:
+def is_static(shape: Iterable[Dim]) -> bool:
     """Whether no dimension of a JAX shape is symbolic."""
     return not any(type(d) is not int and export.is_symbolic_dim(d) for d in shape)
 

@@ -20,8 +20,8 @@ from jax.extend import core as jex_core
 
 from jax2tf._src import compat, ops
 from jax2tf._src.call_tf.primitive import call_tf_p
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, pass_through
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import inner_jaxprs
 

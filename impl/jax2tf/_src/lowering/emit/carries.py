@@ -18,10 +18,10 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import CARRIED_ROUND_A_LOOP, carrier_of
 from jax2tf._src.lowering.emit.foldable_ops import Folds
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context
 
 Tensors = list[tf.Tensor]
 

@@ -14,9 +14,9 @@ from jax import export
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
-from jax2tf._src.lowering.registry import Context
-from jax2tf._src.lowering.rules.casts import cast
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Dim
@@ -38,7 +38,8 @@ def on_arrays(ctx: Context, jaxpr: jex_core.ClosedJaxpr) -> Combine:
         if shape.is_fully_defined():
             return [to_carrier(r) for r in ctx.inline(batched(ctx, jaxpr, tuple(shape)), *xs)]
         vectors = [ops.reshape(x, [-1]) for x in xs]
-        results = ctx.inline_vectors(batched(ctx, jaxpr, _ANY_LENGTH), vectors, str(*_ANY_LENGTH))
+        sizes = {str(*_ANY_LENGTH): ops.size(vectors[0])}
+        results = ctx.inline(batched(ctx, jaxpr, _ANY_LENGTH), *vectors, sizes=sizes)
         return [to_carrier(ops.reshape(r, ops.shape(a[0]))) for r in results]
 
     return combine

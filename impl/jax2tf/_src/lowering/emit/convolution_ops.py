@@ -11,8 +11,9 @@ import jax
 import tensorflow as tf
 
 from jax2tf._src import compat, dims, ops
-from jax2tf._src.lowering.registry import Context
-from jax2tf._src.lowering.rules.arrays import flipped, padded
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.arrays import flipped
+from jax2tf._src.lowering.emit.padding import padded
 from jax2tf._src.util.typing import Dim
 
 CONV2D_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.int32)

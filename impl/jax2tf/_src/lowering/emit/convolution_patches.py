@@ -8,9 +8,9 @@ import math
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.contractions import overwrites_memory
 from jax2tf._src.lowering.emit.convolution_ops import Conv
-from jax2tf._src.lowering.registry import Context
-from jax2tf._src.lowering.rules.contractions import overwrites_memory
 
 
 def product_of_patches(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 
 from jax2tf._src import ops
-from jax2tf._src.lowering.registry import Context
+from jax2tf._src.lowering.context import Context
 
 # Less than any gelu, which is at least -0.17.
 _BELOW_GELU = -1.0

@@ -17,9 +17,9 @@ import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.arrays import stacked
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, SIGNED_INDICES, carrier_of
-from jax2tf._src.lowering.registry import Context
-from jax2tf._src.lowering.rules.arrays import stacked
 from jax2tf._src.util.typing import Dim, Shape
 
 Label = tuple[str, int]

@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import ops
-from jax2tf._src.lowering.registry import Context, made_by
+from jax2tf._src.lowering.context import Context, op_type_of
 from jax2tf._src.ops.grappler import is_constant
 from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf._src.util.typing import Param, Shape
@@ -78,10 +78,10 @@ def known_number(x: tf.Tensor) -> np.ndarray | None:
     """The number, in the tensor's dtype, that all elements of a graph's tensor are; or None."""
     if tf.executing_eagerly():
         return None
-    while made_by(x) in _REPEATS:
-        x = x.op.inputs[_REPEATS[made_by(x)]]
-    if made_by(x) in _LIKE:
-        return np.asarray(_LIKE[made_by(x)], x.dtype.as_numpy_dtype)
+    while op_type_of(x) in _REPEATS:
+        x = x.op.inputs[_REPEATS[op_type_of(x)]]
+    if op_type_of(x) in _LIKE:
+        return np.asarray(_LIKE[op_type_of(x)], x.dtype.as_numpy_dtype)
     value = known_value(x)
     if value is None or not value.size:
         return None

@@ -13,9 +13,9 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_DTYPES
 from jax2tf._src.lowering.emit.compute_dtypes import INT4
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes

@@ -15,11 +15,11 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, FLOAT8
+from jax2tf._src.lowering.emit.elementwise import negative
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context
-from jax2tf._src.lowering.rules.elementwise import negative
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import ops
-from jax2tf._src.lowering.registry import Context, made_by
+from jax2tf._src.lowering.context import Context, op_type_of
 from jax2tf._src.lowering.supported import arguments_of, depends_on_an_argument
 from jax2tf._src.ops import raw
 
@@ -55,7 +55,7 @@ def unrepeated(x: tf.Tensor) -> tf.Tensor:
 
     A reader would not see that it is a constant.
     """
-    is_repeated = made_by(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
+    is_repeated = op_type_of(x) == "BroadcastTo" and x.op.inputs[0].shape.rank == 0
     return x.op.inputs[0] if is_repeated else x
 
 
@@ -68,9 +68,9 @@ def _may_be_multiplied(condition: tf.Tensor, *sides: tf.Tensor) -> bool:
     """Whether the quirk may make a difference."""
     if sides[0].dtype not in (tf.float32, tf.float64):
         return False
-    if made_by(condition) == "IsNan" and not _outlasting(condition, *sides):
+    if op_type_of(condition) == "IsNan" and not _outlasting(condition, *sides):
         return False
-    constants = [tf.get_static_value(x) for x in sides if made_by(x) == "Const"]
+    constants = [tf.get_static_value(x) for x in sides if op_type_of(x) == "Const"]
     # Beside infinities and NaNs it chooses by itself.
     are_finite = all(np.isfinite(value).all() for value in constants)
     return are_finite and any(map(_depends_on_an_argument, sides))
@@ -83,7 +83,7 @@ def _as_is_nan(ctx: Context, condition: tf.Tensor, *sides: tf.Tensor, varies: bo
     for side in () if varies else _outlasting(condition, *sides):
         # The converter would fold the IsNan of a constant: the number is one that it cannot know.
         is_nan = ops.cast(raw.IsNan(x=side), side.dtype)
-        number = ops.maximum(number, is_nan) if made_by(number) != "Const" else is_nan
+        number = ops.maximum(number, is_nan) if op_type_of(number) != "Const" else is_nan
     nan = ctx.constant(dtype(math.nan))
     return raw.IsNan(x=raw.SelectV2(condition=condition, t=nan, e=number))
 
@@ -95,21 +95,21 @@ def _outlasting(condition: tf.Tensor, *sides: tf.Tensor) -> list[tf.Tensor]:
     branch or of a loop may be a constant where that is called, and so may what depends on nothing
     else.
     """
-    known = arguments_of(condition.op) if made_by(condition) != "Const" else frozenset()
+    known = arguments_of(condition.op) if op_type_of(condition) != "Const" else frozenset()
     outer = getattr(tf.compat.v1.get_default_graph(), "outer_graph", None)
     if known and not (outer is not None and outer.building_function):
         return []
-    return [x for x in sides if made_by(x) != "Const" and not arguments_of(x.op) <= known]
+    return [x for x in sides if op_type_of(x) != "Const" and not arguments_of(x.op) <= known]
 
 
 def _is_rounded(*sides: tf.Tensor) -> bool:
     """Whether float32 may be unable to represent one of the integers."""
     if sides[0].dtype != tf.int32:
         return False
-    constants = [tf.get_static_value(x) for x in sides if made_by(x) == "Const"]
+    constants = [tf.get_static_value(x) for x in sides if op_type_of(x) == "Const"]
     are_exact = all((np.abs(value.astype(np.int64)) <= 2**24).all() for value in constants)
     return len(constants) < len(sides) or not are_exact
 
 
 def _depends_on_an_argument(x: tf.Tensor) -> bool:
-    return made_by(x) != "Const" and depends_on_an_argument(x.op)
+    return op_type_of(x) != "Const" and depends_on_an_argument(x.op)

@@ -12,7 +12,12 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src.lowering.emit.elementwise import Function
+from jax2tf._src.util.typing import aval_of
 
 # JAX 0.11.2 gives digamma(0) its pole; before, it is NaN, as TensorFlow has it.
 DIGAMMA_HAS_POLE = jax.__version_info__ >= (0, 11, 2)
@@ -287,3 +292,15 @@ _GILES = {
         ),
     ),
 }
+
+
+def in_wide_dtype(
+    function: Function, eqn: jex_core.JaxprEqn, *operands: jax.Array
+) -> list[jax.Array]:
+    """The results of a JAX function for an equation, computed in float32 or float64."""
+    aval = aval_of(eqn.outvars[0])
+    wide = np.float64 if aval.dtype == np.float64 else np.float32
+    # A literal is a scalar among arrays.
+    whole = (jnp.broadcast_to(x, aval.shape) for x in operands)
+    result = function(*(lax.convert_element_type(x, wide) for x in whole))
+    return [lax.convert_element_type(result, aval.dtype)]

@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import op_type_of
 from jax2tf._src.lowering.emit.known_values import is_all
-from jax2tf._src.lowering.registry import made_by
 
 # These give elements of their first operand.
 _MOVES = frozenset(
@@ -24,9 +24,9 @@ _MOVES = frozenset(
 
 def is_truth_value(x: tf.Tensor) -> bool:
     """Whether the elements of a number's tensor were bools."""
-    while made_by(x) in _MOVES or (made_by(x) == "Cast" and x.op.inputs[0].dtype != tf.bool):
+    while op_type_of(x) in _MOVES or (op_type_of(x) == "Cast" and x.op.inputs[0].dtype != tf.bool):
         x = x.op.inputs[0]
-    return made_by(x) == "Cast"
+    return op_type_of(x) == "Cast"
 
 
 def less(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor | None:

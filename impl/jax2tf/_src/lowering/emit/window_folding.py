@@ -20,12 +20,12 @@ from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
 from jax2tf._src import dims, ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.combining import Combine, Tensors, to_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
+from jax2tf._src.lowering.emit.padding import padded
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context
-from jax2tf._src.lowering.rules.arrays import padded
-from jax2tf._src.lowering.rules.casts import cast
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Dim, Shape
 

@@ -12,8 +12,8 @@ import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import dims, ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.window_folding import Window
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.util.typing import Dim, Shape
 
 

@@ -6,14 +6,13 @@ process by a division by zero where it folds a product of a constant `[2, 0]` an
 
 from __future__ import annotations
 
-import numpy as np
-import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf._src.lowering.registry import Context, Lowered
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.constants import without_elements
+from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.tracing.primitives import CALLBACKS
-from jax2tf._src.util import dtypes
-from jax2tf._src.util.typing import Aval, aval_of
+from jax2tf._src.util.typing import aval_of
 
 
 def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
@@ -28,13 +27,3 @@ def nothing(ctx: Context) -> Lowered:
     """The rule of an equation whose results have no elements; it takes no operands."""
     results = [without_elements(ctx, aval) for aval in ctx.avals_out]
     return results if ctx.eqn.primitive.multiple_results else results[0]
-
-
-def without_elements(ctx: Context, aval: Aval) -> tf.Tensor:
-    """The array of this aval, which has no elements; of keys it is the data."""
-    known = ctx.static_shape(dtypes.physical_shape(aval))
-    sizes = [size for size in known if size is not None]
-    if len(sizes) == len(known):
-        return ctx.constant(np.zeros(sizes, dtypes.to_tf(aval.dtype).as_numpy_dtype))
-    # Not a Reshape, because an engine takes the size of 0 for the size that the operand has.
-    return ctx.zeros(aval)

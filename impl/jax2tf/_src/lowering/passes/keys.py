@@ -16,7 +16,8 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.lowering.registry import Context, Lowered, Rule
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.registry import Lowered, Rule
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, Param, PyTree, Shape, aval_of

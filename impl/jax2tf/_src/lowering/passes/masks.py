@@ -12,8 +12,8 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.constants import scalar
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.util.typing import Atom, aval_of
 
 _DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"})

@@ -1,1 +1,34 @@
-"""The lowering rules, one module for each family of primitives."""
+"""The families of rules. Importing this package registers the rules of each."""
+
+from __future__ import annotations
+
+from jax2tf._src.lowering.rules import (  # noqa: F401
+    arrays,
+    barriers,
+    call_tf,
+    callbacks,
+    calls,
+    casts,
+    contractions,
+    control_flow,
+    convolution,
+    cumulative,
+    decomposed,
+    elementwise,
+    error_functions,
+    extremes,
+    fft,
+    indexing,
+    integers,
+    linalg,
+    random,
+    reductions,
+    scatter,
+    select_windows,
+    sharding,
+    sorting,
+    special,
+    state,
+    total_order,
+    windows,
+)

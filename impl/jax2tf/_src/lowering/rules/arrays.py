@@ -1,44 +1,34 @@
 """Arrays: reshape, broadcast, concatenate, pad, slice, select and other movements of elements.
 
 No rule here computes a value, so dtypes matter in one way only: the CPU kernels of a TensorFlow op
-may lack some. Then the elements travel in a dtype that holds them exactly (conversions.in_carrier).
+may lack some. Then the elements travel in a dtype that holds them exactly (casts.in_carrier).
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
-import jax
 import numpy as np
 import tensorflow as tf
 
-from jax2tf._src import ops
+from jax2tf._src import dims, ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.arrays import MAX_RANK, axis_by_axis, flipped, sliced, stacked
+from jax2tf._src.lowering.emit.casts import cast, in_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import (
     HOLDS_INT4,
     HOLDS_NARROW,
-    PADDED_WIDE,
-    PADDED_WITHOUT_BOOL,
     TILED,
 )
-from jax2tf._src.lowering.emit.known_values import is_zero, known_value
+from jax2tf._src.lowering.emit.padding import padded
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context, register
-from jax2tf._src.lowering.rules.casts import cast, in_carrier
-from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Dim, Shape
 
 # An iota of at most so many elements is a constant: it takes less room than the ops that make it.
 _IOTA_AS_CONSTANT = 64
-
-# So many dimensions TensorFlow's CPU kernels take at most; those of tf.pad six, after neighbours
-# that are not padded are merged. JAX has no bound, so beyond it ops see one axis at a time.
-_MAX_RANK = 8
-_PAD_MAX_RANK = 6
-# See the quirk "few_dimensions_in_pads".
-_PAD_FEW_DIMENSIONS = 5
 
 
 @register("reshape")
@@ -132,21 +122,10 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
                 x,
             )
         return x
-    if x.shape.rank > _MAX_RANK:
+    if x.shape.rank > MAX_RANK:
         shape = ctx.avals_in[0].shape
-        return _axis_by_axis(ctx, x, shape, shape, dimensions, lambda view, *_: flipped(view, [1]))
+        return axis_by_axis(ctx, x, shape, shape, dimensions, lambda view, *_: flipped(view, [1]))
     return flipped(x, dimensions, at_once=not ctx.has_quirk("one_reverse_at_a_time"))
-
-
-def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tensor:
-    """`x` in reverse along some axes; not at once for readers of graphs that flip one alone."""
-    if not (at_once or tf.executing_eagerly()) and x.op.type == "Const":
-        # Form: constants_reversed.
-        return ops.constant(np.flip(tf.get_static_value(x), tuple(axes)))
-    for group in [list(axes)] if at_once else [[axis] for axis in axes]:
-        axis = ops.constant(group)
-        x = in_carrier(HOLDS_NARROW, lambda t, axis=axis: ops.raw.ReverseV2(tensor=t, axis=axis), x)
-    return x
 
 
 @register("concatenate")
@@ -165,16 +144,6 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
 @register("stack")
 def _stack(ctx: Context, *operands: tf.Tensor, axis: int) -> tf.Tensor:
     return in_carrier(HOLDS_INT4, lambda *ts: stacked(ctx, ts, axis), *operands)
-
-
-def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
-    """As tf.stack, in ops that Grappler leaves as they are.
-
-    Of a Pack of equal operands it makes a Tile, and there takes the first output of an op for any
-    other: of TopKV2's indices, stacked, it makes its values (TensorFlow 2.21).
-    """
-    number = ctx.number(axis)
-    return ops.concat([ops.expand_dims(t, number) for t in tensors], number)
 
 
 @register("unstack")
@@ -208,7 +177,7 @@ def _split_by_slices(ctx: Context, x: tf.Tensor, sizes: Shape, axis: int) -> lis
         begin = [start if i == axis else 0 for i in range(len(shape))]
         new_shape = [size if i == axis else d for i, d in enumerate(shape)]
         limit = [a + d for a, d in zip(begin, new_shape, strict=True)]
-        parts.append(_sliced(ctx, x, shape, begin, limit, [1] * len(shape), new_shape))
+        parts.append(sliced(ctx, x, shape, begin, limit, [1] * len(shape), new_shape))
         start += size
     return parts
 
@@ -230,39 +199,7 @@ def _slice(
 ) -> tf.Tensor:
     shape, new_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
     strides = strides or [1] * len(shape)
-    return _sliced(ctx, x, shape, start_indices, limit_indices, strides, new_shape)
-
-
-def _sliced(
-    ctx: Context,
-    x: tf.Tensor,
-    shape: Shape,
-    start: Shape,
-    limit: Shape,
-    strides: Sequence[int],
-    new_shape: Shape,
-) -> tf.Tensor:
-    if not shape:
-        return x
-    if len(shape) > _MAX_RANK:
-
-        def slice_axis(view: tf.Tensor, axis: int, before: Dim, after: Dim) -> tf.Tensor:
-            sizes = [[before, of[axis], after] for of in (shape, limit, new_shape)]
-            first, step = [0, start[axis], 0], [1, strides[axis], 1]
-            return _sliced(ctx, view, sizes[0], first, sizes[1], step, sizes[2])
-
-        axes = [i for i, (old, new) in enumerate(zip(shape, new_shape, strict=True)) if old != new]
-        return _axis_by_axis(ctx, x, shape, new_shape, axes, slice_axis)
-    begin = ctx.vector(start)
-    if all(stride == 1 for stride in strides):
-        size = ctx.vector(new_shape)
-        return in_carrier(HOLDS_INT4, lambda t: ops.raw.Slice(input=t, begin=begin, size=size), x)
-    end, step = ctx.vector(limit), ctx.vector(strides)
-    return in_carrier(
-        HOLDS_INT4,
-        lambda t: ops.raw.StridedSlice(input=t, begin=begin, end=end, strides=step),
-        x,
-    )
+    return sliced(ctx, x, shape, start_indices, limit_indices, strides, new_shape)
 
 
 @register("select_n")
@@ -270,12 +207,12 @@ def _select_n(ctx: Context, which: tf.Tensor, *cases: tf.Tensor) -> tf.Tensor:
     """cases[which], where a selector out of range takes the nearest case, as it does in XLA."""
     if len(cases) == 1:
         return cases[0]
-    if max(which.shape.rank, cases[0].shape.rank) > _MAX_RANK:
+    if max(which.shape.rank, cases[0].shape.rank) > MAX_RANK:
         flat = [ops.reshape(t, [-1]) if t.shape.rank else t for t in (which, *cases)]
         which, cases = flat[0], tuple(flat[1:])
     result = in_carrier(HOLDS_NARROW, lambda *ts: _selected(ctx, which, ts), *cases)
     shape = ctx.avals_out[0].shape
-    return ctx.reshaped(result, shape) if len(shape) > _MAX_RANK else result
+    return ctx.reshaped(result, shape) if len(shape) > MAX_RANK else result
 
 
 def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.Tensor:
@@ -291,10 +228,10 @@ def _selected(ctx: Context, which: tf.Tensor, cases: Sequence[tf.Tensor]) -> tf.
 def _iota(ctx: Context, *, dtype: np.dtype, shape: Shape, dimension: int) -> tf.Tensor:
     along = [size if axis == dimension else 1 for axis, size in enumerate(shape)]
     is_whole = along == list(shape)
-    if _is_static(shape) and np.prod(shape) <= _IOTA_AS_CONSTANT:
+    if dims.is_static(shape) and np.prod(shape) <= _IOTA_AS_CONSTANT:
         return cast(ops.constant(np.broadcast_to(_counting(along), shape)), dtypes.to_tf(dtype))
     size = shape[dimension]
-    if _is_static([size]) and size <= _IOTA_AS_CONSTANT:
+    if dims.is_static([size]) and size <= _IOTA_AS_CONSTANT:
         x = ops.constant(_counting(along))
     else:
         x = ops.range(ctx.dim(size))
@@ -331,153 +268,3 @@ def _pad(
 ) -> tf.Tensor:
     low, high, interior = ([config[i] for config in padding_config] for i in range(3))
     return padded(ctx, x, padding_value, ctx.avals_in[0].shape, low, high, interior)
-
-
-def padded(
-    ctx: Context,
-    x: tf.Tensor,
-    padding_value: tf.Tensor,
-    shape: Shape,
-    low: Shape,
-    high: Shape,
-    interior: Sequence[int],
-) -> tf.Tensor:
-    """StableHLO's pad of `x`, of JAX's `shape`: elements are put apart, then edges added or cut."""
-    size = [
-        d + gap * _positive(d - 1) + a + b
-        for d, a, b, gap in zip(shape, low, high, interior, strict=True)
-    ]
-    if any(interior):
-        if ctx.uses("XlaPad") and _is_static([*shape, *low, *high]):
-            return in_carrier(
-                HOLDS_INT4,
-                lambda t, v: ops.xla.xla_pad(t, v, low, high, interior),
-                x,
-                padding_value,
-            )
-        x, shape, high = _dilated(ctx, x, padding_value, shape, high, interior)
-    edges = [(_positive(a), _positive(b)) for a, b in zip(low, high, strict=True)]
-    x = _with_edges(ctx, x, shape, padding_value, edges)
-    if not any(map(_negative, (*low, *high))):
-        return x
-    # Cut last: what is cut on one side may be padding of the other.
-    uncut = [d - _negative(a) - _negative(b) for d, a, b in zip(size, low, high, strict=True)]
-    begin = [-_negative(edge) for edge in low]
-    end = [b + d for b, d in zip(begin, size, strict=True)]
-    cut = _sliced(ctx, x, uncut, begin, end, [1] * len(size), size)
-    return _with_known_sizes(ctx, cut, size, by=(*begin, *end))
-
-
-def _with_known_sizes(ctx: Context, x: tf.Tensor, shape: Shape, by: Iterable[Dim]) -> tf.Tensor:
-    """What is padded or cut `by` some sizes, as the quirk "pads_lose_sizes" asks."""
-    if tf.executing_eagerly() or not ctx.has_quirk("pads_lose_sizes") or _is_static(by):
-        return x
-    return ctx.reshaped(x, shape)
-
-
-def _dilated(
-    ctx: Context,
-    x: tf.Tensor,
-    padding_value: tf.Tensor,
-    shape: Shape,
-    high: Shape,
-    interior: Sequence[int],
-) -> tuple[tf.Tensor, list[Dim], list[Dim]]:
-    """`x` with padding values after each element, its shape, and `high` less those at the end."""
-    shape, high = list(shape), list(high)
-    for axis, gap in enumerate(interior):
-        if gap:
-            apart = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
-            edges = [(0, gap if i == axis + 1 else 0) for i in range(len(apart))]
-            x = _with_edges(ctx, ops.expand_dims(x, axis + 1), apart, padding_value, edges)
-            high[axis] = high[axis] - gap * jax.core.min_dim(shape[axis], 1)
-            shape[axis] = shape[axis] * (1 + gap)
-            x = ctx.reshaped(x, shape)
-    return x, shape, high
-
-
-def _with_edges(
-    ctx: Context,
-    x: tf.Tensor,
-    shape: Shape,
-    padding_value: tf.Tensor,
-    edges: Sequence[tuple[Dim, Dim]],
-) -> tf.Tensor:
-    """Adds (before, after) padding values along each axis."""
-    axes = [axis for axis, edge in enumerate(edges) if any(edge)]
-    few = ctx.has_quirk("few_dimensions_in_pads")
-    new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
-    if len(shape) > (_PAD_FEW_DIMENSIONS if few else _PAD_MAX_RANK):
-
-        def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
-            return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
-
-        return _axis_by_axis(ctx, x, shape, new_shape, axes, pad_axis)
-    if not axes:
-        return x
-    made = _padded(ctx, x, padding_value, edges)
-    return _with_known_sizes(ctx, made, new_shape, by=itertools.chain(*edges))
-
-
-def _padded(
-    ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Dim, Dim]]
-) -> tf.Tensor:
-    if ctx.has_quirk("pads_with_constants_alone") and is_computed(padding_value):
-        inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
-        zeros_around = _padded(ctx, x, ops.zeros([], x.dtype), edges)
-        return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
-    if ctx.has_quirk("pads_integers_as_floats") and _is_rounded(padding_value):
-        zeros_around = _padded(ctx, x - padding_value, ops.zeros([], x.dtype), edges)
-        return zeros_around + padding_value
-    paddings = ctx.vector(edges)
-    if ctx.lacks_op("PadV2", x.dtype.name):
-        if x.dtype in PADDED_WIDE and ctx.lacks_op("Pad", x.dtype.name):
-            return in_carrier(PADDED_WIDE, lambda t, v: _padded(ctx, t, v, edges), x, padding_value)
-        if is_zero(padding_value):
-            return ops.raw.Pad(input=x, paddings=paddings)
-        if x.dtype.is_integer:
-            return ops.raw.Pad(input=x - padding_value, paddings=paddings) + padding_value
-    return in_carrier(
-        HOLDS_NARROW if ctx.uses("PadV2", "bool") else PADDED_WITHOUT_BOOL,
-        lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
-        x,
-        padding_value,
-    )
-
-
-def _is_rounded(x: tf.Tensor) -> bool:
-    """Whether x is an int32 constant of the graph that float32 cannot represent."""
-    value = None if x.dtype != tf.int32 else known_value(x)
-    return value is not None and int(np.float32(value)) != int(value)
-
-
-def _axis_by_axis(
-    ctx: Context,
-    x: tf.Tensor,
-    shape: Shape,
-    new_shape: Shape,
-    axes: Sequence[int],
-    op: Callable[..., tf.Tensor],
-) -> tf.Tensor:
-    """Applies op(view, axis, before, after) along each axis in turn, to views of shape
-    (before, shape[axis], after), and gives the result the new shape.
-    """
-    sizes = list(shape)
-    for axis in axes:
-        before, after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
-        view = ctx.reshaped(x, (before, sizes[axis], after))
-        x = op(view, axis, before, after)
-        sizes[axis] = new_shape[axis]
-    return ctx.reshaped(x, new_shape)
-
-
-def _is_static(dims: Iterable[Dim]) -> bool:
-    return all(isinstance(d, int | np.integer) for d in dims)
-
-
-def _positive(edge: Dim) -> Dim:
-    return jax.core.max_dim(edge, 0)
-
-
-def _negative(edge: Dim) -> Dim:
-    return jax.core.min_dim(edge, 0)

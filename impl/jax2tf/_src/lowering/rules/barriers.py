@@ -21,8 +21,9 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import compiled_calls
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 
 
 def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:

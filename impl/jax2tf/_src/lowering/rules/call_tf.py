@@ -15,7 +15,8 @@ from jax2tf._src.call_tf.derived import Batched, Jvp, Vjp, innermost
 from jax2tf._src.call_tf.functions import Function
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.gradients.in_graph import in_this_graph
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Dim
 

@@ -19,10 +19,11 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims, ops
-from jax2tf._src.lowering.plan import identifier
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.tracing.primitives import CALLBACKS, DEBUG_CALLBACKS
 from jax2tf._src.util import dtypes
+from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.tf_decorators import custom_gradient
 from jax2tf._src.util.typing import Param
 
@@ -30,7 +31,7 @@ from jax2tf._src.util.typing import Param
 @register(*CALLBACKS)
 def _callback(ctx: Context, *operands: tf.Tensor, **params: Param) -> list[tf.Tensor]:
     primitive = ctx.eqn.primitive
-    if primitive in DEBUG_CALLBACKS and not ctx.debug_callbacks:
+    if primitive in DEBUG_CALLBACKS and not ctx.trace.debug_callbacks:
         return []
     if compat.functions.in_compiled_function():
         raise ctx.unsupported("XLA cannot compile a call back into Python", _remedy(primitive))

@@ -8,9 +8,10 @@ import jax
 import tensorflow as tf
 from jax.extend import core as jex_core
 
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import random_bits
-from jax2tf._src.lowering.registry import Context, register
-from jax2tf._src.lowering.rules.mesh.sharding import constrained
+from jax2tf._src.lowering.emit.mesh.shardings import constrained
+from jax2tf._src.lowering.registry import register
 
 
 @register("jit", takes_keys=True)

@@ -6,33 +6,27 @@ so there a loop is one TensorFlow function, made once; of a cond only the branch
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 
 import jax
 import numpy as np
 import tensorflow as tf
-from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims, ops
-from jax2tf._src.call_tf.primitive import call_tf_p
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import branch_captures, carries
+from jax2tf._src.lowering.emit.constants import without_elements
+from jax2tf._src.lowering.emit.loops import order_of_effects
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.passes import empties
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.lowering.supported import depends_on_an_argument
-from jax2tf._src.tracing.primitives import CALLBACKS
 from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval, Dim, Param
 
 Tensors = list[tf.Tensor]
-
-# What runs outside of the graph, or in ops of the user's.
-_OUTSIDE = CALLBACKS | {call_tf_p}
 
 
 @register("cond", op="Case", takes_keys=True)
@@ -228,7 +222,7 @@ def _scan(
         stacked = ctx.avals_out[n_carry:]
         return [
             *operands[n_consts:n_fixed],
-            *(empties.without_elements(ctx, aval) for aval in stacked),
+            *(without_elements(ctx, aval) for aval in stacked),
         ]
     if isinstance(length, int) and length == 1:
         step = _closed(ctx, jaxpr, operands[:n_consts])
@@ -283,15 +277,6 @@ def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
         return _Rows
     is_known = None not in ctx.static_shape(dtypes.physical_shape(aval))
     return _TensorArray if is_known or not ctx.has_quirk("lists_of_known_shape") else _Slices
-
-
-def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
-    """Whether a scan of the jaxpr, or of one inside, writes what each step gives to a list."""
-    return any(
-        (eqn.primitive is lax.scan_p and len(eqn.outvars) > compat.jaxprs.scan_arity(eqn.params)[1])
-        or any(map(writes_lists, inner_jaxprs(eqn)))
-        for eqn in jaxpr.eqns
-    )
 
 
 class _TensorArray:
@@ -411,14 +396,6 @@ def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
             made.update(eqn.outvars)
     made_of = jaxpr.outvars[result]
     return isinstance(made_of, jex_core.Var) and made_of in made
-
-
-def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
-    """A context for a loop or branches, where TensorFlow orders effects if there are any."""
-    orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
-    if orders or not ctx.optimizes("unordered_bodies"):
-        return contextlib.nullcontext()
-    return compat.graphs.without_order_of_effects(tf.compat.v1.get_default_graph())
 
 
 def _in_graph(ctx: Context, loop: Callable[..., Tensors], operands: Sequence[tf.Tensor]) -> Tensors:

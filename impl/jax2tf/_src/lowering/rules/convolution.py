@@ -22,6 +22,8 @@ import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import dims, ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import MULTIPLIED, carrier_of
 from jax2tf._src.lowering.emit.convolution_ops import (
     CONV2D_DTYPES,
@@ -41,9 +43,8 @@ from jax2tf._src.lowering.emit.convolution_patches import (
     product_of_patches,
     products_of_patches_by_groups,
 )
-from jax2tf._src.lowering.registry import Context, register
-from jax2tf._src.lowering.rules.casts import cast
-from jax2tf._src.lowering.rules.contractions import compute_dtype, precision_of_convolution
+from jax2tf._src.lowering.emit.precision import compute_dtype, precision_of_convolution
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.typing import Dim, Shape
 
 

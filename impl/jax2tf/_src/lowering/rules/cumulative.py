@@ -19,9 +19,10 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.combining import on_arrays, scanned
 from jax2tf._src.lowering.emit.compute_dtypes import ACCUMULATED, COMPUTED, carrier_of
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.typing import Shape
 
 Combine = Callable[[jax.Array, jax.Array], jax.Array]

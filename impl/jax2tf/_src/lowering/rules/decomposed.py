@@ -13,8 +13,9 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from jax2tf._src import ops
-from jax2tf._src.lowering.registry import Context, register, register_table
-from jax2tf._src.lowering.rules.elementwise import IN_ONE_OP, exponential
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.elementwise import IN_ONE_OP, exponential, of_operands
+from jax2tf._src.lowering.registry import register, register_table
 
 # log(1 + x) = x - x**2 / 2 + x**3 * P(x) from sqrt(1/2) - 1 to sqrt(2) - 1 (Moshier, Cephes, logf).
 _LOG1P = (
@@ -129,4 +130,4 @@ def _of_any_dtype(name: str) -> Callable[[tf.Tensor], tf.Tensor]:
     return lambda x: (_OF_FLOAT32 if x.dtype == tf.float32 else IN_ONE_OP)[name](x)
 
 
-register_table({name: _of_any_dtype(name) for name in _OF_FLOAT32})
+register_table(of_operands({name: _of_any_dtype(name) for name in _OF_FLOAT32}))

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from jax2tf._src.lowering.emit.compute_dtypes import IN_FLOAT32
+from jax2tf._src.lowering.emit.elementwise import erf, erfc, in_kernel_dtype, of_operands
 from jax2tf._src.lowering.registry import register_table
-from jax2tf._src.lowering.rules.elementwise import in_kernel_dtype
-from jax2tf._src.lowering.rules.special import erf, erfc
 from jax2tf._src.ops import raw
 
 # From here on the nearest float32 is 1.
@@ -110,5 +109,7 @@ def _polynomial(x: tf.Tensor, coefficients: Sequence[float]) -> tf.Tensor:
 
 
 register_table(
-    {name: in_kernel_dtype(f, IN_FLOAT32) for name, f in {"erf": _erf, "erfc": _erfc}.items()}
+    of_operands(
+        {name: in_kernel_dtype(f, IN_FLOAT32) for name, f in {"erf": _erf, "erfc": _erfc}.items()}
+    )
 )

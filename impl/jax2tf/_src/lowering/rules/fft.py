@@ -8,7 +8,8 @@ import tensorflow as tf
 from jax import lax
 
 from jax2tf._src import ops
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.typing import Shape
 
 _COMPLEX: dict[tuple[lax.FftType, int], Callable[[tf.Tensor], tf.Tensor]] = {

@@ -15,10 +15,11 @@ from jax import lax
 
 from jax2tf._src import ops
 from jax2tf._src.compat.xla import xla_data
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit.index_geometry import Windows, wide
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.typing import Dim, Param, Shape
 
 

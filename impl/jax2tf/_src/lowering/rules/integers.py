@@ -12,6 +12,9 @@ import functools
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit import complex_math
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.compute_dtypes import (
     INT4,
     REMAINDER,
@@ -20,18 +23,22 @@ from jax2tf._src.lowering.emit.compute_dtypes import (
     Carriers,
     carrier_of,
 )
+from jax2tf._src.lowering.emit.elementwise import (
+    Function,
+    beside_a_constant,
+    in_kernel_dtype,
+    in_ranks_for_choices,
+    of_operands,
+)
 from jax2tf._src.lowering.emit.known_values import known_value
 from jax2tf._src.lowering.emit.truth_values import is_negative
-from jax2tf._src.lowering.registry import Context, in_ranks_for_choices, register, register_table
-from jax2tf._src.lowering.rules import elementwise
-from jax2tf._src.lowering.rules.casts import cast
-from jax2tf._src.lowering.rules.elementwise import Function, beside_a_constant, in_kernel_dtype
+from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.ops import raw
 
 
 def _quotient(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     if not x.dtype.is_integer:
-        return elementwise.quotient(x, y)
+        return complex_math.divide(x, y) if x.dtype.is_complex else raw.RealDiv(x=x, y=y)
     if _is_never_zero(y):
         return raw.TruncateDiv(x=x, y=y)
     by_zero = ops.equal(y, 0)
@@ -108,8 +115,8 @@ def _remainder_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     return rest if by_zero is None else ops.where(by_zero, x, rest)
 
 
-register_table({"div": in_kernel_dtype(_quotient)}, op="TruncateDiv")
-register_table({"rem": in_kernel_dtype(_remainder, REMAINDER)}, op="TruncateMod")
+register_table(of_operands({"div": in_kernel_dtype(_quotient)}), op="TruncateDiv")
+register_table(of_operands({"rem": in_kernel_dtype(_remainder, REMAINDER)}), op="TruncateMod")
 
 
 @register("rem")

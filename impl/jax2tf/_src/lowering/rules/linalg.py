@@ -15,10 +15,11 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import dims, ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import linalg_algorithms as algorithms
 from jax2tf._src.lowering.emit import linalg_schur as schur
 from jax2tf._src.lowering.emit.linalg_algorithms import nan_like
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.typing import Dim, Param, Shape
 
 

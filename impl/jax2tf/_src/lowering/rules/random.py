@@ -17,8 +17,9 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import random_bits
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Param, Shape, Size
 

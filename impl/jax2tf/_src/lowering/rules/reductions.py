@@ -15,12 +15,13 @@ from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.combining import halved, on_arrays, scanned, to_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import COMPUTED, HOLDS_NARROW, carrier_of
+from jax2tf._src.lowering.emit.mesh import collectives
 from jax2tf._src.lowering.emit.selection import select
-from jax2tf._src.lowering.registry import Context, register
-from jax2tf._src.lowering.rules.casts import cast
-from jax2tf._src.lowering.rules.mesh import collectives
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util.typing import Param, Shape

@@ -19,10 +19,11 @@ from jax.typing import ArrayLike
 from jax2tf._src import ops
 from jax2tf._src.compat.xla import xla_data
 from jax2tf._src.dims import may_be_zero
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit import scatter_kernels as kernels
 from jax2tf._src.lowering.emit.index_geometry import Windows, wide
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.registry import register
 
 _COMBINERS: dict[str, Callable[..., jax.Array]] = {
     "scatter-add": lax.add,
@@ -52,7 +53,7 @@ def _scatter(
     if 0 in shape or 0 in updates_shape:
         return ops.identity(operand)
     # Over parts, DTensor's TensorScatterAdd fails on shapes that do not match.
-    operand, indices, updates = (ctx.whole(x) for x in (operand, indices, updates))
+    operand, indices, updates = (_whole(ctx, x) for x in (operand, indices, updates))
     windows = iw.scatter_windows(shape, indices_shape, updates_shape, dimension_numbers)
     starts = iw.as_index(indices)
     clips = mode == lax.GatherScatterMode.CLIP
@@ -79,7 +80,13 @@ def _scatter(
             kernel = kernels.in_turns(ctx, combiner, unique)
         result = _write(ctx, *args, kernel, clips)
     result = ops.cast(result, operand.dtype)
-    return ctx.whole(kernels.from_ordered(result, dtype) if is_ordered else ops.cast(result, dtype))
+    result = kernels.from_ordered(result, dtype) if is_ordered else ops.cast(result, dtype)
+    return _whole(ctx, result)
+
+
+def _whole(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """The tensor, whole on every device if the graph is spread over a mesh."""
+    return x if ctx.placement is None else ctx.placement.whole(x)
 
 
 def _combiner(

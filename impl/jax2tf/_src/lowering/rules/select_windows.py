@@ -11,8 +11,11 @@ from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.combining import Tensors, on_arrays, to_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, REDUCED_BY_XLA
+from jax2tf._src.lowering.emit.padding import padded
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.emit.window_folding import (
     Window,
@@ -26,9 +29,7 @@ from jax2tf._src.lowering.emit.window_folding import (
     lowest,
     window_of,
 )
-from jax2tf._src.lowering.registry import Context, register
-from jax2tf._src.lowering.rules.arrays import padded
-from jax2tf._src.lowering.rules.casts import cast
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, Dim, Param
 

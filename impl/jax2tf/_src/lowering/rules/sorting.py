@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from jax2tf._src import compat, ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.casts import in_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPUTED, HOLDS_INT4, SORTED, carrier_of
-from jax2tf._src.lowering.registry import Context, register
-from jax2tf._src.lowering.rules.casts import in_carrier
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.typing import Dim
 
 

@@ -13,37 +13,28 @@ import functools
 import math
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 import tensorflow as tf
-from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import special_functions
 from jax2tf._src.lowering.emit.compute_dtypes import IN_FLOAT32
-from jax2tf._src.lowering.passes.legalize.emulated_dtypes import jaxpr_of
-from jax2tf._src.lowering.registry import Context, register, register_table
-from jax2tf._src.lowering.rules.elementwise import Function, in_kernel_dtype, in_one_shape
+from jax2tf._src.lowering.emit.elementwise import (
+    Function,
+    erf,
+    erfc,
+    in_kernel_dtype,
+    in_one_shape,
+    of_operands,
+)
+from jax2tf._src.lowering.emit.equation_jaxprs import jaxpr_of
+from jax2tf._src.lowering.emit.special_functions import in_wide_dtype
+from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.ops import raw
-from jax2tf._src.util.typing import aval_of
 
 # Since JAX 0.11.0 igamma follows SciPy where its shape parameter is infinite.
 _IGAMMA_OF_INFINITY = jax.__version_info__ >= (0, 11, 0)
-
-
-def erf(x: tf.Tensor) -> tf.Tensor:
-    """The op, kept from overflow."""
-    if x.dtype == tf.float64:
-        # TensorFlow's CPU kernel overflows to NaN; from 6 on the nearest float64 is 1.
-        six = ops.constant(6, x.dtype)
-        x = raw.Maximum(x=raw.Minimum(x=x, y=six), y=-six)
-    return raw.Erf(x=x)
-
-
-def erfc(x: tf.Tensor) -> tf.Tensor:
-    """The op."""
-    return raw.Erfc(x=x)
 
 
 def _digamma(x: tf.Tensor) -> tf.Tensor:
@@ -114,20 +105,10 @@ _TABLE: dict[str, Function] = {
     "lgamma": lambda x: raw.Lgamma(x=x),
 }
 
-register_table({name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _TABLE.items()})
+register_table(
+    of_operands({name: in_kernel_dtype(rule, IN_FLOAT32) for name, rule in _TABLE.items()})
+)
 register("regularized_incomplete_beta")(in_one_shape(in_kernel_dtype(_betainc, IN_FLOAT32)))
-
-
-def in_wide_dtype(
-    function: Function, eqn: jex_core.JaxprEqn, *operands: jax.Array
-) -> list[jax.Array]:
-    """The results of a JAX function for an equation, computed in float32 or float64."""
-    aval = aval_of(eqn.outvars[0])
-    wide = np.float64 if aval.dtype == np.float64 else np.float32
-    # A literal is a scalar among arrays.
-    whole = (jnp.broadcast_to(x, aval.shape) for x in operands)
-    result = function(*(lax.convert_element_type(x, wide) for x in whole))
-    return [lax.convert_element_type(result, aval.dtype)]
 
 
 def _traced(name: str) -> Function:
@@ -157,4 +138,4 @@ for _name in ("erf_inv", "polygamma", "zeta"):
 # For targets that have no such op these two are compositions: error_functions.py.
 _ERRORS = {"erf": erf, "erfc": erfc}
 for _name, _rule in _ERRORS.items():
-    register_table({_name: in_kernel_dtype(_rule, IN_FLOAT32)}, op=_name.capitalize())
+    register_table(of_operands({_name: in_kernel_dtype(_rule, IN_FLOAT32)}), op=_name.capitalize())

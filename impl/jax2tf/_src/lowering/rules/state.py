@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tensorflow as tf
 
-from jax2tf._src.lowering.registry import Context, register
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.registry import register
 
 
 @register("create_token", "after_all")

@@ -10,9 +10,16 @@ from collections.abc import Callable
 import tensorflow as tf
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPARED, FLOAT8
-from jax2tf._src.lowering.registry import Context, in_ranks_for_choices, register, register_table
-from jax2tf._src.lowering.rules.elementwise import Function, binary, in_kernel_dtype
+from jax2tf._src.lowering.emit.elementwise import (
+    Function,
+    binary,
+    in_kernel_dtype,
+    in_ranks_for_choices,
+    of_operands,
+)
+from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.ops import raw
 
 
@@ -66,7 +73,7 @@ def _by_bits_unless_float32(name: str) -> Callable[..., tf.Tensor]:
     return compare
 
 
-register_table(_TOTAL_ORDER, op="Bitcast")
+register_table(of_operands(_TOTAL_ORDER), op="Bitcast")
 for _name in _TOTAL_ORDER:
     register(_name)(_by_bits_unless_float32(_name))
 

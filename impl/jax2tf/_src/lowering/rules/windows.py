@@ -18,8 +18,11 @@ from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.casts import cast
 from jax2tf._src.lowering.emit.combining import on_arrays, to_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import FLOAT8, REDUCED_BY_XLA, carrier_of
+from jax2tf._src.lowering.emit.loops import order_of_effects
 from jax2tf._src.lowering.emit.window_folding import (
     Window,
     carrier_constant,
@@ -32,9 +35,7 @@ from jax2tf._src.lowering.emit.window_folding import (
     window_of,
 )
 from jax2tf._src.lowering.emit.window_pooling import pooling
-from jax2tf._src.lowering.registry import Context, register
-from jax2tf._src.lowering.rules.casts import cast
-from jax2tf._src.lowering.rules.control_flow import order_of_effects
+from jax2tf._src.lowering.registry import register
 from jax2tf._src.util.typing import Param
 
 

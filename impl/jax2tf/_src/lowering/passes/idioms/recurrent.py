@@ -23,8 +23,8 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims, ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.passes.idioms.view import Frame, Path, Value, find
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.ops import raw
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import variables_of

@@ -16,10 +16,11 @@ from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
 from jax2tf._src import dims, ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.fusions import before_relu
 from jax2tf._src.lowering.emit.index_geometry import as_one_index
 from jax2tf._src.lowering.passes.idioms.matching import Match
-from jax2tf._src.lowering.registry import Context, Lowered
+from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.util.typing import Aval, Dim, Param, Shape
 
 _FLOAT32 = ("float32",)

@@ -27,6 +27,8 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.equation_jaxprs import jaxpr_of
 from jax2tf._src.lowering.passes import keys
 from jax2tf._src.lowering.passes.legalize import (
     bit_moves,
@@ -45,7 +47,6 @@ from jax2tf._src.lowering.passes.legalize import (
     reduce_precision,
     special_functions,
 )
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.util import dtypes
 
@@ -110,7 +111,7 @@ def _traced(
 ) -> tf.Tensor:
     """The results of a JAX function of the operands, each in the dtype that carries it."""
     eqn = ctx.eqn
-    jaxpr = ctx.traced("legal", lambda: emulated_dtypes.jaxpr_of(eqn, function, carriers))
+    jaxpr = ctx.traced("legal", lambda: jaxpr_of(eqn, function, carriers))
     given = zip(eqn.invars, operands, strict=True)
     variables = [x for v, x in given if isinstance(v, jex_core.Var)]
     results = ctx.inline(jaxpr, *(_to_carrier(ctx, x, carriers) for x in variables))

@@ -1,7 +1,7 @@
 """The bits of numbers as those of numbers of another width, for targets without Bitcast.
 
 They go through int32, which holds the bits of 8, 16 or 32; those of 64 are two of it in a new last
-dimension, the lower first. conversions.py has the bits of float32, by arithmetic.
+dimension, the lower first. emit/float_bits.py has the bits of float32, by arithmetic.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Aval, aval_of
 
 _BITCAST = named("bitcast_convert_type")
-# Of these conversions.py takes the bits for one another.
+# Of these rules/casts.py takes the bits for one another.
 _OF_32_BITS = frozenset({"float32", "int32", "uint32"})
 _OF_64_BITS = frozenset({"float64", "int64", "uint64"})
 _WORD = 32

@@ -13,8 +13,8 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.known_values import known_value
-from jax2tf._src.lowering.registry import Context
 from jax2tf._src.ops import raw
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.primitives import named

@@ -17,8 +17,7 @@ from jax.extend import core as jex_core
 from jax2tf._src.lowering.passes.legalize import int16, uint32
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.util import dtypes
-from jax2tf._src.util.typing import Atom, Aval, aval_of
+from jax2tf._src.util.typing import Atom, aval_of
 
 # Gets the equation and, for each operand, what carries it; gives what carries the results.
 Function = Callable[..., Sequence[jax.Array]]
@@ -362,39 +361,3 @@ def _power_of_float(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]
 
 def _is_uint32(atom: Atom) -> bool:
     return bool(aval_of(atom).dtype == np.uint32)
-
-
-def jaxpr_of(
-    eqn: jex_core.JaxprEqn, function: Function, carriers: Mapping[str, str]
-) -> jex_core.ClosedJaxpr:
-    """The jaxpr of `function` for an equation; it takes those operands that are no literals."""
-    avals = [aval_of(v) for v in eqn.invars if isinstance(v, jex_core.Var)]
-    specs = [
-        jax.ShapeDtypeStruct(dtypes.physical_shape(aval), _carrier(aval, carriers))
-        for aval in avals
-    ]
-
-    def traced(*values: jax.Array) -> list[jax.Array]:
-        given = iter(values)
-        operands = [
-            _literal(v, carriers) if isinstance(v, jex_core.Literal) else next(given)
-            for v in eqn.invars
-        ]
-        results = function(eqn, *operands)
-        return [
-            lax.convert_element_type(x, _carrier(aval_of(v), carriers))
-            for v, x in zip(eqn.outvars, results, strict=True)
-        ]
-
-    jaxpr: jex_core.ClosedJaxpr = jax.jit(traced).trace(*specs).jaxpr
-    return jaxpr
-
-
-def _carrier(aval: Aval, carriers: Mapping[str, str]) -> np.dtype:
-    name = "uint32" if dtypes.is_key(aval.dtype) else str(aval.dtype)
-    return jax.numpy.dtype(carriers.get(name, name))
-
-
-def _literal(literal: jex_core.Literal, carriers: Mapping[str, str]) -> np.ndarray:
-    aval = aval_of(literal)
-    return np.asarray(literal.val, aval.dtype).astype(_carrier(aval, carriers))

@@ -23,7 +23,7 @@ _SIGN = np.int32(1 << 15)
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for reduce_precision of floats of 16 bits; None for any other equation.
 
-    conversions.py has the ops for other floats, and for targets that compute with int16.
+    emit/float_bits.py has the ops for other floats, and for targets that compute with int16.
     """
     if eqn.primitive not in _REDUCE_PRECISION:
         return None

@@ -17,8 +17,8 @@ from jax.extend import core as jex_core
 
 from jax2tf._src import compat
 from jax2tf._src.lowering.emit import special_functions
+from jax2tf._src.lowering.emit.special_functions import in_wide_dtype
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes
-from jax2tf._src.lowering.rules.special import in_wide_dtype
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of

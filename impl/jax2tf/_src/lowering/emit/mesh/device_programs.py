@@ -28,7 +28,7 @@ from jax.interpreters import batching
 from jax2tf._src import compat
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import refusals
-from jax2tf._src.lowering.rules.mesh import collectives
+from jax2tf._src.lowering.emit.mesh import collectives
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import inner_jaxprs, is_jaxpr
 from jax2tf._src.util.identity import Identity

@@ -1,7 +1,7 @@
 """Collectives between the devices of a mesh, as functions of the values of all devices at once.
 
 A program of each device is lowered as one program over arrays that have a leading dimension for
-each axis of the mesh (see `mesh_programs`): JAX's vmap makes it, and this module says what a
+each axis of the mesh (see `device_programs`): JAX's vmap makes it, and this module says what a
 collective is under that vmap. Each is one function of the values of all devices that take part,
 stacked in the order of their indices: `(n, *shape)` -> `(n, *shape of the result)`, or without the
 leading dimension where all devices get the same.

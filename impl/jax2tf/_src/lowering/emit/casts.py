@@ -1,0 +1,107 @@
+"""Conversions between dtypes, with the values of XLA's `convert`.
+
+To an integer, floats are cut towards zero and saturate, and NaN becomes 0. TensorFlow's Cast has
+these values only in compiled code: its CPU kernels leave to the processor what does not fit.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.emit.compute_dtypes import FLOAT8, HOLDS_INT4, INT4
+from jax2tf._src.lowering.emit.constants import scalar
+
+_UINT4 = tf.as_dtype("uint4")
+T = TypeVar("T")
+
+
+def in_carrier(
+    carriers: Mapping[tf.DType, tf.DType], op: Callable[..., T], *operands: tf.Tensor
+) -> T:
+    """op(*operands), in the dtype that stands in for that of the operands where there is one.
+
+    For ops that move elements and lack kernels: what they give has the dtype of their operands.
+    """
+    dtype = operands[0].dtype
+    carrier = carriers.get(dtype)
+    if carrier is None:
+        return op(*operands)
+    result = op(*(ops.cast(x, carrier) for x in operands))
+    made: T = tf.nest.map_structure(lambda x: ops.cast(x, dtype), result)
+    return made
+
+
+def cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """`x` converted to `dtype` with the values that XLA gives."""
+    return _conversion(x.dtype, dtype)(x)
+
+
+@functools.cache
+def _conversion(old: tf.DType, new: tf.DType) -> Callable[[tf.Tensor], tf.Tensor]:
+    """What converts tensors of one dtype to another; looked up, since eager calls want it often."""
+    if old.is_complex and not new.is_complex:
+        convert_part = _conversion(old.real_dtype, new)
+        return lambda x: convert_part(ops.real(x))
+    between = _dtype_between(old, new)
+    if between is not None:
+        first, second = _conversion(old, between), _conversion(between, new)
+        return lambda x: second(first(x))
+    if new == tf.bool and old != tf.bool:
+        return lambda x: ops.not_equal(x, scalar(0, old))
+    if old.is_floating and new in INT4:
+        low, high = _INT4_RANGE[new]
+        return lambda x: _cast(_saturated(x, tf.int8, low, high), new)
+    if old.is_floating and new.is_integer:
+        return functools.partial(_saturated, dtype=new, low=new.min, high=new.max)
+    return functools.partial(_cast, dtype=new)
+
+
+def _dtype_between(old: tf.DType, new: tf.DType) -> tf.DType | None:
+    """The dtype to go through where TensorFlow has no Cast from `old` to `new`."""
+    if old in FLOAT8 and not new.is_floating:
+        return tf.float32
+    if new in FLOAT8 and not old.is_floating:
+        return tf.float32
+    if old in INT4 and not new.is_integer:
+        return HOLDS_INT4[old]
+    if new in INT4 and old == tf.bool:
+        return HOLDS_INT4[new]
+    if new == _UINT4 and old == tf.uint8:
+        # The Cast that `HOLDS_INT4` avoids; a number here may have more than four bits.
+        return tf.int32
+    return None
+
+
+# TensorFlow's DType.min and .max do not know these.
+_INT4_RANGE = {tf.as_dtype("int4"): (-8, 7), _UINT4: (0, 15)}
+
+
+def _saturated(x: tf.Tensor, dtype: tf.DType, low: int, high: int) -> tf.Tensor:
+    """`x` cut towards zero, the nearer of `low` and `high` outside of them, 0 for NaN."""
+    wide = tf.float64 if x.dtype == tf.float64 else tf.float32
+    x = _cast(x, wide)
+    # Floats have no 2**63 - 1: clip to what they have below, and put the highest integer above.
+    highest = wide.as_numpy_dtype(high)
+    if int(highest) > high:
+        highest = np.nextafter(highest, wide.as_numpy_dtype(0))
+    # Not by ClipByValue, which is one op more for engines to have.
+    clipped = ops.minimum(ops.maximum(x, scalar(low, wide)), scalar(highest, wide))
+    # An engine has no choice between integers of these.
+    chosen = tf.int32 if dtype in (tf.uint8, tf.uint16) else dtype
+    result = _cast(clipped, chosen)
+    if highest != high:
+        result = ops.where(scalar(highest, wide) < x, scalar(high, chosen), result)
+    # Among integers, as there are engines that choose among floats by products.
+    is_number = ops.raw.Equal(x=x, y=x)
+    return _cast(ops.raw.SelectV2(condition=is_number, t=result, e=scalar(0, chosen)), dtype)
+
+
+def _cast(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """TensorFlow's Cast, for what it converts as XLA does."""
+    return x if x.dtype == dtype else ops.raw.Cast(x=x, DstT=dtype)

@@ -1,0 +1,226 @@
+"""A dot_general of one dtype as one MatMul or BatchMatMulV2.
+
+Batch dimensions stay as they are. A transpose or a reshape comes only where the dimensions of an
+operand do not already read batch, free, contracting or batch, contracting, free.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from jax2tf._src import compat, ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.util.typing import Dim, Shape
+
+DimensionNumbers = tuple[
+    tuple[Sequence[int], Sequence[int]],
+    tuple[Sequence[int], Sequence[int]],
+]
+
+
+_Dims = tuple[int, ...]
+
+
+def contract(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    lhs_shape: Shape,
+    rhs_shape: Shape,
+    dimension_numbers: DimensionNumbers,
+) -> tf.Tensor:
+    """dot_general of operands of one dtype that has a MatMul kernel, in that dtype."""
+    left, right = _sides(len(lhs_shape), len(rhs_shape), _hashable(dimension_numbers))
+    if _is_row_by_computed(ctx, rhs, left, right):
+        # Without free dimensions on one side the result's are in the same order.
+        swapped = dimension_numbers[0][::-1], dimension_numbers[1][::-1]
+        return contract(ctx, rhs, lhs, rhs_shape, lhs_shape, swapped)
+    if not left.contracting:
+        return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
+    of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
+    if of_vectors and ctx.has_quirk("no_product_of_vectors"):
+        return _inner_product(lhs, rhs, left, right)
+    # A right side without batch dimensions broadcasts over the free dimensions of the left one.
+    rows = left.split(lhs_shape)[1]
+    merge_left = (
+        bool(left.batch or left.contracting_first or not left.free)
+        or overwrites_memory(rows)
+        or _is_faster_merged(ctx)
+    )
+    out = _matrix_product(
+        ctx,
+        _as_matrices(ctx, lhs, lhs_shape, left, merge_free=merge_left),
+        _as_matrices(ctx, rhs, rhs_shape, right, merge_free=True),
+        transpose_a=left.contracting_first,
+        transpose_b=not right.contracting_first,
+    )
+    if len(right.free) == 1 and (len(left.free) == 1 or not merge_left):
+        return out
+    batch, left_free, _ = left.split(lhs_shape)
+    whole = batch + left_free + right.split(rhs_shape)[1]
+    return ctx.reshaped(out, whole)
+
+
+def _is_faster_merged(ctx: Context) -> bool:
+    """Whether rows of many dimensions are merged into one: XLA does it, and eager ops cost more."""
+    is_graph = not (ctx.is_by_kernels or compat.functions.in_compiled_function())
+    return is_graph and ctx.optimizes("rows_of_one_matrix")
+
+
+def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side) -> bool:
+    """Whether it is a vector by a matrix that a run computes, which the target gets wrong."""
+    is_row = bool(left.contracting and right.free) and not (left.free or left.batch)
+    return is_row and ctx.has_quirk("no_row_by_computed_matrix") and is_computed(rhs)
+
+
+def _matrix_product(
+    ctx: Context, a: tf.Tensor, b: tf.Tensor, *, transpose_a: bool, transpose_b: bool
+) -> tf.Tensor:
+    if a.dtype.is_integer and ctx.has_quirk("no_adjoint_of_integers"):
+        a = _swapped(a) if transpose_a else a
+        b = _swapped(b) if transpose_b else b
+        return ops.matmul(a, b)
+    return ops.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def _swapped(x: tf.Tensor) -> tf.Tensor:
+    """A batch of transposed matrices."""
+    *batch, rows, columns = range(x.shape.rank)
+    return ops.transpose(x, [*batch, columns, rows])
+
+
+def overwrites_memory(rows: Shape) -> bool:
+    """Whether TensorFlow's product of (*rows, n) and one matrix may overwrite memory.
+
+    oneDNN's BatchMatMulV2 of float32 does, in TensorFlow 2.21, of (12, 1, 3, 8) and (8, 4).
+    """
+    return len(rows) == 3 and (not isinstance(rows[1], int) or rows[1] == 1)
+
+
+def _as_matrices(
+    ctx: Context, x: tf.Tensor, shape: Shape, side: _Side, *, merge_free: bool
+) -> tf.Tensor:
+    """An operand as a batch of matrices; unmerged free dimensions count as batch dimensions."""
+    x = side.arranged(x)
+    batch, free, contracting = side.split(shape)
+    if len(contracting) == 1 and (len(free) == 1 or not merge_free):
+        return x
+    if merge_free:
+        free = [math.prod(free)]
+    columns = [math.prod(contracting)]
+    matrix = columns + free if side.contracting_first else free + columns
+    return ctx.reshaped(x, batch + matrix)
+
+
+def _inner_product(lhs: tf.Tensor, rhs: tf.Tensor, left: _Side, right: _Side) -> tf.Tensor:
+    """dot_general of what has nothing but contracting and batch dimensions.
+
+    It stands in for a product of vectors by way of one of matrices.
+    """
+    product = left.arranged(lhs) * right.arranged(rhs)
+    return ops.reduce_sum(product, range(len(left.batch), product.shape.rank))
+
+
+def _outer_product(
+    ctx: Context,
+    lhs: tf.Tensor,
+    rhs: tf.Tensor,
+    left: _Side,
+    right: _Side,
+    lhs_shape: Shape,
+    rhs_shape: Shape,
+) -> tf.Tensor:
+    """dot_general without contracting dimensions: each element of one times each of the other."""
+    batch, left_free, _ = left.split(lhs_shape)
+    _, right_free, _ = right.split(rhs_shape)
+    lhs, rhs = left.arranged(lhs), right.arranged(rhs)
+    if right_free:
+        lhs = ctx.reshaped(lhs, [*batch, *left_free, *[1] * len(right_free)])
+    if left_free and batch:
+        rhs = ctx.reshaped(rhs, [*batch, *[1] * len(left_free), *right_free])
+    return lhs * rhs
+
+
+@dataclasses.dataclass(frozen=True)
+class _Side:
+    """How the dimensions of one operand read as a batch of matrices.
+
+    Attributes:
+      batch, free, contracting: the dimensions, each in the order of the result or of their pairs.
+      contracting_first: whether the matrices are contracting x free, not free x contracting.
+      permutation: brings the dimensions into that order; None if they are in it.
+    """
+
+    batch: tuple[int, ...]
+    free: tuple[int, ...]
+    contracting: tuple[int, ...]
+    contracting_first: bool
+    permutation: tuple[int, ...] | None
+
+    def arranged(self, x: tf.Tensor) -> tf.Tensor:
+        """The operand with its dimensions in that order."""
+        return x if self.permutation is None else ops.transpose(x, self.permutation)
+
+    def split(self, shape: Shape) -> tuple[list[Dim], list[Dim], list[Dim]]:
+        """The sizes of the batch, free and contracting dimensions."""
+        batch, free, contracting = (
+            [shape[d] for d in dims] for dims in (self.batch, self.free, self.contracting)
+        )
+        return batch, free, contracting
+
+
+@functools.cache
+def _sides(
+    lhs_rank: int,
+    rhs_rank: int,
+    dimension_numbers: tuple[tuple[_Dims, _Dims], tuple[_Dims, _Dims]],
+) -> tuple[_Side, _Side]:
+    """Both operands' sides, their contracting dimensions in the order that saves transposes."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    pairs = list(zip(lhs_contracting, rhs_contracting, strict=True))
+    candidates = [
+        (
+            _side(lhs_rank, lhs_batch, tuple(p[0] for p in order), prefer_contracting_first=False),
+            _side(rhs_rank, rhs_batch, tuple(p[1] for p in order), prefer_contracting_first=True),
+        )
+        for order in (sorted(pairs), sorted(pairs, key=lambda pair: pair[1]))
+    ]
+    return min(candidates, key=lambda sides: sum(s.permutation is not None for s in sides))
+
+
+def _side(
+    rank: int,
+    batch: tuple[int, ...],
+    contracting: tuple[int, ...],
+    *,
+    prefer_contracting_first: bool,
+) -> _Side:
+    """A side without a transpose if there is one, else one that keeps the last dimension last."""
+    free = tuple(d for d in range(rank) if d not in batch and d not in contracting)
+    orders = [(True, batch + contracting + free), (False, batch + free + contracting)]
+    orders.sort(
+        key=lambda order: (
+            order[1] != tuple(range(rank)),
+            order[1][-1:] != (rank - 1,),
+            order[0] != prefer_contracting_first,
+        )
+    )
+    contracting_first, order = orders[0]
+    in_order = order == tuple(range(rank))
+    return _Side(batch, free, contracting, contracting_first, None if in_order else order)
+
+
+def _hashable(
+    dimension_numbers: DimensionNumbers,
+) -> tuple[tuple[_Dims, _Dims], tuple[_Dims, _Dims]]:
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    return (
+        (tuple(lhs_contracting), tuple(rhs_contracting)),
+        (tuple(lhs_batch), tuple(rhs_batch)),
+    )

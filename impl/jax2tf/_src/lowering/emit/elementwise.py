@@ -1,0 +1,175 @@
+"""Elementwise functions that several rules share, and how rules are made of such functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit import complex_math
+from jax2tf._src.lowering.emit.compute_dtypes import COMPUTED, SIGNED, Carriers
+from jax2tf._src.lowering.emit.known_values import known_value, repeated
+from jax2tf._src.lowering.emit.selection import unrepeated
+from jax2tf._src.lowering.registry import Lowered
+from jax2tf._src.ops import raw
+
+Function = Callable[..., tf.Tensor]
+
+
+def in_kernel_dtype(function: Function, carriers: Carriers = COMPUTED) -> Function:
+    """`function`, computed in the dtype that `carriers` gives for that of the operands.
+
+    The result is cast back, unless it is a predicate.
+    """
+
+    def computed(*operands: tf.Tensor) -> tf.Tensor:
+        dtype = operands[0].dtype
+        kernel_dtype = carriers.get(dtype)
+        if kernel_dtype is None:
+            return function(*operands)
+        result = function(*(ops.cast(x, kernel_dtype) for x in operands))
+        return result if result.dtype == tf.bool else ops.cast(result, dtype)
+
+    return computed
+
+
+def or_complex(function: Function, complex_function: Function) -> Function:
+    def either(*operands: tf.Tensor) -> tf.Tensor:
+        return (complex_function if operands[0].dtype.is_complex else function)(*operands)
+
+    return either
+
+
+def in_one_shape(function: Function) -> Callable[..., tf.Tensor]:
+    """The rule of `function`, whose op repeats none of its operands (_src/ops/broadcasting.py)."""
+
+    def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
+        shape = ctx.avals_out[0].shape
+        return function(*(repeated(ctx, x, shape) for x in operands))
+
+    return rule
+
+
+def unary(op: Function) -> Function:
+    return lambda x: op(x=x)
+
+
+def binary(op: Function) -> Function:
+    return lambda x, y: op(x=x, y=y)
+
+
+def of_operands(table: Mapping[str, Callable[..., Lowered]]) -> dict[str, Callable[..., Lowered]]:
+    """Rules made from functions that take only the operands: `{"sin": tf.sin}`."""
+    return {primitive: _without_context(function) for primitive, function in table.items()}
+
+
+def _without_context(function: Callable[..., Lowered]) -> Callable[..., Lowered]:
+    def rule(ctx: Context, *operands: tf.Tensor) -> Lowered:
+        return function(*in_ranks_for_choices(ctx, *operands))
+
+    rule.__module__ = getattr(function, "__module__", rule.__module__)
+    rule.__qualname__ = getattr(function, "__qualname__", rule.__qualname__)
+    return rule
+
+
+def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tensor]:
+    """The operands of an elementwise primitive, none of them a scalar beside arrays.
+
+    Only for targets with the quirk "no_scalar_choice": a rule that asks something of a scalar
+    divisor or distance would choose between arrays by one condition for all elements.
+    """
+    rank = max((x.shape.rank for x in operands), default=0)
+    if not (rank and ctx.has_quirk("no_scalar_choice")):
+        return operands
+    return [x if x.shape.rank else ops.reshape(x, [1] * rank) for x in operands]
+
+
+_UNARY = {
+    "ceil": unary(raw.Ceil),
+    "floor": unary(raw.Floor),
+    "is_finite": unary(raw.IsFinite),
+}
+# Functions that are one op for real numbers and take more care for complex ones.
+_ANALYTIC = {
+    "abs": (raw.Abs, complex_math.absolute),
+    "acos": (raw.Acos, complex_math.acos),
+    "acosh": (raw.Acosh, complex_math.acosh),
+    "asin": (raw.Asin, complex_math.asin),
+    "asinh": (raw.Asinh, complex_math.asinh),
+    "atan": (raw.Atan, complex_math.atan),
+    "atanh": (raw.Atanh, complex_math.atanh),
+    "cos": (raw.Cos, complex_math.cos),
+    "cosh": (raw.Cosh, complex_math.cosh),
+    "exp": (raw.Exp, complex_math.exp),
+    "expm1": (raw.Expm1, complex_math.expm1),
+    "log": (raw.Log, complex_math.log),
+    "log1p": (raw.Log1p, complex_math.log1p),
+    "rsqrt": (raw.Rsqrt, complex_math.rsqrt),
+    "sin": (raw.Sin, complex_math.sin),
+    "sinh": (raw.Sinh, complex_math.sinh),
+    "sqrt": (raw.Sqrt, complex_math.sqrt),
+    "tan": (raw.Tan, complex_math.tan),
+    "tanh": (raw.Tanh, complex_math.tanh),
+}
+_BINARY = {
+    "atan2": or_complex(lambda y, x: raw.Atan2(y=y, x=x), complex_math.atan2),
+    "eq": binary(raw.Equal),
+    "ne": binary(raw.NotEqual),
+}
+_OF_EITHER = {name: or_complex(unary(op), other) for name, (op, other) in _ANALYTIC.items()}
+# Primitives that are one op, by name.
+FUNCTIONS = {name: in_kernel_dtype(f) for name, f in {**_UNARY, **_OF_EITHER, **_BINARY}.items()}
+# For targets that have no such op, decomposed.py computes these.
+_DECOMPOSED = (
+    *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "expm1", "log1p", "sinh", "tan"),
+)
+IN_ONE_OP = {name: FUNCTIONS[name] for name in _DECOMPOSED}
+negative = in_kernel_dtype(unary(raw.Neg), SIGNED)
+erfc = unary(raw.Erfc)
+
+
+def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`function(x, y)`, of which a constant `x` stays the first operand.
+
+    See the quirk "exchanges_constant_and_transpose": a vector of one number is left alone.
+    """
+    rank = y.shape.rank
+    if not ctx.has_quirk("exchanges_constant_and_transpose") or rank is None or rank < 2:
+        return function(x, y)
+    value = None if tf.executing_eagerly() else known_value(unrepeated(x))
+    if value is None or not value.size or known_value(y) is not None:
+        return function(x, y)
+    shape = ctx.avals_out[0].shape
+    if (value == value.flat[0]).all():
+        whole = repeated(ctx, y, shape)
+        return function(ops.constant(value.reshape(-1)[:1], x.dtype), whole)
+    flat = (ops.reshape(repeated(ctx, v, shape), [-1]) for v in (x, y))
+    return ctx.reshaped(function(*flat), shape)
+
+
+def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """exp(x), which is NaN where x is, also for a target whose op gives infinity there."""
+    power = FUNCTIONS["exp"](x)
+    if not x.dtype.is_floating or ctx.assume_finite or not ctx.has_quirk("infinite_exp_of_nan"):
+        return power
+    # It is larger than the exponent, which is chosen where it is NaN.
+    return raw.Maximum(x=power, y=x)
+
+
+def erf(x: tf.Tensor) -> tf.Tensor:
+    """erf(x), without the overflow of TensorFlow's kernel."""
+    if x.dtype == tf.float64:
+        # TensorFlow's CPU kernel overflows to NaN; from 6 on the nearest float64 is 1.
+        six = ops.constant(6, x.dtype)
+        x = raw.Maximum(x=raw.Minimum(x=x, y=six), y=-six)
+    return raw.Erf(x=x)
+
+
+def at_least(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    # Form: smaller_for_larger.
+    return raw.LessEqual(x=y, y=x) if x.dtype.is_floating else raw.GreaterEqual(x=x, y=y)
+
+
+at_most = binary(raw.LessEqual)

@@ -1,0 +1,159 @@
+"""The bits of floats: as integers and back, also by arithmetic, and rounded to fewer."""
+
+from __future__ import annotations
+
+import jax
+import ml_dtypes
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.compute_dtypes import BITS
+from jax2tf._src.lowering.emit.constants import scalar
+from jax2tf._src.lowering.emit.selection import select
+
+_LEAST = np.int32(-(2**31))
+# Exponents of the normal float32 numbers.
+_EXPONENTS = (-126, 127)
+
+
+def float_of_bits(ctx: Context, bits: tf.Tensor) -> tf.Tensor:
+    """The float32 of the bits of an int32."""
+    negative = bits < 0
+    size = ops.where(negative, bits + _LEAST, bits)
+    exponent = _shifted_right(ctx, size, 23)
+    fraction = size - exponent * 2**23
+    # The first exponent is of subnormal numbers, which have no leading 1.
+    digits = ops.cast(fraction, tf.float32) * 2.0**-23 + ops.cast(exponent > 0, tf.float32)
+    # The last is of infinity, and NaN with any fraction.
+    powers = 2.0 ** np.clip(np.arange(256) - 127.0, *_EXPONENTS)
+    number = digits * ops.gather(ops.constant(powers, tf.float32), exponent)
+    is_last = ops.equal(exponent, 255)
+    number = select(ctx, is_last, ops.constant(np.inf, tf.float32), number)
+    number = select(ctx, is_last & (fraction > 0), ops.constant(np.nan, tf.float32), number)
+    return _with_sign(number, negative)
+
+
+def _shifted_right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
+    """x // 2**distance, of what is not negative, without a quotient where there are shifts."""
+    if ctx.lacks_op("RightShift", x.dtype.name):
+        return x // scalar(1 << distance, x.dtype)
+    return ops.raw.RightShift(x=x, y=scalar(distance, x.dtype))
+
+
+def bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
+    """The bits of a float32 as an int32; a NaN has those of the NaN without a sign."""
+    if ctx.has_quirk("no_bits_of_open_shape") and not x.shape.is_fully_defined():
+        raise ctx.unsupported(
+            "the target takes no bits of a float32 array with an open dimension: it computes them "
+            "in float32, which rounds them",
+            "give each dimension a number, write that part with functions of numbers, or convert "
+            "for another target",
+        )
+    digits, exponent = _digits_and_exponent(ctx, x)
+    # A leading 1 adds 1 to the exponent, and subnormal numbers have none.
+    bits = ops.cast(digits * 2.0**23, tf.int32) + (exponent - _EXPONENTS[0]) * 2**23
+    bits = ops.where(ops.equal(ops.abs(ctx.to_abs(x)), np.inf), np.int32(0x7F800000), bits)
+    bits = ops.where(_is_negative(x), bits + _LEAST, bits)
+    return ops.where(ops.not_equal(x, x), np.int32(0x7FC00000), bits)
+
+
+def _is_negative(x: tf.Tensor) -> tf.Tensor:
+    """Whether the sign is that of negative numbers, of zeros too."""
+    return (x < 0) | (ops.equal(x, 0) & (1 / x < 0))
+
+
+def _with_sign(x: tf.Tensor, negative: tf.Tensor) -> tf.Tensor:
+    """The product, in which zeros have a sign: engines lose it where they choose or negate."""
+    return x * (1.0 - 2.0 * ops.cast(negative, x.dtype))
+
+
+def _digits_and_exponent(ctx: Context, x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """|x| as digits * 2**exponent: 1 <= digits < 2, and less where x is subnormal.
+
+    What is not finite gets digits of no meaning.
+    """
+    least, largest = _EXPONENTS
+    size = ops.minimum(ops.abs(ctx.to_abs(x)), np.finfo(np.float32).max)
+    size = select(ctx, ctx.is_nan(x), ops.constant(1.0), size)
+    # One too many or too few, as engines round logarithms; the inverse of the largest power is
+    # subnormal.
+    about = ops.floor(ops.log(ops.maximum(size, 2.0**least)) * np.float32(1 / np.log(2)))
+    exponent = ops.cast(ops.minimum(ops.maximum(about, least), largest - 1), tf.int32)
+    inverses = 2.0 ** -np.arange(least, largest, dtype=np.float32)
+    digits = size * ops.gather(ops.constant(inverses), exponent - least)
+    too_few = digits >= 2
+    too_many = (digits < 1) & (exponent > least)
+    digits = select(ctx, too_few, digits * 0.5, select(ctx, too_many, digits * 2.0, digits))
+    return digits, exponent + ops.cast(too_few, tf.int32) - ops.cast(too_many, tf.int32)
+
+
+def float8_to_bytes(x: tf.Tensor) -> tf.Tensor:
+    """The bits of a float8 as uint8, put together from those of the same number in float32."""
+    dtype = x.dtype.as_numpy_dtype
+    info = ml_dtypes.finfo(dtype)
+    bias = 1 - info.minexp
+    wide = ops.cast(x, tf.float32)
+    magnitude = ops.abs(wide)
+    bits = ops.bitcast(magnitude, tf.int32)
+    normal = ops.right_shift(bits, 23 - info.nmant) - ((127 - bias) << info.nmant)
+    subnormal = ops.cast(magnitude * 2.0 ** (bias - 1 + info.nmant), tf.int32)
+    code = ops.where(magnitude < float(info.smallest_normal), subnormal, normal)
+    for special in (np.inf, np.nan):
+        is_special = magnitude > float(info.max) if special == np.inf else wide != wide
+        code = ops.where(is_special, _code(special, dtype) & 0x7F, code)
+    negative = ops.bitcast(wide, tf.int32) < 0
+    if _code(np.nan, dtype) == 0x80:
+        # These have one NaN, where others have -0, and no infinities.
+        negative = ops.logical_or(negative, wide != wide)
+    return ops.cast(ops.where(negative, code + 128, code), tf.uint8)
+
+
+def _code(value: float, dtype: np.dtype) -> int:
+    return int(np.array(value, dtype).view(np.uint8))
+
+
+def bytes_to_float8(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+    """The float8 numbers of these bits."""
+    table = ctx.constant(_ALL_BYTES.view(dtype.as_numpy_dtype))
+    return ops.gather(table, ops.cast(x, tf.int32))
+
+
+_ALL_BYTES = np.arange(256, dtype=np.uint8)
+
+
+def with_fewer_bits(
+    ctx: Context, x: tf.Tensor, exponent_bits: int, mantissa_bits: int
+) -> tf.Tensor:
+    """Rounds to fewer bits, ties to even; what is too small for the exponent becomes zero."""
+    info = ml_dtypes.finfo(x.dtype.as_numpy_dtype)
+    if x.dtype == tf.float32 and ctx.has_quirk("no_bitcast"):
+        bits = _rounded_bits(ctx, bits_of_float(ctx, x), info, exponent_bits, mantissa_bits)
+        rounded = float_of_bits(ctx, bits)
+    else:
+        bits = ops.bitcast(x, BITS[x.dtype])
+        rounded = ops.bitcast(_rounded_bits(ctx, bits, info, exponent_bits, mantissa_bits), x.dtype)
+    # Rounding can carry a NaN's bits away.
+    return select(ctx, ctx.is_nan(x), x, rounded)
+
+
+def _rounded_bits(
+    ctx: Context, bits: tf.Tensor, info: jax.numpy.finfo, exponent_bits: int, mantissa_bits: int
+) -> tf.Tensor:
+    """The bits of the rounded number, by arithmetic: few engines have logic of bits."""
+    sign = ops.where(bits < 0, scalar(bits.dtype.min, bits.dtype), scalar(0, bits.dtype))
+    size = bits - sign
+    dropped = info.nmant - mantissa_bits
+    if dropped > 0:
+        kept = _shifted_right(ctx, size, dropped)
+        is_odd = kept - _shifted_right(ctx, kept, 1) * 2
+        size = size + is_odd + ((1 << (dropped - 1)) - 1)
+        size = _shifted_right(ctx, size, dropped) * (1 << dropped)
+    if exponent_bits < info.nexp:
+        bias, reduced_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        infinity = scalar(((1 << info.nexp) - 1) << info.nmant, bits.dtype)
+        exponent = _shifted_right(ctx, size, info.nmant)
+        size = ops.where(exponent > bias + reduced_bias, infinity, size)
+        size = ops.where(exponent <= bias - reduced_bias, scalar(0, bits.dtype), size)
+    return size + sign

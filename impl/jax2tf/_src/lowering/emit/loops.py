@@ -1,0 +1,36 @@
+"""Loops and branches: whether they write lists, and whether TensorFlow orders their effects."""
+
+from __future__ import annotations
+
+import contextlib
+from contextlib import AbstractContextManager
+
+import tensorflow as tf
+from jax import lax
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.call_tf.primitive import call_tf_p
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.tracing.primitives import CALLBACKS
+from jax2tf._src.tracing.trace import inner_jaxprs
+
+# These run outside of the graph, or in ops of the user.
+_OUTSIDE = CALLBACKS | {call_tf_p}
+
+
+def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether a scan of the jaxpr, or of one inside, writes what each step gives to a list."""
+    return any(
+        (eqn.primitive is lax.scan_p and len(eqn.outvars) > compat.jaxprs.scan_arity(eqn.params)[1])
+        or any(map(writes_lists, inner_jaxprs(eqn)))
+        for eqn in jaxpr.eqns
+    )
+
+
+def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
+    """A context for a loop or branches, where TensorFlow orders effects if there are any."""
+    orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
+    if orders or not ctx.optimizes("unordered_bodies"):
+        return contextlib.nullcontext()
+    return compat.graphs.without_order_of_effects(tf.compat.v1.get_default_graph())

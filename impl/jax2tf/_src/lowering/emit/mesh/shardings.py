@@ -1,0 +1,93 @@
+"""Which shardings a trace asks for, and the XlaSharding ops that say them in a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import jax
+import tensorflow as tf
+from jax.extend import core as jex_core
+
+from jax2tf._src import compat
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.trace import Trace, is_sharded, spans_devices
+
+_PROGRAMS = named("shard_map")
+CONSTRAINT = named("sharding_constraint")
+RESHARD = named("reshard")
+
+
+def is_partitioned(trace: Trace) -> bool:
+    """Whether a value in the trace is sharded, so that only a graph can hold the trace.
+
+    What a program of each device says of its own values, eager mode leaves out.
+    """
+    return trace.cached(
+        "is_partitioned", lambda: any(map(_asks_for_sharding, trace.equations(closed=_PROGRAMS)))
+    )
+
+
+def constrained(
+    ctx: Context, values: Sequence[tf.Tensor], shardings: Sequence[jax.sharding.Sharding]
+) -> list[tf.Tensor]:
+    """The values, each with its sharding; what is no sharding asks for nothing."""
+    placement = ctx.placement
+    if placement is not None:
+        return [
+            placement.placed(value, sharding) if spans_devices(sharding) else value
+            for value, sharding in zip(values, shardings, strict=True)
+        ]
+    if not ctx.uses("XlaSharding"):
+        return list(values)
+    return [
+        with_sharding(value, sharding) if says_something(ctx, sharding) else value
+        for value, sharding in zip(values, shardings, strict=True)
+    ]
+
+
+def programs_of_devices(trace: Trace) -> list[jex_core.JaxprEqn]:
+    """The programs of each device of a mesh (shard_map, and pmap which is made of it)."""
+    return [eqn for eqn in trace.equations() if eqn.primitive in _PROGRAMS]
+
+
+def device_count(trace: Trace) -> int:
+    """How many devices there are in the largest mesh over which a value is sharded."""
+    meshes = (eqn.params["mesh"].size for eqn in programs_of_devices(trace))
+    shardings = (s for eqn in trace.equations() for s in _shardings_of(eqn) if is_sharded(s))
+    return int(max([1, *meshes, *(s.num_devices for s in shardings)]))
+
+
+def with_sharding(
+    x: tf.Tensor, sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int] = ()
+) -> tf.Tensor:
+    # A key has dimensions of its own behind the logical ones, which stay whole.
+    proto = compat.jitted.hlo_sharding(sharding, x.shape.rank)
+    return compat.xla.xla_sharding(x, proto, sorted(unconstrained_dims))
+
+
+def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
+    params = eqn.params
+    if eqn.primitive in CONSTRAINT:
+        return constrains(params["sharding"], params["unconstrained_dims"])
+    return any(map(is_sharded, _shardings_of(eqn)))
+
+
+def _shardings_of(eqn: jex_core.JaxprEqn) -> list[jax.sharding.Sharding]:
+    """The shardings that an equation asks for; what was not asked for may be among them."""
+    params = eqn.params
+    if eqn.primitive in CONSTRAINT:
+        return [params["sharding"]]
+    if eqn.primitive in RESHARD:
+        return [params["dst_sharding"]]
+    return [*params.get("in_shardings", ()), *params.get("out_shardings", ())]
+
+
+def says_something(ctx: Context, sharding: jax.sharding.Sharding) -> bool:
+    """Whether the graph should hold a sharding: where others are in parts, "whole here" counts."""
+    return is_sharded(sharding) or (spans_devices(sharding) and is_partitioned(ctx.trace))
+
+
+def constrains(sharding: jax.sharding.Sharding, unconstrained_dims: Iterable[int]) -> bool:
+    # Beside dimensions that are left open, whole ones say something too.
+    return is_sharded(sharding) or (bool(unconstrained_dims) and spans_devices(sharding))

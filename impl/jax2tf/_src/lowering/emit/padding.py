@@ -1,0 +1,155 @@
+"""StableHLO's pad, with negative edges and gaps, in the ops that TensorFlow and engines have."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+
+import jax
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import dims, ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.arrays import axis_by_axis, sliced
+from jax2tf._src.lowering.emit.casts import in_carrier
+from jax2tf._src.lowering.emit.compute_dtypes import (
+    HOLDS_INT4,
+    HOLDS_NARROW,
+    PADDED_WIDE,
+    PADDED_WITHOUT_BOOL,
+)
+from jax2tf._src.lowering.emit.known_values import is_zero, known_value
+from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.util.typing import Dim, Shape
+
+# TensorFlow's Pad kernels take so many dimensions, after neighbours that are not padded are merged.
+_MAX_RANK = 6
+# See the quirk "few_dimensions_in_pads".
+_FEW_DIMENSIONS = 5
+
+
+def padded(
+    ctx: Context,
+    x: tf.Tensor,
+    padding_value: tf.Tensor,
+    shape: Shape,
+    low: Shape,
+    high: Shape,
+    interior: Sequence[int],
+) -> tf.Tensor:
+    """StableHLO's pad of `x`, of JAX's `shape`: elements are put apart, then edges added or cut."""
+    size = [
+        d + gap * _positive(d - 1) + a + b
+        for d, a, b, gap in zip(shape, low, high, interior, strict=True)
+    ]
+    if any(interior):
+        if ctx.uses("XlaPad") and dims.is_static([*shape, *low, *high]):
+            return in_carrier(
+                HOLDS_INT4,
+                lambda t, v: ops.xla.xla_pad(t, v, low, high, interior),
+                x,
+                padding_value,
+            )
+        x, shape, high = _dilated(ctx, x, padding_value, shape, high, interior)
+    edges = [(_positive(a), _positive(b)) for a, b in zip(low, high, strict=True)]
+    x = _with_edges(ctx, x, shape, padding_value, edges)
+    if not any(map(_negative, (*low, *high))):
+        return x
+    # Cut last: what is cut on one side may be padding of the other.
+    uncut = [d - _negative(a) - _negative(b) for d, a, b in zip(size, low, high, strict=True)]
+    begin = [-_negative(edge) for edge in low]
+    end = [b + d for b, d in zip(begin, size, strict=True)]
+    cut = sliced(ctx, x, uncut, begin, end, [1] * len(size), size)
+    return _with_known_sizes(ctx, cut, size, by=(*begin, *end))
+
+
+def _with_known_sizes(ctx: Context, x: tf.Tensor, shape: Shape, by: Iterable[Dim]) -> tf.Tensor:
+    """What is padded or cut `by` some sizes, as the quirk "pads_lose_sizes" asks."""
+    if tf.executing_eagerly() or not ctx.has_quirk("pads_lose_sizes") or dims.is_static(by):
+        return x
+    return ctx.reshaped(x, shape)
+
+
+def _dilated(
+    ctx: Context,
+    x: tf.Tensor,
+    padding_value: tf.Tensor,
+    shape: Shape,
+    high: Shape,
+    interior: Sequence[int],
+) -> tuple[tf.Tensor, list[Dim], list[Dim]]:
+    """`x` with padding values after each element, its shape, and `high` less those at the end."""
+    shape, high = list(shape), list(high)
+    for axis, gap in enumerate(interior):
+        if gap:
+            apart = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
+            edges = [(0, gap if i == axis + 1 else 0) for i in range(len(apart))]
+            x = _with_edges(ctx, ops.expand_dims(x, axis + 1), apart, padding_value, edges)
+            high[axis] = high[axis] - gap * jax.core.min_dim(shape[axis], 1)
+            shape[axis] = shape[axis] * (1 + gap)
+            x = ctx.reshaped(x, shape)
+    return x, shape, high
+
+
+def _with_edges(
+    ctx: Context,
+    x: tf.Tensor,
+    shape: Shape,
+    padding_value: tf.Tensor,
+    edges: Sequence[tuple[Dim, Dim]],
+) -> tf.Tensor:
+    """Adds (before, after) padding values along each axis."""
+    axes = [axis for axis, edge in enumerate(edges) if any(edge)]
+    few = ctx.has_quirk("few_dimensions_in_pads")
+    new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
+    if len(shape) > (_FEW_DIMENSIONS if few else _MAX_RANK):
+
+        def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
+            return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
+
+        return axis_by_axis(ctx, x, shape, new_shape, axes, pad_axis)
+    if not axes:
+        return x
+    made = _padded(ctx, x, padding_value, edges)
+    return _with_known_sizes(ctx, made, new_shape, by=itertools.chain(*edges))
+
+
+def _padded(
+    ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Dim, Dim]]
+) -> tf.Tensor:
+    if ctx.has_quirk("pads_with_constants_alone") and is_computed(padding_value):
+        inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
+        zeros_around = _padded(ctx, x, ops.zeros([], x.dtype), edges)
+        return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
+    if ctx.has_quirk("pads_integers_as_floats") and _is_rounded(padding_value):
+        zeros_around = _padded(ctx, x - padding_value, ops.zeros([], x.dtype), edges)
+        return zeros_around + padding_value
+    paddings = ctx.vector(edges)
+    if ctx.lacks_op("PadV2", x.dtype.name):
+        if x.dtype in PADDED_WIDE and ctx.lacks_op("Pad", x.dtype.name):
+            return in_carrier(PADDED_WIDE, lambda t, v: _padded(ctx, t, v, edges), x, padding_value)
+        if is_zero(padding_value):
+            return ops.raw.Pad(input=x, paddings=paddings)
+        if x.dtype.is_integer:
+            return ops.raw.Pad(input=x - padding_value, paddings=paddings) + padding_value
+    return in_carrier(
+        HOLDS_NARROW if ctx.uses("PadV2", "bool") else PADDED_WITHOUT_BOOL,
+        lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
+        x,
+        padding_value,
+    )
+
+
+def _is_rounded(x: tf.Tensor) -> bool:
+    """Whether x is an int32 constant of the graph that float32 cannot represent."""
+    value = None if x.dtype != tf.int32 else known_value(x)
+    return value is not None and int(np.float32(value)) != int(value)
+
+
+def _positive(edge: Dim) -> Dim:
+    return jax.core.max_dim(edge, 0)
+
+
+def _negative(edge: Dim) -> Dim:
+    return jax.core.min_dim(edge, 0)

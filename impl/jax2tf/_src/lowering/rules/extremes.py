@@ -1,0 +1,89 @@
+"""Maximum, minimum and clamp, with JAX's NaN and its order of complex numbers."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import tensorflow as tf
+
+from jax2tf._src import ops
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.elementwise import Function, at_least, at_most, in_kernel_dtype
+from jax2tf._src.lowering.emit.fusions import before_relu
+from jax2tf._src.lowering.emit.known_values import is_all, known_value
+from jax2tf._src.lowering.emit.selection import select
+from jax2tf._src.lowering.registry import register
+from jax2tf._src.ops import raw
+
+
+@register("max")
+def _max(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    # A maximum of 0 is a Relu.
+    x, y = before_relu(ctx, x), before_relu(ctx, y)
+    return _extreme(ctx, raw.Maximum, raw.LogicalOr, raw.Greater, x, y)
+
+
+@register("min")
+def _min(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    return _extreme(ctx, raw.Minimum, raw.LogicalAnd, raw.Less, x, y)
+
+
+def _extreme(
+    ctx: Context, op: Function, logical: Function, beats: Function, x: tf.Tensor, y: tf.Tensor
+) -> tf.Tensor:
+    if x.dtype == tf.bool:
+        return logical(x=x, y=y)
+    if x.dtype.is_complex:
+        return _lexicographic(beats, x, y)
+    return in_kernel_dtype(functools.partial(_with_nan, ctx, op))(x, y)
+
+
+def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """`op(x, y)`, NaN where one of them is.
+
+    TensorFlow's XLA keeps only a NaN of the first operand, and only if the second is not a NaN.
+    """
+    if not x.dtype.is_floating:
+        return op(x=x, y=y)
+    # The maximum of nothing, with which jnp.max begins.
+    neutral = -math.inf if op is raw.Maximum else math.inf
+    for one, other in ((x, y), (y, x)):
+        if not one.shape.rank and is_all(one, neutral):
+            return other
+    if ctx.assume_finite:
+        return op(x=x, y=y)
+    for one, other in ((x, y), (y, x)):
+        if ctx.is_by_kernels or _free_of_nan(other):
+            if not ctx.has_quirk("extreme_keeps_a_nan_of_the_second"):
+                return op(x=one, y=other)
+            result = op(x=other, y=one)
+            # A maximum of 0 becomes its Relu, which passes over a NaN.
+            is_relu = op is raw.Maximum and is_all(other, 0)
+            return select(ctx, ctx.is_nan(one), one, result) if is_relu else result
+    beats = at_least if op is raw.Maximum else at_most
+    return select(ctx, ctx.is_nan(x) | beats(x, y), x, y)
+
+
+def _free_of_nan(x: tf.Tensor) -> bool:
+    """Whether x is known to hold no NaN."""
+    value = known_value(x)
+    return value is not None and not np.isnan(value).any()
+
+
+def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+    """The complex number that wins by its real part, among equals by its imaginary part."""
+    x_real, y_real = ops.real(x), ops.real(y)
+    imag_wins = beats(x=ops.imag(x), y=ops.imag(y))
+    x_wins = ops.where(ops.equal(x_real, y_real), imag_wins, beats(x=x_real, y=y_real))
+    return ops.where(x_wins, x, y)
+
+
+@register("clamp")
+def _clamp(ctx: Context, low: tf.Tensor, x: tf.Tensor, high: tf.Tensor) -> tf.Tensor:
+    if x.dtype.is_complex:
+        x = ops.where(ops.real(low) >= ops.real(x), low, x)
+        return ops.where(ops.real(x) <= ops.real(high), x, high)
+    # In this order, so that `high` wins where it is below `low`.
+    return _min(ctx, _max(ctx, x, low), high)

@@ -1,0 +1,81 @@
+"""Shardings over the devices of a mesh: of jax.jit's arguments and results, and constraints.
+
+Each becomes an XlaSharding op, in functions in which a value is in parts. TensorFlow partitions by
+them on TPUs, and its CPUs and GPUs take no notice. Without XLA ops they are left out: they say
+where a value is, not what it is.
+
+A program of each device (shard_map, and pmap, which is made of it) becomes one program over whole
+arrays: see emit/mesh/device_programs.py. In graphs, XlaSharding ops also spread the leading
+dimensions that stand for the mesh. Eager mode has no such ops and computes the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import jax
+import tensorflow as tf
+from jax.extend import core as jex_core
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
+
+from jax2tf._src.lowering.context import Context
+from jax2tf._src.lowering.emit.mesh.device_programs import OPEN, as_program_of_all, in_parts_p
+from jax2tf._src.lowering.emit.mesh.shardings import (
+    CONSTRAINT,
+    RESHARD,
+    constrained,
+    constrains,
+    says_something,
+    with_sharding,
+)
+from jax2tf._src.lowering.registry import register
+from jax2tf._src.tracing.trace import spans_devices
+from jax2tf._src.util.identity import Identity
+
+
+@register(*CONSTRAINT, takes_keys=True)
+def _sharding_constraint(
+    ctx: Context,
+    x: tf.Tensor,
+    *,
+    sharding: jax.sharding.Sharding,
+    unconstrained_dims: Iterable[int],
+    **_: object,
+) -> tf.Tensor:
+    if ctx.placement is not None and spans_devices(sharding):
+        return ctx.placement.placed(x, sharding, unconstrained_dims)
+    # A layout is how the bytes lie, which TensorFlow chooses itself.
+    says = constrains(sharding, unconstrained_dims) or says_something(ctx, sharding)
+    if not (ctx.uses("XlaSharding") and says):
+        return x
+    return with_sharding(x, sharding, unconstrained_dims)
+
+
+@register(*RESHARD, takes_keys=True)
+def _reshard(
+    ctx: Context, x: tf.Tensor, *, dst_sharding: jax.sharding.Sharding, **_: object
+) -> tf.Tensor:
+    return constrained(ctx, [x], [dst_sharding])[0]
+
+
+@register("shard_map", takes_keys=True)
+def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tensor]:
+    def make() -> jex_core.ClosedJaxpr:
+        specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
+        program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.uses("XlaSharding"))
+        jaxpr: jex_core.ClosedJaxpr = jax.jit(program).trace(*specs).jaxpr
+        return jaxpr
+
+    return ctx.call(ctx.cached(("shard_map", Identity(ctx.eqn)), make), *operands)
+
+
+@register(in_parts_p, takes_keys=True)
+def _in_parts(
+    ctx: Context, x: tf.Tensor, *, mesh: tuple[tuple[str, int], ...], parts: Sequence[Hashable]
+) -> tf.Tensor:
+    if tf.executing_eagerly():
+        return x
+    names, sizes = zip(*mesh, strict=True)
+    devices = AbstractMesh(sizes, names, axis_types=(AxisType.Auto,) * len(names))
+    sharding = NamedSharding(devices, PartitionSpec(*parts))
+    return with_sharding(x, sharding, [i for i, part in enumerate(parts) if part is OPEN])

@@ -1,0 +1,45 @@
+"""The TensorFlow function of a body that several places of a graph call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from jax2tf._src.ops.written_functions import EagerFunction, WrittenFunction
+from jax2tf._src.util.identifiers import identifier
+
+# An inner jaxpr of fewer equations is always inlined: a call costs about as many nodes.
+SHARED_FUNCTION_MIN_EQUATIONS = 4
+
+
+def shared_function(
+    body: Callable[..., Sequence[tf.Tensor]],
+    args: Sequence[tf.Tensor],
+    shapes: Sequence[Sequence[int | None] | None],
+    name: str,
+    jit_compile: bool | None,
+    is_written: bool,
+) -> Callable[..., Sequence[tf.Tensor]]:
+    """A TensorFlow function that runs `body`; see `Lowering.call_function`.
+
+    Args:
+      args: the tensors of the first call. The sizes of dimension variables come last.
+      shapes: of those arguments that are not such sizes; None for any shape.
+      is_written: whether the graph around it is one that is written without TensorFlow.
+    """
+
+    def function(*inner: tf.Tensor) -> list[tf.Tensor]:
+        return list(body(*inner))
+
+    function.__name__ = identifier(name) or "shared"
+    shapes = [*shapes, *([()] * (len(args) - len(shapes)))]
+    specs = [tf.TensorSpec(shape, a.dtype) for shape, a in zip(shapes, args, strict=True)]
+    kind = EagerFunction if tf.executing_eagerly() else WrittenFunction if is_written else None
+    if kind is not None:
+        made = kind.of(function, specs, function.__name__, jit_compile=bool(jit_compile))
+        if made is not None:
+            return made
+    shared = tf.function(function, autograph=False, jit_compile=jit_compile)
+    concrete: Callable[..., Sequence[tf.Tensor]] = shared.get_concrete_function(*specs)
+    return concrete
