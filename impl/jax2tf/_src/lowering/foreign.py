@@ -23,7 +23,7 @@ from jax.extend import core as jex_core
 from jax2tf._src import compat, ops
 from jax2tf._src.lowering.registry import Context, Lowered, Rule
 from jax2tf._src.native import xla_call_module
-from jax2tf._src.targets.targets import FOR_XLA
+from jax2tf._src.targets.target import FOR_XLA
 from jax2tf._src.tracing.trace import Trace, trace_of
 from jax2tf._src.util.typing import Aval, Param, PyTree
 
@@ -85,7 +85,7 @@ def _traced(
 
 
 def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
-    if not ctx.uses("XlaCallModule"):
+    if not ctx.wants("XlaCallModule"):
         raise ctx.unsupported(
             "JAX has it as StableHLO alone, which only XLA runs",
             f"{FOR_XLA}; or, if jax.export made it, convert the function that was exported, in "

@@ -27,6 +27,7 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import Context, register
 from jax2tf._src.lowering.rules.casts import cast, in_carrier
 from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Dim, Shape
 
@@ -37,8 +38,6 @@ _IOTA_AS_CONSTANT = 64
 # that are not padded are merged. JAX has no bound, so beyond it ops see one axis at a time.
 _MAX_RANK = 8
 _PAD_MAX_RANK = 6
-# See the quirk "few_dimensions_in_pads".
-_PAD_FEW_DIMENSIONS = 5
 
 
 @register("reshape")
@@ -122,8 +121,8 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     dimensions = [d for d in dimensions if ctx.avals_in[0].shape[d] not in (0, 1)]
     if not dimensions:
         return x
-    in_floats = x.dtype == tf.int32 and ctx.has_quirk("orders_integers_as_floats")
-    if in_floats or ctx.has_quirk("no_reverse"):
+    in_floats = x.dtype == tf.int32 and ctx.has(Quirk.ORDERS_INTEGERS_AS_FLOATS)
+    if in_floats or not ctx.takes("ReverseV2"):
         for dim in dimensions:
             last = ctx.dim(ctx.avals_in[0].shape[dim]) - 1
             x = in_carrier(
@@ -135,7 +134,7 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     if x.shape.rank > _MAX_RANK:
         shape = ctx.avals_in[0].shape
         return _axis_by_axis(ctx, x, shape, shape, dimensions, lambda view, *_: flipped(view, [1]))
-    return flipped(x, dimensions, at_once=not ctx.has_quirk("one_reverse_at_a_time"))
+    return flipped(x, dimensions, at_once=not ctx.has(Quirk.ONE_REVERSE_AT_A_TIME))
 
 
 def flipped(x: tf.Tensor, axes: Sequence[int], at_once: bool = True) -> tf.Tensor:
@@ -155,7 +154,7 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
         return operands[0]
     axis = ctx.number(dimension)
     joined = in_carrier(HOLDS_INT4, lambda *ts: ops.concat(ts, axis), *operands)
-    if not ctx.has_quirk("no_concat_of_parts"):
+    if not ctx.has(Quirk.NO_CONCAT_OF_PARTS):
         return joined
     # Nobody asks for what a gather reads in parts.
     size = ctx.dim(ctx.avals_out[0].shape[dimension])
@@ -180,7 +179,7 @@ def stacked(ctx: Context, tensors: Sequence[tf.Tensor], axis: int) -> tf.Tensor:
 @register("unstack")
 def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
     n = len(ctx.avals_out)
-    if ctx.has_quirk("no_unpack_of_parts"):
+    if ctx.has(Quirk.NO_UNPACK_OF_PARTS):
         starts = [[0] * axis + [i] + [0] * (x.shape.rank - axis - 1) for i in range(n)]
         sizes = [1 if d == axis else -1 for d in range(x.shape.rank)]
         return in_carrier(
@@ -194,7 +193,7 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Shape, axis: int) -> list[tf.Te
     if len(sizes) == 1:
         return [x]
     are_equal = all(size == sizes[0] for size in sizes)
-    if ctx.lacks_op("Split" if are_equal else "SplitV", x.dtype.name):
+    if not ctx.takes("Split" if are_equal else "SplitV", x.dtype.name):
         return _split_by_slices(ctx, x, sizes, axis)
     parts = len(sizes) if are_equal else ctx.vector(sizes)
     results: list[tf.Tensor] = ops.split(x, parts, ctx.number(axis), num=len(sizes))
@@ -348,7 +347,7 @@ def padded(
         for d, a, b, gap in zip(shape, low, high, interior, strict=True)
     ]
     if any(interior):
-        if ctx.uses("XlaPad") and _is_static([*shape, *low, *high]):
+        if ctx.wants("XlaPad") and _is_static([*shape, *low, *high]):
             return in_carrier(
                 HOLDS_INT4,
                 lambda t, v: ops.xla.xla_pad(t, v, low, high, interior),
@@ -370,7 +369,7 @@ def padded(
 
 def _with_known_sizes(ctx: Context, x: tf.Tensor, shape: Shape, by: Iterable[Dim]) -> tf.Tensor:
     """What is padded or cut `by` some sizes, as the quirk "pads_lose_sizes" asks."""
-    if tf.executing_eagerly() or not ctx.has_quirk("pads_lose_sizes") or _is_static(by):
+    if tf.executing_eagerly() or not ctx.has(Quirk.PADS_LOSE_SIZES) or _is_static(by):
         return x
     return ctx.reshaped(x, shape)
 
@@ -405,9 +404,8 @@ def _with_edges(
 ) -> tf.Tensor:
     """Adds (before, after) padding values along each axis."""
     axes = [axis for axis, edge in enumerate(edges) if any(edge)]
-    few = ctx.has_quirk("few_dimensions_in_pads")
     new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
-    if len(shape) > (_PAD_FEW_DIMENSIONS if few else _PAD_MAX_RANK):
+    if len(shape) > _PAD_MAX_RANK or not ctx.takes_rank("PadV2", len(shape)):
 
         def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
             return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
@@ -422,23 +420,23 @@ def _with_edges(
 def _padded(
     ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Dim, Dim]]
 ) -> tf.Tensor:
-    if ctx.has_quirk("pads_with_constants_alone") and is_computed(padding_value):
+    if ctx.has(Quirk.PADS_WITH_CONSTANTS_ALONE) and is_computed(padding_value):
         inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
         zeros_around = _padded(ctx, x, ops.zeros([], x.dtype), edges)
         return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
-    if ctx.has_quirk("pads_integers_as_floats") and _is_rounded(padding_value):
+    if ctx.has(Quirk.PADS_INTEGERS_AS_FLOATS) and _is_rounded(padding_value):
         zeros_around = _padded(ctx, x - padding_value, ops.zeros([], x.dtype), edges)
         return zeros_around + padding_value
     paddings = ctx.vector(edges)
-    if ctx.lacks_op("PadV2", x.dtype.name):
-        if x.dtype in PADDED_WIDE and ctx.lacks_op("Pad", x.dtype.name):
+    if not ctx.takes("PadV2", x.dtype.name):
+        if x.dtype in PADDED_WIDE and not ctx.takes("Pad", x.dtype.name):
             return in_carrier(PADDED_WIDE, lambda t, v: _padded(ctx, t, v, edges), x, padding_value)
         if is_zero(padding_value):
             return ops.raw.Pad(input=x, paddings=paddings)
         if x.dtype.is_integer:
             return ops.raw.Pad(input=x - padding_value, paddings=paddings) + padding_value
     return in_carrier(
-        HOLDS_NARROW if ctx.uses("PadV2", "bool") else PADDED_WITHOUT_BOOL,
+        HOLDS_NARROW if ctx.wants("PadV2", "bool") else PADDED_WITHOUT_BOOL,
         lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
         padding_value,

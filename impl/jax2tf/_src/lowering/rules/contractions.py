@@ -25,6 +25,8 @@ from jax2tf._src.lowering.emit.known_values import is_number, known_value, zero
 from jax2tf._src.lowering.registry import Context, register
 from jax2tf._src.lowering.rules.casts import cast, with_fewer_bits
 from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Dim, Param, Shape
 
 DimensionNumbers = tuple[
@@ -90,7 +92,7 @@ def _dot(
             lhs, rhs = cast(lhs, operand), cast(rhs, operand)
     else:
         compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
-    config = precision_config(precision) if ctx.uses("XlaDotV2") else b""
+    config = precision_config(precision) if ctx.wants("XlaDotV2") else b""
     kernel = carrier_of(MULTIPLIED, compute)
     if not (algorithm and config):
         # Two casts: the operands' values in `compute` first, as XLA has them there.
@@ -210,7 +212,7 @@ def _ragged_dot_general(
             (_shifted(lhs_batch), rhs_batch),
         )
     kernel = carrier_of(MULTIPLIED, lhs.dtype)
-    if kernel.is_integer and ctx.lacks_op("MatMul", kernel.name):
+    if kernel.is_integer and not ctx.takes("MatMul", kernel.name):
         # The target's way to compute a dot_general of integers.
         return _dot_of_jax(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
     return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
@@ -327,7 +329,7 @@ def _scaled(
     product = ops.cast(cast(x, tf.bfloat16), tf.float32) * ops.cast(scale, tf.float32)
     round_to = (
         ops.xla.xla_reduce_precision
-        if ctx.uses("XlaReducePrecision")
+        if ctx.wants("XlaReducePrecision")
         else functools.partial(with_fewer_bits, ctx)
     )
     return ops.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)
@@ -358,7 +360,7 @@ def _contract(
     if not left.contracting:
         return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
     of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
-    if of_vectors and ctx.has_quirk("no_product_of_vectors"):
+    if of_vectors and ctx.has(Quirk.NO_PRODUCT_OF_VECTORS):
         return _inner_product(lhs, rhs, left, right)
     # A right side without batch dimensions broadcasts over the free dimensions of the left one.
     rows = left.split(lhs_shape)[1]
@@ -384,19 +386,19 @@ def _contract(
 def _is_faster_merged(ctx: Context) -> bool:
     """Whether rows of many dimensions are merged into one: XLA does it, and eager ops cost more."""
     is_graph = not (ctx.is_by_kernels or compat.functions.in_compiled_function())
-    return is_graph and ctx.optimizes("rows_of_one_matrix")
+    return is_graph and ctx.wants(Optimization.ROWS_OF_ONE_MATRIX)
 
 
 def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side) -> bool:
     """Whether it is a vector by a matrix that a run computes, which the target gets wrong."""
     is_row = bool(left.contracting and right.free) and not (left.free or left.batch)
-    return is_row and ctx.has_quirk("no_row_by_computed_matrix") and is_computed(rhs)
+    return is_row and ctx.has(Quirk.NO_ROW_BY_COMPUTED_MATRIX) and is_computed(rhs)
 
 
 def _matrix_product(
     ctx: Context, a: tf.Tensor, b: tf.Tensor, *, transpose_a: bool, transpose_b: bool
 ) -> tf.Tensor:
-    if a.dtype.is_integer and ctx.has_quirk("no_adjoint_of_integers"):
+    if a.dtype.is_integer and ctx.has(Quirk.NO_ADJOINT_OF_INTEGERS):
         a = _swapped(a) if transpose_a else a
         b = _swapped(b) if transpose_b else b
         return ops.matmul(a, b)

@@ -33,6 +33,7 @@ from jax2tf._src.lowering.emit.selection import select, unrepeated
 from jax2tf._src.lowering.registry import Context, made_by, register, register_table
 from jax2tf._src.lowering.rules import casts
 from jax2tf._src.ops import raw
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Param
 
 Function = Callable[..., tf.Tensor]
@@ -173,7 +174,7 @@ def _strictly(name: str, op: Function, opposite: Function) -> Callable[..., tf.T
     plain = _unless_known(op, truth_values.less, turned=name == "gt")
 
     def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        if x.dtype.is_integer and ctx.has_quirk("compares_integers_as_floats"):
+        if x.dtype.is_integer and ctx.has(Quirk.COMPARES_INTEGERS_AS_FLOATS):
             return raw.LogicalNot(x=opposite(x=x, y=y))
         return plain(x, y)
 
@@ -209,7 +210,7 @@ def _joined_with_inverse(
     ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor, inverse: str
 ) -> tf.Tensor:
     """x + y or x * y, which a converter turns into x - y or x / y if an operand is inverted."""
-    if not ctx.has_quirk("exchanges_constant_and_transpose"):
+    if not ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE):
         return function(x, y)
     of_x, of_y = map(made_by, (x, y))
     if of_x == inverse:
@@ -223,7 +224,7 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
     See the quirk "exchanges_constant_and_transpose": a vector of one number is left alone.
     """
     rank = y.shape.rank
-    if not ctx.has_quirk("exchanges_constant_and_transpose") or rank is None or rank < 2:
+    if not ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE) or rank is None or rank < 2:
         return function(x, y)
     value = None if tf.executing_eagerly() else known_value(unrepeated(x))
     if value is None or not value.size or known_value(y) is not None:
@@ -248,7 +249,7 @@ def _squared(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 def _is_product(ctx: Context, x: tf.Tensor) -> bool:
     """Whether a square, or what changes the sign, has to be a product."""
-    return x.dtype == tf.float32 and ctx.has_quirk("no_integer_square")
+    return x.dtype == tf.float32 and ctx.has(Quirk.NO_INTEGER_SQUARE)
 
 
 # Logic: TensorFlow has one op for bool and another for bits.
@@ -317,7 +318,7 @@ def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
     For infinite complex numbers that is another result. Not every target broadcasts complex
     numbers.
     """
-    if tf.executing_eagerly() or not ctx.uses("BroadcastTo", operands[0].dtype.name):
+    if tf.executing_eagerly() or not ctx.wants("BroadcastTo", operands[0].dtype.name):
         return list(operands)
     shape = ctx.vector(ctx.avals_out[0].shape)
     return [x if x.shape.rank else raw.BroadcastTo(input=x, shape=shape) for x in operands]
@@ -338,7 +339,7 @@ def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
     if y > 0:
         return result
     is_moved = x.dtype.is_floating and (x.shape.rank or 0) > 1
-    if is_moved and ctx.has_quirk("exchanges_constant_and_transpose"):
+    if is_moved and ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE):
         # A converter makes a quotient of a Reciprocal.
         return beside_a_constant(ctx, _quotient, ops.constant(1, x.dtype), result)
     return _reciprocal(result)
@@ -354,7 +355,7 @@ _power = in_kernel_dtype(_or_complex(binary(raw.Pow), complex_math.power))
 
 @register("abs")
 def _abs(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    if x.dtype == tf.int32 and ctx.has_quirk("magnitudes_as_floats"):
+    if x.dtype == tf.int32 and ctx.has(Quirk.MAGNITUDES_AS_FLOATS):
         return raw.Maximum(x=x, y=negative(x))
     return _FUNCTIONS["abs"](ctx.to_abs(x))
 
@@ -377,7 +378,7 @@ def _cube_root(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 @register("exp")
 def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     power = _exp(x)
-    if not x.dtype.is_floating or ctx.assume_finite or not ctx.has_quirk("infinite_exp_of_nan"):
+    if not x.dtype.is_floating or ctx.assume_finite or not ctx.has(Quirk.INFINITE_EXP_OF_NAN):
         return power
     # It is larger than the exponent, which is chosen where it is NaN.
     return raw.Maximum(x=power, y=x)
@@ -385,7 +386,7 @@ def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 @register("is_finite")
 def _is_finite(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    if ctx.has_quirk("infinite_subnormals"):
+    if ctx.has(Quirk.INFINITE_SUBNORMALS):
         return raw.Less(x=raw.Abs(x=ctx.to_abs(x)), y=math.inf)
     return _FUNCTIONS["is_finite"](x)
 
@@ -481,7 +482,7 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
         return op(x=x, y=y)
     for one, other in ((x, y), (y, x)):
         if ctx.is_by_kernels or _free_of_nan(other):
-            if not ctx.has_quirk("extreme_keeps_a_nan_of_the_second"):
+            if not ctx.has(Quirk.EXTREME_KEEPS_A_NAN_OF_THE_SECOND):
                 return op(x=one, y=other)
             result = op(x=other, y=one)
             # A maximum of 0 becomes its Relu, which passes over a NaN.

@@ -63,7 +63,7 @@ def constrained(
             placement.placed(value, sharding) if spans_devices(sharding) else value
             for value, sharding in zip(values, shardings, strict=True)
         ]
-    if not ctx.uses("XlaSharding"):
+    if not ctx.wants("XlaSharding"):
         return list(values)
     return [
         _constrained(value, sharding) if _says_something(ctx, sharding) else value
@@ -145,7 +145,7 @@ def _sharding_constraint(
         return ctx.placement.placed(x, sharding, unconstrained_dims)
     # A layout is how the bytes lie, which TensorFlow chooses itself.
     constrains = _constrains(sharding, unconstrained_dims) or _says_something(ctx, sharding)
-    if not (ctx.uses("XlaSharding") and constrains):
+    if not (ctx.wants("XlaSharding") and constrains):
         return x
     return _constrained(x, sharding, unconstrained_dims)
 
@@ -161,7 +161,7 @@ def _reshard(
 def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tensor]:
     def make() -> jex_core.ClosedJaxpr:
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
-        program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.uses("XlaSharding"))
+        program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.wants("XlaSharding"))
         jaxpr: jex_core.ClosedJaxpr = jax.jit(program).trace(*specs).jaxpr
         return jaxpr
 
