@@ -194,11 +194,8 @@ class Context:
         and a reader of graphs that plans its memory before the run sees a constant.
         """
         known = [size for size in shape if isinstance(size, int)]
-        if (
-            len(known) == len(shape) - 1
-            and 0 not in known
-            and self.wants(Optimization.INFERRED_SIZES)
-        ):
+        can_infer = len(known) == len(shape) - 1 and 0 not in known
+        if can_infer and self.wants(Optimization.INFERRED_SIZES):
             shape = [size if isinstance(size, int) else -1 for size in shape]
         if self.has(Quirk.DROPS_TRANSPOSES_AROUND_RESHAPE) and made_by(x) == "Transpose":
             dropped = _dimensions_dropped(x.shape.as_list(), shape)

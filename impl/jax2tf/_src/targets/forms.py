@@ -72,59 +72,33 @@ class Optimization(enum.StrEnum):
     `Target.without_optimizations` leaves some out.
     """
 
-    meaning: str
-
-    def __new__(cls, name: str, meaning: str) -> Optimization:
-        """A member from its line below; `enum.auto()` is the name in lower case."""
-        optimization = str.__new__(cls, name)
-        optimization._value_, optimization.meaning = name, meaning
-        return optimization
-
-    BROADCAST_CHOICES = (
-        enum.auto(),
-        "a choice repeats its condition or a side: with a BroadcastTo before it, LiteRT takes "
-        "three times as long",
-    )
-    BROADCAST_OPERANDS = (
-        enum.auto(),
-        "an op of two arrays repeats one of them: a bias needs no Reshape and no BroadcastTo "
-        "before it is added",
-    )
-    COMPILED_DRAWS = (
-        enum.auto(),
-        "XLA compiles the generator of many random bits whose number is known: TensorFlow runs it "
-        "as over a hundred ops, each of which goes through memory",
-    )
-    EIGENVALUES_BY_KERNELS = (
-        enum.auto(),
-        "TensorFlow's kernels run a jitted function that has eigenvalues of symmetric matrices or "
-        "singular values: on a CPU the loops of XLA take 10 to 200 times as long",
-    )
-    FLOATS_IN_TOP_K = (
-        enum.auto(),
-        "in what XLA compiles, TopKV2 takes the largest of float32 itself and not of its bits: XLA "
-        "has a kernel for floats, and sorts integers whole",
-    )
-    INFERRED_SIZES = (
-        enum.auto(),
-        "a reshape to a shape of which one size is unknown infers that size: no op computes it, "
-        "and LiteRT plans its memory, which it cannot do behind a shape that the run computes",
-    )
-    ROWS_OF_ONE_MATRIX = (
-        enum.auto(),
-        "a product of many dimensions and a matrix is one MatMul: TensorFlow's BatchMatMulV2 takes "
-        "1.5 times as long, and for few rows 3 times",
-    )
-    SORTS_BY_TOP_K = (
-        enum.auto(),
-        "where XLA does not compile, TopKV2 sorts by one integer key along the last axis: on a CPU "
-        "that takes a part of the time of XlaVariadicSort",
-    )
-    UNORDERED_BODIES = (
-        enum.auto(),
-        "TensorFlow looks for no ops with effects to put in order in loops and branches that have "
-        "none: that takes as long as to make the ops, and an op for each result",
-    )
+    # A choice repeats its condition or a side: with a BroadcastTo before it, LiteRT takes three
+    # times as long.
+    BROADCAST_CHOICES = enum.auto()
+    # An op of two arrays repeats one of them: a bias needs no Reshape and no BroadcastTo before it
+    # is added.
+    BROADCAST_OPERANDS = enum.auto()
+    # XLA compiles the generator of many random bits whose number is known: TensorFlow runs it as
+    # over a hundred ops, each of which goes through memory.
+    COMPILED_DRAWS = enum.auto()
+    # TensorFlow's kernels run a jitted function that has eigenvalues of symmetric matrices or
+    # singular values: on a CPU the loops of XLA take 10 to 200 times as long.
+    EIGENVALUES_BY_KERNELS = enum.auto()
+    # In a function that XLA compiles, TopKV2 takes the largest of float32 itself and not of its
+    # bits: XLA has a kernel for floats, and sorts integers whole.
+    FLOATS_IN_TOP_K = enum.auto()
+    # A reshape infers the one size of its shape that is unknown: no op computes it, and LiteRT
+    # plans its memory, which it cannot do behind a shape that the run computes.
+    INFERRED_SIZES = enum.auto()
+    # A product of an array of many dimensions and a matrix is one MatMul: TensorFlow's
+    # BatchMatMulV2 takes 1.5 times as long, and for few rows 3 times.
+    ROWS_OF_ONE_MATRIX = enum.auto()
+    # Where XLA does not compile, TopKV2 sorts by one integer key along the last axis: on a CPU that
+    # takes a part of the time of XlaVariadicSort.
+    SORTS_BY_TOP_K = enum.auto()
+    # TensorFlow does not search loops and branches without side effects for ops to put in order:
+    # that takes as long as to make the ops, and an op for each result.
+    UNORDERED_BODIES = enum.auto()
 
 
 # Those that pay whatever reads the graph.

@@ -50,7 +50,7 @@ class Quirk(enum.StrEnum):
 
     >>> Quirk.INFINITE_EXP_OF_NAN.faults[0].library, Quirk.INFINITE_EXP_OF_NAN.faults[0].part
     ('OpenVINO', 'kernel')
-    >>> "infinite_exp_of_nan" in Quirk
+    >>> Quirk.INFINITE_EXP_OF_NAN == Quirk("infinite_exp_of_nan") == "infinite_exp_of_nan"
     True
     """
 
@@ -58,344 +58,348 @@ class Quirk(enum.StrEnum):
     meaning: str
 
     def __new__(cls, name: str, faults: tuple[Fault, ...], meaning: str) -> Quirk:
-        """A member from its line below; `enum.auto()` is the name in lower case."""
+        """A member: a text that knows more."""
         quirk = str.__new__(cls, name)
         quirk._value_, quirk.faults, quirk.meaning = name, faults, meaning
         return quirk
 
     ADDS_INTEGERS_AS_FLOATS = (
-        enum.auto(),
+        "adds_integers_as_floats",
         _OPENVINO,
         "OpenVINO adds int32 up in float32, which loses what is beyond 2**24; its cumulative sums "
         "of int32 are exact",
     )
     APPENDS_IN_LOOPS = (
-        enum.auto(),
+        "appends_in_loops",
         _OLD_TF2ONNX,
         "tf2onnx appends what a step of a loop writes into a list, whatever the place",
     )
     CARRIES_IN_TURN = (
-        enum.auto(),
+        "carries_in_turn",
         _LITERT + _OPENVINO,
         "LiteRT and OpenVINO write the results of a step of a loop one after the other into the "
         "places of its arguments: they overwrite an argument that the step moves to another place",
     )
     CHOICE_BY_PRODUCT = (
-        enum.auto(),
+        "choice_by_product",
         _OLD_TF2ONNX,
         "tf2onnx makes condition * x + (1 - condition) * y of a SelectV2 of floats, which is NaN "
         "where the side that was not chosen is not finite, and loses the sign of zeros",
     )
     CHOOSES_INTEGERS_AS_FLOATS = (
-        enum.auto(),
+        "chooses_integers_as_floats",
         _OPENVINO,
         "OpenVINO may choose between int32 in float32, which rounds what is beyond 2**24",
     )
     COMPARES_INTEGERS_AS_FLOATS = (
-        enum.auto(),
+        "compares_integers_as_floats",
         _TF2ONNX,
         "tf2onnx makes float32 of the integers that a Greater or a Less compares; those of a "
         "GreaterEqual and a LessEqual stay",
     )
     COMPUTES_64_BITS_IN_32 = (
-        enum.auto(),
+        "computes_64_bits_in_32",
         _OPENVINO + _TFJS,
         "OpenVINO's CPU plugin and TensorFlow.js compute int64 in int32 and float64 in float32: "
         "bits are refused that come from 64, or become them",
     )
     CONSTANTS_BY_NAME = (
-        enum.auto(),
+        "constants_by_name",
         _OLD_TF2ONNX,
         "tf2onnx takes a constant of a loop's body for one of another body of the same name",
     )
     DIVIDES_INTEGERS_AS_FLOATS = (
-        enum.auto(),
+        "divides_integers_as_floats",
         _OPENVINO,
         "OpenVINO divides int32 in float32, which rounds what is beyond 2**24",
     )
     DROPS_CONSTANT_RESULTS = (
-        enum.auto(),
+        "drops_constant_results",
         _OPENVINO_CONVERTER,
         "OpenVINO's converter drops a result that is a constant; it keeps the result of an op on a "
         "constant, and for a constant of float16 the result of a Cast",
     )
     DROPS_TRANSPOSES_AROUND_RESHAPE = (
-        enum.auto(),
+        "drops_transposes_around_reshape",
         _LITERT_CONVERTER,
         "LiteRT's converter drops two transposes, and what they do, where a Reshape between them "
         "drops a dimension of size one and the sizes are those of the array before; a Squeeze is "
         "right",
     )
     DROPS_UNREAD_CARRIES = (
-        enum.auto(),
+        "drops_unread_carries",
         _OPENVINO,
         "OpenVINO drops a value that a loop carries and its body does not read: where the body "
         "does not run, the result is memory that nobody wrote",
     )
     EQUATES_LARGE_INTEGERS = (
-        enum.auto(),
+        "equates_large_integers",
         _OPENVINO,
         "OpenVINO compares int32 in float32, in which neighbours beyond 2**24 are equal",
     )
     EXCHANGES_CONSTANT_AND_TRANSPOSE = (
-        enum.auto(),
+        "exchanges_constant_and_transpose",
         _LITERT_CONVERTER,
         "LiteRT's converter moves a transpose behind a difference or a quotient, and exchanges the "
         "operands where the first is a constant of one number, or of as many as the result",
     )
     EXTREME_KEEPS_A_NAN_OF_THE_SECOND = (
-        enum.auto(),
+        "extreme_keeps_a_nan_of_the_second",
         _OPENVINO,
         "OpenVINO's Maximum and Minimum of a NaN and a number are the second operand",
     )
     EXTREMES_FROM_A_FINITE_NUMBER = (
-        enum.auto(),
+        "extremes_from_a_finite_number",
         _OPENVINO,
         "OpenVINO's Max and Min of nothing but infinities are the largest finite number, with the "
         "sign of these",
     )
     FEW_FUNCTIONS_OF_FLOAT16 = (
-        enum.auto(),
+        "few_functions_of_float16",
         _TF2ONNX + _OPENVINO,
         "tf2onnx and OpenVINO lack, or get wrong, the functions of float16 that are neither "
         "arithmetic nor elementary: these are computed in float32",
     )
-    INFINITE_EXP_OF_NAN = enum.auto(), _OPENVINO, "OpenVINO's Exp of NaN is infinite"
+    INFINITE_EXP_OF_NAN = (
+        "infinite_exp_of_nan",
+        _OPENVINO,
+        "OpenVINO's Exp of NaN is infinite",
+    )
     INFINITE_SUBNORMALS = (
-        enum.auto(),
+        "infinite_subnormals",
         _OPENVINO,
         "OpenVINO's IsFinite takes a number below the smallest normal one for infinite",
     )
     INTEGER_REDUCTIONS_SATURATE = (
-        enum.auto(),
+        "integer_reductions_saturate",
         _ONNX_RUNTIME,
         "ONNX Runtime ends sums and products of int32 at the largest and the smallest number, "
         "where they should wrap around",
     )
     KEEPS_WHAT_16_BITS_LOSE = (
-        enum.auto(),
+        "keeps_what_16_bits_lose",
         _OPENVINO,
         "OpenVINO computes integers of 16 bits in int32: a Cast to them does not wrap around",
     )
     LISTS_OF_KNOWN_SHAPE = (
-        enum.auto(),
+        "lists_of_known_shape",
         _LITERT_CONVERTER,
         "LiteRT's converter refuses a list of arrays (TensorListReserve) whose shape is not known "
         "at conversion",
     )
     MAGNITUDES_AS_FLOATS = (
-        enum.auto(),
+        "magnitudes_as_floats",
         _TFJS,
         "TensorFlow.js takes Abs of int32 in float32, which rounds what is beyond 2**24",
     )
     MOVES_CASTS = (
-        enum.auto(),
+        "moves_casts",
         _LITERT_CONVERTER,
         "LiteRT's converter moves the Cast of a float of 16 bits, or of uint32, behind the op that "
         "moves its elements, and LiteRT lacks that op of the dtype; it moves the Cast of a bool "
         "behind a comparison, which LiteRT lacks of bools",
     )
     NAN_IN_PARTS_OF_SOFTMAX = (
-        enum.auto(),
+        "nan_in_parts_of_softmax",
         _OPENVINO,
         "OpenVINO's Softmax of a row with a NaN or an infinity is NaN there, and 0 elsewhere",
     )
     NO_ADJOINT_OF_INTEGERS = (
-        enum.auto(),
+        "no_adjoint_of_integers",
         _TF2ONNX,
         "tf2onnx drops the transposes of a product of batches of integer matrices",
     )
     NO_ANGLE_OF_SCALARS = (
-        enum.auto(),
+        "no_angle_of_scalars",
         _TF2ONNX,
         "tf2onnx makes a vector of one number of the Atan2 of two scalars, of which graphs without "
         "XLA ops make inverse sines, cosines and tangents too",
     )
     NO_ATAN2_OF_SCALAR = (
-        enum.auto(),
+        "no_atan2_of_scalar",
         _LITERT_CONVERTER,
         "LiteRT's converter fails on an Atan2 of an array and a scalar",
     )
     NO_AXES_IN_SLICES = (
-        enum.auto(),
+        "no_axes_in_slices",
         _DTENSOR,
         "DTensor ends the process at a StridedSlice that adds a dimension, and takes wrong parts "
         "at one that drops a dimension",
     )
     NO_BAD_INDICES = (
-        enum.auto(),
+        "no_bad_indices",
         _LITERT + _ONNX_RUNTIME + _OPENVINO,
         "LiteRT, ONNX Runtime and OpenVINO ignore the bad_indices_policy of a scatter: every index "
         "has to be in bounds",
     )
     NO_BITS_OF_OPEN_SHAPE = (
-        enum.auto(),
+        "no_bits_of_open_shape",
         _OPENVINO,
         "OpenVINO computes integers among ops of floats in float32 where a dimension is open: the "
         "bits of floats lose the lowest ones",
     )
     NO_CONCAT_OF_PARTS = (
-        enum.auto(),
+        "no_concat_of_parts",
         _DTENSOR,
         "DTensor joins nothing along a dimension that the reader of the result wants in parts",
     )
     NO_CONVOLUTION_IN_GROUPS = (
-        enum.auto(),
+        "no_convolution_in_groups",
         _TFJS,
         "TensorFlow.js refuses a Conv2D whose features are in groups: it has a depthwise op, and "
         "other groups are convolved one by one",
     )
     NO_FOLDING = (
-        enum.auto(),
+        "no_folding",
         _OPENVINO_CONVERTER + _TFJS,
         "OpenVINO and TensorFlow.js do not compute at conversion what depends on no argument: "
         "small results are made constants of the graph, for the engine may lack an op of these, "
         "or fail at a loop over constants",
     )
     NO_GATHER_IN_BATCHES = (
-        enum.auto(),
+        "no_gather_in_batches",
         _OPENVINO_CONVERTER,
         "OpenVINO's converter moves a transpose behind a GatherV2 of batches, and refuses the "
         "result, or reads other elements",
     )
     NO_GATHER_OF_ONE_BATCH = (
-        enum.auto(),
+        "no_gather_of_one_batch",
         _OPENVINO,
         "OpenVINO's GatherV2 of batches reads memory that is not the array's, or ends the process, "
         "where it is of one batch",
     )
     NO_GELU_OF_SCALAR = (
-        enum.auto(),
+        "no_gelu_of_scalar",
         _ONNX_RUNTIME,
         "ONNX Runtime makes FastGelu of a gelu by the hyperbolic tangent, which takes no scalar",
     )
     NO_INTEGER_SQUARE = (
-        enum.auto(),
+        "no_integer_square",
         _LITERT_CONVERTER,
         "LiteRT's converter leaves SQUARE and NEG in float32 where it quantises all ops",
     )
     NO_INTEGERS_OF_THREE_DIMENSIONS = (
-        enum.auto(),
+        "no_integers_of_three_dimensions",
         _OPENVINO,
         "OpenVINO merges a product or sum with a number into the reduction of integers before it, "
         "and takes other elements where that is along the middle one of three dimensions, or along "
         "neighbours of them",
     )
     NO_LISTS_IN_FUNCTIONS = (
-        enum.auto(),
+        "no_lists_in_functions",
         _LITERT_CONVERTER + _TF2ONNX,
         "LiteRT's converter and tf2onnx refuse a list of arrays (TensorListReserve) in a function "
         "that is called several times: a function that writes lists is lowered at each call",
     )
     NO_OPEN_NUMBER_OF_GROUPS = (
-        enum.auto(),
+        "no_open_number_of_groups",
         _LITERT_CONVERTER + _TF2ONNX + _OPENVINO_CONVERTER,
         "The converters of LiteRT and OpenVINO, and tf2onnx, refuse a depthwise convolution of an "
         "unknown number of channels",
     )
     NO_PADDINGS_IN_NUMBERS = (
-        enum.auto(),
+        "no_paddings_in_numbers",
         _OPENVINO_CONVERTER,
         "OpenVINO's converter reads a padding of a depthwise and of a transposed convolution only "
         "by its name, VALID or SAME",
     )
     NO_PRODUCT_OF_VECTORS = (
-        enum.auto(),
+        "no_product_of_vectors",
         _OPENVINO,
         "OpenVINO ends the process at a MatMul of a matrix of one row and a matrix of one column",
     )
     NO_ROW_BY_COMPUTED_MATRIX = (
-        enum.auto(),
+        "no_row_by_computed_matrix",
         _LITERT_CONVERTER,
         "LiteRT's converter takes the reshape of a vector out of its product with a matrix that is "
         "no constant, and then refuses the result; a matrix by a vector is right",
     )
     NO_SAME_PADDING_OF_DILATED = (
-        enum.auto(),
+        "no_same_padding_of_dilated",
         _ONNX_RUNTIME,
         "ONNX Runtime refuses a convolution with a dilation whose padding is a name, as tf2onnx "
         "writes it for sizes that are not known",
     )
     NO_SCALAR_CHOICE = (
-        enum.auto(),
+        "no_scalar_choice",
         _DTENSOR,
         "DTensor ends the process at a SelectV2 of arrays whose condition is a scalar",
     )
     NO_STRIDES_OF_DILATED = (
-        enum.auto(),
+        "no_strides_of_dilated",
         _TFJS,
         "TensorFlow.js refuses a convolution with strides and a dilation: its kernel gets zeros",
     )
     NO_UNPACK_OF_PARTS = (
-        enum.auto(),
+        "no_unpack_of_parts",
         _DTENSOR,
         "DTensor cannot give the results of an Unpack other parts than it has",
     )
     ONE_REVERSE_AT_A_TIME = (
-        enum.auto(),
+        "one_reverse_at_a_time",
         _OPENVINO_CONVERTER,
         "OpenVINO's converter refuses a ReverseV2 along several dimensions",
     )
     ORDERS_INTEGERS_AS_FLOATS = (
-        enum.auto(),
+        "orders_integers_as_floats",
         _OPENVINO,
         "OpenVINO reverses int32, and takes the largest and the smallest, in float32, in which "
         "neighbours beyond 2**24 are equal",
     )
     OVERWRITES_VECTORS = (
-        enum.auto(),
+        "overwrites_vectors",
         _OPENVINO,
         "OpenVINO's Abs of a vector that a ConcatV2 or a Pack made writes into the vector itself, "
         "which others read",
     )
     PADS_INTEGERS_AS_FLOATS = (
-        enum.auto(),
+        "pads_integers_as_floats",
         _OPENVINO,
         "OpenVINO pads int32 with a number of float32: the largest int32 becomes the smallest",
     )
     PADS_LOSE_SIZES = (
-        enum.auto(),
+        "pads_lose_sizes",
         _LITERT_CONVERTER + _TF2ONNX,
         "LiteRT's converter and tf2onnx know no size of what is padded or cut by computed sizes. "
         "The one refuses a convolution of an unknown number of channels, the other makes one group "
         "of several. Of what a Reshape gives they know the sizes that are numbers",
     )
     PADS_WITH_CONSTANTS_ALONE = (
-        enum.auto(),
+        "pads_with_constants_alone",
         _OPENVINO,
         "OpenVINO pads with zeros where the value depends on an argument of the graph",
     )
     PARTS_MOVE_AT_IDENTITY = (
-        enum.auto(),
+        "parts_move_at_identity",
         _DTENSOR,
         "DTensor moves parts between devices at an Identity, and not at a Transpose, a GatherV2 "
         "or a Pad",
     )
     RELU_TAKES_GELU_APART = (
-        enum.auto(),
+        "relu_takes_gelu_apart",
         _LITERT_CONVERTER,
         "LiteRT's converter merges a Relu into the product that ends a gelu by the error function "
         "before it looks for the gelu, and LiteRT has no op for the error function",
     )
     SORTS_INTEGERS_AS_FLOATS = (
-        enum.auto(),
+        "sorts_integers_as_floats",
         _TF2ONNX,
         "tf2onnx makes float32 of the integers that a TopKV2 puts in order, in which neighbours "
         "beyond 2**24 are equal",
     )
     TAKES_CONSTANT_BRANCHES = (
-        enum.auto(),
+        "takes_constant_branches",
         _TFJS,
         "TensorFlow.js takes the result of a branch that is a constant, whatever the condition is",
     )
     TRUNCATES_QUOTIENTS = (
-        enum.auto(),
+        "truncates_quotients",
         _TF2ONNX,
         "tf2onnx rounds the quotients of integers in a FloorDiv and a FloorMod toward zero: sizes "
         "computed of negative numbers, as 1 - -b // 4, are corrected",
     )
     UPDATES_IN_PLACE = (
-        enum.auto(),
+        "updates_in_place",
         _TFJS,
         "TensorFlow.js writes what a TensorScatterUpdate writes into the memory of its operand, "
         "which may be a constant, an argument, or read by other ops",
