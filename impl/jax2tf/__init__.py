@@ -39,17 +39,18 @@ if TYPE_CHECKING:
     from jax2tf._src.explain.timing import profile
     from jax2tf._src.export.exporting import export
     from jax2tf._src.export.result import ExportResult
-    from jax2tf._src.targets.targets import TARGETS, Target
+    from jax2tf._src.targets.by_name import TARGETS
+    from jax2tf._src.targets.target import Target
     from jax2tf._src.util.dtypes import dtype_of_val
 else:
     __getattr__, __dir__ = _lazy_imports.names(
         __name__,
         {
-            "TARGETS": "jax2tf._src.targets.targets",
+            "TARGETS": "jax2tf._src.targets.by_name",
             "ExportResult": "jax2tf._src.export.result",
             "Module": "jax2tf._src.api.module",
             "PolyShape": "jax2tf._src.dims",
-            "Target": "jax2tf._src.targets.targets",
+            "Target": "jax2tf._src.targets.target",
             "call_tf": "jax2tf._src.call_tf.call",
             "convert": "jax2tf._src.api.convert",
             "dtensor": "jax2tf.dtensor",

@@ -1,4 +1,4 @@
-"""Why graphs are written in the forms that jax2tf._src.targets.targets.FORMS names.
+"""Why graphs are written in the forms that jax2tf._src.targets.forms.FORMS names.
 
 An engine runs what is written so. Written the other way it gives other numbers, fails, or has not
 the one op that it has for the form.
@@ -23,7 +23,8 @@ from harnesses.engine import consumers
 from harnesses.engine.consumers import onnx as onnx_runtime
 from harnesses.engine.consumers.graph import Graph, graph_of, saved
 from jax2tf._src.lowering.emit import combining
-from jax2tf._src.targets.targets import FORMS, TARGETS
+from jax2tf._src.targets.by_name import TARGETS
+from jax2tf._src.targets.forms import FORMS
 from tests.consumers.test_quirks import Program, is_right
 from tests.judge.test_op_tables import SHOWN
 

@@ -2,7 +2,7 @@
 
 With the quirk the program gives JAX's numbers, or is refused when the graph is made. Without it the
 engine refuses the program, gives other numbers, or ends: a quirk that an engine no longer has fails
-here.
+here. So does a lack that is no lack any more.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from jax import lax
 import jax2tf
 from harnesses.engine import consumers
 from harnesses.engine.consumers.graph import graph_of
-from jax2tf._src.targets import targets
-from jax2tf._src.targets.targets import OF_DTENSOR, QUIRKS, TARGETS, Target
+from jax2tf._src.targets import quirks
+from jax2tf._src.targets.by_name import TARGETS
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from tests.consumers.engines import litert_ops
 
 X = np.array([[0.5, -1.25, 3.0, 2.0], [1.5, 0.25, -2.0, 4.0]], np.float32)
@@ -136,48 +138,39 @@ ADDED_BY_INDEX = Program(lambda x, i: x.at[i].add(1.0), (X, OUT_OF_BOUNDS))
 WRITTEN_BY_INDEX = Program(lambda x, i: x.at[i].set(1.0), (X, OUT_OF_BOUNDS))
 BITS = Program(lambda x: lax.bitcast_convert_type(x, jnp.int32) >> 3)
 
-PROGRAMS: dict[tuple[str, str], Program] = {
-    ("litert", "carries_in_turn"): MOVED_CARRY,
-    ("litert", "exchanges_constant_and_transpose"): Program(lambda x: 1 - x.T),
-    ("litert", "few_dimensions_in_reductions"): Program(
-        lambda x: jnp.max(x.reshape(1, 2, 1, 2, 1, 2, 1), axis=(0, 3, 5))
-    ),
-    ("litert", "lists_of_known_shape"): Program(
+PROGRAMS: dict[tuple[str, Quirk], Program] = {
+    ("litert", Quirk.CARRIES_IN_TURN): MOVED_CARRY,
+    ("litert", Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE): Program(lambda x: 1 - x.T),
+    ("litert", Quirk.LISTS_OF_KNOWN_SHAPE): Program(
         lambda x: lax.scan(lambda c, y: (c + y, c * 2 + y), x[:, 0], x.T)[1], is_open=True
     ),
-    ("litert", "drops_transposes_around_reshape"): Program(
+    ("litert", Quirk.DROPS_TRANSPOSES_AROUND_RESHAPE): Program(
         lambda x: x.reshape(1, 2, 2, 2).swapaxes(1, 2).reshape(2, 2, 2).swapaxes(1, 2)
     ),
-    ("litert", "few_dimensions_in_pads"): Program(
-        lambda x: jnp.pad(
-            x.reshape(2, 1, 2, 1, 2, 1), [(1, 0), (0, 0), (0, 2), (0, 0), (0, 0), (1, 1)]
-        )
-    ),
-    ("litert", "no_lists_in_functions"): LISTS_IN_LAYERS,
-    ("litert", "pads_lose_sizes"): _along_rows("VALID"),
-    ("litert", "moves_casts"): Program(
+    ("litert", Quirk.NO_LISTS_IN_FUNCTIONS): LISTS_IN_LAYERS,
+    ("litert", Quirk.PADS_LOSE_SIZES): _along_rows("VALID"),
+    ("litert", Quirk.MOVES_CASTS): Program(
         lambda x: (jnp.take(x, np.array([1, 5]), 0), jnp.broadcast_to(x, (3, 2, 4))),
         (X.astype(np.float16),),
     ),
-    ("litert", "no_atan2_of_scalar"): Program(lambda x: jnp.arctan2(x, x[0, 0])),
-    ("litert", "no_bad_indices"): ADDED_BY_INDEX,
-    ("litert", "no_complex_numbers"): COMPLEX,
-    ("litert", "no_open_number_of_groups"): OPEN_GROUPS,
-    ("litert", "no_row_by_computed_matrix"): Program(
+    ("litert", Quirk.NO_ATAN2_OF_SCALAR): Program(lambda x: jnp.arctan2(x, x[0, 0])),
+    ("litert", Quirk.NO_BAD_INDICES): ADDED_BY_INDEX,
+    ("litert", Quirk.NO_OPEN_NUMBER_OF_GROUPS): OPEN_GROUPS,
+    ("litert", Quirk.NO_ROW_BY_COMPUTED_MATRIX): Program(
         lambda row, matrix: row @ matrix, (X[0], np.arange(12, dtype=np.float32).reshape(4, 3))
     ),
-    ("litert", "relu_takes_gelu_apart"): Program(
+    ("litert", Quirk.RELU_TAKES_GELU_APART): Program(
         lambda x: (
             jax.nn.relu(jax.nn.gelu(x, approximate=False)),
             jnp.maximum(0.0, jax.nn.gelu(x * 2, approximate=False)),
             jnp.clip(jax.nn.gelu(x * 3, approximate=False), 0.0, 6.0),
         )
     ),
-    ("onnx", "no_same_padding_of_dilated"): _along_rows("SAME", dilation=2),
-    ("onnx", "no_lists_in_functions"): LISTS_IN_LAYERS,
-    ("onnx", "pads_lose_sizes"): _along_rows("VALID", dilation=2, groups=2),
-    ("onnx", "appends_in_loops"): Program(_appended),
-    ("onnx", "choice_by_product"): Program(
+    ("onnx", Quirk.NO_SAME_PADDING_OF_DILATED): _along_rows("SAME", dilation=2),
+    ("onnx", Quirk.NO_LISTS_IN_FUNCTIONS): LISTS_IN_LAYERS,
+    ("onnx", Quirk.PADS_LOSE_SIZES): _along_rows("VALID", dilation=2, groups=2),
+    ("onnx", Quirk.APPENDS_IN_LOOPS): Program(_appended),
+    ("onnx", Quirk.CHOICE_BY_PRODUCT): Program(
         lambda x: (
             jnp.where(x > 0, x * jnp.log(x), 0.0),
             jnp.where(np.array([True, False, False, True]), x, x / 0),
@@ -185,90 +178,81 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             jnp.full(3, -jnp.inf).at[1 + x[0, :1].astype(jnp.int32)].max(x[0, :1]),
         )
     ),
-    ("onnx", "compares_integers_as_floats"): Program(lambda x: x[:, 1:] > x[:, :-1], (WIDE,)),
-    ("onnx", "constants_by_name"): Program(_in_two_loops, tries=16),
-    ("onnx", "few_functions_of_float16"): Program(
+    ("onnx", Quirk.COMPARES_INTEGERS_AS_FLOATS): Program(lambda x: x[:, 1:] > x[:, :-1], (WIDE,)),
+    ("onnx", Quirk.CONSTANTS_BY_NAME): Program(_in_two_loops, tries=16),
+    ("onnx", Quirk.FEW_FUNCTIONS_OF_FLOAT16): Program(
         lambda x: x.at[np.array([0, 0])].add(np.float16(0.5)), (X.astype(np.float16),)
     ),
-    ("onnx", "integer_reductions_saturate"): Program(lambda x: jnp.prod(x, axis=1), (WIDE,)),
-    ("onnx", "no_adjoint_of_integers"): Program(
+    ("onnx", Quirk.INTEGER_REDUCTIONS_SATURATE): Program(lambda x: jnp.prod(x, axis=1), (WIDE,)),
+    ("onnx", Quirk.NO_ADJOINT_OF_INTEGERS): Program(
         lambda x: jnp.einsum("bij,bkj->bik", x, x),
         (np.arange(12, dtype=np.int32).reshape(2, 2, 3),),
     ),
-    ("onnx", "no_angle_of_scalars"): Program(lambda x: jnp.arctan(x[0, 0])),
-    ("onnx", "no_bad_indices"): WRITTEN_BY_INDEX,
-    ("onnx", "no_bitcast"): BITS,
-    ("onnx", "no_complex_numbers"): COMPLEX,
-    ("onnx", "no_gelu_of_scalar"): Program(lambda x: jnp.cos(jax.nn.gelu(jnp.sin(x[0, 0])))),
-    ("onnx", "no_open_number_of_groups"): OPEN_GROUPS,
-    ("onnx", "sorts_integers_as_floats"): Program(lambda x: jnp.sort(x, axis=-1), (WIDE,)),
-    ("openvino", "adds_integers_as_floats"): Program(lambda x: jnp.sum(x, axis=1), (WIDE,)),
-    ("openvino", "carries_in_turn"): MOVED_CARRY,
-    ("openvino", "chooses_integers_as_floats"): Program(
+    ("onnx", Quirk.NO_ANGLE_OF_SCALARS): Program(lambda x: jnp.arctan(x[0, 0])),
+    ("onnx", Quirk.NO_BAD_INDICES): WRITTEN_BY_INDEX,
+    ("onnx", Quirk.NO_GELU_OF_SCALAR): Program(lambda x: jnp.cos(jax.nn.gelu(jnp.sin(x[0, 0])))),
+    ("onnx", Quirk.NO_OPEN_NUMBER_OF_GROUPS): OPEN_GROUPS,
+    ("onnx", Quirk.SORTS_INTEGERS_AS_FLOATS): Program(lambda x: jnp.sort(x, axis=-1), (WIDE,)),
+    ("openvino", Quirk.ADDS_INTEGERS_AS_FLOATS): Program(lambda x: jnp.sum(x, axis=1), (WIDE,)),
+    ("openvino", Quirk.CARRIES_IN_TURN): MOVED_CARRY,
+    ("openvino", Quirk.CHOOSES_INTEGERS_AS_FLOATS): Program(
         lambda x: jnp.where(x // 3 > 5, x, x[:, ::-1]), (WIDE,)
     ),
-    ("openvino", "divides_integers_as_floats"): Program(lambda x: lax.div(x, np.int32(3)), (WIDE,)),
-    ("openvino", "drops_constant_results"): Program(lambda x: (x, jnp.arange(3))),
-    ("openvino", "drops_unread_carries"): Program(
+    ("openvino", Quirk.DIVIDES_INTEGERS_AS_FLOATS): Program(
+        lambda x: lax.div(x, np.int32(3)), (WIDE,)
+    ),
+    ("openvino", Quirk.DROPS_CONSTANT_RESULTS): Program(lambda x: (x, jnp.arange(3))),
+    ("openvino", Quirk.DROPS_UNREAD_CARRIES): Program(
         lambda x: lax.while_loop(
             lambda c: c[0] < x[0, 0] - 2, lambda c: (c[0] + 1, x.T @ x), (0.0, jnp.ones((4, 4)))
         )
     ),
-    ("openvino", "equates_large_integers"): Program(lambda x: x[:, 1:] == x[:, :-1], (WIDE,)),
-    ("openvino", "extreme_keeps_a_nan_of_the_second"): Program(
+    ("openvino", Quirk.EQUATES_LARGE_INTEGERS): Program(lambda x: x[:, 1:] == x[:, :-1], (WIDE,)),
+    ("openvino", Quirk.EXTREME_KEEPS_A_NAN_OF_THE_SECOND): Program(
         lambda x: (jnp.maximum(x, 1.0), jnp.minimum(2.0, x)), (NAN,)
     ),
-    ("openvino", "extremes_from_a_finite_number"): Program(
+    ("openvino", Quirk.EXTREMES_FROM_A_FINITE_NUMBER): Program(
         lambda x: (jnp.max(x, 1), jnp.min(-x, 1)), (MASKED,)
     ),
-    ("openvino", "few_functions_of_float16"): Program(jnp.expm1, (NAN.astype(np.float16),)),
-    ("openvino", "infinite_exp_of_nan"): Program(lambda x: (jnp.exp(x), jnp.cosh(x)), (NAN,)),
-    ("openvino", "infinite_subnormals"): Program(
+    ("openvino", Quirk.FEW_FUNCTIONS_OF_FLOAT16): Program(jnp.expm1, (NAN.astype(np.float16),)),
+    ("openvino", Quirk.INFINITE_EXP_OF_NAN): Program(lambda x: (jnp.exp(x), jnp.cosh(x)), (NAN,)),
+    ("openvino", Quirk.INFINITE_SUBNORMALS): Program(
         lambda x: jnp.isfinite(x), (np.array([1e-40, -1e-40, 1, np.inf, np.nan], np.float32),)
     ),
-    ("openvino", "keeps_what_16_bits_lose"): Program(
+    ("openvino", Quirk.KEEPS_WHAT_16_BITS_LOSE): Program(
         lambda x: (x.astype(np.uint16) >> 1, (x.astype(np.int16) + np.int16(1)) // 3), (WIDE,)
     ),
-    ("openvino", "nan_in_parts_of_softmax"): Program(jax.nn.softmax, (NAN,)),
-    ("openvino", "no_bad_indices"): WRITTEN_BY_INDEX,
-    ("openvino", "no_bitcast"): BITS,
-    ("openvino", "no_complex_numbers"): COMPLEX,
-    ("openvino", "no_folding"): Program(
+    ("openvino", Quirk.NAN_IN_PARTS_OF_SOFTMAX): Program(jax.nn.softmax, (NAN,)),
+    ("openvino", Quirk.NO_BAD_INDICES): WRITTEN_BY_INDEX,
+    ("openvino", Quirk.NO_FOLDING): Program(
         lambda x: x * jax.ops.segment_max(jnp.asarray(X), np.array([1, 0]), 2)
     ),
-    ("openvino", "no_gather_in_batches"): Program(
+    ("openvino", Quirk.NO_GATHER_IN_BATCHES): Program(
         lambda x, i: jax.vmap(lambda matrix, i: matrix.T[i])(x, i),
         (np.arange(12, dtype=np.float32).reshape(2, 2, 3), np.array([[2, 0], [1, 1]], np.int32)),
     ),
-    ("openvino", "no_integers_of_three_dimensions"): Program(
+    ("openvino", Quirk.NO_INTEGERS_OF_THREE_DIMENSIONS): Program(
         lambda x: jnp.prod(x, 1) * 2, (np.arange(24, dtype=np.int32).reshape(2, 3, 4),)
     ),
-    ("openvino", "no_open_number_of_groups"): OPEN_GROUPS,
-    ("openvino", "no_paddings_in_numbers"): Program(
+    ("openvino", Quirk.NO_OPEN_NUMBER_OF_GROUPS): OPEN_GROUPS,
+    ("openvino", Quirk.NO_PADDINGS_IN_NUMBERS): Program(
         lambda x: _in_two_groups(x, (1, 2), [(1, 0), (2, 1)])
     ),
-    ("openvino", "one_reverse_at_a_time"): Program(lambda x: lax.rev(x, (0, 1))),
-    ("openvino", "orders_integers_as_floats"): Program(lambda x: jnp.max(x, axis=1), (WIDE,)),
-    ("openvino", "pads_integers_as_floats"): Program(
+    ("openvino", Quirk.ONE_REVERSE_AT_A_TIME): Program(lambda x: lax.rev(x, (0, 1))),
+    ("openvino", Quirk.ORDERS_INTEGERS_AS_FLOATS): Program(lambda x: jnp.max(x, axis=1), (WIDE,)),
+    ("openvino", Quirk.PADS_INTEGERS_AS_FLOATS): Program(
         lambda x: lax.pad(x, np.int32(2**31 - 1), [(1, 0, 0), (0, 2, 0)]), (WIDE,)
     ),
-    ("openvino", "pads_with_constants_alone"): Program(
+    ("openvino", Quirk.PADS_WITH_CONSTANTS_ALONE): Program(
         lambda x: lax.pad(x, x[0, 0], [(1, 0, 0), (0, 2, 0)])
     ),
-    ("tfjs", "no_bitcast"): BITS,
-    ("tfjs", "no_complex_numbers"): COMPLEX,
-    ("tfjs", "no_convolution_in_groups"): Program(lambda x: _in_two_groups(x, (2, 4), "VALID")),
-    ("tfjs", "no_uint32"): Program(
-        lambda x: lax.fori_loop(
-            0, 3, lambda i, c: c * np.uint32(2654435769) + jnp.uint32(i), x.astype(jnp.uint32)
-        ).astype(jnp.float32)
-    ),
-    ("openvino", "overwrites_vectors"): Program(
+    ("tfjs", Quirk.NO_CONVOLUTION_IN_GROUPS): Program(lambda x: _in_two_groups(x, (2, 4), "VALID")),
+    ("openvino", Quirk.OVERWRITES_VECTORS): Program(
         lambda x: [
             (y, jnp.abs(y), jnp.isfinite(y)) for y in (jnp.append(x[0], x[1]), jnp.stack(x[0]))
         ]
     ),
-    ("tfjs", "no_strides_of_dilated"): Program(
+    ("tfjs", Quirk.NO_STRIDES_OF_DILATED): Program(
         lambda x: lax.conv_general_dilated(
             jnp.tile(x.reshape(1, 2, 4, 1), (1, 3, 2, 1)),
             np.arange(4, dtype=np.float32).reshape(2, 2, 1, 1),
@@ -278,36 +262,70 @@ PROGRAMS: dict[tuple[str, str], Program] = {
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
         )
     ),
-    ("onnx", "truncates_quotients"): Program(
+    ("onnx", Quirk.TRUNCATES_QUOTIENTS): Program(
         lambda x: (jnp.resize(x.reshape(-1), (3,)), x * (-x.shape[0] // 5), x * (-x.shape[0] % 5)),
         is_open=True,
     ),
-    ("tfjs", "magnitudes_as_floats"): Program(jnp.abs, (WIDE,)),
-    ("tfjs", "takes_constant_branches"): Program(
+    ("tfjs", Quirk.MAGNITUDES_AS_FLOATS): Program(jnp.abs, (WIDE,)),
+    ("tfjs", Quirk.TAKES_CONSTANT_BRANCHES): Program(
         lambda x: [
             lax.cond(x[0, 0] > limit, lambda x: jnp.full_like(x, 7.0), lambda x: x * 2, x)
             for limit in (-100.0, 100.0)
         ]
     ),
-    ("tfjs", "updates_in_place"): Program(
+    ("tfjs", Quirk.UPDATES_IN_PLACE): Program(
         lambda x: [(y, y.at[0].set(y[1])) for y in (x / 2, x > 0, jnp.floor(x).astype(jnp.int32))]
     ),
 }
 
+# What an engine lacks: an op, dtypes, or an op of arrays of many dimensions.
+LACKED: dict[tuple[str, str], Program] = {
+    ("litert", "Max"): Program(lambda x: jnp.max(x.reshape(1, 2, 1, 2, 1, 2, 1), axis=(0, 3, 5))),
+    ("litert", "PadV2"): Program(
+        lambda x: jnp.pad(
+            x.reshape(2, 1, 2, 1, 2, 1), [(1, 0), (0, 0), (0, 2), (0, 0), (0, 0), (1, 1)]
+        )
+    ),
+    ("litert", "complex"): COMPLEX,
+    ("onnx", "Bitcast"): BITS,
+    ("onnx", "complex"): COMPLEX,
+    ("openvino", "Bitcast"): BITS,
+    ("openvino", "complex"): COMPLEX,
+    ("tfjs", "Bitcast"): BITS,
+    ("tfjs", "complex"): COMPLEX,
+    ("tfjs", "uint32"): Program(
+        lambda x: lax.fori_loop(
+            0, 3, lambda i, c: c * np.uint32(2654435769) + jnp.uint32(i), x.astype(jnp.uint32)
+        ).astype(jnp.float32)
+    ),
+}
+# The target as if its engine had it.
+GIVEN: dict[str, Callable[[Target], Target]] = {
+    "Bitcast": lambda target: dataclasses.replace(
+        target, lacks={op: dtypes for op, dtypes in target.lacks.items() if op != "Bitcast"}
+    ),
+    "Max": lambda target: dataclasses.replace(target, most_dimensions_of={"Max": 8}),
+    "PadV2": lambda target: dataclasses.replace(target, most_dimensions_of={"PadV2": 8}),
+    "complex": lambda target: dataclasses.replace(target, computes_in={}),
+    "uint32": lambda target: dataclasses.replace(
+        target, lacks_dtypes=target.lacks_dtypes - {"uint32"}
+    ),
+}
+
 # What a target refuses for a quirk: the engine would give other numbers.
-REFUSED: dict[tuple[str, str], Program] = {
-    ("openvino", "computes_64_bits_in_32"): Program(
+REFUSED: dict[tuple[str, Quirk], Program] = {
+    ("openvino", Quirk.COMPUTES_64_BITS_IN_32): Program(
         lambda x: lax.bitcast_convert_type(x, jnp.int32), (WIDE.astype(np.int64) * 2**31,)
     ),
-    ("openvino", "no_bits_of_open_shape"): Program(
+    ("openvino", Quirk.NO_BITS_OF_OPEN_SHAPE): Program(
         lambda x: lax.bitcast_convert_type(x / 3, jnp.int32) + 1, is_open=True
     ),
 }
 
 # Without the quirk the engine ends the process.
-ENDS: dict[tuple[str, str], Program] = {
-    ("openvino", "no_product_of_vectors"): Program(lambda x: x[0] @ x[1]),
-    ("openvino", "no_gather_of_one_batch"): Program(
+ENDS: dict[tuple[str, Quirk], Program] = {
+    ("openvino", Quirk.NO_PRODUCT_OF_VECTORS): Program(lambda x: x[0] @ x[1]),
+    ("openvino", Quirk.NO_GATHER_OF_ONE_BATCH): Program(
         lambda x: (
             jnp.sort(x[:1]),
             jnp.argsort(x[:1, ::-1]),
@@ -340,16 +358,16 @@ def is_right(engine: str, program: Program, target: Target) -> bool:
     )
 
 
-def is_right_without(engine: str, quirk: str, program: Program) -> bool:
+def is_right_without(engine: str, quirk: Quirk, program: Program) -> bool:
     """As `is_right`, for the engine's target without a quirk."""
     target = TARGETS[engine]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(targets, "OF_ENGINES", targets.OF_ENGINES - {quirk})
+        patch.setattr(quirks, "AVOIDED_WITHOUT_XLA", quirks.AVOIDED_WITHOUT_XLA - {quirk})
         target = lacking(target, quirk)
         return all(is_right(engine, program, target) for _ in range(program.tries))
 
 
-def lacking(target: Target, quirk: str) -> Target:
+def lacking(target: Target, quirk: Quirk) -> Target:
     assert quirk in target.quirks
     return dataclasses.replace(target, quirks=target.quirks - {quirk})
 
@@ -363,7 +381,19 @@ def test_an_engine_needs_its_quirk(engine, quirk):
     except Exception as error:
         print(f"refused: {type(error).__name__}: {str(error)[:200]}")
         needs_none = False
-    assert not needs_none, f"{engine} has no quirk {quirk} any more: {QUIRKS[quirk]}"
+    assert not needs_none, f"{engine} has no quirk {quirk} any more: {quirk.meaning}"
+
+
+@pytest.mark.parametrize(("engine", "lacked"), LACKED)
+def test_an_engine_lacks_what_its_target_says(engine, lacked):
+    program = LACKED[engine, lacked]
+    assert is_right(engine, program, TARGETS[engine])
+    try:
+        has_it = is_right(engine, program, GIVEN[lacked](TARGETS[engine]))
+    except Exception as error:
+        print(f"refused: {type(error).__name__}: {str(error)[:200]}")
+        has_it = False
+    assert not has_it, f"{engine} no longer lacks {lacked}"
 
 
 @pytest.mark.parametrize(("engine", "quirk"), REFUSED)
@@ -378,9 +408,10 @@ def test_what_an_engine_gets_wrong_is_refused(engine, quirk):
 def test_an_engine_ends_without_its_quirk(engine, quirk):
     program = ENDS[engine, quirk]
     assert is_right(engine, program, TARGETS[engine])
+    key = f"{engine!r}, Quirk({quirk.value!r})"
     call = (
-        f"from {__name__} import ENDS, is_right_without; "
-        f"is_right_without({engine!r}, {quirk!r}, ENDS[{engine!r}, {quirk!r}])"
+        f"from {__name__} import ENDS, Quirk, is_right_without; "
+        f"is_right_without({key}, ENDS[{key}])"
     )
     process = subprocess.run([sys.executable, "-c", call], check=False, capture_output=True)
     assert process.returncode < 0, f"{engine} has no quirk {quirk} any more: {process.stderr}"
@@ -388,7 +419,7 @@ def test_an_engine_ends_without_its_quirk(engine, quirk):
 
 def test_litert_leaves_squares_and_signs_in_floats_without_its_quirk(tmp_path, monkeypatch):
     assert _floats_of_integer_model(tmp_path / "with.tflite") == {"QUANTIZE", "DEQUANTIZE"}
-    without = lacking(TARGETS["litert"], "no_integer_square")
+    without = lacking(TARGETS["litert"], Quirk.NO_INTEGER_SQUARE)
     monkeypatch.setitem(TARGETS, "litert", without)
     assert _floats_of_integer_model(tmp_path / "without.tflite") > {"SQUARE", "NEG"}
 
@@ -407,10 +438,16 @@ def _floats_of_integer_model(path: pathlib.Path) -> set[str]:
 
 
 # Shown by more than a program: above.
-OF_INTEGER_MODELS = frozenset({"no_integer_square"})
+OF_INTEGER_MODELS = frozenset({Quirk.NO_INTEGER_SQUARE})
 
 
 def test_every_quirk_is_shown():
     """Those of DTensor are shown in tests/impl/test_dtensor.py."""
     shown = {quirk for _, quirk in (*PROGRAMS, *REFUSED, *ENDS)} | OF_INTEGER_MODELS
-    assert shown == QUIRKS.keys() - OF_DTENSOR
+    assert shown == set(Quirk) - quirks.quirks_of("dtensor")
+
+
+def test_a_program_is_for_an_engine_at_fault():
+    for engine, quirk in (*PROGRAMS, *REFUSED, *ENDS):
+        assert quirk in quirks.quirks_of(engine)
+        assert quirk in TARGETS[engine].quirks

@@ -1,8 +1,8 @@
-"""What each quirk of DTensor is there for, on eight devices of a CPU.
+"""What each quirk and each lack of DTensor is there for, on eight devices of a CPU.
 
 test_dtensor.py runs each program in a process of its own, as DTensor may end it:
 
-    python -m tests.impl.dtensor_quirks QUIRK [--without]
+    python -m tests.impl.dtensor_quirks QUIRK_OR_OP [--without]
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from jax.sharding import AxisType, PartitionSpec
 import jax2tf
 from jax2tf import dtensor
 from jax2tf._src.dtensor import convert
+from jax2tf._src.targets.quirks import Quirk
 from tests.impl import logical_devices
 
 P = PartitionSpec
@@ -39,16 +40,17 @@ class Program:
 
 
 IN_ROWS = P("data")
+# By quirk, or by an op that DTensor lacks.
 PROGRAMS: dict[str, Program] = {
-    "no_axes_in_slices": Program(jax2tf.call_tf(lambda x: x[None]), IN_ROWS, is_refused=True),
-    "no_concat_of_parts": Program(lambda x: jnp.concatenate([x, x], 0), IN_ROWS, IN_ROWS),
-    "no_reverse": Program(lambda x: lax.rev(x, (0,)), IN_ROWS),
-    "no_scalar_choice": Program(lambda x: jnp.where(x[0, 0] > 0, x, -x), IN_ROWS),
-    "no_tensor_lists": Program(
+    Quirk.NO_AXES_IN_SLICES: Program(jax2tf.call_tf(lambda x: x[None]), IN_ROWS, is_refused=True),
+    Quirk.NO_CONCAT_OF_PARTS: Program(lambda x: jnp.concatenate([x, x], 0), IN_ROWS, IN_ROWS),
+    "ReverseV2": Program(lambda x: lax.rev(x, (0,)), IN_ROWS),
+    Quirk.NO_SCALAR_CHOICE: Program(lambda x: jnp.where(x[0, 0] > 0, x, -x), IN_ROWS),
+    "TensorListReserve": Program(
         lambda x: lax.scan(lambda c, y: (c + y, c * y), x[0] * 0, x)[1], IN_ROWS
     ),
-    "no_unpack_of_parts": Program(lambda x: jnp.unstack(x, axis=0)[1], IN_ROWS, IN_ROWS),
-    "parts_move_at_identity": Program(lambda x: x.T, P(None, None), IN_ROWS),
+    Quirk.NO_UNPACK_OF_PARTS: Program(lambda x: jnp.unstack(x, axis=0)[1], IN_ROWS, IN_ROWS),
+    Quirk.PARTS_MOVE_AT_IDENTITY: Program(lambda x: x.T, P(None, None), IN_ROWS),
 }
 
 

@@ -107,7 +107,7 @@ PATTERNS = np.array(
 @pytest.mark.parametrize("mode", ["eager", "graph"])
 def test_floats_made_of_their_bits_by_arithmetic(dtype, mode):
     bits = np.concatenate([PATTERNS, PATTERNS | np.uint32(1 << 31)]).view(dtype)
-    target = jax2tf.Target("bits", quirks={"no_bitcast"})
+    target = jax2tf.Target("bits", lacks={"Bitcast": ()})
     converted = jax2tf.convert(
         lambda x: lax.bitcast_convert_type(x, jnp.float32), with_gradient=False, target=target
     )

@@ -10,8 +10,9 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 import jax2tf
 from jax2tf import dtensor
-from jax2tf._src.targets.targets import OF_DTENSOR, QUIRKS
+from jax2tf._src.targets.quirks import quirks_of
 from tests.impl import logical_devices
+from tests.impl.dtensor_quirks import PROGRAMS
 from tests.running import ops_of
 
 P = PartitionSpec
@@ -30,13 +31,17 @@ def test_on_devices(file):
     logical_devices.run(file)
 
 
-@pytest.mark.parametrize("quirk", sorted(OF_DTENSOR))
-def test_dtensor_needs_the_quirk(quirk):
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_dtensor_needs_the_quirk_or_the_lack(name):
     """Without it DTensor refuses the program, gives other numbers, or ends the process."""
-    with_quirk = logical_devices.module("tests.impl.dtensor_quirks", quirk)
-    assert with_quirk.returncode == 0, with_quirk.stderr[-5000:]
-    without = logical_devices.module("tests.impl.dtensor_quirks", quirk, "--without")
-    assert without.returncode != 0, f"DTensor has no quirk {quirk} any more: {QUIRKS[quirk]}"
+    with_it = logical_devices.module("tests.impl.dtensor_quirks", name)
+    assert with_it.returncode == 0, with_it.stderr[-5000:]
+    without = logical_devices.module("tests.impl.dtensor_quirks", name, "--without")
+    assert without.returncode != 0, f"DTensor no longer has {name}"
+
+
+def test_every_quirk_of_dtensor_is_shown():
+    assert PROGRAMS.keys() - {"ReverseV2", "TensorListReserve"} == quirks_of("dtensor")
 
 
 def test_a_mesh_of_more_devices_than_there_are():

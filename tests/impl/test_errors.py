@@ -178,6 +178,7 @@ TAKEN = [
             "lacks_dtypes": set(),
             "most_dimensions": {"int", "none"},
             "computes_in": {"dict"},
+            "most_dimensions_of": {"dict"},
             "quirks": set(),
             "optimizations": set(),
             "assume_finite": SWITCH,

@@ -11,13 +11,13 @@ from jax.extend.core import primitives
 
 from harnesses.harness import all_harnesses
 from jax2tf._src.lowering import registry
-from jax2tf._src.targets import targets
+from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.tracing import trace
 from tests.running import check
 
 
 def _required_by_rule(eqn):
-    rule = registry.find(eqn.primitive, targets.TARGETS["xla"])
+    rule = registry.find(eqn.primitive, TARGETS["xla"])
     parameters = inspect.signature(rule.function).parameters.values() if rule else ()
     return [p.name for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
 

@@ -12,7 +12,7 @@ from jax.interpreters import ad, batching, mlir
 
 import jax2tf
 from jax2tf._src.lowering import registry
-from jax2tf._src.targets import targets
+from jax2tf._src.targets.by_name import TARGETS
 
 # JAX's primitives of these names are known by more than their rules.
 KNOWN_NAMES = (
@@ -49,7 +49,7 @@ def test_what_its_implementation_says():
 
 @pytest.mark.parametrize("name", KNOWN_NAMES)
 def test_a_name_that_jax_has_too(name):
-    assert name in registry.primitives(targets.TARGETS["xla"])
+    assert name in registry.primitives(TARGETS["xla"])
     primitive = foreign(name, lambda x, y: 3 * x**2 - y)
 
     def fun(x, y):

@@ -56,7 +56,6 @@ TOO_LONG = {
     "jax2tf._src.lowering.passes.idioms.table": 505,
     "jax2tf._src.lowering.passes.legalize.linalg": 541,
     "jax2tf._src.lowering.passes.repeats": 467,
-    "jax2tf._src.targets.targets": 813,
     "jax2tf._src.tracing.trace": 594,
 }
 

@@ -376,7 +376,7 @@ NEW = (*OLD, "float16", "float32", "float64")
 
 
 def _bits_of(function, x):
-    target = jax2tf.Target("bits", quirks={"no_bitcast"})
+    target = jax2tf.Target("bits", lacks={"Bitcast": ()})
     with jax.enable_x64(True):
         concrete = graph_of(function, target, x)
         expected = np.asarray(jax.jit(function)(x))
@@ -416,8 +416,8 @@ def test_bits_of_floats_of_another_width(old, new):
 @pytest.mark.parametrize(
     ("options", "new"),
     [
-        ({"lacks_dtypes": {"int8"}, "quirks": {"no_bitcast"}}, "int8"),
-        ({"quirks": {"no_bitcast", "computes_64_bits_in_32"}}, "int64"),
+        ({"lacks_dtypes": {"int8"}, "lacks": {"Bitcast": ()}}, "int8"),
+        ({"lacks": {"Bitcast": ()}, "quirks": {"computes_64_bits_in_32"}}, "int64"),
     ],
 )
 def test_bits_that_the_target_does_not_hold_are_refused(options, new):

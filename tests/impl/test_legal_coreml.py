@@ -124,7 +124,7 @@ def test_ops_of_its_own():
     """Ops that other engines lack, and are spared, this one has."""
     assert "Tan" in assert_same(jnp.tan, FLOATS[:, :1], ulps=4)
     assert "Tan" not in ops_of(graph_of(jnp.tan, jax2tf.TARGETS["tensorflow"], FLOATS))
-    assert not jax2tf.Target("mine", own_ops={"Tan": ("float16",)}).uses("Tan", "float32")
+    assert not jax2tf.Target("mine", own_ops={"Tan": ("float16",)}).wants("Tan", "float32")
 
 
 def test_a_primitive_without_results():
@@ -132,5 +132,5 @@ def test_a_primitive_without_results():
         jax.debug.callback(lambda y: None, x)
         return x * 2
 
-    target = jax2tf.Target("mine", lacks={"Sin": ()}, quirks=["no_bitcast"])
+    target = jax2tf.Target("mine", lacks={"Sin": (), "Bitcast": ()})
     np.testing.assert_array_equal(jax2tf.convert(f, target=target)(ENDS), ENDS * 2)

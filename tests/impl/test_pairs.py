@@ -246,7 +246,7 @@ def test_large_and_small_numbers(name, dtype):
         expected = np.asarray(jax.jit(fun)(z))
         target = dataclasses.replace(
             jax2tf.TARGETS["tensorflow"],
-            quirks=jax2tf.TARGETS["tensorflow"].quirks | {"no_complex_numbers"},
+            computes_in={"complex64": "float32", "complex128": "float64"},
         )
         actual = np.asarray(jax2tf.convert(fun, target=target)(z))
     sizes = [np.abs(np.nan_to_num(f(expected), posinf=0, neginf=0)) for f in (np.real, np.imag)]
@@ -379,7 +379,9 @@ def test_the_gradient():
 
 def test_the_source_of_what_is_refused():
     target = jax2tf.Target(
-        "mine", ops={"AddV2": ("float32",)}, quirks=frozenset({"no_complex_numbers"})
+        "mine",
+        ops={"AddV2": ("float32",)},
+        computes_in={"complex64": "float32", "complex128": "float64"},
     )
     with pytest.raises(jax2tf.ConversionError, match=r"test_pairs\.py:\d+"):
         tf.function(

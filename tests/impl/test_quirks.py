@@ -16,7 +16,7 @@ REDUCTIONS = {"All", "Any", "Max", "Min", "Prod", "Sum"}
 @pytest.mark.parametrize("reduce", [jnp.max, jnp.min, jnp.sum, jnp.prod, jnp.any, jnp.all])
 @pytest.mark.parametrize("axes", [(1,), (2, 4), (0, 1, 7), (0, 2, 4, 6), (1, 3, 5, 7)])
 def test_reductions_of_many_dimensions_are_of_few(reduce, axes):
-    target = jax2tf.Target("few", quirks={"few_dimensions_in_reductions"})
+    target = jax2tf.Target("few")
     x = np.arange(2.0**8, dtype=np.float32).reshape((2,) * 8) % 3 + 0.5
     x[0, 1, 0, 1, 1, 0, 0, 1] = np.nan
     x = x > 1 if reduce in (jnp.any, jnp.all) else x
@@ -502,7 +502,7 @@ def test_a_reshape_of_open_sizes_stays_one():
 
 @pytest.mark.parametrize("edges", [((0, 1, 0),), ((0, 1, 2), (1, 0, 1)), ((1, -1, 0), (0, 2, 0))])
 def test_pads_of_many_dimensions_are_of_few(edges):
-    target = jax2tf.Target("few", quirks={"few_dimensions_in_pads"})
+    target = jax2tf.Target("few", most_dimensions_of={"PadV2": 5})
     x = np.arange(2.0**6, dtype=np.float32).reshape((2,) * 6)
     config = [edges[i] if i < len(edges) else (0, 0, 0) for i in range(6)]
 

@@ -13,7 +13,7 @@ from jax import lax
 
 import jax2tf
 from jax2tf._src.lowering.passes.idioms import recurrent
-from jax2tf._src.targets.targets import TARGETS
+from jax2tf._src.targets.by_name import TARGETS
 
 TARGET = dataclasses.replace(TARGETS["onnx"], finite_idioms={"lstm"})
 STEPS, BATCH, FEATURES, UNITS = 5, 2, 3, 4

@@ -17,7 +17,7 @@ from jax.extend import core as jex_core
 import jax2tf
 from harnesses.engine.graphs import nodes
 from jax2tf._src.lowering.passes.repeats import MIN_PERIOD, MIN_SAVED, with_shared_repeats
-from jax2tf._src.targets.targets import TARGETS
+from jax2tf._src.targets.by_name import TARGETS
 from tests.running import assert_near, each_mode, of_every_size
 
 LAYERS = 8

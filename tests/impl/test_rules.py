@@ -20,14 +20,16 @@ from harnesses.engine.judge import Judge
 from harnesses.engine.selection import Selection
 from jax2tf._src import compat
 from jax2tf._src.lowering import registry
-from jax2tf._src.targets import targets
+from jax2tf._src.targets import forms
+from jax2tf._src.targets.by_name import TARGETS
+from jax2tf._src.targets.target import Target
 
 SOURCES = sorted(pathlib.Path(jax2tf.__file__).parent.rglob("*.py"))
 LOWERING = [path for path in SOURCES if "lowering" in path.parts]
 DTYPE_TABLES = "compute_dtypes.py"
 PRIVATE = ("jax._src", "jaxlib", "tensorflow.python", "tensorflow.compiler")
 
-XLA, STANDARD = targets.TARGETS["xla"], targets.TARGETS["tensorflow"]
+XLA, STANDARD = TARGETS["xla"], TARGETS["tensorflow"]
 
 
 @pytest.fixture
@@ -62,13 +64,13 @@ class TestRegistry:
         registry.register("sin")(lambda ctx, x: -x)
         for target, sign in (
             (STANDARD, 1),
-            (targets.Target("mine", lacks={"Sin": ()}), -1),
-            (targets.Target("mine", lacks={"Sin": ("float64",)}), 1),
-            (targets.Target("mine", ops={"Neg": ("float32",)}), -1),
-            (targets.Target("mine", ops={"Sin": ("float32",)}), 1),
+            (Target("mine", lacks={"Sin": ()}), -1),
+            (Target("mine", lacks={"Sin": ("float64",)}), 1),
+            (Target("mine", ops={"Neg": ("float32",)}), -1),
+            (Target("mine", ops={"Sin": ("float32",)}), 1),
         ):
             assert registry.find(lax.sin_p, target).function("ctx", 1) == sign
-        lacks_double = targets.Target("mine", lacks={"Sin": ("float64",)})
+        lacks_double = Target("mine", lacks={"Sin": ("float64",)})
         for dtype, sign in (("float32", 1), ("float64", -1)):
             assert registry.find(lax.sin_p, lacks_double, dtype).function("ctx", 1) == sign
 
@@ -108,7 +110,7 @@ ENGINES = re.compile(
 
 @pytest.mark.parametrize("path", LOWERING, ids=lambda path: path.name)
 def test_rules_name_no_engine_and_no_set_of_ops(path):
-    """What a target takes, and what it gets wrong, stands in targets.py as data.
+    """What a target takes, and what it gets wrong, stands in _src/targets as data.
 
     Comments and docstrings may name an engine: they say why a line is there.
     """
@@ -175,7 +177,7 @@ def test_a_table_of_dtypes_is_seen():
 def test_every_form_is_that_of_a_rule():
     comments = "".join(path.read_text(encoding="utf-8") for path in LOWERING)
     named = set(re.findall(r"# Form: (\w+)", comments))
-    assert named == targets.FORMS.keys()
+    assert named == forms.FORMS.keys()
 
 
 def test_what_is_lowered_with_xla_is_lowered_without():

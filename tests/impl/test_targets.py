@@ -14,7 +14,9 @@ import tensorflow as tf
 
 import jax2tf
 from harnesses.engine.graphs import op_types
-from jax2tf._src.targets.targets import OPTIMIZATIONS
+from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import _LACKS
 from tests.running import assert_near
 
 X = np.linspace(-2.0, 2.0, 12, dtype=np.float32).reshape(3, 4)
@@ -153,7 +155,7 @@ class TestTheChoice:
     def test_the_guide_names_every_optimisation(self):
         guide = (Path(__file__).parents[2] / "docs/guides/targets.md").read_text()
         table = re.findall(r"^\| `(\w+)` \|", guide.partition("| Optimisation |")[2], re.MULTILINE)
-        assert table[: len(OPTIMIZATIONS)] == sorted(OPTIMIZATIONS)
+        assert table[: len(Optimization)] == sorted(Optimization)
 
     def test_what_a_target_lacks(self):
         mine = jax2tf.Target("mine", lacks={"Sin": (), "BitwiseXor": ("uint32",)})
@@ -300,9 +302,75 @@ class TestAssumeFinite:
 
 
 @pytest.mark.parametrize(
-    "names", [["no_bitcast"], {"no_bitcast"}, ("no_bitcast",), {"no_bitcast": 1}]
+    "names", [["no_folding"], {"no_folding"}, ("no_folding",), {"no_folding": 1}]
 )
 def test_names_may_come_in_any_collection(names):
     target = jax2tf.Target("mine", quirks=names, idioms=["relu"])
     assert target == jax2tf.Target("mine", quirks=frozenset(names), idioms=frozenset({"relu"}))
     assert float(jax2tf.convert(jax.nn.relu, target=target)(-1.0)) == 0
+
+
+def test_a_misspelled_quirk_is_refused_and_all_names_are_listed():
+    with pytest.raises(ValueError, match="quirks should be among") as raised:
+        jax2tf.Target("mine", quirks={"no_foldings"})
+    for name in (*Quirk, "got no_foldings"):
+        assert name in str(raised.value)
+    with pytest.raises(AttributeError):
+        Quirk.NO_FOLDINGS  # noqa: B018
+
+
+@pytest.mark.parametrize("name", sorted(_LACKS))
+def test_a_lack_is_no_quirk_and_the_remedy_says_what_to_write(name):
+    with pytest.raises(ValueError, match="quirks should say what the reader gets wrong") as raised:
+        jax2tf.Target("mine", "xla", quirks={name, "no_folding"})
+    said = str(raised.value)
+    assert f"got '{name}'" in said
+    written = eval(f"dict({said.partition('and give ')[2]})")
+    target = jax2tf.Target("mine", "xla", quirks={"no_folding"}, **written)
+    assert target != jax2tf.Target("mine", "xla", quirks={"no_folding"})
+
+
+def test_quirks_of_a_target_are_members_and_texts():
+    target = jax2tf.Target("mine", quirks={"no_folding"})
+    assert target.has(Quirk.NO_FOLDING)
+    assert "no_folding" in target.quirks
+    assert not dataclasses.replace(target, quirks=target.quirks - {"no_folding"}).has(
+        Quirk.NO_FOLDING
+    )
+
+
+@pytest.mark.parametrize("quirk", list(Quirk))
+def test_a_quirk_says_who_is_wrong(quirk):
+    assert quirk.name.lower() == quirk.value
+    assert quirk.meaning
+    assert quirk.faults
+    for fault in quirk.faults:
+        assert fault.target == "dtensor" or quirk in jax2tf.TARGETS[fault.target].quirks
+
+
+class TestTheQuestions:
+    some = jax2tf.Target("some", lacks={"Sin": (), "Cos": ("float16",)})
+
+    def test_takes(self):
+        takes = {dtype: self.some.takes("Cos", dtype) for dtype in (None, "float16", "float32")}
+        assert takes == {None: True, "float16": False, "float32": True}
+        assert not self.some.takes("Sin")
+        assert not jax2tf.Target("mine", ops={"Sin": ("float32",)}, lacks={"Sin": ()}).takes("Sin")
+
+    def test_wants(self):
+        assert self.some.takes("Erf", "float32")
+        assert not self.some.wants("Erf", "float32")
+        assert dataclasses.replace(self.some, own_ops={"Erf": ()}).wants("Erf", "float32")
+        assert not self.some.wants("XlaSort")
+        assert self.some.wants(Optimization.INFERRED_SIZES)
+        assert not self.some.wants(Optimization.SORTS_BY_TOP_K)
+        finite = dataclasses.replace(self.some, idioms={"relu"}, finite_idioms={"resize"})
+        assert [finite.wants(name) for name in ("relu", "resize")] == [True, False]
+        assert dataclasses.replace(finite, assume_finite=True).wants("resize")
+
+    def test_of_so_many_dimensions(self):
+        target = jax2tf.Target("mine", most_dimensions_of={"PadV2": 4})
+        assert [target.takes_rank("PadV2", rank) for rank in (4, 5)] == [True, False]
+        # No graph without XLA ops reduces more than six.
+        assert [target.takes_rank("Max", rank) for rank in (6, 7)] == [True, False]
+        assert jax2tf.Target("mine", "xla").takes_rank("Max", 7)

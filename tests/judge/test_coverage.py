@@ -11,7 +11,8 @@ from jax.extend import core as jex_core
 from harnesses.harness import all_harnesses
 from jax2tf._src.lowering import registry
 from jax2tf._src.lowering.emit.mesh import device_programs
-from jax2tf._src.targets import targets
+from jax2tf._src.targets.by_name import TARGETS
+from jax2tf._src.targets.target import OP_SETS, XLA
 from limitations.check import check_coverage, names_of_jax
 from limitations.ledger import load, load_uncovered
 
@@ -68,16 +69,16 @@ def test_what_public_functions_reach_has_a_harness():
     assert {name: by for name, by in _reached().items() if name not in covered} == {}
 
 
-@pytest.mark.parametrize("op_set", targets.OP_SETS)
+@pytest.mark.parametrize("op_set", OP_SETS)
 def test_primitives_have_a_rule_or_a_limitation(op_set):
     limited = {
         primitive
         for limitation in load()
         for primitive in limitation.primitive
-        if limitation.expect == "error" and op_set in (limitation.lowerings or targets.OP_SETS)
+        if limitation.expect == "error" and op_set in (limitation.lowerings or OP_SETS)
     }
     primitives = {name for name in names_of_jax() if not name.startswith("jax.")} | set(_reached())
     inside = {primitive.name for primitive in device_programs.ELIMINATED}
-    target = targets.TARGETS["xla" if op_set == targets.XLA else "tensorflow"]
+    target = TARGETS["xla" if op_set == XLA else "tensorflow"]
     excused = registry.primitives(target) | inside | limited | load_uncovered().keys() | GONE
     assert sorted(primitives - excused) == []

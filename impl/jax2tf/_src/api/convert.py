@@ -21,8 +21,10 @@ from jax2tf._src.lowering.interpreter import Lowering
 from jax2tf._src.lowering.passes import value_checks as checks
 from jax2tf._src.lowering.passes.complex_as_real import prepared
 from jax2tf._src.native import xla_call_module
-from jax2tf._src.targets import targets
-from jax2tf._src.targets.targets import TARGETS, XLA, Target
+from jax2tf._src.targets import by_name
+from jax2tf._src.targets.by_name import TARGETS
+from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.targets.target import XLA, Target
 from jax2tf._src.tracing.arguments import Argument
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.large_constants import LargeConstants, Policy
@@ -151,7 +153,7 @@ def convert(
         "with_gradient=False saves no derivative",
     )
     option_checks.one_of(value_checks, "jax2tf.convert: value_checks", checks.CHOICES)
-    lowered_for = targets.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
+    lowered_for = by_name.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
     options = _native_options(
         native_serialization,
         lowered_for,
@@ -310,7 +312,7 @@ def checked(
 
 def _has_kernels(trace: Trace, target: Target) -> bool:
     """Whether a function is run by TensorFlow's kernels, though its user jitted it."""
-    by_kernels = "eigenvalues_by_kernels" in target.optimizations
+    by_kernels = target.wants(Optimization.EIGENVALUES_BY_KERNELS)
     # A TPU has no kernels: all that it runs is compiled.
     has_eigenvalues = not EIGENVALUES.isdisjoint(trace.primitives)
     return by_kernels and has_eigenvalues and not tf.config.list_logical_devices("TPU")

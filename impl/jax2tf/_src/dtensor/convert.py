@@ -21,7 +21,8 @@ from jax2tf._src.dtensor.layouts import (
 )
 from jax2tf._src.dtensor.ops import OPS
 from jax2tf._src.dtensor.placing import OnMesh, put
-from jax2tf._src.targets.targets import OF_DTENSOR, Target
+from jax2tf._src.targets.quirks import quirks_of
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing import arguments, functions
 from jax2tf._src.tracing.arguments import Argument
 from jax2tf._src.tracing.functions import Function
@@ -107,7 +108,7 @@ def target_of(mesh: tf.experimental.dtensor.Mesh) -> Target:
     return Target(
         "dtensor",
         ops=OPS,
-        quirks=OF_DTENSOR,
+        quirks=quirks_of("dtensor"),
         # Two layers with gradients took DTensor as long to compile with repeats shared.
         shares_repeats=False,
         placement=OnMesh(mesh),

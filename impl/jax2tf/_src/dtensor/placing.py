@@ -102,7 +102,7 @@ def values(tree: PyTree) -> PyTree:
 
 @dataclasses.dataclass(frozen=True)
 class OnMesh:
-    """What shardings become in a graph that DTensor runs: see targets.Placement."""
+    """What shardings become in a graph that DTensor runs: see target.Placement."""
 
     mesh: tf.experimental.dtensor.Mesh
 

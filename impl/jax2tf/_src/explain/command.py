@@ -11,7 +11,7 @@ from jax2tf._src.api import command_line
 from jax2tf._src.explain.survey import explain
 from jax2tf._src.export import checkpoints
 from jax2tf._src.export.signatures import signatures_of
-from jax2tf._src.targets.targets import TARGETS
+from jax2tf._src.targets.by_name import TARGETS
 
 _EXAMPLE = """
 example:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable
 
 from jax2tf._src.explain.report import Limitation
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 
 FILE = importlib.resources.files("jax2tf._src.explain") / "limitations.json"
 

@@ -21,8 +21,9 @@ from jax2tf._src.explain.report import Refusal, Report
 from jax2tf._src.lowering.interpreter import Lowering
 from jax2tf._src.lowering.passes.complex_as_real import prepared
 from jax2tf._src.lowering.supported import STRUCTURAL, Observer
-from jax2tf._src.targets import targets
-from jax2tf._src.targets.targets import TARGETS, Target
+from jax2tf._src.targets import by_name
+from jax2tf._src.targets.by_name import TARGETS
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.trace import Trace, Tracer
 from jax2tf._src.util import dtypes, option_checks
@@ -71,7 +72,7 @@ def explain(
     option_checks.callable_(fun_jax, "jax2tf.explain: fun_jax")
     option_checks.switches("jax2tf.explain", assume_finite=assume_finite)
     chosen = dict.fromkeys(
-        targets.chosen(each, enable_xla=True, assume_finite=assume_finite)
+        by_name.chosen(each, enable_xla=True, assume_finite=assume_finite)
         for each in _several(target)
     )
     function = Function(fun_jax)

@@ -17,8 +17,8 @@ from jax2tf._src.api import shape_evaluation
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.explain.survey import lower
 from jax2tf._src.lowering.passes.complex_as_real import prepared
-from jax2tf._src.targets import targets
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets import by_name
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.trace import Tracer
 from jax2tf._src.util import option_checks
@@ -127,7 +127,7 @@ def profile(
     """
     option_checks.callable_(fun_jax, "jax2tf.profile: fun_jax")
     option_checks.switches("jax2tf.profile", assume_finite=assume_finite)
-    chosen = targets.chosen(target, enable_xla=True, assume_finite=assume_finite)
+    chosen = by_name.chosen(target, enable_xla=True, assume_finite=assume_finite)
     function = Function(fun_jax)
     tracer = Tracer(function, polymorphic_shapes, polymorphic_constraints)
     clock = _Clock()

@@ -30,7 +30,7 @@ from jax2tf._src.export.job import Job
 from jax2tf._src.export.result import ExportResult
 from jax2tf._src.export.signatures import Signature, given, refuse_several, signatures_of
 from jax2tf._src.export.verification import Judge, Trial, cost, dtypes_of, random_inputs, trials_of
-from jax2tf._src.targets.targets import TARGETS
+from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option, PyTree

@@ -17,7 +17,7 @@ from jax2tf._src.export.measures import Precision
 from jax2tf._src.export.signatures import Signature
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
-from jax2tf._src.targets.targets import TARGETS
+from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.util.typing import Option
 
 if TYPE_CHECKING:

@@ -12,7 +12,9 @@ from jax.typing import ArrayLike
 from jax2tf._src import dims, ops
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import refusals
-from jax2tf._src.targets.targets import Placement, Target
+from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Placement, Target
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
@@ -106,47 +108,39 @@ class Context:
         return dtypes.to_tf(self.avals_out[0].dtype)
 
     @property
-    def runs_xla(self) -> bool:
-        """Whether XLA may compile a part of the graph, which TensorFlow runs as such an op."""
-        return self.uses("XlaLaunch")
-
-    @property
     def is_by_kernels(self) -> bool:
         """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
         return self._lowering.is_by_kernels
 
-    def uses(self, op: str, dtype: str | None = None) -> bool:
-        """Whether the graph is to hold an op of a dtype, or of every dtype where none is named.
+    def takes(self, op: str, dtype: str | None = None) -> bool:
+        """Whether the reader of the graph runs an op of a dtype, or of some dtype."""
+        return self._lowering.target.takes(op, dtype)
 
-        Not where the target lacks it, or, without XLA ops, where one of the engines does.
-        """
-        return self._lowering.target.uses(op, dtype)
+    def takes_arrays(self, dtype: str) -> bool:
+        """Whether the reader of the graph has arrays of a dtype."""
+        return self._lowering.target.takes_arrays(dtype)
 
-    def optimizes(self, name: str) -> bool:
-        """Whether graphs are to be faster in that way (targets.OPTIMIZATIONS)."""
-        return name in self._lowering.target.optimizations
+    def takes_rank(self, op: str, rank: int) -> bool:
+        """Whether an op takes an array of so many dimensions in the reader of the graph."""
+        return self._lowering.target.takes_rank(op, rank)
 
-    def has_quirk(self, name: str) -> bool:
-        """Whether what the graph is for has that quirk (targets.QUIRKS)."""
-        return name in self._lowering.target.quirks
+    def wants(self, form: str, dtype: str | None = None) -> bool:
+        """Whether the graph is to have a form: an Optimization, an idiom, or an op of a dtype."""
+        return self._lowering.target.wants(form, dtype)
 
-    def lacks_op(self, op: str, dtype: str) -> bool:
-        """Whether what the graph is for does not take an op of a dtype."""
-        return self._lowering.target.lacks_op(op, dtype)
+    def has(self, quirk: Quirk) -> bool:
+        """Whether the graph is to avoid what a quirk says."""
+        return self._lowering.target.has(quirk)
 
     def is_nan(self, x: tf.Tensor) -> tf.Tensor:
         """Where `x` is NaN; for a target that has no IsNan: where it is not equal to itself."""
-        return ops.not_equal(x, x) if self.lacks_op("IsNan", x.dtype.name) else ops.is_nan(x)
+        return ops.is_nan(x) if self.takes("IsNan", x.dtype.name) else ops.not_equal(x, x)
 
     def to_abs(self, x: tf.Tensor) -> tf.Tensor:
         """What Abs is given for the magnitude of `x`: its negative, if it would overwrite `x`."""
         # Numbers of one byte, which the engine does not store, may have no Neg.
         is_overwritten = x.shape.rank == 1 and x.dtype.size > 1
-        return -x if is_overwritten and self.has_quirk("overwrites_vectors") else x
-
-    def has_idiom(self, name: str) -> bool:
-        """Whether what the graph is for has an op for that idiom."""
-        return self._lowering.target.has_idiom(name)
+        return -x if is_overwritten and self.has(Quirk.OVERWRITES_VECTORS) else x
 
     @property
     def assume_finite(self) -> bool:
@@ -186,9 +180,10 @@ class Context:
         and a reader of graphs that plans its memory before the run sees a constant.
         """
         known = [size for size in shape if isinstance(size, int)]
-        if len(known) == len(shape) - 1 and 0 not in known and self.optimizes("inferred_sizes"):
+        can_infer = len(known) == len(shape) - 1 and 0 not in known
+        if can_infer and self.wants(Optimization.INFERRED_SIZES):
             shape = [size if isinstance(size, int) else -1 for size in shape]
-        if self.has_quirk("drops_transposes_around_reshape") and op_type_of(x) == "Transpose":
+        if self.has(Quirk.DROPS_TRANSPOSES_AROUND_RESHAPE) and op_type_of(x) == "Transpose":
             dropped = _dimensions_dropped(x.shape.as_list(), shape)
             if dropped:
                 return ops.squeeze(x, dropped)

@@ -24,7 +24,7 @@ from jax2tf._src import compat, dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.registry import Lowered, Rule
 from jax2tf._src.native import xla_call_module
-from jax2tf._src.targets.targets import FOR_XLA
+from jax2tf._src.targets.target import FOR_XLA
 from jax2tf._src.tracing.trace import Trace, trace_of
 from jax2tf._src.util.typing import Aval, Param, PyTree
 
@@ -86,7 +86,7 @@ def _traced(
 
 
 def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
-    if not ctx.uses("XlaCallModule"):
+    if not ctx.wants("XlaCallModule"):
         raise ctx.unsupported(
             "JAX has it as StableHLO alone, which only XLA runs",
             f"{FOR_XLA}; or, if jax.export made it, convert the function that was exported, in "

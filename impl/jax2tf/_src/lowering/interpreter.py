@@ -40,7 +40,8 @@ from jax2tf._src.lowering.supported import (
     require_taken,
 )
 from jax2tf._src.ops import writing
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.trace import Trace, count_equations
 from jax2tf._src.util import dtypes
@@ -77,7 +78,7 @@ class Lowering:
             require_arrays(self.trace, self.target)
             with writing.called_from_here():
                 results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
-            if "drops_constant_results" in self.target.quirks:
+            if self.target.has(Quirk.DROPS_CONSTANT_RESULTS):
                 return [as_result(result) for result in results]
             return results
         of_graph = eager.run_as_graph(self, args) if eager_graphs else None
@@ -135,7 +136,7 @@ class Lowering:
         """
         if self.is_by_kernels or not self._worth_sharing(jaxpr.jaxpr):
             return self.run(jaxpr, args)
-        if "moves_casts" in self.target.quirks:
+        if self.target.has(Quirk.MOVES_CASTS):
             # In the function nobody knows that they are never negative.
             args = [carries.by_an_op(x) if is_truth_value(x) else x for x in args]
         consts = [self.constant(c) for c in jaxpr.consts]
@@ -209,7 +210,9 @@ class Lowering:
 
     def _are_of_no_array(self, args: Sequence[tf.Tensor]) -> bool:
         """Whether a function would have arguments of a dtype that the target has no arrays of."""
-        return "no_uint32" in self.target.quirks and any(x.dtype == tf.uint32 for x in args)
+        if self.target.takes_arrays("uint32"):
+            return False
+        return any(x.dtype == tf.uint32 for x in args)
 
     def constant(self, value: ArrayLike) -> tf.Tensor:
         """A tensor of a constant of the jaxpr; a graph holds each only once.
@@ -241,7 +244,7 @@ class Lowering:
             return dim
         if not self._has_unknown_dims():
             return dims.evaluate(dim, self.dim_values)
-        truncates = "truncates_quotients" in self.target.quirks
+        truncates = self.target.has(Quirk.TRUNCATES_QUOTIENTS)
         make = functools.partial(dims.evaluate, dim, self.dim_values, truncates=truncates)
         return self._pooled(("dim", str(dim)), make, "dims/", in_root=True)
 
@@ -288,7 +291,7 @@ class Lowering:
         graph: tf.Graph = self._root_graph if in_root else tf.compat.v1.get_default_graph()
         pool = self._graph_constants.setdefault(graph, {})
         if key not in pool:
-            if "constants_by_name" in self.target.quirks:
+            if self.target.has(Quirk.CONSTANTS_BY_NAME):
                 scope = _scope_in(graph, scope)
             with graph.as_default(), tf.name_scope(scope):
                 pool[key] = make()
@@ -298,18 +301,19 @@ class Lowering:
         if not self.trace.shares:
             return False
         # A function would take or give arrays that the target has not.
-        if "no_uint32" in self.target.quirks and has_uint32((*jaxpr.invars, *jaxpr.outvars)):
+        boundary = (*jaxpr.invars, *jaxpr.outvars)
+        if not self.target.takes_arrays("uint32") and has_uint32(boundary):
             return False
         if self.trace.use_counts(self.target.shares_repeats)[Identity(jaxpr)] < 2:
             return False
         enough = SHARED_FUNCTION_MIN_EQUATIONS
         if count_equations(jaxpr, enough) < enough:
             return False
-        return "no_lists_in_functions" not in self.target.quirks or not writes_lists(jaxpr)
+        return not self.target.has(Quirk.NO_LISTS_IN_FUNCTIONS) or not writes_lists(jaxpr)
 
     def _step(self, step: Step, slots: list[tf.Tensor | None]) -> None:
         operands = [self._read(slots, ref) for ref in step.inputs]
-        if "parts_move_at_identity" in self.target.quirks:
+        if self.target.has(Quirk.PARTS_MOVE_AT_IDENTITY):
             operands = [ops.identity(x) if x.shape.rank else x for x in operands]
         for slot in step.last_uses:
             slots[slot] = None
@@ -359,7 +363,7 @@ class Lowering:
         return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
 
     def _results(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
-        if "no_folding" in self.target.quirks and not (tf.executing_eagerly() or step.is_idiom):
+        if self.target.has(Quirk.NO_FOLDING) and not (tf.executing_eagerly() or step.is_idiom):
             constants = folded(step.eqn, operands, self.target)
             if constants is not None:
                 return [self.constant(value) for value in constants]

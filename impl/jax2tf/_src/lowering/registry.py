@@ -25,7 +25,7 @@ from typing import TypeAlias
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Param
 
@@ -122,7 +122,7 @@ def find(primitive: jex_core.Primitive, target: Target, dtype: str | None = None
     """The rule for a primitive of a dtype in graphs for a target, or None."""
     rules = _RULES.get(primitive, {})
     for op in rules:
-        if op and target.uses(op) and not (dtype and target.lacks_op(op, dtype)):
+        if op and target.wants(op) and (dtype is None or target.takes(op, dtype)):
             return rules[op]
     return rules.get("")
 

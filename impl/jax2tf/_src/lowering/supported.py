@@ -12,7 +12,8 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.api.errors import UnsupportedDtypeError, UnsupportedPrimitiveError
 from jax2tf._src.lowering import refusals
-from jax2tf._src.targets.targets import KEY_INPUTS, Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import KEY_INPUTS, Target
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 
@@ -103,7 +104,7 @@ def require_arrays(trace: Trace, target: Target) -> None:
     Raises:
       UnsupportedDtypeError: naming the argument or the result, and its dtype.
     """
-    if "no_uint32" not in target.quirks:
+    if target.takes_arrays("uint32"):
         return
     arguments = ((trace.path(i), aval) for i, aval in enumerate(trace.jaxpr.in_avals))
     results = ((f"result {i}", aval) for i, aval in enumerate(trace.jaxpr.out_avals))
@@ -148,7 +149,7 @@ def _remedy(op: str, dtype: str, target: Target) -> str:
 
 
 def _require_dtypes(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target) -> None:
-    lacking = [x.dtype.name for x in op.outputs if x.dtype.name in target.lacks_dtypes]
+    lacking = [x.dtype.name for x in op.outputs if x.dtype.name in target.refused_dtypes]
     if lacking and _is_run(op, target):
         raise refusals.unsupported(
             eqn,
@@ -171,12 +172,11 @@ def _require_dimensions(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target
 
 def _lack(op: tf.Operation, target: Target) -> str | None:
     """Which use of an op the target refuses, although it takes the op otherwise; None if none."""
-    quirks = target.quirks
-    if op.type == "StridedSlice" and "no_axes_in_slices" in quirks:
+    if op.type == "StridedSlice" and target.has(Quirk.NO_AXES_IN_SLICES):
         in_parts = op.inputs[0].shape.rank != 1
         if op.get_attr("new_axis_mask") or (in_parts and op.get_attr("shrink_axis_mask")):
             return "a StridedSlice that adds or drops a dimension"
-    if op.type == "SelectV2" and "no_scalar_choice" in quirks:
+    if op.type == "SelectV2" and target.has(Quirk.NO_SCALAR_CHOICE):
         ranks = [x.shape.rank for x in op.inputs]
         if ranks[0] == 0 and ranks != [0, 0, 0]:
             return "a SelectV2 of arrays by a scalar"
@@ -201,7 +201,7 @@ def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
 
 def _is_run(op: tf.Operation, target: Target) -> bool:
     """Whether the engine runs an op, whose converter may compute it."""
-    return "no_folding" in target.quirks or depends_on_an_argument(op)
+    return target.has(Quirk.NO_FOLDING) or depends_on_an_argument(op)
 
 
 def is_computed(x: tf.Tensor) -> bool:

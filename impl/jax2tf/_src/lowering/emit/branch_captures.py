@@ -39,7 +39,7 @@ def inline(
         or ctx.placement is not None
     ):
         return ctx.inline_open(jaxpr, consts, *args)
-    if ctx.uses("EnsureShape"):
+    if ctx.wants("EnsureShape"):
         return ctx.inline_open(jaxpr, list(map(held, consts)), *map(held, args))
     doubled = _doubled(jaxpr, args)
     kept = (carries.by_an_op(x) if i in doubled else x for i, x in enumerate(args))

@@ -22,6 +22,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import CARRIED_ROUND_A_LOOP, carrier_of
 from jax2tf._src.lowering.emit.foldable_ops import Folds
 from jax2tf._src.lowering.emit.selection import select
+from jax2tf._src.targets.quirks import Quirk
 
 Tensors = list[tf.Tensor]
 
@@ -36,7 +37,7 @@ def kept(
         which the first `n_carry` are.
       goes_on: whether the loop takes a step, for the operands of the step.
     """
-    if not ctx.has_quirk("carries_in_turn") and not ctx.has_quirk("drops_unread_carries"):
+    if not ctx.has(Quirk.CARRIES_IN_TURN) and not ctx.has(Quirk.DROPS_UNREAD_CARRIES):
         return step
 
     def keeping(*operands: tf.Tensor) -> Tensors:
@@ -45,9 +46,9 @@ def kept(
             return results
         graph = tf.compat.v1.get_default_graph()
         moved, unread = [], []
-        if ctx.has_quirk("carries_in_turn"):
+        if ctx.has(Quirk.CARRIES_IN_TURN):
             moved = moved_results(graph, operands, results[:n_carry])
-        if ctx.has_quirk("drops_unread_carries"):
+        if ctx.has(Quirk.DROPS_UNREAD_CARRIES):
             unread = unread_carries(graph, operands[:n_carry], results)
         is_on = goes_on(*operands) if unread else None
         for i in moved:

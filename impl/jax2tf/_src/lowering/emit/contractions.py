@@ -16,6 +16,8 @@ import tensorflow as tf
 from jax2tf._src import compat, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Dim, Shape
 
 DimensionNumbers = tuple[
@@ -44,7 +46,7 @@ def contract(
     if not left.contracting:
         return _outer_product(ctx, lhs, rhs, left, right, lhs_shape, rhs_shape)
     of_vectors = not (left.free or right.free) and lhs.dtype.size >= 4
-    if of_vectors and ctx.has_quirk("no_product_of_vectors"):
+    if of_vectors and ctx.has(Quirk.NO_PRODUCT_OF_VECTORS):
         return _inner_product(lhs, rhs, left, right)
     # A right side without batch dimensions broadcasts over the free dimensions of the left one.
     rows = left.split(lhs_shape)[1]
@@ -70,19 +72,19 @@ def contract(
 def _is_faster_merged(ctx: Context) -> bool:
     """Whether rows of many dimensions are merged into one: XLA does it, and eager ops cost more."""
     is_graph = not (ctx.is_by_kernels or compat.functions.in_compiled_function())
-    return is_graph and ctx.optimizes("rows_of_one_matrix")
+    return is_graph and ctx.wants(Optimization.ROWS_OF_ONE_MATRIX)
 
 
 def _is_row_by_computed(ctx: Context, rhs: tf.Tensor, left: _Side, right: _Side) -> bool:
     """Whether it is a vector by a matrix that a run computes, which the target gets wrong."""
     is_row = bool(left.contracting and right.free) and not (left.free or left.batch)
-    return is_row and ctx.has_quirk("no_row_by_computed_matrix") and is_computed(rhs)
+    return is_row and ctx.has(Quirk.NO_ROW_BY_COMPUTED_MATRIX) and is_computed(rhs)
 
 
 def _matrix_product(
     ctx: Context, a: tf.Tensor, b: tf.Tensor, *, transpose_a: bool, transpose_b: bool
 ) -> tf.Tensor:
-    if a.dtype.is_integer and ctx.has_quirk("no_adjoint_of_integers"):
+    if a.dtype.is_integer and ctx.has(Quirk.NO_ADJOINT_OF_INTEGERS):
         a = _swapped(a) if transpose_a else a
         b = _swapped(b) if transpose_b else b
         return ops.matmul(a, b)

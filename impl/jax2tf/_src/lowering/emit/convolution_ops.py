@@ -14,6 +14,7 @@ from jax2tf._src import compat, dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.arrays import flipped
 from jax2tf._src.lowering.emit.padding import padded
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Dim
 
 CONV2D_DTYPES = (tf.float32, tf.float64, tf.bfloat16, tf.int32)
@@ -65,7 +66,7 @@ def conv2d(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tenso
     if _loses_the_window(ctx, conv):
         return _strided_afterwards(conv2d, ctx, lhs, rhs, conv)
     depthwise = _is_depthwise(conv, lhs.dtype)
-    explicit = not (depthwise and ctx.has_quirk("no_paddings_in_numbers"))
+    explicit = not (depthwise and ctx.has(Quirk.NO_PADDINGS_IN_NUMBERS))
     lhs, padding = _settled_padding(ctx, lhs, conv, explicit=explicit)
     if not depthwise:
         return ops.conv2d(lhs, rhs, conv.strides, padding, dilations=conv.rhs_dilation)
@@ -88,7 +89,7 @@ def _loses_the_window(ctx: Context, conv: Conv) -> bool:
     """Whether the target's kernel may read beside the one window along the last axis."""
     *others, last = conv.out_shape[1:-1]
     return (
-        ctx.has_quirk("one_window_of_one_feature")
+        ctx.has(Quirk.ONE_WINDOW_OF_ONE_FEATURE)
         and conv.rhs_shape[-2] == 1
         and conv.strides[-1] > 1
         and all_ones(conv.strides[:-1])
@@ -147,7 +148,7 @@ def _settled_padding(
     if not any(itertools.chain(*conv.padding)):
         return lhs, "VALID"
     spatial = conv.lhs_shape[1:-1]
-    by_name = all_ones(conv.rhs_dilation) or not ctx.has_quirk("no_same_padding_of_dilated")
+    by_name = all_ones(conv.rhs_dilation) or not ctx.has(Quirk.NO_SAME_PADDING_OF_DILATED)
     same = tuple(jax.lax.padtype_to_pads(spatial, conv.window, conv.strides, "SAME"))
     if same == conv.padding and (by_name or dims.is_static(spatial)):
         return lhs, "SAME"
@@ -206,11 +207,11 @@ def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv
         for (low, high), window in zip(conv.padding, conv.window, strict=True)
     ]
     # The op flips the filter, and reads it as that of the convolution whose gradient it is.
-    rhs = flipped(rhs, range(rank), at_once=not ctx.has_quirk("one_reverse_at_a_time"))
+    rhs = flipped(rhs, range(rank), at_once=not ctx.has(Quirk.ONE_REVERSE_AT_A_TIME))
     rhs = ops.transpose(rhs, (*range(rank), rank + 1, rank))
     strides = (1, *conv.lhs_dilation, 1)
     padding = _backprop_padding(conv, taken)
-    if rank == 2 and not (padding == "EXPLICIT" and ctx.has_quirk("no_paddings_in_numbers")):
+    if rank == 2 and not (padding == "EXPLICIT" and ctx.has(Quirk.NO_PADDINGS_IN_NUMBERS)):
         return ops.raw.Conv2DBackpropInput(
             input_sizes=ctx.shape(conv.out_shape),
             filter=rhs,

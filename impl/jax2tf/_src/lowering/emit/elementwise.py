@@ -14,6 +14,7 @@ from jax2tf._src.lowering.emit.known_values import known_value, repeated
 from jax2tf._src.lowering.emit.selection import unrepeated
 from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.ops import raw
+from jax2tf._src.targets.quirks import Quirk
 
 Function = Callable[..., tf.Tensor]
 
@@ -81,7 +82,7 @@ def in_ranks_for_choices(ctx: Context, *operands: tf.Tensor) -> Sequence[tf.Tens
     divisor or distance would choose between arrays by one condition for all elements.
     """
     rank = max((x.shape.rank for x in operands), default=0)
-    if not (rank and ctx.has_quirk("no_scalar_choice")):
+    if not (rank and ctx.has(Quirk.NO_SCALAR_CHOICE)):
         return operands
     return [x if x.shape.rank else ops.reshape(x, [1] * rank) for x in operands]
 
@@ -136,7 +137,7 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
     See the quirk "exchanges_constant_and_transpose": a vector of one number is left alone.
     """
     rank = y.shape.rank
-    if not ctx.has_quirk("exchanges_constant_and_transpose") or rank is None or rank < 2:
+    if not ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE) or rank is None or rank < 2:
         return function(x, y)
     value = None if tf.executing_eagerly() else known_value(unrepeated(x))
     if value is None or not value.size or known_value(y) is not None:
@@ -152,7 +153,7 @@ def beside_a_constant(ctx: Context, function: Function, x: tf.Tensor, y: tf.Tens
 def exponential(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """exp(x), which is NaN where x is, also for a target whose op gives infinity there."""
     power = FUNCTIONS["exp"](x)
-    if not x.dtype.is_floating or ctx.assume_finite or not ctx.has_quirk("infinite_exp_of_nan"):
+    if not x.dtype.is_floating or ctx.assume_finite or not ctx.has(Quirk.INFINITE_EXP_OF_NAN):
         return power
     # It is larger than the exponent, which is chosen where it is NaN.
     return raw.Maximum(x=power, y=x)

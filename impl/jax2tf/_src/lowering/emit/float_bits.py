@@ -12,6 +12,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compute_dtypes import BITS
 from jax2tf._src.lowering.emit.constants import scalar
 from jax2tf._src.lowering.emit.selection import select
+from jax2tf._src.targets.quirks import Quirk
 
 _LEAST = np.int32(-(2**31))
 # Exponents of the normal float32 numbers.
@@ -37,14 +38,14 @@ def float_of_bits(ctx: Context, bits: tf.Tensor) -> tf.Tensor:
 
 def _shifted_right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
     """x // 2**distance, of what is not negative, without a quotient where there are shifts."""
-    if ctx.lacks_op("RightShift", x.dtype.name):
+    if not ctx.takes("RightShift", x.dtype.name):
         return x // scalar(1 << distance, x.dtype)
     return ops.raw.RightShift(x=x, y=scalar(distance, x.dtype))
 
 
 def bits_of_float(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """The bits of a float32 as an int32; a NaN has those of the NaN without a sign."""
-    if ctx.has_quirk("no_bits_of_open_shape") and not x.shape.is_fully_defined():
+    if ctx.has(Quirk.NO_BITS_OF_OPEN_SHAPE) and not x.shape.is_fully_defined():
         raise ctx.unsupported(
             "the target takes no bits of a float32 array with an open dimension: it computes them "
             "in float32, which rounds them",
@@ -128,7 +129,7 @@ def with_fewer_bits(
 ) -> tf.Tensor:
     """Rounds to fewer bits, ties to even; what is too small for the exponent becomes zero."""
     info = ml_dtypes.finfo(x.dtype.as_numpy_dtype)
-    if x.dtype == tf.float32 and ctx.has_quirk("no_bitcast"):
+    if x.dtype == tf.float32 and not ctx.takes("Bitcast"):
         bits = _rounded_bits(ctx, bits_of_float(ctx, x), info, exponent_bits, mantissa_bits)
         rounded = float_of_bits(ctx, bits)
     else:

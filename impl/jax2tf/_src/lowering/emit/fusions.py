@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
+from jax2tf._src.targets.quirks import Quirk
 
 # Less than any gelu, which is at least -0.17.
 _BELOW_GELU = -1.0
@@ -13,7 +14,7 @@ _BELOW_GELU = -1.0
 
 def before_relu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """The same numbers, of another op than the product that ends a gelu by the error function."""
-    if tf.executing_eagerly() or not ctx.has_quirk("relu_takes_gelu_apart") or not _ends_gelu(x):
+    if tf.executing_eagerly() or not ctx.has(Quirk.RELU_TAKES_GELU_APART) or not _ends_gelu(x):
         return x
     return ops.raw.Maximum(x=x, y=ops.constant(_BELOW_GELU, x.dtype))
 

@@ -12,6 +12,7 @@ from jax.extend import core as jex_core
 from jax2tf._src import compat
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.lowering.context import Context
+from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.tracing.primitives import CALLBACKS
 from jax2tf._src.tracing.trace import inner_jaxprs
 
@@ -31,6 +32,6 @@ def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
 def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
     """A context for a loop or branches, where TensorFlow orders effects if there are any."""
     orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
-    if orders or not ctx.optimizes("unordered_bodies"):
+    if orders or not ctx.wants(Optimization.UNORDERED_BODIES):
         return contextlib.nullcontext()
     return compat.graphs.without_order_of_effects(tf.compat.v1.get_default_graph())

@@ -21,12 +21,11 @@ from jax2tf._src.lowering.emit.compute_dtypes import (
 )
 from jax2tf._src.lowering.emit.known_values import is_zero, known_value
 from jax2tf._src.lowering.supported import is_computed
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Dim, Shape
 
 # TensorFlow's Pad kernels take so many dimensions, after neighbours that are not padded are merged.
 _MAX_RANK = 6
-# See the quirk "few_dimensions_in_pads".
-_FEW_DIMENSIONS = 5
 
 
 def padded(
@@ -44,7 +43,7 @@ def padded(
         for d, a, b, gap in zip(shape, low, high, interior, strict=True)
     ]
     if any(interior):
-        if ctx.uses("XlaPad") and dims.is_static([*shape, *low, *high]):
+        if ctx.wants("XlaPad") and dims.is_static([*shape, *low, *high]):
             return in_carrier(
                 HOLDS_INT4,
                 lambda t, v: ops.xla.xla_pad(t, v, low, high, interior),
@@ -66,7 +65,7 @@ def padded(
 
 def _with_known_sizes(ctx: Context, x: tf.Tensor, shape: Shape, by: Iterable[Dim]) -> tf.Tensor:
     """What is padded or cut `by` some sizes, as the quirk "pads_lose_sizes" asks."""
-    if tf.executing_eagerly() or not ctx.has_quirk("pads_lose_sizes") or dims.is_static(by):
+    if tf.executing_eagerly() or not ctx.has(Quirk.PADS_LOSE_SIZES) or dims.is_static(by):
         return x
     return ctx.reshaped(x, shape)
 
@@ -101,9 +100,8 @@ def _with_edges(
 ) -> tf.Tensor:
     """Adds (before, after) padding values along each axis."""
     axes = [axis for axis, edge in enumerate(edges) if any(edge)]
-    few = ctx.has_quirk("few_dimensions_in_pads")
     new_shape = [size + a + b for size, (a, b) in zip(shape, edges, strict=True)]
-    if len(shape) > (_FEW_DIMENSIONS if few else _MAX_RANK):
+    if len(shape) > _MAX_RANK or not ctx.takes_rank("PadV2", len(shape)):
 
         def pad_axis(view: tf.Tensor, axis: int, *_: Dim) -> tf.Tensor:
             return _padded(ctx, view, padding_value, [(0, 0), edges[axis], (0, 0)])
@@ -118,23 +116,23 @@ def _with_edges(
 def _padded(
     ctx: Context, x: tf.Tensor, padding_value: tf.Tensor, edges: Sequence[tuple[Dim, Dim]]
 ) -> tf.Tensor:
-    if ctx.has_quirk("pads_with_constants_alone") and is_computed(padding_value):
+    if ctx.has(Quirk.PADS_WITH_CONSTANTS_ALONE) and is_computed(padding_value):
         inside = _padded(ctx, ops.ones_like(x, tf.int32), ops.zeros([], tf.int32), edges)
         zeros_around = _padded(ctx, x, ops.zeros([], x.dtype), edges)
         return ops.where(ops.cast(inside, tf.bool), zeros_around, padding_value)
-    if ctx.has_quirk("pads_integers_as_floats") and _is_rounded(padding_value):
+    if ctx.has(Quirk.PADS_INTEGERS_AS_FLOATS) and _is_rounded(padding_value):
         zeros_around = _padded(ctx, x - padding_value, ops.zeros([], x.dtype), edges)
         return zeros_around + padding_value
     paddings = ctx.vector(edges)
-    if ctx.lacks_op("PadV2", x.dtype.name):
-        if x.dtype in PADDED_WIDE and ctx.lacks_op("Pad", x.dtype.name):
+    if not ctx.takes("PadV2", x.dtype.name):
+        if x.dtype in PADDED_WIDE and not ctx.takes("Pad", x.dtype.name):
             return in_carrier(PADDED_WIDE, lambda t, v: _padded(ctx, t, v, edges), x, padding_value)
         if is_zero(padding_value):
             return ops.raw.Pad(input=x, paddings=paddings)
         if x.dtype.is_integer:
             return ops.raw.Pad(input=x - padding_value, paddings=paddings) + padding_value
     return in_carrier(
-        HOLDS_NARROW if ctx.uses("PadV2", "bool") else PADDED_WITHOUT_BOOL,
+        HOLDS_NARROW if ctx.wants("PadV2", "bool") else PADDED_WITHOUT_BOOL,
         lambda t, v: ops.raw.PadV2(input=t, paddings=paddings, constant_values=v),
         x,
         padding_value,

@@ -16,6 +16,7 @@ from jax2tf._src import compat, dims
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_DTYPES
 from jax2tf._src.lowering.emit.compute_dtypes import INT4
+from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes
@@ -72,7 +73,7 @@ def is_compiled(ctx: Context) -> bool:
     It compiles anew for each shape, so all have to be known.
     """
     if (
-        not (ctx.optimizes("compiled_draws") and ctx.runs_xla)
+        not (ctx.wants(Optimization.COMPILED_DRAWS) and ctx.wants("XlaLaunch"))
         or compat.functions.in_compiled_function()
     ):
         return False

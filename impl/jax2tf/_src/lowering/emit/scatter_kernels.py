@@ -20,6 +20,7 @@ from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, FLOAT8
 from jax2tf._src.lowering.emit.elementwise import negative
 from jax2tf._src.lowering.emit.selection import select
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 
@@ -66,15 +67,15 @@ def at_once(
         return None
     if name in EXTREMES:
         return _extreme(ctx, name, dtype, in_bounds=in_bounds)
-    if ctx.lacks_op(_OPS["scatter-add"], dtype.name) and dtype.is_floating and unique:
+    if not ctx.takes(_OPS["scatter-add"], dtype.name) and dtype.is_floating and unique:
         return None
     return _adding(ctx, name, dtype, in_bounds=in_bounds)
 
 
 def _replacing(ctx: Context, dtype: tf.DType, *, in_bounds: bool) -> Write:
-    if ctx.lacks_op(_UPDATE, dtype.name):
+    if not ctx.takes(_UPDATE, dtype.name):
         return functools.partial(_by_last_writers, ctx, in_bounds=in_bounds)
-    op = _updating_a_copy if ctx.has_quirk("updates_in_place") else _op(_UPDATE)
+    op = _updating_a_copy if ctx.has(Quirk.UPDATES_IN_PLACE) else _op(_UPDATE)
     return _dropping(ctx, op, in_bounds=in_bounds)
 
 
@@ -98,7 +99,7 @@ def _adding(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wri
         del indices
         return ops.constant(zero if x.dtype.is_floating else 0, x.dtype)
 
-    if not ctx.lacks_op(_OPS[name], dtype.name):
+    if ctx.takes(_OPS[name], dtype.name):
         return _dropping(ctx, _op(_OPS[name]), nothing, in_bounds=in_bounds)
     if name == "scatter-sub":
         add = _adding(ctx, "scatter-add", dtype, in_bounds=in_bounds)
@@ -110,9 +111,9 @@ def _extreme(ctx: Context, name: str, dtype: tf.DType, *, in_bounds: bool) -> Wr
     if dtype.is_floating or dtype.is_complex:
         # Kernels lose NaN and do not tell the zeros apart; of complex numbers there are none.
         return None
-    if not ctx.lacks_op(_OPS[name], dtype.name):
+    if ctx.takes(_OPS[name], dtype.name):
         return _dropping(ctx, _op(_OPS[name]), _current, in_bounds=in_bounds)
-    if dtype == tf.int32 and not ctx.lacks_op(_OF_SEGMENTS[name][0], dtype.name):
+    if dtype == tf.int32 and ctx.takes(_OF_SEGMENTS[name][0], dtype.name):
         return functools.partial(_extreme_of_segments, ctx, name)
     return None
 
@@ -156,12 +157,12 @@ def _dropping(
         written = write(longer, ops.where(inside, near, beyond), updates)
         return ops.slice(written, [0] * x.shape.rank, ops.shape(x))
 
-    return write_inside if ctx.has_quirk("no_bad_indices") and not in_bounds else write
+    return write_inside if ctx.has(Quirk.NO_BAD_INDICES) and not in_bounds else write
 
 
 def _chosen(ctx: Context, mask: tf.Tensor, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     """`x` where `mask` holds, which has dimensions of size 1, and `y` elsewhere."""
-    if not (ctx.has_quirk("choice_by_product") and x.dtype.is_floating):
+    if not (ctx.has(Quirk.CHOICE_BY_PRODUCT) and x.dtype.is_floating):
         return ops.where(mask, x, y)
     whole = y if y.shape.rank else x
     return select(ctx, ops.logical_and(mask, ops.ones_like(whole, tf.bool)), x, y)
@@ -256,7 +257,7 @@ def _of_segments(
 ) -> tf.Tensor:
     """The extreme of the int32 data of each row; of none, the other end of the dtype's range."""
     op_name = _OF_SEGMENTS[name][0]
-    if data.shape.rank == 1 and ctx.lacks_op(op_name, "int32"):
+    if data.shape.rank == 1 and not ctx.takes(op_name, "int32"):
         return _of_masks(name, data, places, count)
     op = _op(op_name)
     if in_bounds:
@@ -288,10 +289,10 @@ def is_ordered(ctx: Context, name: str, dtype: tf.DType) -> bool:
     """
     if name not in EXTREMES:
         return False
-    if ctx.uses("Bitcast", "float32") or not dtype.is_floating:
+    if ctx.wants("Bitcast", "float32") or not dtype.is_floating:
         return True
     bits = BITS[_widened(dtype)]
-    if ctx.has_quirk("no_bitcast") or ctx.lacks_op("Bitcast", dtype.name):
+    if not ctx.takes("Bitcast", dtype.name):
         return False
     return _extreme(ctx, name, bits, in_bounds=False) is not None
 
@@ -358,7 +359,7 @@ def in_turns(ctx: Context, combiner: jex_core.ClosedJaxpr, unique: bool) -> Writ
 def _is_first(ctx: Context, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
     """For each of some numbers below `count`, whether no equal one comes before it."""
     turns = ops.range(ops.size(places))
-    if ctx.lacks_op(_UPDATE, "int32"):
+    if not ctx.takes(_UPDATE, "int32"):
         places = ops.cast(places, tf.int32)
         first = _of_segments(
             ctx, "scatter-min", turns, places, ops.cast(count, tf.int32), in_bounds=True

@@ -11,6 +11,7 @@ from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context, op_type_of
 from jax2tf._src.lowering.supported import arguments_of, depends_on_an_argument
 from jax2tf._src.ops import raw
+from jax2tf._src.targets.quirks import Quirk
 
 
 def select(
@@ -37,15 +38,15 @@ def select(
         y = unrepeated(y)
     if _has_shape_of(x, condition, y):
         x = unrepeated(x)
-    if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
+    if x.dtype == tf.float16 and ctx.has(Quirk.CHOICE_BY_PRODUCT):
         # Of these it makes products whatever the sides and the condition are.
         wide = (ops.cast(side, tf.float32) for side in (x, y))
         return ops.cast(select(ctx, condition, *wide, varies=varies), tf.float16)
-    if ctx.has_quirk("choice_by_product") and _may_be_multiplied(condition, x, y):
+    if ctx.has(Quirk.CHOICE_BY_PRODUCT) and _may_be_multiplied(condition, x, y):
         condition = _as_is_nan(ctx, condition, x, y, varies=varies)
-    if ctx.has_quirk("chooses_integers_as_floats") and _is_rounded(x, y):
+    if ctx.has(Quirk.CHOOSES_INTEGERS_AS_FLOATS) and _is_rounded(x, y):
         return y + (x - y) * ops.cast(condition, tf.int32)
-    if ctx.has_quirk("no_scalar_choice") and condition.shape.rank == 0:
+    if ctx.has(Quirk.NO_SCALAR_CHOICE) and condition.shape.rank == 0:
         condition = ops.reshape(condition, [1] * max(x.shape.rank, y.shape.rank))
     return raw.SelectV2(condition=condition, t=x, e=y)
 

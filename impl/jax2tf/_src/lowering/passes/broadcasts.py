@@ -12,7 +12,8 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes import legalize
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.dtypes import is_key
 from jax2tf._src.util.typing import Atom, Dim, aval_of
@@ -42,8 +43,8 @@ def unrepeated_operands(
     found = {}
     for eqn in jaxpr.eqns if before else ():
         if eqn.primitive is lax.select_n_p:
-            operands = _of_choice(eqn, before, "broadcast_choices" in target.optimizations)
-        elif eqn.primitive in _OF_TWO and "broadcast_operands" in target.optimizations:
+            operands = _of_choice(eqn, before, target.wants(Optimization.BROADCAST_CHOICES))
+        elif eqn.primitive in _OF_TWO and target.wants(Optimization.BROADCAST_OPERANDS):
             operands = _of_two(eqn, before, target)
         else:
             continue
@@ -131,7 +132,7 @@ def with_kept_dimensions(
         for eqn in equations
         if (eqn.primitive in _REDUCTIONS or eqn.primitive in _NEUTRAL) and eqn not in replaced
     }
-    if "broadcast_operands" not in target.optimizations or not made:
+    if not target.wants(Optimization.BROADCAST_OPERANDS) or not made:
         return equations
     atoms = [*results, *(x for eqn in equations for x in replaced.get(eqn, eqn.invars))]
     reads: collections.Counter[Atom] = collections.Counter(

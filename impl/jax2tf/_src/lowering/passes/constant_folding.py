@@ -17,7 +17,7 @@ from jax.extend import core as jex_core
 
 from jax2tf._src import compat, dims
 from jax2tf._src.lowering import registry
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import CALLBACKS
 from jax2tf._src.tracing.trace import inner_jaxprs, results_of
 from jax2tf._src.util import dtypes
@@ -51,7 +51,7 @@ def _is_small(aval: Aval, target: Target) -> bool:
     if not hasattr(aval, "dtype") or not dims.is_static(aval.shape):
         return False
     is_numeric = not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.extended)
-    is_taken = is_numeric and aval.dtype.name not in target.lacks_dtypes
+    is_taken = is_numeric and aval.dtype.name not in target.refused_dtypes
     return is_taken and 0 < math.prod(aval.shape) <= _MOST_ELEMENTS
 
 

@@ -24,6 +24,7 @@ from jax2tf._src.lowering.emit.compute_dtypes import (
 from jax2tf._src.lowering.emit.padding import padded
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Dim, Shape
 
@@ -112,8 +113,8 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     dimensions = [d for d in dimensions if ctx.avals_in[0].shape[d] not in (0, 1)]
     if not dimensions:
         return x
-    in_floats = x.dtype == tf.int32 and ctx.has_quirk("orders_integers_as_floats")
-    if in_floats or ctx.has_quirk("no_reverse"):
+    in_floats = x.dtype == tf.int32 and ctx.has(Quirk.ORDERS_INTEGERS_AS_FLOATS)
+    if in_floats or not ctx.takes("ReverseV2"):
         for dim in dimensions:
             last = ctx.dim(ctx.avals_in[0].shape[dim]) - 1
             x = in_carrier(
@@ -125,7 +126,7 @@ def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
     if x.shape.rank > MAX_RANK:
         shape = ctx.avals_in[0].shape
         return axis_by_axis(ctx, x, shape, shape, dimensions, lambda view, *_: flipped(view, [1]))
-    return flipped(x, dimensions, at_once=not ctx.has_quirk("one_reverse_at_a_time"))
+    return flipped(x, dimensions, at_once=not ctx.has(Quirk.ONE_REVERSE_AT_A_TIME))
 
 
 @register("concatenate")
@@ -134,7 +135,7 @@ def _concatenate(ctx: Context, *operands: tf.Tensor, dimension: int) -> tf.Tenso
         return operands[0]
     axis = ctx.number(dimension)
     joined = in_carrier(HOLDS_INT4, lambda *ts: ops.concat(ts, axis), *operands)
-    if not ctx.has_quirk("no_concat_of_parts"):
+    if not ctx.has(Quirk.NO_CONCAT_OF_PARTS):
         return joined
     # Nobody asks for what a gather reads in parts.
     size = ctx.dim(ctx.avals_out[0].shape[dimension])
@@ -149,7 +150,7 @@ def _stack(ctx: Context, *operands: tf.Tensor, axis: int) -> tf.Tensor:
 @register("unstack")
 def _unstack(ctx: Context, x: tf.Tensor, *, axis: int) -> list[tf.Tensor]:
     n = len(ctx.avals_out)
-    if ctx.has_quirk("no_unpack_of_parts"):
+    if ctx.has(Quirk.NO_UNPACK_OF_PARTS):
         starts = [[0] * axis + [i] + [0] * (x.shape.rank - axis - 1) for i in range(n)]
         sizes = [1 if d == axis else -1 for d in range(x.shape.rank)]
         return in_carrier(
@@ -163,7 +164,7 @@ def _split(ctx: Context, x: tf.Tensor, *, sizes: Shape, axis: int) -> list[tf.Te
     if len(sizes) == 1:
         return [x]
     are_equal = all(size == sizes[0] for size in sizes)
-    if ctx.lacks_op("Split" if are_equal else "SplitV", x.dtype.name):
+    if not ctx.takes("Split" if are_equal else "SplitV", x.dtype.name):
         return _split_by_slices(ctx, x, sizes, axis)
     parts = len(sizes) if are_equal else ctx.vector(sizes)
     results: list[tf.Tensor] = ops.split(x, parts, ctx.number(axis), num=len(sizes))

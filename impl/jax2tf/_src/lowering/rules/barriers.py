@@ -28,7 +28,7 @@ from jax2tf._src.lowering.registry import register
 
 def barrier(ctx: Context, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
     """The operands, behind a barrier where they are part of a graph."""
-    if tf.executing_eagerly() or not ctx.uses("XlaOptimizationBarrier") or not operands:
+    if tf.executing_eagerly() or not ctx.wants("XlaOptimizationBarrier") or not operands:
         return list(operands)
     if compat.functions.in_compiled_function():
         dtypes = [x.dtype for x in operands]

@@ -32,7 +32,7 @@ def _bitcast_convert_type(ctx: Context, x: tf.Tensor, *, new_dtype: np.dtype) ->
     dtype = ctx.out
     if x.dtype == dtype:
         return x
-    if ctx.has_quirk("no_bitcast"):
+    if not ctx.takes("Bitcast"):
         return _bitcast_by_arithmetic(ctx, x, dtype)
     # tf.bitcast takes neither float8 nor 4-bit integers; both have a way from and to bytes.
     if x.dtype in FLOAT8:

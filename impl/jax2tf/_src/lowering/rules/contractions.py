@@ -85,7 +85,7 @@ def _dot(
             lhs, rhs = cast(lhs, operand), cast(rhs, operand)
     else:
         compute = compute_dtype(lhs.dtype, rhs.dtype, ctx.out)
-    config = precision_config(precision) if ctx.uses("XlaDotV2") else b""
+    config = precision_config(precision) if ctx.wants("XlaDotV2") else b""
     kernel = carrier_of(MULTIPLIED, compute)
     if not (algorithm and config):
         # Two casts: the operands' values in `compute` first, as XLA has them there.
@@ -171,7 +171,7 @@ def _ragged_dot_general(
             (_shifted(lhs_batch), rhs_batch),
         )
     kernel = carrier_of(MULTIPLIED, lhs.dtype)
-    if kernel.is_integer and ctx.lacks_op("MatMul", kernel.name):
+    if kernel.is_integer and not ctx.takes("MatMul", kernel.name):
         # The target's way to compute a dot_general of integers.
         return _dot_of_jax(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers)
     return _dot(ctx, lhs, rhs, lhs_shape, rhs_shape, dimension_numbers, precision)
@@ -288,7 +288,7 @@ def _scaled(
     product = ops.cast(cast(x, tf.bfloat16), tf.float32) * ops.cast(scale, tf.float32)
     round_to = (
         ops.xla.xla_reduce_precision
-        if ctx.uses("XlaReducePrecision")
+        if ctx.wants("XlaReducePrecision")
         else functools.partial(with_fewer_bits, ctx)
     )
     return ops.cast(round_to(product, exponent_bits=8, mantissa_bits=7), tf.bfloat16)

@@ -21,6 +21,7 @@ from jax2tf._src.lowering.emit.loops import order_of_effects
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.lowering.supported import depends_on_an_argument
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
@@ -107,7 +108,7 @@ def _thunk(
 
 def _of_branch(ctx: Context, index: tf.Tensor, result: tf.Tensor) -> tf.Tensor:
     """The result of a branch; a constant by an op that waits for what the branch is given."""
-    if not ctx.has_quirk("takes_constant_branches") or depends_on_an_argument(result.op):
+    if not ctx.has(Quirk.TAKES_CONSTANT_BRANCHES) or depends_on_an_argument(result.op):
         return result
     return ops.raw.SelectV2(condition=ops.equal(index, 0), t=result, e=result)
 
@@ -244,7 +245,7 @@ def _scan_loop(
 ) -> Tensors:
     n_carry = len(carry)
     size = ctx.dim(length)
-    turned = reverse and ctx.has_quirk("appends_in_loops")
+    turned = reverse and ctx.has(Quirk.APPENDS_IN_LOOPS)
     spare = dims.may_be_zero(length)
     outputs = [_output_for(ctx, aval)(ctx, aval, size, spare) for aval in jaxpr.out_avals[n_carry:]]
 
@@ -273,10 +274,10 @@ def _scan_loop(
 
 def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
     """The class of what a scan writes an output of that aval to."""
-    if ctx.has_quirk("no_tensor_lists"):
+    if not ctx.takes("TensorListReserve"):
         return _Rows
     is_known = None not in ctx.static_shape(dtypes.physical_shape(aval))
-    return _TensorArray if is_known or not ctx.has_quirk("lists_of_known_shape") else _Slices
+    return _TensorArray if is_known or not ctx.has(Quirk.LISTS_OF_KNOWN_SHAPE) else _Slices
 
 
 class _TensorArray:

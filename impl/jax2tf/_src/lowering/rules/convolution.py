@@ -45,6 +45,7 @@ from jax2tf._src.lowering.emit.convolution_patches import (
 )
 from jax2tf._src.lowering.emit.precision import compute_dtype, precision_of_convolution
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Dim, Shape
 
 
@@ -123,7 +124,7 @@ def _complex(
 def _real(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv, compute: tf.DType) -> tf.Tensor:
     kernel = carrier_of(MULTIPLIED, compute)
     lhs, rhs = (cast(cast(x, compute), kernel) for x in (lhs, rhs))
-    exact = ctx.uses("XlaConvV2") and conv.precision and conv.rank and kernel == tf.float32
+    exact = ctx.wants("XlaConvV2") and conv.precision and conv.rank and kernel == tf.float32
     out = xla_conv(ctx, lhs, rhs, conv) if exact else _convolve(ctx, lhs, rhs, conv)
     return cast(out, compute)
 
@@ -132,23 +133,23 @@ def _convolve(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Te
     """The convolution by the first op that fits, in the dtype of the operands."""
     if not dims.is_static((conv.batch_groups,)):  # no op takes their number as a tensor
         lhs, rhs, conv = _batch_groups_as_features(ctx, lhs, rhs, conv)
-    if ctx.has_quirk("no_open_number_of_groups") and _has_open_groups(conv):
+    if ctx.has(Quirk.NO_OPEN_NUMBER_OF_GROUPS) and _has_open_groups(conv):
         return _rewritten(ctx, lhs, rhs, conv)
     plain = all_ones(conv.lhs_dilation) and conv.batch_groups == 1
     plainer = plain and all_ones(conv.rhs_dilation) and conv.feature_groups == 1
     if plain and 1 <= conv.rank <= 2 and lhs.dtype in CONV2D_DTYPES:
-        apart = ctx.has_quirk("no_convolution_in_groups") and dims.is_static((conv.feature_groups,))
+        apart = ctx.has(Quirk.NO_CONVOLUTION_IN_GROUPS) and dims.is_static((conv.feature_groups,))
         if apart and in_groups(conv, lhs.dtype):
             return _convolved_by_groups(ctx, lhs, rhs, conv)
         is_dilated = not (all_ones(conv.strides) or all_ones(conv.rhs_dilation))
-        if is_dilated and ctx.has_quirk("no_strides_of_dilated"):
+        if is_dilated and ctx.has(Quirk.NO_STRIDES_OF_DILATED):
             rhs, conv = with_dilated_kernel(ctx, rhs, conv)
         return conv2d(ctx, lhs, rhs, conv)
     if plainer and conv.rank == 3 and lhs.dtype in FLOATS:
         return conv3d(ctx, lhs, rhs, conv)
     if is_transposed_conv(conv) and lhs.dtype in FLOATS:
         return conv_backprop_input(ctx, lhs, rhs, conv)
-    if ctx.uses("XlaConvV2") and conv.rank > 0:
+    if ctx.wants("XlaConvV2") and conv.rank > 0:
         return xla_conv(ctx, lhs, rhs, conv)
     return _rewritten(ctx, lhs, rhs, conv)
 

@@ -121,7 +121,7 @@ def _op_serves(ctx: Context, op: str, x: tf.Tensor, axis: int) -> bool:
     An axis of unknown size is left to the op in any case, because a scan needs to know it.
     """
     is_known = isinstance(ctx.avals_in[0].shape[axis], int)
-    return ctx.uses(op, x.dtype.name) or not is_known
+    return ctx.wants(op, x.dtype.name) or not is_known
 
 
 def _by_associative_scan() -> bool:
@@ -135,7 +135,7 @@ def _scan(
 ) -> tf.Tensor:
     dtype = carrier_of(COMPUTED, x.dtype)
     arguments = ops.cast(x, dtype), ctx.avals_in[0].shape, axis, reverse
-    if ctx.uses("XlaReduceWindow") and not _by_associative_scan():
+    if ctx.wants("XlaReduceWindow") and not _by_associative_scan():
         result = _window_scan(ctx, combine, identity, *arguments)
     elif dtype.is_complex:
         result = _complex_scan(ctx, combine, identity, *arguments)

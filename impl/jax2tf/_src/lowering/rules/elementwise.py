@@ -45,6 +45,7 @@ from jax2tf._src.lowering.emit.elementwise import (
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register, register_table
 from jax2tf._src.ops import raw
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Param
 
 
@@ -98,7 +99,7 @@ def _strictly(name: str, op: Function, opposite: Function) -> Callable[..., tf.T
     plain = _unless_known(op, truth_values.less, turned=name == "gt")
 
     def rule(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-        if x.dtype.is_integer and ctx.has_quirk("compares_integers_as_floats"):
+        if x.dtype.is_integer and ctx.has(Quirk.COMPARES_INTEGERS_AS_FLOATS):
             return raw.LogicalNot(x=opposite(x=x, y=y))
         return plain(x, y)
 
@@ -133,7 +134,7 @@ def _joined_with_inverse(
     ctx: Context, function: Function, x: tf.Tensor, y: tf.Tensor, inverse: str
 ) -> tf.Tensor:
     """x + y or x * y, which a converter turns into x - y or x / y if an operand is inverted."""
-    if not ctx.has_quirk("exchanges_constant_and_transpose"):
+    if not ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE):
         return function(x, y)
     of_x, of_y = map(op_type_of, (x, y))
     if of_x == inverse:
@@ -153,7 +154,7 @@ def _squared(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 def _is_product(ctx: Context, x: tf.Tensor) -> bool:
     """Whether a square, or what changes the sign, has to be a product."""
-    return x.dtype == tf.float32 and ctx.has_quirk("no_integer_square")
+    return x.dtype == tf.float32 and ctx.has(Quirk.NO_INTEGER_SQUARE)
 
 
 # Logic: TensorFlow has one op for bool and another for bits.
@@ -224,7 +225,7 @@ def _of_one_shape(ctx: Context, *operands: tf.Tensor) -> list[tf.Tensor]:
     For infinite complex numbers that is another result. Not every target broadcasts complex
     numbers.
     """
-    if tf.executing_eagerly() or not ctx.uses("BroadcastTo", operands[0].dtype.name):
+    if tf.executing_eagerly() or not ctx.wants("BroadcastTo", operands[0].dtype.name):
         return list(operands)
     shape = ctx.vector(ctx.avals_out[0].shape)
     return [x if x.shape.rank else raw.BroadcastTo(input=x, shape=shape) for x in operands]
@@ -245,7 +246,7 @@ def _integer_pow(ctx: Context, x: tf.Tensor, *, y: int) -> tf.Tensor:
     if y > 0:
         return result
     is_moved = x.dtype.is_floating and (x.shape.rank or 0) > 1
-    if is_moved and ctx.has_quirk("exchanges_constant_and_transpose"):
+    if is_moved and ctx.has(Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE):
         # A converter makes a quotient of a Reciprocal.
         return beside_a_constant(ctx, _quotient, ops.constant(1, x.dtype), result)
     return _reciprocal(result)
@@ -261,7 +262,7 @@ _power = in_kernel_dtype(or_complex(binary(raw.Pow), complex_math.power))
 
 @register("abs")
 def _abs(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    if x.dtype == tf.int32 and ctx.has_quirk("magnitudes_as_floats"):
+    if x.dtype == tf.int32 and ctx.has(Quirk.MAGNITUDES_AS_FLOATS):
         return raw.Maximum(x=x, y=negative(x))
     return FUNCTIONS["abs"](ctx.to_abs(x))
 
@@ -286,7 +287,7 @@ register("exp")(exponential)
 
 @register("is_finite")
 def _is_finite(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    if ctx.has_quirk("infinite_subnormals"):
+    if ctx.has(Quirk.INFINITE_SUBNORMALS):
         return raw.Less(x=raw.Abs(x=ctx.to_abs(x)), y=math.inf)
     return FUNCTIONS["is_finite"](x)
 

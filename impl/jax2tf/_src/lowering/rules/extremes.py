@@ -16,6 +16,7 @@ from jax2tf._src.lowering.emit.known_values import is_all, known_value
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.ops import raw
+from jax2tf._src.targets.quirks import Quirk
 
 
 @register("max")
@@ -56,7 +57,7 @@ def _with_nan(ctx: Context, op: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tens
         return op(x=x, y=y)
     for one, other in ((x, y), (y, x)):
         if ctx.is_by_kernels or _free_of_nan(other):
-            if not ctx.has_quirk("extreme_keeps_a_nan_of_the_second"):
+            if not ctx.has(Quirk.EXTREME_KEEPS_A_NAN_OF_THE_SECOND):
                 return op(x=one, y=other)
             result = op(x=other, y=one)
             # A maximum of 0 becomes its Relu, which passes over a NaN.

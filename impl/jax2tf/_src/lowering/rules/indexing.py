@@ -20,6 +20,7 @@ from jax2tf._src.lowering.emit import index_geometry as iw
 from jax2tf._src.lowering.emit.index_geometry import Windows, wide
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Dim, Param, Shape
 
 
@@ -114,7 +115,7 @@ def _gather(
     # JAX looks at the low 32 bits where it fills: all that an index in bounds needs.
     starts = ops.cast(indices, tf.int32) if fills else iw.as_index(indices)
     moved = wide(operand)
-    if ctx.uses("XlaGather") and not _reads_directly(windows):
+    if ctx.wants("XlaGather") and not _reads_directly(windows):
         # XlaGather clamps by itself, also where JAX was promised to be in bounds.
         result = _xla_gather(ctx, moved, starts, windows, dimension_numbers)
         in_bounds = iw.clamped(ctx, starts, windows) if fills else None
@@ -180,7 +181,7 @@ def _read(ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows) -> tf
 
 
 def _is_read_by_points(ctx: Context, windows: Windows) -> bool:
-    return bool(windows.aligned) and ctx.has_quirk("no_gather_in_batches")
+    return bool(windows.aligned) and ctx.has(Quirk.NO_GATHER_IN_BATCHES)
 
 
 def _read_everything(

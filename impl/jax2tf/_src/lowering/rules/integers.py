@@ -66,7 +66,7 @@ def _quotient_by_floor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 def _have_one_sign(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     signs = [is_negative(x), is_negative(y)]
-    if ctx.lacks_op("Equal", "bool"):
+    if not ctx.takes("Equal", "bool"):
         signs = [ops.cast(sign, tf.int32) for sign in signs]
     return ops.equal(*signs)
 

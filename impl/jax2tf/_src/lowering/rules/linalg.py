@@ -82,8 +82,8 @@ def _lu_pivots_to_permutation(
 ) -> tf.Tensor:
     size = ops.convert_to_tensor(ctx.dim(permutation_size))
     flat = _merge_batch(pivots, pivots.shape.rank - 1)
-    permutation = algorithms.as_function(algorithms.permutation_of, ctx.runs_xla)(flat, size)
-    return ctx.reshaped(permutation, ctx.avals_out[0].shape)
+    permutation_of = algorithms.as_function(algorithms.permutation_of, ctx.wants("XlaLaunch"))
+    return ctx.reshaped(permutation_of(flat, size), ctx.avals_out[0].shape)
 
 
 @register("qr")
@@ -196,7 +196,7 @@ def _tridiagonal_solve(
     count = rhs.shape.rank - 2
     bands = [ops.transpose(_merge_batch(x, count)) for x in (lower, diagonal, upper)]
     system = (*bands, ops.transpose(_merge_batch(rhs, count), [1, 0, 2]))
-    solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.runs_xla)
+    solve = algorithms.as_function(algorithms.solve_tridiagonal, ctx.wants("XlaLaunch"))
     if rhs.shape[-2] in (None, 1):
         # One more row, x = 0: a loop over the rows after the first may not be one over none.
         solution = solve(*algorithms.with_a_row_more(*system))[:-1]
@@ -325,7 +325,7 @@ def _batched(
     count = args[0].shape.rank - 2
     batch = _shape(args[0])[:count]
     flat = [_merge_batch(a, count) for a in args]
-    results = algorithms.as_function(algorithm, ctx.runs_xla)(*flat)
+    results = algorithms.as_function(algorithm, ctx.wants("XlaLaunch"))(*flat)
     if isinstance(results, tf.Tensor):
         results = (results,)
     return [ops.reshape(r, [*batch, *_shape(r)[1:]]) for r in results]

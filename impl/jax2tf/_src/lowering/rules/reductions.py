@@ -22,6 +22,7 @@ from jax2tf._src.lowering.emit.compute_dtypes import COMPUTED, HOLDS_NARROW, car
 from jax2tf._src.lowering.emit.mesh import collectives
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util.typing import Param, Shape
@@ -39,10 +40,10 @@ def widened(function: Reducer, x: tf.Tensor) -> tf.Tensor:
 def _reduce_sum(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
     if not axes:
         return x
-    if x.dtype == tf.int32 and ctx.has_quirk("integer_reductions_saturate"):
+    if x.dtype == tf.int32 and ctx.has(Quirk.INTEGER_REDUCTIONS_SATURATE):
         # No sum of int32 leaves int64, whose lowest bits are the sum that wraps around.
         return ops.cast(ops.reduce_sum(ops.cast(x, tf.int64), ctx.vector(axes)), tf.int32)
-    if x.dtype == tf.int32 and ctx.has_quirk("adds_integers_as_floats") and not _counts(x):
+    if x.dtype == tf.int32 and ctx.has(Quirk.ADDS_INTEGERS_AS_FLOATS) and not _counts(x):
         return _last_of_sums(ctx, x, axes)
     keepdims = _keeps_dimensions(ctx)
     return widened(lambda x: ops.reduce_sum(x, ctx.vector(axes), keepdims=keepdims), x)
@@ -77,7 +78,7 @@ def _last_of_sums(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
 def _reduce_prod(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
     if not axes:
         return x
-    if x.dtype == tf.int32 and ctx.has_quirk("integer_reductions_saturate"):
+    if x.dtype == tf.int32 and ctx.has(Quirk.INTEGER_REDUCTIONS_SATURATE):
         return _reduce_by(ctx, _reduce_by_folding, lax.mul, x, 1, axes)
     return widened(lambda x: ops.reduce_prod(x, ctx.vector(axes)), x)
 
@@ -120,7 +121,7 @@ def _extreme(
         return _identity(ctx, x.dtype, -1 if reduce is ops.reduce_max else 1)
     if x.dtype.is_complex:
         return _lexicographic(reduce, x, axes)
-    if x.dtype == tf.int32 and ctx.has_quirk("orders_integers_as_floats"):
+    if x.dtype == tf.int32 and ctx.has(Quirk.ORDERS_INTEGERS_AS_FLOATS):
         if reduce is ops.reduce_max:
             return _largest_by_halves(ctx, x, axes)
         return ops.raw.Invert(x=_largest_by_halves(ctx, ops.raw.Invert(x=x), axes))
@@ -151,7 +152,7 @@ def _with_nan(ctx: Context, reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) 
     result = reduce(x, **over)
     if not x.dtype.is_floating or ctx.assume_finite:
         return result
-    if x.dtype == tf.float32 and ctx.has_quirk("extremes_from_a_finite_number"):
+    if x.dtype == tf.float32 and ctx.has(Quirk.EXTREMES_FROM_A_FINITE_NUMBER):
         result = _with_infinity(ctx, reduce, x, over, result)
     if tf.executing_eagerly() and _is_cpu(result.device):
         return result
@@ -212,13 +213,13 @@ def _extreme_index(ctx: Context, arg: Reducer, x: tf.Tensor, axes: Sequence[int]
     axis = ctx.number(int(axes[0]))
     dtype = ctx.out if ctx.out in (tf.int32, tf.int64) else tf.int32
     x = ops.cast(x, carrier_of(COMPUTED, x.dtype))
-    if x.dtype == tf.bool and not ctx.uses("ArgMax", "bool"):
+    if x.dtype == tf.bool and not ctx.wants("ArgMax", "bool"):
         x = ops.cast(x, tf.int32)
     index = arg(x, axis, output_type=dtype)
     if x.dtype.is_floating and not ctx.assume_finite:
         # The first NaN wins; TensorFlow's kernels step over NaNs.
         nan = ctx.is_nan(x)
-        of_bools = ctx.uses("ArgMax", "bool")
+        of_bools = ctx.wants("ArgMax", "bool")
         first_nan = ops.argmax(nan if of_bools else ops.cast(nan, tf.int32), axis, dtype)
         index = ops.where(ops.reduce_any(nan, axis), first_nan, index)
     return ops.cast(index, ctx.out)
@@ -240,7 +241,7 @@ def _reduce_logically(
             return x
         if x.dtype == tf.bool:
             return reduce_bool(x, ctx.vector(axes))
-        reduce = _reduce if ctx.uses("XlaVariadicReduceV2") else _reduce_by_folding
+        reduce = _reduce if ctx.wants("XlaVariadicReduceV2") else _reduce_by_folding
         return _reduce_by(ctx, reduce, bitwise, x, identity, axes)
 
     return rule

@@ -70,7 +70,7 @@ def _scatter(
     args = wide(operand), starts, wide(updates), windows
     # XLA's scatter loses updates when index vectors are empty.
     use_xla = (
-        ctx.uses("XlaScatter") and windows.indexed and not (kernel and _writes_directly(windows))
+        ctx.wants("XlaScatter") and windows.indexed and not (kernel and _writes_directly(windows))
     )
     if use_xla:
         result = _xla_scatter(ctx, *args, dimension_numbers, combiner)

@@ -124,7 +124,7 @@ class _SelectAndScatter:
     ) -> tf.Tensor:
         """The result, in the carrier of its dtype."""
         dtype = dtypes.to_tf(self.select.in_avals[0].dtype)
-        use_xla = ctx.uses("XlaSelectAndScatter") and self.shape
+        use_xla = ctx.wants("XlaSelectAndScatter") and self.shape
         carrier = (REDUCED_BY_XLA if use_xla else HOLDS_NARROW).get(dtype)
         operand, source, init = (cast(x, carrier or dtype) for x in (operand, source, init))
         if is_empty(self.source_shape):

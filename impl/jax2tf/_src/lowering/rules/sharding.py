@@ -46,7 +46,7 @@ def _sharding_constraint(
         return ctx.placement.placed(x, sharding, unconstrained_dims)
     # A layout is how the bytes lie, which TensorFlow chooses itself.
     says = constrains(sharding, unconstrained_dims) or says_something(ctx, sharding)
-    if not (ctx.uses("XlaSharding") and says):
+    if not (ctx.wants("XlaSharding") and says):
         return x
     return with_sharding(x, sharding, unconstrained_dims)
 
@@ -62,7 +62,7 @@ def _reshard(
 def _shard_map(ctx: Context, *operands: tf.Tensor, **_: object) -> list[tf.Tensor]:
     def make() -> jex_core.ClosedJaxpr:
         specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
-        program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.uses("XlaSharding"))
+        program = as_program_of_all(ctx.eqn, stays_in_parts=ctx.wants("XlaSharding"))
         jaxpr: jex_core.ClosedJaxpr = jax.jit(program).trace(*specs).jaxpr
         return jaxpr
 

@@ -21,6 +21,8 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.casts import in_carrier
 from jax2tf._src.lowering.emit.compute_dtypes import BITS, COMPUTED, HOLDS_INT4, SORTED, carrier_of
 from jax2tf._src.lowering.registry import register
+from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Dim
 
 
@@ -30,7 +32,8 @@ def _sort(
 ) -> Sequence[tf.Tensor]:
     if operands[0].shape[dimension] in (0, 1):
         return operands
-    by_top_k = ctx.optimizes("sorts_by_top_k") and not compat.functions.in_compiled_function()
+    is_compiled = compat.functions.in_compiled_function()
+    by_top_k = ctx.wants(Optimization.SORTS_BY_TOP_K) and not is_compiled
     by_integers = num_keys == 1 and operands[0].dtype in _INTEGERS
     if by_top_k and by_integers and dimension == operands[0].shape.rank - 1:
         return _sort_by_integers(ctx, *operands)
@@ -144,7 +147,7 @@ def _sort_keys(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
 
 def _stored(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     """`x` in a dtype that has kernels, and whose numbers are chosen between, not multiplied."""
-    if x.dtype == tf.float16 and ctx.has_quirk("choice_by_product"):
+    if x.dtype == tf.float16 and ctx.has(Quirk.CHOICE_BY_PRODUCT):
         return ops.cast(x, tf.float32)
     return ops.cast(x, carrier_of(SORTED, x.dtype))
 
@@ -154,7 +157,7 @@ _PART = {tf.int32: 16, tf.uint32: 16, tf.int64: 24, tf.uint64: 24}
 
 
 def _sorts_in_parts(ctx: Context, dtype: tf.DType) -> bool:
-    return dtype in _PART and ctx.has_quirk("sorts_integers_as_floats")
+    return dtype in _PART and ctx.has(Quirk.SORTS_INTEGERS_AS_FLOATS)
 
 
 def _parts(ctx: Context, x: tf.Tensor) -> list[tf.Tensor]:
@@ -236,7 +239,7 @@ def _extremes(
     """The `k` largest or smallest along `axis`, and their indices."""
     k = ctx.dim(k)
     # The bits of a float16 tell the sign of a NaN, which its float32 does not.
-    is_by_bits = x.dtype == tf.float16 and not ctx.has_quirk("no_bitcast")
+    is_by_bits = x.dtype == tf.float16 and ctx.takes("Bitcast")
     stored = _to_last(x if is_by_bits else _stored(ctx, x), axis)
     if _sorts_in_parts(ctx, x.dtype):
         # These are stored as they are.
@@ -245,7 +248,7 @@ def _extremes(
     if _is_in_order(ctx, stored.dtype, largest):
         values, indices = ops.top_k(stored, k)
         return [_from_last(ops.cast(values, x.dtype), axis), _from_last(indices, axis)]
-    if stored.dtype == tf.float32 and not ctx.uses("Bitcast", "float32"):
+    if stored.dtype == tf.float32 and not ctx.wants("Bitcast", "float32"):
         order = _order_without_bits(ctx, stored, k, largest)
         values = _from_last(_take(stored, order), axis)
         return [ops.cast(values, x.dtype), _from_last(order, axis)]
@@ -262,8 +265,8 @@ def _is_in_order(ctx: Context, dtype: tf.DType, largest: bool) -> bool:
     if largest and ctx.assume_finite and dtype in (tf.float32, tf.int32):
         return True
     compiled = (
-        ctx.optimizes("floats_in_top_k")
-        and ctx.runs_xla
+        ctx.wants(Optimization.FLOATS_IN_TOP_K)
+        and ctx.wants("XlaLaunch")
         and compat.functions.in_compiled_function()
     )
     return largest and compiled and dtype == tf.float32

@@ -81,7 +81,7 @@ def _reduce_window_monoid(ctx: Context, x: tf.Tensor, **params: Param) -> tf.Ten
     pool = pooling(monoid.to_jax, window, x.dtype)
     # XLA's computation would have to order complex numbers, which no op of TensorFlow does.
     ordered = monoid.beats is None or not x.dtype.is_complex
-    if ctx.uses("XlaReduceWindow") and window.dimensions and ordered:
+    if ctx.wants("XlaReduceWindow") and window.dimensions and ordered:
         carrier = carrier_of(REDUCED_BY_XLA, x.dtype)
         computation = _computation(monoid.to_xla, carrier)
         exact = functools.partial(_xla_reduce_window, ctx, x, identity, window, computation)
@@ -113,7 +113,7 @@ def _reduce_window(
     shape = ctx.avals_in[0].shape
     if any(x.dtype in FLOAT8 for x in xs):
         return folded_in_order(ctx, combine, xs, inits, shape, window)
-    if ctx.uses("XlaReduceWindow") and n == 1 and window.dimensions:
+    if ctx.wants("XlaReduceWindow") and n == 1 and window.dimensions:
         computation = ctx.computation(closed, REDUCED_BY_XLA.get(xs[0].dtype))
         return [_xla_reduce_window(ctx, xs[0], inits[0], window, computation)]
     results, present = folded(ctx, combine, [to_carrier(x) for x in xs], shape, window)

@@ -38,7 +38,7 @@ def constrained(
             placement.placed(value, sharding) if spans_devices(sharding) else value
             for value, sharding in zip(values, shardings, strict=True)
         ]
-    if not ctx.uses("XlaSharding"):
+    if not ctx.wants("XlaSharding"):
         return list(values)
     return [
         with_sharding(value, sharding) if says_something(ctx, sharding) else value

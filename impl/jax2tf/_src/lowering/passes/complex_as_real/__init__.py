@@ -23,7 +23,7 @@ from jax2tf._src.lowering.passes.complex_as_real import pair, scatters
 from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value, is_complex
 from jax2tf._src.lowering.passes.complex_as_real.rules import rule_of
 from jax2tf._src.lowering.passes.legalize import linalg
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import Trace, inner_jaxprs, results_of, variables_of
 from jax2tf._src.util.typing import Array, Atom
@@ -31,7 +31,7 @@ from jax2tf._src.util.typing import Array, Atom
 
 def prepared(trace: Trace, target: Target) -> Trace:
     """The trace as it is lowered for a target: without complex numbers, for one that has none."""
-    if "no_complex_numbers" not in target.quirks or not _has_complex(trace.jaxpr.jaxpr):
+    if "complex64" not in target.computes_in or not _has_complex(trace.jaxpr.jaxpr):
         return trace
     return trace.cached("without_complex", lambda: _without_complex(trace))
 

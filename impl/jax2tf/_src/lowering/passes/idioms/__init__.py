@@ -23,7 +23,7 @@ from jax2tf._src.lowering.passes.idioms.matching import Match, Pattern
 from jax2tf._src.lowering.passes.idioms.table import IDIOMS, Idiom
 from jax2tf._src.lowering.passes.idioms.view import Frame, Path, find
 from jax2tf._src.lowering.registry import Lowered
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.util.typing import Atom, Aval, Param, Shape, aval_of
 
 LSTM = "lstm"
@@ -56,7 +56,7 @@ def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Plac
     readers = _readers(jaxpr)
     covered: set[jex_core.JaxprEqn] = set()
     for eqn in reversed(jaxpr.eqns):
-        if eqn.primitive is lax.scan_p and target.has_idiom(LSTM):
+        if eqn.primitive is lax.scan_p and target.wants(LSTM):
             cell = recurrent.cell_of(eqn)
             if cell is not None:
                 places[eqn] = Place(recurrent.lstm, {"cell": cell}, eqn.invars, gives_many=True)
@@ -105,9 +105,7 @@ def _candidates(path: Path, target: Target) -> Iterable[Idiom]:
     if path.value.eqn is None:
         return ()
     of_root = _by_root().get(path.value.eqn.primitive, ())
-    return (
-        i for i in of_root if (target.assume_finite if i.if_finite else target.has_idiom(i.name))
-    )
+    return (i for i in of_root if (target.assume_finite if i.if_finite else target.wants(i.name)))
 
 
 @functools.cache

@@ -21,6 +21,7 @@ from jax2tf._src.lowering.emit.fusions import before_relu
 from jax2tf._src.lowering.emit.index_geometry import as_one_index
 from jax2tf._src.lowering.passes.idioms.matching import Match
 from jax2tf._src.lowering.registry import Lowered
+from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.util.typing import Aval, Dim, Param, Shape
 
 _FLOAT32 = ("float32",)
@@ -114,7 +115,7 @@ def _softmax_by_hand(x: jax.Array) -> jax.Array:
 
 def _softmax(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     shares = ops.softmax(x)
-    if ctx.assume_finite or not ctx.has_quirk("nan_in_parts_of_softmax"):
+    if ctx.assume_finite or not ctx.has(Quirk.NAN_IN_PARTS_OF_SOFTMAX):
         return shares
     # They add up to 1, or to NaN.
     last = ctx.vector([x.shape.rank - 1])
@@ -186,13 +187,13 @@ def _gelu_by_erf_of_product(x: jax.Array) -> jax.Array:
 
 def _gelu(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     # Form: as_it_is_fused.
-    if ctx.has_idiom("erf"):
+    if ctx.wants("erf"):
         return 0.5 * x * (1.0 + ops.erf(x * math.sqrt(0.5)))
     return ops.gelu(x)
 
 
 def _gelu_by_tanh(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    if x.shape.rank == 0 and ctx.has_quirk("no_gelu_of_scalar"):
+    if x.shape.rank == 0 and ctx.has(Quirk.NO_GELU_OF_SCALAR):
         return ops.squeeze(_gelu_by_tanh(ctx, ops.expand_dims(x, 0)), [0])
     return ops.gelu(x, approximate=True)
 

@@ -47,7 +47,8 @@ from jax2tf._src.lowering.passes.legalize import (
     reduce_precision,
     special_functions,
 )
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.util import dtypes
 
 LoweringRule = Callable[..., tf.Tensor]
@@ -58,16 +59,11 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
 
     The rule takes no params: they stand in the equation.
     """
-    if target.is_complete:
-        function = ranks.function_of(eqn, target)
-        if function is None or keys.has_keys(eqn):
-            return None
-        return functools.partial(_traced, function, {})
     function = boundaries.function_of(eqn, target)
     if function is not None:
         return functools.partial(_traced, function, boundaries.CARRIERS)
     if keys.has_keys(eqn):
-        is_moved = eqn.primitive is lax.squeeze_p and "no_uint32" in target.quirks
+        is_moved = eqn.primitive is lax.squeeze_p and not target.takes_arrays("uint32")
         return keys.ON_DATA.function if is_moved else None
     for module in (ranks, integers, bitcasts, bit_moves, reduce_precision):
         function = module.function_of(eqn, target)
@@ -94,9 +90,13 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
 
 def _carriers(eqn: jex_core.JaxprEqn, target: Target) -> dict[str, str]:
     """The dtypes of an equation, each with the one in which the target computes."""
-    carriers = {name: target.computes_in.get(name, name) for name in _dtype_names(eqn)}
+    # A complex number is two numbers by now, or stays.
+    carriers = {
+        name: name if name.startswith("complex") else target.computes_in.get(name, name)
+        for name in _dtype_names(eqn)
+    }
     is_of_few = eqn.primitive in emulated_dtypes.OF_FEW_ENGINES
-    if is_of_few and "float16" in carriers and "few_functions_of_float16" in target.quirks:
+    if is_of_few and "float16" in carriers and target.has(Quirk.FEW_FUNCTIONS_OF_FLOAT16):
         carriers["float16"] = "float32"
     return carriers
 
@@ -142,6 +142,6 @@ def _cast(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
     """The tensor in another dtype: for integers of as many bits an op that no converter moves."""
     are_integers = x.dtype.is_integer and dtype.is_integer
     is_same_size = are_integers and x.dtype.size == dtype.size and x.dtype != dtype
-    if is_same_size and ctx.has_quirk("moves_casts"):
+    if is_same_size and ctx.has(Quirk.MOVES_CASTS):
         return ops.bitcast(x, dtype)
     return ops.cast(x, dtype)

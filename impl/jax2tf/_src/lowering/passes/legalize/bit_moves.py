@@ -14,7 +14,8 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Atom, PyTree, aval_of
 
@@ -26,7 +27,7 @@ _FLOATS = frozenset({"bfloat16", "float16"})
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for a move of what is held in another dtype; None for any other equation."""
-    if "moves_casts" not in target.quirks:
+    if not target.has(Quirk.MOVES_CASTS):
         return None
     of_rows = _OF_ROWS.get(eqn.primitive)
     if of_rows is not None:

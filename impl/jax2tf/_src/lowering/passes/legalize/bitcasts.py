@@ -14,7 +14,8 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Aval, aval_of
 
@@ -29,12 +30,12 @@ def function_of(
     eqn: jex_core.JaxprEqn, target: Target
 ) -> Callable[..., Sequence[jax.Array]] | None:
     """The function for a bitcast between dtypes, if the target has none of it."""
-    if eqn.primitive not in _BITCAST or "no_bitcast" not in target.quirks:
+    if eqn.primitive not in _BITCAST or target.takes("Bitcast"):
         return None
     old, new = (str(aval.dtype) for aval in _avals(eqn))
-    if old == new or {old, new} <= _OF_32_BITS or target.lacks_dtypes & {old, new}:
+    if old == new or {old, new} <= _OF_32_BITS or target.refused_dtypes & {old, new}:
         return None
-    if "computes_64_bits_in_32" in target.quirks and {old, new} & _OF_64_BITS:
+    if target.has(Quirk.COMPUTES_64_BITS_IN_32) and {old, new} & _OF_64_BITS:
         return None
     return _as_other_bits if old in _TO_BITS and new in _FROM_BITS else None
 

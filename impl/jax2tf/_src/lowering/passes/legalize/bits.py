@@ -16,7 +16,7 @@ from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.known_values import known_value
 from jax2tf._src.ops import raw
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
@@ -41,12 +41,12 @@ def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
     aval = aval_of(eqn.invars[0])
     # A shift that no sign fills is one of uint32.
     dtype = "uint32" if rule is _shift_right_logical else "int32"
-    is_lacking = aval.dtype == np.int32 and target.lacks_op(op, dtype)
+    is_lacking = aval.dtype == np.int32 and not target.takes(op, dtype)
     return rule if is_lacking else None
 
 
 def _lacks(ctx: Context, op: str) -> bool:
-    return ctx.lacks_op(op, "int32")
+    return not ctx.takes(op, "int32")
 
 
 def _and(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:

@@ -10,7 +10,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Atom, aval_of
 
@@ -32,7 +32,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> emulated_dtypes.Funct
     """The function for bools that the op of a target does not take; None for any other equation."""
     if eqn.primitive not in _OPS or not any(_is_bool(v) for v in eqn.invars):
         return None
-    return _in_int32 if target.lacks_op(_OPS[eqn.primitive], "bool") else None
+    return _in_int32 if not target.takes(_OPS[eqn.primitive], "bool") else None
 
 
 def _in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:

@@ -16,7 +16,7 @@ from jax.extend import core as jex_core
 from jax2tf._src import compat
 from jax2tf._src.lowering.passes.keys import is_keys
 from jax2tf._src.lowering.passes.legalize.emulated_dtypes import Function
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, Param, aval_of
 
@@ -28,7 +28,7 @@ Arrays = Sequence[jax.Array]
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for control flow with uint32 among its operands or results."""
-    if "no_uint32" not in target.quirks:
+    if target.takes_arrays("uint32"):
         return None
     function = _FUNCTIONS.get(eqn.primitive)
     return function if function is not None and has_uint32((*eqn.invars, *eqn.outvars)) else None

@@ -18,7 +18,8 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes, int8_contractions
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Param, aval_of
 
@@ -32,9 +33,9 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> emulated_dtypes.Funct
     avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
     if any(aval.dtype not in int8_contractions.INTEGERS for aval in avals):
         return None
-    if target.lacks_op(op, "int32"):
+    if not target.takes(op, "int32"):
         return int8_contractions.function_of(eqn) or function
-    rounds = "adds_integers_as_floats" in target.quirks and not int8_contractions.is_exact(eqn)
+    rounds = target.has(Quirk.ADDS_INTEGERS_AS_FLOATS) and not int8_contractions.is_exact(eqn)
     return int8_contractions.function_of(eqn) if rounds else None
 
 

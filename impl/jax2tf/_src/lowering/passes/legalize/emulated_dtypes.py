@@ -15,7 +15,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.legalize import int16, uint32
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Atom, aval_of
 
@@ -212,7 +212,7 @@ def function_of(
     held = {name for name, carrier in carriers.items() if name != carrier}
     primitive = eqn.primitive
     if held == {"uint32"}:
-        if "no_uint32" in target.quirks and primitive in _MULTIPLYING:
+        if primitive in _MULTIPLYING and not target.takes_arrays("uint32"):
             return uint32.exact_product if primitive in _OF_TWO_FACTORS else None
         of_bits = uint32.FUNCTIONS.get(primitive)
         if of_bits is not None:
@@ -254,7 +254,7 @@ def with_results_in_range(
 
 def _is_moved_as_it_is(primitive: jex_core.Primitive, held: set[str], target: Target) -> bool:
     op = _OPS_OF_MOVES.get(primitive)
-    is_lacking = op is not None and any(target.lacks_op(op, name) for name in held)
+    is_lacking = op is not None and any(not target.takes(op, name) for name in held)
     return primitive in _MOVES and held <= _BYTES and not is_lacking
 
 
@@ -335,7 +335,7 @@ def _product(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array
 def _is_lacking_to_bool(eqn: jex_core.JaxprEqn, target: Target) -> bool:
     """Whether it makes bools of a dtype that the target does not compare."""
     old, new = (aval_of(v).dtype for v in (eqn.invars[0], eqn.outvars[0]))
-    return bool(new == np.bool_) and target.lacks_op("NotEqual", str(old))
+    return bool(new == np.bool_) and not target.takes("NotEqual", str(old))
 
 
 def _is_not_zero(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:

@@ -10,7 +10,8 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
@@ -39,7 +40,7 @@ _KEEP_THE_RANGE = frozenset(
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for a conversion of integers that may be out of the new range; or None."""
-    if "keeps_what_16_bits_lose" not in target.quirks:
+    if not target.has(Quirk.KEEPS_WHAT_16_BITS_LOSE):
         return None
     if eqn.primitive is not lax.convert_element_type_p:
         return None
@@ -55,7 +56,7 @@ def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 
 def may_leave_the_range(eqn: jex_core.JaxprEqn, target: Target) -> bool:
     """Whether a result of the equation, computed in int32, has to be brought into 16 bits."""
-    return "keeps_what_16_bits_lose" in target.quirks and eqn.primitive not in _KEEP_THE_RANGE
+    return target.has(Quirk.KEEPS_WHAT_16_BITS_LOSE) and eqn.primitive not in _KEEP_THE_RANGE
 
 
 def in_range(x: jax.Array, dtype: np.dtype) -> jax.Array:

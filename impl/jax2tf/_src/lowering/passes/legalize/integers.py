@@ -21,7 +21,8 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.known_values import known_value
 from jax2tf._src.lowering.passes.legalize import uint32
 from jax2tf._src.ops import raw
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
@@ -43,18 +44,18 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     None for any other equation. Of the product of int64 a shift would take the upper half.
     """
     if eqn.primitive in _MULHI:
-        is_lacking = target.lacks_op("RightShift", "int64") and _dtype_of(eqn) == np.int32
+        is_lacking = not target.takes("RightShift", "int64") and _dtype_of(eqn) == np.int32
         return _product_high if is_lacking else None
-    if eqn.primitive is lax.clamp_p and "equates_large_integers" in target.quirks:
+    if eqn.primitive is lax.clamp_p and target.has(Quirk.EQUATES_LARGE_INTEGERS):
         return _clamp if _dtype_of(eqn) == np.uint32 else None
-    if eqn.primitive not in _DIVISIONS or "divides_integers_as_floats" not in target.quirks:
+    if eqn.primitive not in _DIVISIONS or not target.has(Quirk.DIVIDES_INTEGERS_AS_FLOATS):
         return None
     return _FUNCTIONS.get(str(_dtype_of(eqn)))
 
 
 def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
     """The rule for a comparison that the target rounds; None for any other equation."""
-    if eqn.primitive not in _COMPARISONS or "equates_large_integers" not in target.quirks:
+    if eqn.primitive not in _COMPARISONS or not target.has(Quirk.EQUATES_LARGE_INTEGERS):
         return None
     return _COMPARISONS[eqn.primitive] if _dtype_of(eqn) == np.int32 else None
 

@@ -33,7 +33,7 @@ from jax2tf._src.lowering.passes.legalize.matrices import (
     squared_sizes,
     with_element,
 )
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Param, PyTree, aval_of
 
@@ -52,7 +52,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
         return None
     op, function = found
     aval = aval_of(eqn.invars[0])
-    is_lacking = aval.dtype in _DTYPES and target.lacks_op(op, str(aval.dtype))
+    is_lacking = aval.dtype in _DTYPES and not target.takes(op, str(aval.dtype))
     # Bands of a matrix have one size, and what is before it is a batch.
     sizes = aval.shape[-1:] if function is _tridiagonal_solve else aval.shape[-2:]
     sizes = (*sizes, eqn.params.get("permutation_size", 1))

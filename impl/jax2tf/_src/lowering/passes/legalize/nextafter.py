@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
@@ -27,7 +27,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
         return None
     aval = aval_of(eqn.outvars[0])
     dtype = str(aval.dtype)
-    return _nextafter if dtype in _BITS and target.lacks_op("NextAfter", dtype) else None
+    return _nextafter if dtype in _BITS and not target.takes("NextAfter", dtype) else None
 
 
 def _nextafter(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:

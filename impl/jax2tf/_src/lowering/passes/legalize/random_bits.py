@@ -19,7 +19,8 @@ from jax.extend import core as jex_core
 from jax.extend import random as jex_random
 
 from jax2tf._src.lowering.passes.legalize import uint32
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Aval, aval_of
 
@@ -42,10 +43,10 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
     None where the shape is open, and for bits of 64 where the target has none of these.
     """
-    if eqn.primitive not in _GENERATOR or not target.lacks_op(_OP, "uint64"):
+    if eqn.primitive not in _GENERATOR or target.takes(_OP, "uint64"):
         return None
     key, bits = aval_of(eqn.invars[0]), aval_of(eqn.outvars[1])
-    has_wide_bits = "computes_64_bits_in_32" not in target.quirks
+    has_wide_bits = not target.has(Quirk.COMPUTES_64_BITS_IN_32)
     is_taken = key.dtype == np.uint32 and (bits.dtype.itemsize < 8 or has_wide_bits)
     is_known = all(isinstance(d, int) for d in bits.shape)
     return _generator if is_taken and is_known else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Collection, Sequence
@@ -10,15 +11,22 @@ import jax
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
 
-_REDUCTIONS = named(
-    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"
-)
+# Each with the op that it is lowered to.
+_REDUCTIONS = {
+    **dict.fromkeys(named("reduce_and"), "All"),
+    **dict.fromkeys(named("reduce_max"), "Max"),
+    **dict.fromkeys(named("reduce_min"), "Min"),
+    **dict.fromkeys(named("reduce_or"), "Any"),
+    **dict.fromkeys(named("reduce_prod"), "Prod"),
+    **dict.fromkeys(named("reduce_sum"), "Sum"),
+}
 _ANGLES = named("acos", "asin", "atan", "atan2")
 # They repeat operands along dimensions of size 1. Neighbours that are repeated alike are one
 # dimension to TensorFlow's kernels, which take so many.
@@ -48,29 +56,27 @@ _ORDERS = {
     **dict.fromkeys(named("top_k"), "axis"),
     **dict.fromkeys(named("approx_top_k"), "reduction_dimension"),
 }
-# Engines reduce arrays of so many dimensions.
-_MOST_DIMENSIONS = 6
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for operands of ranks that the target gets wrong; None for others."""
     if eqn.primitive in _OF_TWO and _has_many_groups(eqn):
         return _of_one_shape
-    if eqn.primitive is lax.atan2_p and "no_atan2_of_scalar" in target.quirks:
+    if eqn.primitive is lax.atan2_p and target.has(Quirk.NO_ATAN2_OF_SCALAR):
         shapes = {v.aval.shape for v in (*eqn.invars, *eqn.outvars)}  # type: ignore[attr-defined]
         return _of_one_shape if len(shapes) > 1 else None
-    if eqn.primitive in _ANGLES and "no_angle_of_scalars" in target.quirks:
+    if eqn.primitive in _ANGLES and target.has(Quirk.NO_ANGLE_OF_SCALARS):
         return None if aval_of(eqn.outvars[0]).shape else _of_vectors
-    if eqn.primitive in _ORDERS and "no_gather_of_one_batch" in target.quirks:
+    if eqn.primitive in _ORDERS and target.has(Quirk.NO_GATHER_OF_ONE_BATCH):
         return _of_one_row if _is_one_row(eqn) else None
     if eqn.primitive not in _REDUCTIONS:
         return None
     aval = aval_of(eqn.invars[0])
     rank = len(aval.shape)
-    if rank > _MOST_DIMENSIONS and "few_dimensions_in_reductions" in target.quirks:
-        return _with_merged_dimensions
+    if not target.takes_rank(_REDUCTIONS[eqn.primitive], rank):
+        return functools.partial(_with_merged_dimensions, target)
     is_integer = jax.numpy.issubdtype(aval.dtype, jax.numpy.integer)
-    if is_integer and "no_integers_of_three_dimensions" in target.quirks:
+    if is_integer and target.has(Quirk.NO_INTEGERS_OF_THREE_DIMENSIONS):
         groups = _groups(rank, eqn.params["axes"])
         if len(groups) < rank or _is_along_the_middle(groups):
             return _of_integers
@@ -128,17 +134,22 @@ def _of_integers(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
     return [lax.reshape(result, out.shape) if result.shape != out.shape else result]
 
 
-def _with_merged_dimensions(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
+def _with_merged_dimensions(
+    target: Target, eqn: jex_core.JaxprEqn, x: jax.Array
+) -> Sequence[jax.Array]:
     """The reduction, with neighbours that are all reduced, or all kept, as one dimension."""
-    return [_reduced(eqn, x, frozenset(eqn.params["axes"]))]
+    return [_reduced(target, eqn, x, frozenset(eqn.params["axes"]))]
 
 
-def _reduced(eqn: jex_core.JaxprEqn, x: jax.Array, axes: frozenset[int]) -> jax.Array:
+def _reduced(
+    target: Target, eqn: jex_core.JaxprEqn, x: jax.Array, axes: frozenset[int]
+) -> jax.Array:
     groups = _groups(x.ndim, axes)
-    if len(groups) > _MOST_DIMENSIONS:
+    if not target.takes_rank(_REDUCTIONS[eqn.primitive], len(groups)):
         # Still too many: the last ones that are reduced are reduced first.
         last = max(dims for is_reduced, dims in groups if is_reduced)
-        return _reduced(eqn, _reduced(eqn, x, frozenset(last)), axes.difference(last))
+        once = _reduced(target, eqn, x, frozenset(last))
+        return _reduced(target, eqn, once, axes.difference(last))
     merged, along = _merged(x, groups)
     result = eqn.primitive.bind(merged, **(eqn.params | {"axes": along}))
     kept = [x.shape[d] for d in range(x.ndim) if d not in axes]

@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
@@ -28,7 +28,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     if eqn.primitive not in _REDUCE_PRECISION:
         return None
     dtype = aval_of(eqn.invars[0]).dtype
-    is_lacking = "no_bitcast" in target.quirks or str(dtype) in target.computes_in
+    is_lacking = not target.takes("Bitcast") or str(dtype) in target.computes_in
     return _with_fewer_bits if is_lacking and dtype.itemsize == 2 else None
 
 

@@ -19,7 +19,7 @@ from jax2tf._src import compat
 from jax2tf._src.lowering.emit import special_functions
 from jax2tf._src.lowering.emit.special_functions import in_wide_dtype
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes
-from jax2tf._src.targets.targets import Target
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
@@ -34,7 +34,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> emulated_dtypes.Funct
     aval = aval_of(eqn.outvars[0])
     # Narrower floats are computed in float32.
     dtype = "float64" if getattr(aval, "dtype", None) == np.float64 else "float32"
-    if not target.lacks_op(op, dtype) or (eqn.primitive, dtype) in _UNKNOWN:
+    if target.takes(op, dtype) or (eqn.primitive, dtype) in _UNKNOWN:
         return None
     if function is None:
         function = _as_jax_does(eqn.primitive)

@@ -1,0 +1,32 @@
+"""TensorFlow itself, with XLA ops and without: the latter is what every engine takes."""
+
+from __future__ import annotations
+
+from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.targets.shared import FEW_IN_PADS
+from jax2tf._src.targets.target import XLA, Target
+
+WITH_XLA = Target(
+    "xla",
+    XLA,
+    quirks=frozenset({Quirk.ONE_WINDOW_OF_ONE_FEATURE}),
+    optimizations=frozenset(Optimization),
+)
+
+TENSORFLOW = Target(
+    "tensorflow",
+    quirks=frozenset(
+        {
+            Quirk.CHOICE_BY_PRODUCT,
+            Quirk.CONSTANTS_BY_NAME,
+            Quirk.DROPS_TRANSPOSES_AROUND_RESHAPE,
+            Quirk.EXCHANGES_CONSTANT_AND_TRANSPOSE,
+            Quirk.NO_LISTS_IN_FUNCTIONS,
+            Quirk.ONE_WINDOW_OF_ONE_FEATURE,
+            Quirk.PADS_LOSE_SIZES,
+            Quirk.TAKES_CONSTANT_BRANCHES,
+        }
+    ),
+    most_dimensions_of=FEW_IN_PADS,
+)
