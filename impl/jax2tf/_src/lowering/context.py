@@ -22,30 +22,25 @@ T = TypeVar("T")
 
 
 class LoweringInterface(Protocol):
-    """The part of a lowering (interpreter.py) that rules use, through their Context."""
+    """The part of `interpreter.Lowering` that rules use, through their Context."""
 
     trace: Trace
     target: Target
 
     @property
-    def is_by_kernels(self) -> bool:
-        """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
+    def is_by_kernels(self) -> bool: ...
 
-    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The results of a closed jaxpr, lowered in place."""
+    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]: ...
 
     def run_open(
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], args: Sequence[tf.Tensor]
-    ) -> list[tf.Tensor]:
-        """As `run`, for a jaxpr whose constants are tensors."""
+    ) -> list[tf.Tensor]: ...
 
-    def with_sizes(self, sizes: dims.Values, *, by_kernels: bool = False) -> LoweringInterface:
-        """A lowering of the same trace with other values of dimension variables."""
+    def with_sizes(self, sizes: dims.Values, *, by_kernels: bool = False) -> LoweringInterface: ...
 
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
-    ) -> list[tf.Tensor]:
-        """The results of a closed jaxpr, by a function that its callers share or in place."""
+    ) -> list[tf.Tensor]: ...
 
     def call_function(
         self,
@@ -56,29 +51,21 @@ class LoweringInterface(Protocol):
         *,
         any_shape: bool = False,
         jit_compile: bool | None = None,
-    ) -> list[tf.Tensor]:
-        """The results of `body(lowering, *args)`, by one TensorFlow function for each key."""
+    ) -> list[tf.Tensor]: ...
 
-    def constant(self, value: ArrayLike) -> tf.Tensor:
-        """A tensor of a constant."""
+    def constant(self, value: ArrayLike) -> tf.Tensor: ...
 
-    def dim(self, dim: Dim) -> Size:
-        """The size of a dimension."""
+    def dim(self, dim: Dim) -> Size: ...
 
-    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
-        """A shape as TensorFlow takes it."""
+    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor: ...
 
-    def vector(self, dims: Shape) -> tf.Tensor:
-        """Sizes or axes as an int32 operand."""
+    def vector(self, dims: Shape) -> tf.Tensor: ...
 
-    def number(self, value: int) -> tf.Tensor:
-        """An axis or a size as an int32 operand."""
+    def number(self, value: int) -> tf.Tensor: ...
 
-    def static_shape(self, shape: Shape) -> list[int | None]:
-        """What is known of a shape before the run."""
+    def static_shape(self, shape: Shape) -> list[int | None]: ...
 
-    def zeros(self, aval: Aval) -> tf.Tensor:
-        """Zeros of the shape and dtype of an aval."""
+    def zeros(self, aval: Aval) -> tf.Tensor: ...
 
 
 class Context:
@@ -107,7 +94,7 @@ class Context:
 
     @property
     def runs_xla(self) -> bool:
-        """Whether XLA may compile a part of the graph, which TensorFlow runs as such an op."""
+        """Whether the graph may have an XlaLaunch op: a part that XLA compiles."""
         return self.uses("XlaLaunch")
 
     @property
@@ -116,22 +103,22 @@ class Context:
         return self._lowering.is_by_kernels
 
     def uses(self, op: str, dtype: str | None = None) -> bool:
-        """Whether the graph is to hold an op of a dtype, or of every dtype where none is named.
+        """Whether the graph may hold an op of a dtype, or of every dtype if none is named.
 
-        Not where the target lacks it, or, without XLA ops, where one of the engines does.
+        It may not if the target lacks the op, or, without XLA ops, if one of the engines does.
         """
         return self._lowering.target.uses(op, dtype)
 
     def optimizes(self, name: str) -> bool:
-        """Whether graphs are to be faster in that way (targets.OPTIMIZATIONS)."""
+        """Whether graphs for the target get this optimization (targets.OPTIMIZATIONS)."""
         return name in self._lowering.target.optimizations
 
     def has_quirk(self, name: str) -> bool:
-        """Whether what the graph is for has that quirk (targets.QUIRKS)."""
+        """Whether the target has this quirk (targets.QUIRKS)."""
         return name in self._lowering.target.quirks
 
     def lacks_op(self, op: str, dtype: str) -> bool:
-        """Whether what the graph is for does not take an op of a dtype."""
+        """Whether the target does not take an op of a dtype."""
         return self._lowering.target.lacks_op(op, dtype)
 
     def is_nan(self, x: tf.Tensor) -> tf.Tensor:
@@ -139,23 +126,27 @@ class Context:
         return ops.not_equal(x, x) if self.lacks_op("IsNan", x.dtype.name) else ops.is_nan(x)
 
     def to_abs(self, x: tf.Tensor) -> tf.Tensor:
-        """What Abs is given for the magnitude of `x`: its negative, if it would overwrite `x`."""
+        """The operand of Abs for the magnitude of `x`.
+
+        OpenVINO's Abs writes its result into its operand if that is a vector. A target with this
+        quirk gets `-x`, a tensor that nobody else reads.
+        """
         # Numbers of one byte, which the engine does not store, may have no Neg.
         is_overwritten = x.shape.rank == 1 and x.dtype.size > 1
         return -x if is_overwritten and self.has_quirk("overwrites_vectors") else x
 
     def has_idiom(self, name: str) -> bool:
-        """Whether what the graph is for has an op for that idiom."""
+        """Whether the target has an op for that idiom."""
         return self._lowering.target.has_idiom(name)
 
     @property
     def assume_finite(self) -> bool:
-        """Whether what guards NaN and infinity is left out."""
+        """Whether ops that only guard NaN and infinity are left out."""
         return self._lowering.target.assume_finite
 
     @property
     def placement(self) -> Placement | None:
-        """What shardings become, where they are not to be XlaSharding ops."""
+        """How shardings are written, if not as XlaSharding ops."""
         return self._lowering.target.placement
 
     @property
@@ -199,7 +190,7 @@ class Context:
         return self._lowering.number(value)
 
     def static_shape(self, shape: Shape) -> list[int | None]:
-        """What is known of a shape before the run, for tf.TensorShape and the like."""
+        """A shape as tf.TensorShape takes it: None for a size that only the run can tell."""
         return self._lowering.static_shape(shape)
 
     def zeros(self, aval: Aval) -> tf.Tensor:
@@ -242,8 +233,8 @@ class Context:
 
         For a rule of many ops (a threefry block) or of loops, which eager TensorFlow runs in
         Python. `key` names the body; shapes and dtypes of `args` are added to it. With `any_shape`
-        one function serves arguments of all shapes. With `jit_compile` XLA
-        compiles it, whatever runs around it.
+        one function serves arguments of all shapes. With `jit_compile` XLA compiles it, whatever
+        runs around it.
         """
 
         def with_context(lowering: LoweringInterface, *inner: tf.Tensor) -> Sequence[tf.Tensor]:
@@ -307,13 +298,13 @@ class Context:
 
 
 def op_type_of(x: tf.Tensor) -> str:
-    """The op that gives a tensor; one of eager mode is a constant to the graph that reads it."""
+    """The type of the op that makes a tensor. To a graph, a tensor of eager mode is a constant."""
     op = getattr(x, "op", None)
     return "Const" if op is None else str(op.type)
 
 
 def _dimensions_dropped(before: Sequence[int | None], after: Shape) -> list[int]:
-    """The dimensions of size one without which a shape is another one; none where none are."""
+    """The dimensions of size one that `before` has more than `after`; none if others differ."""
     dropped, left = [], list(after)
     for place, size in enumerate(before):
         if left and size is not None and left[0] == size:
