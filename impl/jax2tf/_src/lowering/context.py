@@ -24,30 +24,25 @@ T = TypeVar("T")
 
 
 class LoweringInterface(Protocol):
-    """The part of a lowering (interpreter.py) that rules use, through their Context."""
+    """The part of `interpreter.Lowering` that rules use, through their Context."""
 
     trace: Trace
     target: Target
 
     @property
-    def is_by_kernels(self) -> bool:
-        """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
+    def is_by_kernels(self) -> bool: ...
 
-    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The results of a closed jaxpr, lowered in place."""
+    def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]: ...
 
     def run_open(
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], args: Sequence[tf.Tensor]
-    ) -> list[tf.Tensor]:
-        """As `run`, for a jaxpr whose constants are tensors."""
+    ) -> list[tf.Tensor]: ...
 
-    def with_sizes(self, sizes: dims.Values, *, by_kernels: bool = False) -> LoweringInterface:
-        """A lowering of the same trace with other values of dimension variables."""
+    def with_sizes(self, sizes: dims.Values, *, by_kernels: bool = False) -> LoweringInterface: ...
 
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
-    ) -> list[tf.Tensor]:
-        """The results of a closed jaxpr, by a function that its callers share or in place."""
+    ) -> list[tf.Tensor]: ...
 
     def call_function(
         self,
@@ -58,29 +53,21 @@ class LoweringInterface(Protocol):
         *,
         any_shape: bool = False,
         jit_compile: bool | None = None,
-    ) -> list[tf.Tensor]:
-        """The results of `body(lowering, *args)`, by one TensorFlow function for each key."""
+    ) -> list[tf.Tensor]: ...
 
-    def constant(self, value: ArrayLike) -> tf.Tensor:
-        """A tensor of a constant."""
+    def constant(self, value: ArrayLike) -> tf.Tensor: ...
 
-    def dim(self, dim: Dim) -> Size:
-        """The size of a dimension."""
+    def dim(self, dim: Dim) -> Size: ...
 
-    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
-        """A shape as TensorFlow takes it."""
+    def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor: ...
 
-    def vector(self, dims: Shape) -> tf.Tensor:
-        """Sizes or axes as an int32 operand."""
+    def vector(self, dims: Shape) -> tf.Tensor: ...
 
-    def number(self, value: int) -> tf.Tensor:
-        """An axis or a size as an int32 operand."""
+    def number(self, value: int) -> tf.Tensor: ...
 
-    def static_shape(self, shape: Shape) -> list[int | None]:
-        """What is known of a shape before the run."""
+    def static_shape(self, shape: Shape) -> list[int | None]: ...
 
-    def zeros(self, aval: Aval) -> tf.Tensor:
-        """Zeros of the shape and dtype of an aval."""
+    def zeros(self, aval: Aval) -> tf.Tensor: ...
 
 
 class Context:
@@ -137,19 +124,23 @@ class Context:
         return ops.is_nan(x) if self.takes("IsNan", x.dtype.name) else ops.not_equal(x, x)
 
     def to_abs(self, x: tf.Tensor) -> tf.Tensor:
-        """What Abs is given for the magnitude of `x`: its negative, if it would overwrite `x`."""
+        """The operand of Abs for the magnitude of `x`.
+
+        OpenVINO's Abs writes its result into its operand if that is a vector. A target with this
+        quirk gets `-x`, a tensor that nobody else reads.
+        """
         # Numbers of one byte, which the engine does not store, may have no Neg.
         is_overwritten = x.shape.rank == 1 and x.dtype.size > 1
         return -x if is_overwritten and self.has(Quirk.OVERWRITES_VECTORS) else x
 
     @property
     def assume_finite(self) -> bool:
-        """Whether what guards NaN and infinity is left out."""
+        """Whether ops that only guard NaN and infinity are left out."""
         return self._lowering.target.assume_finite
 
     @property
     def placement(self) -> Placement | None:
-        """What shardings become, where they are not to be XlaSharding ops."""
+        """How shardings are written, if not as XlaSharding ops."""
         return self._lowering.target.placement
 
     @property
@@ -194,7 +185,7 @@ class Context:
         return self._lowering.number(value)
 
     def static_shape(self, shape: Shape) -> list[int | None]:
-        """What is known of a shape before the run, for tf.TensorShape and the like."""
+        """A shape as tf.TensorShape takes it: None for a size that only the run can tell."""
         return self._lowering.static_shape(shape)
 
     def zeros(self, aval: Aval) -> tf.Tensor:
@@ -237,8 +228,8 @@ class Context:
 
         For a rule of many ops (a threefry block) or of loops, which eager TensorFlow runs in
         Python. `key` names the body; shapes and dtypes of `args` are added to it. With `any_shape`
-        one function serves arguments of all shapes. With `jit_compile` XLA
-        compiles it, whatever runs around it.
+        one function serves arguments of all shapes. With `jit_compile` XLA compiles it, whatever
+        runs around it.
         """
 
         def with_context(lowering: LoweringInterface, *inner: tf.Tensor) -> Sequence[tf.Tensor]:
@@ -302,13 +293,13 @@ class Context:
 
 
 def op_type_of(x: tf.Tensor) -> str:
-    """The op that gives a tensor; one of eager mode is a constant to the graph that reads it."""
+    """The type of the op that makes a tensor. To a graph, a tensor of eager mode is a constant."""
     op = getattr(x, "op", None)
     return "Const" if op is None else str(op.type)
 
 
 def _dimensions_dropped(before: Sequence[int | None], after: Shape) -> list[int]:
-    """The dimensions of size one without which a shape is another one; none where none are."""
+    """The dimensions of size one that `before` has more than `after`; none if others differ."""
     dropped, left = [], list(after)
     for place, size in enumerate(before):
         if left and size is not None and left[0] == size:

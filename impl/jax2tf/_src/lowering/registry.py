@@ -32,7 +32,7 @@ from jax2tf._src.util.typing import Param
 # A rule returns one tensor, or as many as its primitive has results.
 Lowered: TypeAlias = tf.Tensor | Sequence[tf.Tensor]
 
-# Params that never change the values of a result on one device: a rule may name them, and need not.
+# These params never change the values of a result on one device. A rule need not name them.
 IGNORED_PARAMS = frozenset(
     {
         "accuracy",  # a hint to XLA: which polynomial; results stay within the op's own error
@@ -48,14 +48,14 @@ IGNORED_PARAMS = frozenset(
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """A lowering rule and what its signature says.
+    """A lowering rule and the params that its signature names.
 
     Attributes:
       function: called as `function(ctx, *operands, **params)`.
       params: the params it names.
       takes_all: whether it has a `**params` of its own.
       takes_keys: whether it knows that typed PRNG keys come as their data, with dimensions of its
-        own behind the logical ones. Of other rules the interpreter asks only what they do to data.
+        own behind the logical ones. All other rules get data only: passes/keys.py wraps them.
     """
 
     function: Callable[..., Lowered]
@@ -69,7 +69,7 @@ class Rule:
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
 
-# Of each primitive the rules by the op that they need; "" is that of a rule which needs none.
+# The rules of each primitive, by the op that they need; "" for a rule that needs none.
 _RULES: dict[jex_core.Primitive, dict[str, Rule]] = {}
 
 
@@ -82,8 +82,7 @@ def register(
 
     Args:
       *primitives: names of JAX's primitives, or primitives themselves.
-      op: the op of TensorFlow that the rule lowers to, where it is a rule for targets that take it
-        alone.
+      op: the op of TensorFlow that the rule lowers to, if it is only for targets that take that op.
       takes_keys: see `Rule`.
 
     Raises:

@@ -125,7 +125,7 @@ _ALL_BYTES = np.arange(256, dtype=np.uint8)
 
 
 def with_fewer_bits(
-    ctx: Context, x: tf.Tensor, exponent_bits: int, mantissa_bits: int
+    ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
 ) -> tf.Tensor:
     """Rounds to fewer bits, ties to even; what is too small for the exponent becomes zero."""
     info = ml_dtypes.finfo(x.dtype.as_numpy_dtype)

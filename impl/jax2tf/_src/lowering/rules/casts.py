@@ -89,8 +89,4 @@ def _reduce_precision_xla(
     return ops.xla.xla_reduce_precision(x, exponent_bits, mantissa_bits)
 
 
-@register("reduce_precision")
-def _reduce_precision(
-    ctx: Context, x: tf.Tensor, *, exponent_bits: int, mantissa_bits: int
-) -> tf.Tensor:
-    return with_fewer_bits(ctx, x, exponent_bits, mantissa_bits)
+register("reduce_precision")(with_fewer_bits)
