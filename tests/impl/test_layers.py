@@ -53,7 +53,7 @@ EXCEPTIONS = {
 TOO_LONG = {
     "jax2tf._src.gradients.custom_gradient": 491,
     "jax2tf._src.lowering.emit.linalg_algorithms": 470,
-    "jax2tf._src.lowering.passes.idioms.table": 505,
+    "jax2tf._src.lowering.passes.idioms.table": 506,
     "jax2tf._src.lowering.passes.legalize.linalg": 541,
     "jax2tf._src.lowering.passes.repeats": 467,
     "jax2tf._src.tracing.trace": 594,
