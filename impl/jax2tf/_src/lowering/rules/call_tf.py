@@ -49,7 +49,7 @@ def _choose_a_way(ctx: Context, function: Function) -> None:
     with contextlib.suppress(CallTfError):
         ctx.cached(
             ("a way", Identity(function), str(ctx.avals_in)),
-            lambda: embedding.compile_some_way(function, ctx.avals_in, platform),
+            lambda: embedding.compile_with_fallbacks(function, ctx.avals_in, platform),
         )
 
 
