@@ -1,7 +1,7 @@
 """Keys of caches that stand for one object, or for the memory of one array.
 
-An id or an address alone is no key: it names another object once its own is gone. These keys hold
-what they stand for, so that a cache keeps it alive as long as its entry.
+An id or an address is not enough: once the object is gone, another one may get it. These keys hold
+a reference to their object, so that it lives as long as the cache's entry.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Identity:
-    """A key for `held`, equal to the keys of that same object alone."""
+    """A key for the object `held`, equal only to keys of the same object."""
 
     __slots__ = ("held",)
 
@@ -33,8 +33,8 @@ class Identity:
 class SameElements:
     """A key for an array, equal to those of arrays that read the same memory in the same way.
 
-    Views of one array (its transpose, a part of it, itself as another dtype) may begin at the same
-    address, and have different elements all the same.
+    An address does not suffice: views of one array (its transpose, a slice, another dtype) may have
+    the same address and different elements.
     """
 
     address: int
