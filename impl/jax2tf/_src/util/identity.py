@@ -12,21 +12,21 @@ import numpy as np
 
 
 class Identity:
-    """A key for the object `held`, equal only to keys of the same object."""
+    """A key for the object `value`, equal only to keys of the same object."""
 
-    __slots__ = ("held",)
+    __slots__ = ("value",)
 
-    def __init__(self, held: object):
-        self.held = held
+    def __init__(self, value: object):
+        self.value = value
 
     def __hash__(self) -> int:
-        return id(self.held)
+        return id(self.value)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Identity) and self.held is other.held
+        return isinstance(other, Identity) and self.value is other.value
 
     def __repr__(self) -> str:
-        return f"Identity({self.held!r})"
+        return f"Identity({self.value!r})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SameElements:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: np.dtype
-    held: np.ndarray = dataclasses.field(compare=False, repr=False)
+    array: np.ndarray = dataclasses.field(compare=False, repr=False)
 
     @classmethod
     def of(cls, array: np.ndarray) -> SameElements:
