@@ -109,13 +109,22 @@ class _Derived(Function):
         return True
 
 
-class Vjp(_Derived):
-    """The vjp of a function with respect to some arguments, for cotangents of some results."""
+class Derivative(_Derived):
+    """The jvp or the vjp of a function.
+
+    Attributes:
+      wrt: the arguments that it differentiates with respect to.
+      outputs: the results that it differentiates.
+    """
 
     def __init__(self, base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]):
-        super().__init__(base, f"vjp({base.name})")
+        super().__init__(base, f"{type(self).__name__.lower()}({base.name})")
         self.wrt, self.outputs = wrt, outputs
         self.stand_ins = base.stand_ins
+
+
+class Vjp(Derivative):
+    """The vjp of a function with respect to some arguments, for cotangents of some results."""
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         args, cotangents = _split(tensors, len(self.outputs))
@@ -135,23 +144,14 @@ class Vjp(_Derived):
         ]
 
 
-class Jvp(_Derived):
+class Jvp(Derivative):
     """The jvp of a function, as the transpose of its vjp.
 
     The vjp maps cotangents to gradients linearly; differentiating it with respect to the cotangents
     gives the jvp (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). It
     reaches every op that has two derivatives. tf.autodiff.ForwardAccumulator does the same for each
     op, but not through functions of control flow that XLA could compile.
-
-    Attributes:
-      wrt: which arguments have tangents.
-      outputs: which results have tangents.
     """
-
-    def __init__(self, base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]):
-        super().__init__(base, f"jvp({base.name})")
-        self.wrt, self.outputs = wrt, outputs
-        self.stand_ins = base.stand_ins
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         args, tangents = _split(tensors, len(self.wrt))

@@ -79,8 +79,6 @@ def _abstract_eval(*avals: Aval, function: Function) -> tuple[list[Aval], set[je
 
 call_tf_p.def_effectful_abstract_eval(_abstract_eval)
 
-_DERIVATIVES = (derived.Jvp, derived.Vjp)
-
 
 def _output_specs(function: Function, avals: Sequence[Described]) -> Sequence[Described]:
     # The shapes of derivatives follow without a trace. JAX stages many derivatives that never run,
@@ -92,7 +90,7 @@ def _output_specs(function: Function, avals: Sequence[Described]) -> Sequence[De
             n = len(avals) - len(function.wrt)
             specs = _output_specs(function.base, avals[:n])
             return [specs[i] for i in function.outputs]
-        case derived.Batched() if isinstance(derived.innermost(function), _DERIVATIVES):
+        case derived.Batched() if isinstance(derived.innermost(function), derived.Derivative):
             size, elements = function.element_avals(avals)
             return [
                 jax.ShapeDtypeStruct(s.shape if i in function.summed else (size, *s.shape), s.dtype)
@@ -115,6 +113,7 @@ def _aval(spec: Described, like: Aval | None) -> Aval:
 def _effect(ordered: bool) -> jex_core.Effect:
     """The effect of a host callback: JAX knows which transformations allow it."""
     jaxpr = jax.make_jaxpr(lambda: io_callback(lambda: None, None, ordered=ordered))()
+    effect: jex_core.Effect
     (effect,) = jaxpr.effects
     return effect
 
