@@ -1,4 +1,4 @@
-"""The public function: pytrees, which values are operands, the tree of the results."""
+"""The public function call_tf: it flattens the arguments and unflattens the results."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def call_tf(
     Without jax_enable_x64, arguments that the function wants in 64 bits (token ids in int64) are
     widened on the way in, and its results of 64 bits have 32 in JAX.
 
-    Variables that the function captures are read whenever it runs, also when a compiled module
-    does: a host callback copies them then, so pass large ones as arguments where speed matters.
-    They are no arguments of JAX's: gradients with respect to them do not exist there. A
-    tf.GradientTape around what jax2tf.convert makes of the call has them, for variables that the
-    function does not write; they have to keep their values until the gradient is taken. Writing to
-    a variable works eagerly and with compile=False. A derivative computes the function again:
-    random numbers of a stateful generator will differ.
+    Variables that the function captures are read each time it runs. A compiled module reads them
+    by a host callback, which copies them: pass large ones as arguments where speed matters. JAX has
+    no gradients with respect to them, as they are not arguments. A tf.GradientTape around a
+    function that jax2tf.convert made of the call has these gradients, for variables that the
+    function does not write; the variables have to keep their values until the gradient is taken.
+    Writing to a variable works eagerly and with compile=False. A derivative computes the function
+    again: random numbers of a stateful generator will differ.
 
     Args:
       callable_tf: a function of TensorFlow values, a tf.function, a ConcreteFunction, a signature
@@ -57,20 +57,20 @@ def call_tf(
       has_side_effects: whether a staged call stays where nobody uses its results. Only a function
         that has stateful ops is kept for it.
       ordered: whether staged calls with side effects keep their order. Needs has_side_effects.
-      output_shape_dtype: what the function returns, as a pytree of values with shape and dtype
-        (jax.ShapeDtypeStruct); None where it returns nothing. Needed only where TensorFlow cannot
-        tell the shapes before the run.
-      call_tf_graph: never compile it into JAX's module: it can then be staged by jax2tf.convert
-        alone, for functions that XLA does not compile. A native module calls its graph, which
-        TensorFlow compiles with the module, and which may capture no variables.
+      output_shape_dtype: a pytree of values with the shapes and dtypes of the results
+        (jax.ShapeDtypeStruct); None for a function that returns nothing. Needed only where
+        TensorFlow cannot tell the shapes before the run.
+      call_tf_graph: True never compiles the function into JAX's module, for functions that XLA does
+        not compile. Then only jax2tf.convert can stage it. A native module calls its graph, which
+        TensorFlow compiles with the module, and which must not capture variables.
       compile: False runs staged calls on the host, eagerly, through a callback: for functions that
         XLA does not compile.
 
     Returns:
       A function of JAX values; of tensors, tf.Variables and numpy arrays too, by their value.
 
-    The result raises, when called: CallTfError for what JAX or XLA cannot do with the function,
-    naming it and the cause; what TensorFlow raises, with a note that names the function.
+    The returned function raises CallTfError, with the function's name and the cause, where JAX or
+    XLA cannot handle the function. Errors of TensorFlow get a note with the function's name.
     """
     option_checks.callable_(callable_tf, "jax2tf.call_tf: callable_tf")
     option_checks.switches(
@@ -114,9 +114,9 @@ def call_tf(
 
 
 def _operand(value: jax.Array, i: int, function: Root) -> PyTree:
-    """A value that JAX takes: tensors and variables are read."""
+    """The argument as a value that JAX takes: tensors and variables become arrays."""
     is_number = isinstance(value, bool | int | float | complex)
-    if is_number and not dtypes.is_python_scalar(value):  # NumPy's, or of an enum
+    if is_number and not dtypes.is_python_scalar(value):  # a NumPy scalar or a member of an enum
         return value
     try:
         dtype = dtypes.jax_dtype(value)
@@ -142,7 +142,7 @@ def _where(function: Root, i: int) -> str:
 def _specs(output: PyTree) -> PyTree:
     try:
         return jax.tree.map(lambda s: jax.ShapeDtypeStruct(s.shape, s.dtype), output)
-    # A tf.TensorSpec has a dtype of TensorFlow's.
+    # TypeError: a tf.TensorSpec has a TensorFlow dtype, which JAX refuses.
     except (AttributeError, TypeError):
         raise CallTfError(
             "jax2tf.call_tf: output_shape_dtype should be a pytree of values with shape and dtype "

@@ -1,8 +1,8 @@
-"""What is derived from a TensorFlow function: its vjp, its jvp, itself over a batch.
+"""The vjp, the jvp and the batch of a TensorFlow function.
 
-All of them are TensorFlow functions again, so that derivatives of derivatives, batches of
-derivatives and derivatives of batches come from the same three. TensorFlow differentiates: its
-custom gradients hold.
+Each is a TensorFlow function again, so that these three also give derivatives of derivatives,
+batches of derivatives and derivatives of batches. TensorFlow differentiates: its custom gradients
+hold.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def vjp(base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]) -> Funct
 
 
 def transposed(function: Function, n_primals: int, linear: tuple[int, ...]) -> Function:
-    """What transposes a jvp, or the batch of one, in the tangents that stand at `linear`.
+    """The transpose of a jvp, or of the batch of a jvp, in the tangents at the indices `linear`.
 
     (primals, cotangents of its results) -> cotangents of those tangents; the others are zero.
     """
@@ -69,7 +69,7 @@ def batched(base: Function, mapped: tuple[bool, ...]) -> Function:
 
 
 def innermost(function: Function) -> Function:
-    """What is computed for each element where the function is a batch, or a batch of batches."""
+    """The function that a batch, or a batch of batches, computes for each element."""
     while isinstance(function, Batched):
         function = function.base
     return function
@@ -83,16 +83,17 @@ class _Derived(Function):
     is_derived = True
 
     def __init__(self, base: Function, name: str):
-        # A derivative computes the function again: its side effects are not asked for.
-        given = base.options
+        # A derivative computes the function again, and its side effects should not happen again.
         options = Options(
-            has_side_effects=False, compile=given.compile, call_tf_graph=given.call_tf_graph
+            has_side_effects=False,
+            compile=base.options.compile,
+            call_tf_graph=base.options.call_tf_graph,
         )
         super().__init__(name, options, base)
         self.base = base
 
     def run_in_threads(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """As `run`. The first run for tensors of these shapes runs alone, without other threads."""
+        """Like `run`. The first run for tensors of these shapes excludes other threads."""
         key = ("has run", *((t.dtype, tuple(t.shape)) for t in tensors))
         if key in self._derived:
             return self.run(tensors)
@@ -108,13 +109,22 @@ class _Derived(Function):
         return True
 
 
-class Vjp(_Derived):
-    """The vjp of a function with respect to some arguments, for cotangents of some results."""
+class Derivative(_Derived):
+    """The jvp or the vjp of a function.
+
+    Attributes:
+      wrt: the arguments that it differentiates with respect to.
+      outputs: the results that it differentiates.
+    """
 
     def __init__(self, base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]):
-        super().__init__(base, f"vjp({base.name})")
+        super().__init__(base, f"{type(self).__name__.lower()}({base.name})")
         self.wrt, self.outputs = wrt, outputs
         self.stand_ins = base.stand_ins
+
+
+class Vjp(Derivative):
+    """The vjp of a function with respect to some arguments, for cotangents of some results."""
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         args, cotangents = _split(tensors, len(self.outputs))
@@ -134,23 +144,14 @@ class Vjp(_Derived):
         ]
 
 
-class Jvp(_Derived):
+class Jvp(Derivative):
     """The jvp of a function, as the transpose of its vjp.
 
     The vjp maps cotangents to gradients linearly; differentiating it with respect to the cotangents
     gives the jvp (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). It
     reaches every op that has two derivatives. tf.autodiff.ForwardAccumulator does the same for each
     op, but not through functions of control flow that XLA could compile.
-
-    Attributes:
-      wrt: which arguments have tangents.
-      outputs: which results have tangents.
     """
-
-    def __init__(self, base: Function, wrt: tuple[int, ...], outputs: tuple[int, ...]):
-        super().__init__(base, f"jvp({base.name})")
-        self.wrt, self.outputs = wrt, outputs
-        self.stand_ins = base.stand_ins
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         args, tangents = _split(tensors, len(self.wrt))
@@ -181,19 +182,18 @@ class Jvp(_Derived):
 
 
 _Element = Callable[[Sequence[tf.Tensor]], list[tf.Tensor]]
-_Way = Callable[[_Element, Sequence[tf.Tensor]], list[tf.Tensor]]
+_Mapper = Callable[[_Element, Sequence[tf.Tensor]], list[tf.Tensor]]
 
 
 class Batched(_Derived):
     """A function over a leading axis of the arguments that are mapped, and of all results.
 
-    tf.vectorized_map makes one op of many. Where TensorFlow has no rule for an op of the function,
-    or XLA does not compile what that gives, tf.map_fn loops over the batch. `way` tells which of
-    the two, and so does the name.
+    tf.vectorized_map replaces each op by one op over the batch. Where TensorFlow has no rule for an
+    op of the function, or XLA does not compile the vectorized graph, tf.map_fn loops over the
+    batch. `mapper` says which of the two it is, and so does the name.
 
-    What is derived from it is the batch of what is derived from its base, never the other way
-    round: tf.vectorized_map gives ops without the custom gradients of those that they stand for,
-    and XLA does not compile the derivative of a loop.
+    The derivative of a batch is the batch of the derivative, never the other way round: the ops of
+    tf.vectorized_map lose custom gradients, and XLA does not compile the derivative of a loop.
 
     Attributes:
       mapped: which arguments have the axis.
@@ -205,10 +205,10 @@ class Batched(_Derived):
         self.mapped = mapped
         self.summed = summed
         self.stand_ins = {i: v for i, v in base.stand_ins.items() if not mapped[i]}
-        self.way = "vectorized_map"
+        self.mapper = "vectorized_map"
 
     def element_avals(self, avals: Sequence[Described]) -> tuple[int, list[jax.ShapeDtypeStruct]]:
-        """The size of the batch, and what the base is called with for one element."""
+        """The size of the batch, and the avals with which the base is called for one element."""
         size = next(
             a.shape[0] for a, is_mapped in zip(avals, self.mapped, strict=True) if is_mapped
         )
@@ -219,7 +219,7 @@ class Batched(_Derived):
 
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         specs = tuple(tf.TensorSpec(t.shape, t.dtype) for t in tensors)
-        # TensorFlow makes other gradients of branches and slices for what XLA compiles.
+        # TensorFlow's gradients of branches and slices differ in functions that XLA compiles.
         compiled = compat.functions.in_compiled_function()
         key = ("graph", specs, jax.config.read("jax_enable_x64"), compiled)
         graph = self.cached(key, lambda: self._graph(specs))
@@ -227,32 +227,32 @@ class Batched(_Derived):
             return list(graph(*tensors))
 
     def fall_back(self) -> bool:
-        if self.way == "map_fn":
+        if self.mapper == "map_fn":
             return super().fall_back()
         self._loop()
         self._derived.clear()
         return True
 
     def _loop(self) -> None:
-        self.way = "map_fn"
+        self.mapper = "map_fn"
         self.name = f"vmap_by_loop({self.base.name})"
 
     def _graph(self, specs: Sequence[tf.TensorSpec]) -> tf.types.experimental.ConcreteFunction:
-        if self.way == "vectorized_map":
+        if self.mapper == "vectorized_map":
             try:
                 with failures.not_logged():
                     return self._traced(_vectorized, specs)
             except CallTfError:
                 raise
             except Exception:
-                # TensorFlow's rules for batches raise whatever they come upon. What the function
-                # itself raises comes again from the loop.
+                # TensorFlow's rules for batches raise errors of many types. If the function itself
+                # raised, it raises again in the loop.
                 self._loop()
         with failures.in_one_line(self.name):
             return self._traced(_looped, specs)
 
     def _traced(
-        self, way: _Way, specs: Sequence[tf.TensorSpec]
+        self, mapper: _Mapper, specs: Sequence[tf.TensorSpec]
     ) -> tf.types.experimental.ConcreteFunction:
         def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
             dtypes: list[tf.DType] = []
@@ -263,26 +263,25 @@ class Batched(_Derived):
                 return [tf.cast(r, carrier_of(STACKED, r.dtype)) for r in results]
 
             mapped = [t for t, is_mapped in zip(tensors, self.mapped, strict=True) if is_mapped]
-            results = [tf.cast(*r) for r in zip(way(function, mapped), dtypes, strict=True)]
+            results = [tf.cast(*r) for r in zip(mapper(function, mapped), dtypes, strict=True)]
             return [tf.reduce_sum(r, 0) if i in self.summed else r for i, r in enumerate(results)]
 
-        # A graph of its own: what a failed attempt leaves behind does not stay anywhere.
+        # The trace has a graph of its own, so that the ops of a failed trace go away with it.
         function = tf.function(run, autograph=False)
         return function.get_concrete_function(*specs)
 
     def _merged(
         self, elements: Sequence[tf.Tensor], tensors: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
-        """The arguments of one call: elements of the mapped ones, the others for all elements."""
-        # tf.vectorized_map raises AssertionError where a branch takes a tensor from outside of the
-        # function that it maps, unless an op of that function stands between. In a loop the op has
-        # to be one that TensorFlow's optimiser does not take away: see
-        # lowering/emit/branch_captures.py.
-        # For XLA it sets sizes, and StableHLO does not hold what comes of that in loops of loops.
-        kept = tf.identity if compat.functions.in_compiled_function() else _ensured
+        """The arguments for one element: its slices of the mapped arguments, and the others."""
+        # tf.vectorized_map raises AssertionError where a branch captures a tensor from outside of
+        # the mapped function, unless an op of that function stands between. In a loop Grappler must
+        # not remove the op: see lowering/emit/branch_captures.py. In functions that XLA compiles,
+        # tf.ensure_shape sets sizes, and nested loops then have values that StableHLO cannot hold.
+        op_between = tf.identity if compat.functions.in_compiled_function() else _ensured
         rest = iter(elements)
         return [
-            next(rest) if is_mapped else kept(tensor)
+            next(rest) if is_mapped else op_between(tensor)
             for tensor, is_mapped in zip(tensors, self.mapped, strict=True)
         ]
 
@@ -292,26 +291,24 @@ def _ensured(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def _vectorized(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    # Of a call, tf.vectorized_map leaves the call in the graph and names what it makes of it
-    # "<call>/pfor/...". That is also how what the call computes is named once TensorFlow has
-    # inlined it, if it has batches of its own: then it takes one for the other. So the call is of
-    # a function in which all names begin otherwise.
+    # tf.vectorized_map leaves the call in the graph and names the vectorized ops
+    # "<call>/pfor/...". If the function has batches of its own, TensorFlow gives the same names to
+    # their ops when it inlines the call, and confuses the two. A name scope in the function keeps
+    # the names apart.
     def element(elements: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         with tf.name_scope("element"):
             return function(elements)
 
     call = tf.function(element, autograph=False)
-    results: list[tf.Tensor] = tf.vectorized_map(call, list(mapped), fallback_to_while_loop=False)
-    return results
+    return list(tf.vectorized_map(call, list(mapped), fallback_to_while_loop=False))
 
 
 def _looped(function: _Element, mapped: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    # What one call returns says what the loop collects.
+    # tf.map_fn has to be told the specs of the results: a trace for one element gives them.
     specs = [tf.TensorSpec(t.shape[1:], t.dtype) for t in mapped]
     one = tf.function(function, autograph=False).get_concrete_function(specs)
     results = [tf.TensorSpec(r.shape, r.dtype) for r in one.structured_outputs]
-    made: list[tf.Tensor] = tf.map_fn(function, list(mapped), fn_output_signature=results)
-    return made
+    return list(tf.map_fn(function, list(mapped), fn_output_signature=results))
 
 
 def _split(tensors: Sequence[tf.Tensor], n_last: int) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
@@ -322,10 +319,10 @@ def _split(tensors: Sequence[tf.Tensor], n_last: int) -> tuple[list[tf.Tensor], 
 def _watch(
     tape: tf.GradientTape, args: Sequence[tf.Tensor], wrt: Sequence[int], function: Function
 ) -> tuple[list[tf.Tensor], list[tf.Tensor]]:
-    """The arguments, and what stands on the tape for those in `wrt`.
+    """The arguments, and the sources that the tape watches for those in `wrt`.
 
-    They are tensors of their own, since one may come twice; or the variable that the argument
-    stands in for.
+    A source is the variable that the argument stands in for, or else a copy of the argument, since
+    one tensor may be two arguments.
     """
     args = list(args)
     for i in wrt:
@@ -343,7 +340,7 @@ def _watch(
 
 
 def _dense(gradient: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """A gradient as JAX has it: one with respect to a variable may be sparse, or of 64 bits."""
+    """The gradient as a tensor of `dtype`: that of a variable may be sparse or have 64 bits."""
     return tf.cast(tf.convert_to_tensor(gradient), dtype)
 
 

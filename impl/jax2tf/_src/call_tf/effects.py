@@ -1,4 +1,4 @@
-"""The effects of a graph: whether it has state, and what it writes to."""
+"""The effects of a graph: whether it has state, and which variables it writes to."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jax2tf._src.util.identity import Identity
 
 
 def nodes(concrete: tf.types.experimental.ConcreteFunction) -> Iterator[tf.Operation]:
-    """The nodes of a graph, those of the functions it calls too."""
+    """The nodes of a graph and of the functions that it calls."""
     graph = concrete.graph.as_graph_def()
     yield from graph.node
     for function in graph.library.function:
         yield from function.node_def
 
 
-# Ops that TensorFlow marks as stateful, and that read a state alone or none.
+# TensorFlow marks these ops as stateful, but they write nothing.
 _READS = frozenset(
     {
         *("Placeholder", "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "VariableShape"),
@@ -30,7 +30,7 @@ _READS = frozenset(
 
 
 def is_stateful(nodes: Sequence[tf.Operation]) -> bool:
-    """Whether one of the nodes has a side effect, or makes random numbers."""
+    """Whether one of the nodes has a side effect, or draws random numbers."""
     return any(node.op not in _READS and compat.graphs.is_stateful_op(node.op) for node in nodes)
 
 
@@ -42,7 +42,7 @@ _WRITE = re.compile(
 def written(
     concrete: tf.types.experimental.ConcreteFunction, nodes: Sequence[tf.Operation]
 ) -> list[tf.Variable | str]:
-    """What the graph writes to: variables, or the op where only a function within knows."""
+    """The variables that the graph writes to; for an op in a called function, the op's name."""
     variables = {Identity(v.handle): v for v in concrete.variables}
     captured = concrete.captured_inputs
     inner = concrete.inputs[len(concrete.inputs) - len(captured) :]

@@ -1,8 +1,8 @@
 """A staged call: TensorFlow's own XLA compilation of a signature, inside JAX's module.
 
-TensorFlow compiles its graph to HLO; JAX turns that into StableHLO of its own version and the call
-becomes a call of that function. What the graph captures are parameters of it, after the arguments:
-large constants, and variables, which a host callback reads whenever the module runs.
+TensorFlow compiles its graph to HLO; JAX turns that into StableHLO of its own version and calls it
+as a function. Values that the graph captures are parameters of the function, after the arguments:
+large constants, and variables, which a host callback reads each time the module runs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jax.interpreters import mlir
 from jax2tf._src import compat, dims
 from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf import exchange, failures, function_list, polymorphic, trial_runs
-from jax2tf._src.call_tf.functions import UNSPECIFIED, Function, Signature, without_value
+from jax2tf._src.call_tf.functions import UNSPECIFIED, Function, Signature, no_value_error
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval, Dim, MlirValue, PyTree
@@ -32,7 +32,7 @@ _PLATFORMS = {"cpu": "CPU", "cuda": "CUDA", "gpu": "CUDA", "rocm": "ROCM", "tpu"
 
 
 def register(primitive: jex_core.Primitive) -> None:
-    """Makes the lowering to JAX's module known: once a signature and module."""
+    """Registers the lowering of the primitive to JAX's module."""
     mlir.register_lowering(primitive, _lower, inline=False)
 
 
@@ -61,13 +61,15 @@ def _stated_shapes(signature: Signature) -> list[tuple[Dim, ...]] | None:
     if all(map(dims.is_static, shapes)):
         return shapes
     if all(dims.is_static(aval.shape) for aval in signature.avals):
-        return None  # its dimensions have sizes here
+        return None  # the symbolic dimensions have known sizes in this trace
     return [polymorphic.stated_shape(shape, signature) for shape in shapes]
 
 
 def _inferred_shapes(signature: Signature) -> list[tuple[Dim, ...]]:
-    """The shapes that XLA finds where TensorFlow's shape inference does not, or symbolic ones; at
-    last those that a run shows.
+    """The shapes of results that TensorFlow's shape inference does not know.
+
+    For symbolic arguments a formula is fitted. For static ones XLA compiles the function, and if
+    XLA does not know the shapes either, the function is run.
     """
     known = [t.shape for t in signature.outputs]
     if not all(dims.is_static(aval.shape) for aval in signature.avals):
@@ -124,7 +126,9 @@ def _lower(
             f"jax2tf.call_tf({function.name}): TensorFlow compiles it for one platform, but JAX "
             f"lowers for {', '.join(platforms)}; export for one platform at a time"
         )
-    signature, serialized = compile_some_way(function, function_list.avals_in(ctx), platforms[0])
+    signature, serialized = compile_with_fallbacks(
+        function, function_list.avals_in(ctx), platforms[0]
+    )
     with ctx.module_context.context:
         captured = _captured(ctx, signature, function.stand_ins, operands)
         module = _parsed(serialized, signature)
@@ -132,11 +136,10 @@ def _lower(
         types = _main(module).type.results
         symbol = f"call_tf_{re.sub('[^A-Za-z0-9_]+', '_', function.name)}"
         callee = mlir.merge_mlir_modules(ctx.module_context.module, symbol, module)
-        given = operands[: len(signature.specs)]
         call = mlir.ir.Operation.create(
             "func.call",
             results=types,
-            operands=[*given, *captured],
+            operands=[*operands[: len(signature.specs)], *captured],
             attributes={"callee": mlir.ir.FlatSymbolRefAttr.get(callee)},
         )
         inferred = [mlir.aval_to_ir_type(ctx.module_context, aval) for aval in ctx.avals_out]
@@ -146,12 +149,12 @@ def _lower(
 def _as_inferred(result: MlirValue, inferred: ir.Type) -> MlirValue:
     """A result in the dtype that TensorFlow's graph gives it.
 
-    Some of its kernels for XLA give another: real eigenvalues of complex matrices.
+    Some of TensorFlow's XLA kernels return another, such as real eigenvalues of complex matrices.
     """
     if result.type == inferred:
         return result
-    made = mlir.ir.Operation.create("stablehlo.convert", results=[inferred], operands=[result])
-    return made.result
+    convert = mlir.ir.Operation.create("stablehlo.convert", results=[inferred], operands=[result])
+    return convert.result
 
 
 def _captured(
@@ -160,24 +163,26 @@ def _captured(
     stand_ins: Mapping[int, tf.Variable],
     operands: Sequence[MlirValue],
 ) -> list[MlirValue]:
-    """What the graph captures: constants, operands that are the values of variables, and variables
-    that the host reads each time the module runs.
+    """The values that the graph captures, in its order.
+
+    Constants stand in the module. The value of a variable is an operand if it was passed as one;
+    otherwise the host reads it each time the module runs.
     """
     passed = {Identity(v.handle): operands[i] for i, v in stand_ins.items() if _is_as_in_jax(v)}
     values: dict[int, MlirValue] = {}
-    rest: dict[int, tf.Variable] = {}
+    read: dict[int, tf.Variable] = {}
     for i, value in enumerate(signature.captured()):
         if isinstance(value, np.ndarray):
             values[i] = mlir.ir_constant(value)
         elif Identity(value.handle) in passed:
             values[i] = passed[Identity(value.handle)]
         else:
-            rest[i] = value
-    for variable in rest.values():
+            read[i] = value
+    for variable in read.values():
         if not variable.shape.is_fully_defined():
-            what = f"the variable {variable.name}, whose shape is not fixed ({variable.shape})"
-            raise without_value(signature.function.name, what)
-    values.update(zip(rest, _read_by_host(ctx, list(rest.values())), strict=True))
+            capture = f"the variable {variable.name}, whose shape is not fixed ({variable.shape})"
+            raise no_value_error(signature.function.name, capture)
+    values.update(zip(read, _read_by_host(ctx, list(read.values())), strict=True))
     return [values[i] for i in sorted(values)]
 
 
@@ -191,7 +196,7 @@ def _read_by_host(
     if not variables:
         return []
     specs = [jax.ShapeDtypeStruct(v.shape, v.dtype.as_numpy_dtype) for v in variables]
-    # TensorFlow's module takes variables of 64 bits as they are; JAX's callbacks make 32 of them.
+    # TensorFlow's module takes 64-bit variables, which JAX's callbacks would cast to 32 bits.
     x64 = jax.config.read("jax_enable_x64")
     words = [not x64 and not _is_as_in_jax(v) for v in variables]
     read_specs = [_words_spec(s) if w else s for s, w in zip(specs, words, strict=True)]
@@ -207,10 +212,8 @@ def _read_by_host(
             for x, spec, w in zip(values, specs, words, strict=True)
         ]
 
-    without_arguments = ctx.replace(avals_in=[], avals_out=None, primitive=None)
     with jax.enable_x64(True):
-        results: Sequence[MlirValue] = mlir.lower_fun(read)(without_arguments)
-        return results
+        return function_list.values_in_module(ctx, read)
 
 
 def _words_spec(spec: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
@@ -237,7 +240,7 @@ def _lower_to_callback(
     x64 = jax.config.read("jax_enable_x64")
 
     def on_host(*arrays: jax.Array) -> list[np.ndarray]:
-        # The thread is the runtime's, which has the default configuration of JAX.
+        # JAX's runtime calls this in a thread that has the default configuration.
         with jax.enable_x64(x64):
             tensors = [exchange.to_tensor(np.asarray(a)) for a in arrays]
             results = [r.numpy() for r in function.run(tensors)]
@@ -245,22 +248,18 @@ def _lower_to_callback(
         return results
 
     def call(*arrays: jax.Array) -> list[jax.Array]:
-        results: list[jax.Array]
         if function.signature(function_list.avals_in(ctx)).has_effects:
             ordered = function.options.ordered
-            results = io_callback(on_host, specs, *arrays, ordered=ordered)
-        else:
-            results = jax.pure_callback(on_host, specs, *arrays)
-        return results
+            return list(io_callback(on_host, specs, *arrays, ordered=ordered))
+        return list(jax.pure_callback(on_host, specs, *arrays))
 
-    results: Sequence[MlirValue] = mlir.lower_fun(call)(ctx, *operands)
-    return results
+    return list(mlir.lower_fun(call)(ctx, *operands))
 
 
 def _require_shapes(
     function: Function, results: Sequence[np.ndarray], specs: Sequence[jax.ShapeDtypeStruct]
 ) -> None:
-    """Refuses results of other shapes than JAX was told, or than a trial run showed."""
+    """Refuses results whose shapes differ from those that JAX was told or a trial run showed."""
     for i, (result, spec) in enumerate(zip(results, specs, strict=True)):
         if result.shape != spec.shape:
             raise CallTfError(
@@ -270,18 +269,21 @@ def _require_shapes(
             )
 
 
-def compile_some_way(
+def compile_with_fallbacks(
     function: Function, avals: Sequence[Aval], platform: str
 ) -> tuple[Signature, bytes]:
-    """A signature and its StableHLO, by a way to run the function that XLA compiles."""
-    # One thread looks for it: several that come upon the same way would go past the next ones.
+    """A signature and its StableHLO; the function falls back until XLA compiles it.
+
+    A batch falls back from tf.vectorized_map to a loop.
+    """
+    # One thread at a time: two threads that fail together would fall back twice.
     with function.lock:
         while True:
             signature = function.signature(avals)
             try:
                 return signature, _compiled(signature, platform)
             except CallTfError:
-                # Of batches of batches, one after the other becomes a loop.
+                # Of nested batches, one after the other becomes a loop.
                 if not function.fall_back():
                     raise
 
@@ -299,15 +301,14 @@ def _compile(signature: Signature, platform: str) -> bytes:
             "JAX cannot do. Pass the value in and return the new one, call it outside of jax.jit, "
             "or use call_tf(..., compile=False)"
         )
-    signature.captured()  # raises for what is no variable
+    signature.captured()  # raises for captured tables, datasets and strings
     platform_name = _PLATFORMS.get(platform, platform.upper())
     try:
         hlo = compat.functions.serialized_hlo(signature.concrete, signature.specs, platform_name)
     except (ValueError, tf.errors.OpError) as error:
         raise _not_compilable(name, str(error)) from error
     try:
-        serialized: bytes = jex_mlir.hlo_to_stablehlo(hlo)
-        return serialized
+        return bytes(jex_mlir.hlo_to_stablehlo(hlo))
     except jax.errors.JaxRuntimeError as error:
         raise _not_compilable(name, str(error)) from error
 
@@ -316,15 +317,14 @@ def _parsed(serialized: bytes, signature: Signature) -> ir.Module:
     try:
         return _without_copies(mlir.ir.Module.parse(serialized))
     except mlir.ir.MLIRError as error:
-        # Several dimensions of one value within bounds are more than StableHLO can say.
+        # StableHLO has no type for a value with several bounded dimensions.
         if "bounded dimension" not in str(error):
             raise
-        known = [t.shape for t in signature.outputs]
-        raise _unknown_shapes(signature, known) from error
+        raise _unknown_shapes(signature, [t.shape for t in signature.outputs]) from error
 
 
 def _without_copies(module: ir.Module) -> ir.Module:
-    """The module without XLA's copies of arrays, which mean nothing and which no export writes."""
+    """The module without XLA's copies of arrays: they change nothing, and exports refuse them."""
     copies: list[ir.Operation] = []
 
     def collect(op: ir.Operation) -> ir.WalkResult:
@@ -339,7 +339,9 @@ def _without_copies(module: ir.Module) -> ir.Module:
     return module
 
 
-def _elsewhere(name: str, variable: str, device: str, compiled_on: str) -> CallTfError:
+def _variable_on_other_device(
+    name: str, variable: str, device: str, compiled_on: str
+) -> CallTfError:
     return CallTfError(
         f"jax2tf.call_tf({name}): TensorFlow cannot compile it for jax.jit: the variable "
         f"{variable} is on {device}, and the function is compiled for {compiled_on}. Make the "
@@ -350,32 +352,33 @@ def _elsewhere(name: str, variable: str, device: str, compiled_on: str) -> CallT
 
 
 def _not_compilable(name: str, message: str) -> CallTfError:
-    elsewhere = re.search(
+    access = re.search(
         r"access resource (\S+)/\d+ .*? located in device (\S+) from device (\S+)", message
     )
-    if elsewhere:
-        return _elsewhere(name, *(text.split("/device:")[-1] for text in elsewhere.groups()))
+    if access:
+        devices = (text.split("/device:")[-1] for text in access.groups())
+        return _variable_on_other_device(name, *devices)
     ops = re.findall(r"(\w+) \(No registered '\w+' OpKernel", message)
     constant = re.search(
         r"Input (\d+) to node `(\S+)` with op (\w+) must be a compile-time", message
     )
     if ops:
-        what = f"XLA has no {', '.join(dict.fromkeys(ops))}"
+        reason = f"XLA has no {', '.join(dict.fromkeys(ops))}"
     elif constant:
         index, node, op = constant.groups()
-        what = (
+        reason = (
             f"input {index} of {op} ('{node}') is a shape or dimension that depends on the values "
             "of arguments"
         )
     elif "Unsupported type: TUPLE" in message:
-        what = (
+        reason = (
             "its module has a tuple where StableHLO takes arrays alone, as tf.ensure_shape may "
             "make of what a loop in a loop reads"
         )
     else:
-        what = failures.cause(message)
+        reason = failures.cause(message)
     return CallTfError(
-        f"jax2tf.call_tf({name}): TensorFlow cannot compile it for jax.jit: {what}. Call it "
+        f"jax2tf.call_tf({name}): TensorFlow cannot compile it for jax.jit: {reason}. Call it "
         "outside of jax.jit, or run it on the host under jax.jit with call_tf(..., compile=False)"
     )
 

@@ -1,4 +1,4 @@
-"""JAX arrays as TensorFlow tensors and back, by DLPack: on one device nothing is copied."""
+"""JAX arrays as TensorFlow tensors and back, by DLPack, which copies nothing on one device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Array
 
-# DLPack has these, and both libraries agree on how. Others (float8, int4) go through the host.
+# JAX and TensorFlow exchange these dtypes by DLPack. Others (float8, int4) go through the host.
 _BY_DLPACK = frozenset(
     np.dtype(d)
     for d in (
@@ -37,13 +37,13 @@ def to_tensor(value: Array) -> tf.Tensor:
 def to_array(tensor: tf.Tensor) -> jax.Array:
     """An eager tensor as a jax.Array that shares its memory."""
     if tensor.dtype in _TENSORS_BY_DLPACK and tensor.shape.num_elements():
-        result: jax.Array = jax.dlpack.from_dlpack(tensor)
-        return result
+        array: jax.Array = jax.dlpack.from_dlpack(tensor)
+        return array
     return jax.numpy.asarray(tensor.numpy())
 
 
-# What JAX keeps as it is under both values of jax_enable_x64.
-_KEPT = frozenset(
+# Dtypes that JAX keeps under both values of jax_enable_x64.
+_SAME_IN_JAX = frozenset(
     {tf.bool, tf.int8, tf.int16, tf.int32, tf.uint8, tf.uint16, tf.uint32}
     | {tf.float16, tf.bfloat16, tf.float32, tf.complex64}
 )
@@ -54,12 +54,12 @@ _TENSORS_BY_DLPACK = frozenset(tf.as_dtype(d) for d in _BY_DLPACK)
 def canonical(result: tf.Tensor, where: str) -> tf.Tensor:
     """A result of a TensorFlow function as a tensor of a dtype that JAX has.
 
-    Without jax_enable_x64, 64-bit results become 32-bit, as JAX makes of every 64-bit value.
+    Without jax_enable_x64, 64-bit results become 32-bit, as all 64-bit values in JAX do.
 
     Raises:
       CallTfError: it is not a tensor (ragged, sparse), or JAX has no such dtype (string, variant).
     """
-    if isinstance(result, tf.Tensor) and result.dtype in _KEPT:
+    if isinstance(result, tf.Tensor) and result.dtype in _SAME_IN_JAX:
         return result
     if isinstance(result, tf.RaggedTensor | tf.SparseTensor | tf.IndexedSlices):
         kind = type(result).__name__

@@ -1,7 +1,7 @@
-"""What TensorFlow raises where it computes over a batch, in one line.
+"""Errors that TensorFlow raises over a batch, cut to one line.
 
-Over a batch a function runs as a graph. What fails there has the traceback of the whole graph in
-its message, a page of it, and the cause in one line of that page.
+Over a batch a function runs as a graph. The message of an error then holds a page of traceback of
+the whole graph, and the cause is one line of that page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from jax2tf._src.api.errors import CallTfError
 
 @contextlib.contextmanager
 def in_one_line(name: str) -> Iterator[None]:
-    """Makes a CallTfError of what TensorFlow raises; what the user's code raises passes.
+    """Turns errors of TensorFlow into CallTfError; errors of the user's code pass through.
 
     Args:
       name: the function that runs over a batch, for the message.
@@ -39,7 +39,7 @@ def in_one_line(name: str) -> Iterator[None]:
 
 
 def cause(message: str) -> str:
-    """The one line of a message of TensorFlow's that says what was wrong."""
+    """The line of a TensorFlow message that says what was wrong."""
     for noise in _NOISE:
         message = re.sub(noise, "", message)
     lines = [line.strip() for line in message.splitlines() if line.strip()]
@@ -61,21 +61,21 @@ _NOISE = (
 
 @contextlib.contextmanager
 def not_logged() -> Iterator[None]:
-    """A context in which TensorFlow does not log for which op it has no rule for batches.
+    """A context in which tf.vectorized_map does not log the ops that it has no rule for.
 
-    It logs pages of it, as errors, and there is another way.
+    It logs pages of errors, although the function then runs in a loop.
     """
     thread = threading.get_ident()
 
-    def is_kept(record: logging.LogRecord) -> bool:
+    def is_from_elsewhere(record: logging.LogRecord) -> bool:
         return record.thread != thread or record.module != "pfor"
 
     logger = tf.get_logger()
-    logger.addFilter(is_kept)
+    logger.addFilter(is_from_elsewhere)
     try:
         yield
     finally:
-        logger.removeFilter(is_kept)
+        logger.removeFilter(is_from_elsewhere)
 
 
 def _message(error: Exception) -> str:

@@ -1,15 +1,15 @@
 """Calls of TensorFlow's graphs from the module of an XlaCallModule op.
 
-The op has a list of TensorFlow functions, and its module calls them by their index in it, with a
-custom call that TensorFlow compiles when it compiles the module. So the module holds nothing of the
-function: its shapes and its platform need not be known before.
+The op has a list of TensorFlow functions, and its module calls them by their index in the list.
+TensorFlow compiles the function when it compiles the module, so its shapes and its platform need
+not be known before.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import cast
 
 import jax
@@ -24,7 +24,7 @@ from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf.functions import Function, Signature
 from jax2tf._src.util.typing import Aval, MlirValue
 
-# What the op's module calls for a function of the list; TensorFlow defines name and attribute.
+# The custom call's target and its attribute; TensorFlow defines both names.
 TARGET = "tf.call_tf_function"
 _ATTRIBUTE = "tf.backend_config"
 
@@ -35,7 +35,7 @@ _current: contextvars.ContextVar[list[tf.types.experimental.ConcreteFunction] | 
 
 @contextlib.contextmanager
 def collecting() -> Iterator[list[tf.types.experimental.ConcreteFunction]]:
-    """A context in which modules may call graphs, and the list that those are put in."""
+    """A context in which modules may call graphs; it yields the list that gets these graphs."""
     functions: list[tf.types.experimental.ConcreteFunction] = []
     token = _current.set(functions)
     try:
@@ -45,27 +45,27 @@ def collecting() -> Iterator[list[tf.types.experimental.ConcreteFunction]]:
 
 
 def is_collecting() -> bool:
-    """Whether the module that is made may call graphs."""
+    """Whether the module under construction may call graphs."""
     return _current.get() is not None
 
 
 def avals_in(ctx: mlir.LoweringRuleContext) -> Sequence[Aval]:
-    """The avals of the operands, which are arrays."""
+    """The avals of the operands, all of which are arrays."""
     return cast("Sequence[Aval]", ctx.avals_in)
 
 
 def call(
     ctx: mlir.LoweringRuleContext, operands: Sequence[MlirValue], function: Function
 ) -> list[MlirValue]:
-    """The results of a call, by its index in the list that is collected.
+    """The results of a call of the function, by its index in the collected list.
 
     Args:
       ctx: JAX's context of the lowering.
       operands: the values of the arguments in the module.
-      function: what is called.
+      function: the called function.
 
     Raises:
-      CallTfError: the function captures a variable, of which the module has no value.
+      CallTfError: the function captures a variable, whose value the module does not have.
     """
     functions = _current.get()
     assert functions is not None
@@ -74,7 +74,7 @@ def call(
     if signature.concrete not in functions:
         functions.append(signature.concrete)
     shapes = _shape_operands(ctx)
-    given = [*operands[: len(signature.specs)], *captured]
+    inputs = [*operands[: len(signature.specs)], *captured]
     config = {
         "called_index": ir.IntegerAttr.get(
             ir.IntegerType.get_signless(64), functions.index(signature.concrete)
@@ -89,13 +89,13 @@ def call(
     }
     if shapes:
         i64 = ir.IntegerType.get_signless(64)
-        indices = [ir.IntegerAttr.get(i64, len(given) + i) for i in range(len(shapes))]
+        indices = [ir.IntegerAttr.get(i64, len(inputs) + i) for i in range(len(shapes))]
         kind = ir.RankedTensorType.get([len(indices)], i64)
         attributes["indices_of_shape_operands"] = ir.DenseIntElementsAttr.get(indices, type=kind)
     call = ir.Operation.create(
         "stablehlo.custom_call",
         results=[mlir.aval_to_ir_type(ctx.module_context, aval) for aval in ctx.avals_out],
-        operands=[*given, *shapes],
+        operands=[*inputs, *shapes],
         attributes=attributes,
     )
     return list(call.results)
@@ -122,7 +122,12 @@ def _shape_operands(ctx: mlir.LoweringRuleContext) -> Sequence[MlirValue]:
     def vectors() -> list[jax.Array]:
         return [jnp.stack([jnp.asarray(d).astype(np.int32) for d in s]) for s in shapes]
 
-    results: Sequence[MlirValue] = mlir.lower_fun(vectors)(
-        ctx.replace(avals_in=[], avals_out=None, primitive=None)
-    )
-    return results
+    return values_in_module(ctx, vectors)
+
+
+def values_in_module(
+    ctx: mlir.LoweringRuleContext, function: Callable[[], list[jax.Array]]
+) -> Sequence[MlirValue]:
+    """The results of a JAX function without arguments, as values of the module."""
+    without_arguments = ctx.replace(avals_in=[], avals_out=None, primitive=None)
+    return list(mlir.lower_fun(function)(without_arguments))

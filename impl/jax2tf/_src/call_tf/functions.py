@@ -26,7 +26,7 @@ from jax2tf._src.util.typing import Aval, Dim, KeyPath, PyTree
 
 T = TypeVar("T")
 
-# In the place of a value that a cache has not.
+# Stands for a missing entry of a cache.
 _ABSENT = object()
 
 # Shape and dtype of an argument.
@@ -38,20 +38,20 @@ class _Unspecified:
         return "unspecified"
 
 
-# None would be a tree: that of a function that returns nothing.
+# Not None, which is the tree of a function that returns nothing.
 UNSPECIFIED = _Unspecified()
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """What call_tf was told about a function.
+    """The options of call_tf for a function.
 
     Attributes:
-      has_side_effects: a call is kept even if nobody uses its results.
-      ordered: such calls stay in their order.
-      call_tf_graph: it is called as TensorFlow graph, never compiled into JAX's module.
+      has_side_effects: whether a call stays even if nobody uses its results.
+      ordered: whether such calls stay in their order.
+      call_tf_graph: whether it is called as TensorFlow graph, never compiled into JAX's module.
       compile: whether staged calls are compiled by XLA; False runs them on the host.
-      output: what it returns, as a pytree of jax.ShapeDtypeStruct, or UNSPECIFIED.
+      output: the specs of the results, a pytree of jax.ShapeDtypeStruct, or UNSPECIFIED.
     """
 
     has_side_effects: bool = True
@@ -67,8 +67,8 @@ class Function(abc.ABC):
     Attributes:
       stand_ins: the variables whose values are arguments, by the argument's index. The function
         reads the variable itself; it has a derivative with respect to the argument.
-      is_derived: whether it is a derivative or a batch of another one.
-      lock: held by the thread that traces or compiles it, or what is derived from it.
+      is_derived: whether it is a derivative or a batch of another function.
+      lock: held by the thread that traces or compiles it, or a function derived from it.
     """
 
     stand_ins: Mapping[int, tf.Variable] = types.MappingProxyType({})
@@ -81,49 +81,48 @@ class Function(abc.ABC):
         self.name = name
         self.options = options
         self._derived: dict[Hashable, Any] = {}
-        # One for a function and all that is derived from it: TensorFlow builds the gradients of
-        # nested functions when they are first asked for, and takes no care of other threads.
+        # A function and all its derived functions share one lock: TensorFlow builds the gradients
+        # of nested functions on first use, which is not thread-safe.
         self.lock: contextlib.AbstractContextManager[bool] = (
             threading.RLock() if base is None else base.lock
         )
 
     @abc.abstractmethod
     def run(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The results, eagerly or in the graph that is being made."""
+        """The results, eagerly or in the graph under construction."""
 
     def run_in_threads(self, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """As `run`, in several threads at once."""
+        """Like `run`, safe in several threads at once."""
         return self.run(tensors)
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What is derived from this function under `key`, made once."""
-        # Not by a KeyError, which Python would print above each error of `make`.
-        known: T = self._derived.get(key, _ABSENT)
-        if known is not _ABSENT:
-            return known
-        with self.lock:
-            if key not in self._derived:
-                self._derived[key] = make()
-            made: T = self._derived[key]
-            return made
+        """The value for `key` that is derived from this function; `make` is called once."""
+        # Not `except KeyError`: Python would print it above each error of `make`.
+        value: T = self._derived.get(key, _ABSENT)
+        if value is _ABSENT:
+            with self.lock:
+                value = self._derived.get(key, _ABSENT)
+                if value is _ABSENT:
+                    value = self._derived[key] = make()
+        return value
 
     def signature(self, avals: Sequence[Described]) -> Signature:
-        """The trace for arguments of these shapes and dtypes, made by the first caller."""
+        """The trace for arguments of these shapes and dtypes; the first caller makes it."""
         arguments = tuple((tuple(map(_dimension_key, aval.shape)), aval.dtype) for aval in avals)
         key = ("signature", arguments, jax.config.read("jax_enable_x64"))
         return self.cached(key, lambda: Signature(self, avals))
 
     def argument(self, i: int) -> str:
-        """What the i-th argument is called in messages."""
+        """The name of the i-th argument in messages."""
         return f"argument {i}"
 
     def fall_back(self) -> bool:
-        """Takes the other way to run, if there is one: what was traced before is forgotten."""
+        """Switches to another implementation and forgets all traces; False if there is none."""
         return False
 
     @contextlib.contextmanager
     def named_in_errors(self) -> Iterator[None]:
-        """Adds to whatever TensorFlow raises which function it was."""
+        """Adds a note with the name of the function to errors that TensorFlow raises."""
         try:
             yield
         except Exception as error:
@@ -137,7 +136,7 @@ class Function(abc.ABC):
 
 
 def _source(error: Exception) -> str:
-    # TensorFlow's error for an op without a gradient; a KeyError is of the user's own code.
+    # A LookupError is TensorFlow's for an op without a gradient; a KeyError is the user's own.
     if type(error) is not LookupError:
         return "raised by the TensorFlow function"
     return (
@@ -180,7 +179,7 @@ class Root(Function):
         return tensors
 
     def with_variables(self, n_arguments: int, variables: Sequence[tf.Variable]) -> Function:
-        """The function of `n_arguments` of its own and, behind them, of the variables' values."""
+        """The function of its `n_arguments` arguments, followed by the values of the variables."""
         key = ("with variables", n_arguments, tuple(Identity(v.handle) for v in variables))
         return self.cached(key, lambda: WithVariables(self, n_arguments, variables))
 
@@ -189,10 +188,9 @@ class Root(Function):
         self._last.tree = None
 
     def out_tree(self, avals: Callable[[], Sequence[Aval]]) -> jax.tree_util.PyTreeDef:
-        """The tree of the run since `forget_tree`; without one, of the trace for `avals()`.
+        """The tree of the last run since `forget_tree`; without a run, of the trace for `avals()`.
 
-        Each eager run may return another tree. JAX remembers what a traced call returns, and then
-        does not run it again.
+        Each eager run may return another tree. JAX caches a traced call and then does not run it.
         """
         tree = self._last.tree
         return self.signature(avals()).out_tree if tree is None else tree
@@ -206,7 +204,7 @@ class Root(Function):
         return f"jax2tf.call_tf({self.name}): result{jax.tree_util.keystr(path)}"
 
     def _checked(self, tensors: list[tf.Tensor], tree: jax.tree_util.PyTreeDef) -> list[tf.Tensor]:
-        """The results with the shapes that output_shape_dtype states, which they have to have."""
+        """The results, after a check against output_shape_dtype, whose shapes they get."""
         specs, expected_tree = jax.tree.flatten(self.options.output)
         if tree != expected_tree:
             raise CallTfError(
@@ -228,9 +226,9 @@ class Root(Function):
 
 
 class WithVariables(Function):
-    """A user's function whose variables are arguments too, behind its own.
+    """A user's function whose variables are arguments too, after its own.
 
-    What differentiates the call then differentiates it with respect to the variables.
+    So a derivative of the call can be taken with respect to the variables.
     """
 
     def __init__(self, root: Root, n_arguments: int, variables: Sequence[tf.Variable]):
@@ -252,10 +250,10 @@ class Signature:
     Attributes:
       function: the function.
       specs: TensorFlow's description of the arguments.
-      concrete: its graph, which XLA can be asked to compile.
+      concrete: its graph, which XLA can compile.
       out_tree: the tree of its result, if it is a user's function.
-      is_stateful: whether its graph has ops with side effects, or of random numbers.
-      has_trial_shapes: whether the shapes of its results are those of a run with other numbers.
+      is_stateful: whether its graph has ops with side effects or random numbers.
+      has_trial_shapes: whether the shapes of its results come from a trial run.
     """
 
     def __init__(self, function: Function, avals: Sequence[Described]):
@@ -268,28 +266,28 @@ class Signature:
         self._written = effects.written(self.concrete, nodes)
         self.is_stateful = effects.is_stateful(nodes)
         self.has_trial_shapes = False
-        self._compiled: dict[str, Any] = {}
+        self._compiled: dict[str, bytes] = {}
 
     @property
     def has_effects(self) -> bool:
-        """Whether JAX has to keep a staged call although nobody uses its results."""
+        """Whether JAX has to keep a staged call whose results nobody uses."""
         return self.is_stateful and self.function.options.has_side_effects
 
     @property
     def writes(self) -> list[str]:
-        """Names of what it writes to."""
+        """Names of the variables that it writes to, or of the ops that write."""
         return sorted({w if isinstance(w, str) else w.name for w in self._written})
 
     @property
     def variables(self) -> list[tf.Variable]:
-        """The variables that it captures and only reads, of shapes and dtypes that JAX has."""
+        """The captured variables that it only reads, of shapes and dtypes that JAX has."""
         captured = set(map(Identity, self.concrete.captured_inputs))
         written = {Identity(w.handle) for w in self._written if not isinstance(w, str)}
         return [
             v
             for v in self.concrete.variables
             if Identity(v.handle) in captured - written
-            # An inner function that writes does not tell to which of the variables.
+            # An op that writes in an inner function does not say to which variable.
             and (v.trainable or not self._written)
             and v.shape.is_fully_defined()
             and dtypes.is_of_jax(v.dtype)
@@ -306,7 +304,7 @@ class Signature:
         return all(t.shape.is_fully_defined() for t in self.outputs)
 
     def captured(self) -> list[tf.Variable | np.ndarray]:
-        """What the graph captures beside its arguments: variables and constants.
+        """The variables and constants that the graph captures.
 
         Raises:
           CallTfError: compiled JAX has no value for one of them.
@@ -314,25 +312,24 @@ class Signature:
         variables = {Identity(v.handle): v for v in self.concrete.variables}
         captured = [variables.get(Identity(x), x) for x in self.concrete.captured_inputs]
         for value in captured:
-            what = _without_value(value)
-            if what is not None:
-                raise without_value(self.function.name, what)
-        # A scalar comes as a number of NumPy's.
+            capture = _capture_without_value(value)
+            if capture is not None:
+                raise no_value_error(self.function.name, capture)
+        # `numpy()` of a scalar is a NumPy scalar, not an array.
         return [x if isinstance(x, tf.Variable) else np.asarray(x.numpy()) for x in captured]
 
-    def compiled(self, platform: str, make: Callable[[], T]) -> T:
-        """The compilation for a platform, made by the first caller."""
+    def compiled(self, platform: str, make: Callable[[], bytes]) -> bytes:
+        """The StableHLO for a platform; the first caller makes it."""
         with self.function.lock:
             if platform not in self._compiled:
                 self._compiled[platform] = make()
-            made: T = self._compiled[platform]
-            return made
+            return self._compiled[platform]
 
 
 def _trace(
     function: Function, specs: Sequence[tf.TensorSpec]
 ) -> tf.types.experimental.ConcreteFunction:
-    """The graph of a function, which XLA can be asked to compile."""
+    """The graph of a function, which XLA can compile."""
 
     def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
         return function.run(tensors)
@@ -346,8 +343,8 @@ def _trace(
     )
     with contextlib.suppress(LookupError), compat.tapes.recorded_again():
         return traced.get_concrete_function(*specs)
-    # For XLA, TensorFlow differentiates some ops (Slice) into others that have no gradient. The
-    # usual derivative has one, and most often it compiles too.
+    # In functions that XLA compiles, TensorFlow's gradients of some ops (Slice) are ops without a
+    # gradient. The gradients of other functions have one, and most of them compile too.
     with compat.tapes.recorded_again():
         usual = tf.function(run, autograph=False).get_concrete_function(*specs)
     traced = tf.function(lambda *tensors: usual(*tensors), autograph=False, jit_compile=True)
@@ -385,17 +382,17 @@ def refuse_key(dtype: np.dtype, i: int, function: Function) -> None:
         )
 
 
-def without_value(name: str, what: str) -> CallTfError:
-    """The error for what a function captures and compiled JAX cannot have."""
+def no_value_error(name: str, capture: str) -> CallTfError:
+    """The error for a captured value that compiled JAX cannot have."""
     return CallTfError(
-        f"jax2tf.call_tf({name}): it captures {what}, and compiled JAX has no value for that. "
+        f"jax2tf.call_tf({name}): it captures {capture}, and compiled JAX has no value for that. "
         "Call it outside of jax.jit, or run it on the host under jax.jit with call_tf(..., "
         "compile=False)"
     )
 
 
-def _without_value(value: tf.Tensor | tf.Variable) -> str | None:
-    """What a captured value is, if it has none in compiled JAX."""
+def _capture_without_value(value: tf.Tensor | tf.Variable) -> str | None:
+    """The words for a captured value that compiled JAX cannot have; None for any other."""
     if isinstance(value, tf.Variable):
         return None if dtypes.is_of_jax(value.dtype) else f"the variable {value.name} of strings"
     if value.dtype in (tf.resource, tf.variant):

@@ -1,12 +1,12 @@
-"""Shapes of results where those of arguments are symbolic (jax2tf.convert, polymorphic_shapes).
+"""Shapes of results for arguments of symbolic shapes (jax2tf.convert, polymorphic_shapes).
 
-TensorFlow's shape inference knows that a dimension depends on the arguments' ("None"), but not how.
-With sizes for the dimension variables it gives sizes for the results; from as many as needed
-follows the formula, if it is a polynomial in which no variable has a power (b, 2*b + 1, b*t). Some
-more sizes have to confirm it, and the lowered call checks it again whenever it runs.
+TensorFlow's shape inference knows that a dimension depends on the arguments ("None"), but not how.
+With sizes for the dimension variables it infers sizes of the results. Enough such samples determine
+the formula, if it is a polynomial in which no variable has a power (b, 2*b + 1, b*t). More samples
+have to confirm it, and the lowered call checks it each time it runs.
 
-The graph of a SavedModel is inferred once and for all: its sizes are unknown for known arguments
-too. Such a function is run with small arguments of these sizes.
+The shapes in a SavedModel's graph are fixed when it is saved, and stay unknown for arguments of
+known shapes. Such a function is run with small arguments of the sampled sizes.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from jax2tf._src.util.typing import Dim
 
 
 class _Sizes(NamedTuple):
-    """Each variable takes the sizes `low` and `high` for the formula, and larger ones to confirm
-    it, which `step` separates. Functions that halve or quarter a dimension can divide them.
+    """Sizes that the dimension variables take in samples.
+
+    `low` and `high` determine the formula; larger sizes, `step` apart, confirm it. All of them are
+    divisible by 4, for functions that halve or quarter a dimension.
     """
 
     low: int
@@ -43,7 +45,7 @@ _RUN = (_Sizes(4, 8, 12, 4), _INFERRED)
 
 _MAX_VARIABLES = 4
 
-_Seen = dict[tuple[int, ...], list[list[int | None]]]
+_Samples = dict[tuple[int, ...], list[list[int | None]]]
 
 
 def result_shapes(signature: Signature) -> list[tuple[Dim, ...]] | None:
@@ -53,14 +55,14 @@ def result_shapes(signature: Signature) -> list[tuple[Dim, ...]] | None:
     if len(named) > _MAX_VARIABLES or None in ranks:
         return None
     try:
-        seen = {
+        samples = {
             point: _inferred(signature, dict(zip(named, point, strict=True)))
             for point in _points(_INFERRED, len(named))
         }
     except (ValueError, tf.errors.InvalidArgumentError):
         return None
-    if not any(size is None for shapes in seen.values() for shape in shapes for size in shape):
-        return _fitting(seen, _INFERRED, list(named.values()))
+    if not any(size is None for shapes in samples.values() for shape in shapes for size in shape):
+        return _fitted(samples, _INFERRED, list(named.values()))
     return next(filter(None, (_by_runs(signature, sizes, named) for sizes in _RUN)), None)
 
 
@@ -72,9 +74,9 @@ def variables(avals: Sequence[Described]) -> dict[str, Dim]:
 
 
 def stated_shape(shape: Sequence[Dim], signature: Signature) -> tuple[Dim, ...]:
-    """A shape of output_shape_dtype, whose variables are those of the arguments by their names.
+    """A shape of output_shape_dtype, with the arguments' dimension variables of the same names.
 
-    The user makes them in a scope of their own; jax2tf.convert has another.
+    The user's dimensions have another scope than those of jax2tf.convert.
 
     Raises:
       CallTfError: the arguments have no dimension of one of the names.
@@ -99,7 +101,7 @@ def stated_shape(shape: Sequence[Dim], signature: Signature) -> tuple[Dim, ...]:
 
 def _points(sizes: _Sizes, n: int) -> list[tuple[int, ...]]:
     grid = itertools.product((sizes.low, sizes.high), repeat=n)
-    # Sizes of different variables differ, so that broadcasting does not take one for another.
+    # Different variables get different sizes, so that broadcasting cannot confuse them.
     more = [
         tuple(sizes.confirming + sizes.step * ((i + shift) % 7) for i in range(n))
         for shift in (0, 3)
@@ -108,7 +110,7 @@ def _points(sizes: _Sizes, n: int) -> list[tuple[int, ...]]:
 
 
 def _specs(signature: Signature, values: dims.Values) -> list[tf.TensorSpec]:
-    """The arguments where the variables have these values."""
+    """Specs of the arguments, with these values for the variables."""
     return [
         tf.TensorSpec([dims.evaluate(d, values) for d in aval.shape], to_tf(aval.dtype))
         for aval in signature.avals
@@ -125,23 +127,23 @@ def _inferred(signature: Signature, values: dims.Values) -> list[list[int | None
 def _by_runs(
     signature: Signature, sizes: _Sizes, named: dict[str, Dim]
 ) -> list[tuple[Dim, ...]] | None:
-    seen: _Seen = {}
+    samples: _Samples = {}
     for point in _points(sizes, len(named)):
         specs = _specs(signature, dict(zip(named, point, strict=True)))
         shapes = trial_runs.result_shapes(signature, specs)
         if shapes is None:
             return None
-        seen[point] = shapes
-    return _fitting(seen, sizes, list(named.values()))
+        samples[point] = shapes
+    return _fitted(samples, sizes, list(named.values()))
 
 
-def _fitting(seen: _Seen, sizes: _Sizes, named: Sequence[Dim]) -> list[tuple[Dim, ...]] | None:
-    """The shapes as formulas of the variables, or None where one does not fit."""
+def _fitted(samples: _Samples, sizes: _Sizes, named: Sequence[Dim]) -> list[tuple[Dim, ...]] | None:
+    """The shapes as formulas in the variables, or None if no formula fits all samples."""
     results = []
-    for i, first in enumerate(next(iter(seen.values()))):
+    for i, first in enumerate(next(iter(samples.values()))):
         shape: list[Dim] = []
         for axis in range(len(first)):
-            of_axis = {point: shapes[i][axis] for point, shapes in seen.items()}
+            of_axis = {point: shapes[i][axis] for point, shapes in samples.items()}
             formula = _multilinear(of_axis, sizes, len(named))
             if formula is None:
                 return None
@@ -151,13 +153,13 @@ def _fitting(seen: _Seen, sizes: _Sizes, named: Sequence[Dim]) -> list[tuple[Dim
 
 
 def _multilinear(
-    seen: dict[tuple[int, ...], int | None], sizes: _Sizes, n: int
+    samples: dict[tuple[int, ...], int | None], sizes: _Sizes, n: int
 ) -> dict[tuple[int, ...], int] | None:
-    """Integer coefficients of the products of distinct variables that give all that was seen."""
+    """Integer coefficients of the products of distinct variables that give all samples, or None."""
     low, high = sizes.low, sizes.high
     # Interpolation, one variable after the other: f = f(low) + (x - low) * slope.
     table: dict[tuple[int, ...], Dim] = {
-        corner: seen[tuple((low, high)[bit] for bit in corner)]
+        corner: samples[tuple((low, high)[bit] for bit in corner)]
         for corner in itertools.product((0, 1), repeat=n)
     }
     for variable in range(n):
@@ -167,7 +169,7 @@ def _multilinear(
             if rest:
                 return None
             table[corner], table[upper] = table[corner] - low * slope, slope
-    for point, size in seen.items():
+    for point, size in samples.items():
         if size != sum(c * _product(point, corner) for corner, c in table.items()):
             return None
     return {corner: c for corner, c in table.items() if c}

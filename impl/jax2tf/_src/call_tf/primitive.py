@@ -1,10 +1,10 @@
-"""The JAX primitive `call_tf` and what each transformation makes of it.
+"""The JAX primitive `call_tf` and its rules for each transformation.
 
     call_tf[function=f] *operands -> results
 
-Its one param is a `Function`, and all that JAX derives from it is the same primitive with a derived
-function: the tangents are call_tf[function=jvp(f)], which is linear in its last operands, so that
-its transpose is call_tf[function=vjp(f)], and vmap gives call_tf[function=vmap(f)].
+Its one param is a `Function`, and each transformation binds the same primitive with a derived
+function: the tangents are call_tf[function=jvp(f)], which is linear in its last operands; their
+transpose is call_tf[function=vjp(f)], and vmap gives call_tf[function=vmap(f)].
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ call_tf_p.multiple_results = True
 def bind(operands: Sequence[jax.Array], function: Function) -> list[jax.Array]:
     """The results of a call.
 
-    Within shard_map all operands are made to vary over the axes over which one does, as JAX does it
-    for primitives of its own: the derivative of what does not vary is then the sum over the axes.
+    Within shard_map all operands are made to vary over each axis over which one varies, as JAX does
+    for its own primitives. The derivative of an operand that did not vary is the sum over the axes.
     """
     if any(isinstance(x, jax.core.Tracer) for x in operands):
         axes = [jax.typeof(x).manual_axis_type.varying for x in operands]
@@ -42,8 +42,7 @@ def bind(operands: Sequence[jax.Array], function: Function) -> list[jax.Array]:
             jax.lax.pcast(x, tuple(varying - own), to="varying") if varying - own else x
             for x, own in zip(operands, axes, strict=True)
         ]
-    results: list[jax.Array] = call_tf_p.bind(*operands, function=function)
-    return results
+    return list(call_tf_p.bind(*operands, function=function))
 
 
 def _op_by_op(*operands: jax.Array, function: Function) -> list[jax.Array]:
@@ -64,7 +63,7 @@ def _tensors(operands: Sequence[jax.Array], function: Function) -> list[tf.Tenso
         return [exchange.to_tensor(x) for x in operands]
     except TypeError as error:
         refused = error
-    # Only what failed is looked at: keys are rare, and calls are many.
+    # Only after a failure: a check of every call for keys would cost time.
     for i, x in enumerate(operands):
         refuse_key(jax.typeof(x).dtype, i, function)
     raise refused
@@ -72,7 +71,6 @@ def _tensors(operands: Sequence[jax.Array], function: Function) -> list[tf.Tenso
 
 def _abstract_eval(*avals: Aval, function: Function) -> tuple[list[Aval], set[jex_core.Effect]]:
     effects: set[jex_core.Effect] = set()
-    # A derivative computes its function again and never asks for the side effects.
     if function.options.has_side_effects and function.signature(avals).has_effects:
         effects.add(_effect(function.options.ordered))
     like = next((a for a in avals if a.manual_axis_type.varying), None)
@@ -81,12 +79,10 @@ def _abstract_eval(*avals: Aval, function: Function) -> tuple[list[Aval], set[je
 
 call_tf_p.def_effectful_abstract_eval(_abstract_eval)
 
-_DERIVATIVES = (derived.Jvp, derived.Vjp)
-
 
 def _output_specs(function: Function, avals: Sequence[Described]) -> Sequence[Described]:
-    # Derivatives have the shapes of what they are of: JAX makes many that it never runs, and one
-    # that only serves to be transposed may be of an op that TensorFlow differentiates but once.
+    # The shapes of derivatives follow without a trace. JAX stages many derivatives that never run,
+    # and a jvp that is only transposed may have an op that TensorFlow differentiates only once.
     match function:
         case derived.Vjp():
             return [avals[i] for i in function.wrt]
@@ -94,7 +90,7 @@ def _output_specs(function: Function, avals: Sequence[Described]) -> Sequence[De
             n = len(avals) - len(function.wrt)
             specs = _output_specs(function.base, avals[:n])
             return [specs[i] for i in function.outputs]
-        case derived.Batched() if isinstance(derived.innermost(function), _DERIVATIVES):
+        case derived.Batched() if isinstance(derived.innermost(function), derived.Derivative):
             size, elements = function.element_avals(avals)
             return [
                 jax.ShapeDtypeStruct(s.shape if i in function.summed else (size, *s.shape), s.dtype)
@@ -109,17 +105,17 @@ def _aval(spec: Described, like: Aval | None) -> Aval:
     if like is None:
         return jax.core.ShapedArray(spec.shape, spec.dtype)
     whole = NamedSharding(like.sharding.mesh, PartitionSpec(*[None] * len(spec.shape)))
-    result: Aval = like.update(shape=spec.shape, dtype=spec.dtype, weak_type=False, sharding=whole)
-    return result
+    aval: Aval = like.update(shape=spec.shape, dtype=spec.dtype, weak_type=False, sharding=whole)
+    return aval
 
 
 @functools.cache
 def _effect(ordered: bool) -> jex_core.Effect:
-    """The effect of a host callback: JAX knows which transformations that may go through."""
+    """The effect of a host callback: JAX knows which transformations allow it."""
     jaxpr = jax.make_jaxpr(lambda: io_callback(lambda: None, None, ordered=ordered))()
+    effect: jex_core.Effect
     (effect,) = jaxpr.effects
-    result: jex_core.Effect = effect
-    return result
+    return effect
 
 
 def _jvp(
@@ -150,23 +146,23 @@ def _transpose(
     cotangents: Sequence[jax.Array], *operands: PyTree, function: Function
 ) -> list[jax.Array | None]:
     linear = tuple(i for i, x in enumerate(operands) if ad.is_undefined_primal(x))
-    given = [ad.instantiate_zeros(c) for c in cotangents]
+    cotangents = [ad.instantiate_zeros(c) for c in cotangents]
     innermost = derived.innermost(function)
     n = len(operands) - len(innermost.wrt) if isinstance(innermost, derived.Jvp) else len(operands)
     if linear[0] >= n:
-        # Those of the tangents that are known are zero: a sum of both is not linear.
-        # It is a jvp, or a batch of one.
+        # The function is a jvp, or a batch of a jvp. Its known tangents are zero: with others it
+        # would not be linear.
         primals, transpose = list(operands[:n]), derived.transposed(function, n, linear)
     else:
-        # Any other function is linear by its own: its derivative is the same everywhere.
-        outputs = tuple(i for i, c in enumerate(given) if jnp.issubdtype(c.dtype, jnp.inexact))
-        given = [given[i] for i in outputs]
+        # Any other function that JAX transposes is linear: its derivative is the same everywhere.
+        outputs = tuple(i for i, c in enumerate(cotangents) if jnp.issubdtype(c.dtype, jnp.inexact))
+        cotangents = [cotangents[i] for i in outputs]
         primals = [
             jnp.zeros(x.aval.shape, x.aval.dtype) if ad.is_undefined_primal(x) else x
             for x in operands
         ]
         transpose = derived.vjp(function, linear, outputs)
-    gradients = bind([*primals, *given], transpose)
+    gradients = bind([*primals, *cotangents], transpose)
     by_operand = dict(zip(linear, gradients, strict=True))
     return [by_operand.get(i) for i in range(len(operands))]
 
@@ -178,11 +174,11 @@ def _batch(
     operands: Sequence[jax.Array], axes: Sequence[int | None], *, function: Function
 ) -> tuple[list[jax.Array], list[int]]:
     mapped = tuple(axis is not None for axis in axes)
-    moved = [
+    batch_first = [
         x if axis is None else jnp.moveaxis(x, axis, 0)
         for x, axis in zip(operands, axes, strict=True)
     ]
-    results = bind(moved, derived.batched(function, mapped))
+    results = bind(batch_first, derived.batched(function, mapped))
     return results, [0] * len(results)
 
 

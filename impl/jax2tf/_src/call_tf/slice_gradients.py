@@ -1,7 +1,7 @@
 """Gradients of XLA's dynamic slices, which TensorFlow lacks.
 
-In what XLA compiles, TensorFlow's gradient of a slice (that of a concatenation, for one) is an
-XlaDynamicUpdateSlice. Without these gradients jax.hessian of such a function fails under jax.jit.
+In functions that XLA compiles, TensorFlow's gradient of a slice is an XlaDynamicUpdateSlice.
+Without these gradients jax.hessian of such a function fails under jax.jit.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from jax2tf._src.compat.xla import xla_ops
 
 
 def _of_update(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:
-    """What was overwritten has no part in the result; the update has the part of its own."""
+    """The operand's cotangent is zero where it was overwritten; the update gets that slice."""
     _, update, indices = op.inputs
     sizes = tf.cast(tf.shape(update), indices.dtype)
     of_operand = xla_ops.xla_dynamic_update_slice(cotangent, tf.zeros_like(update), indices)
@@ -28,6 +28,6 @@ def _of_slice(op: tf.Operation, cotangent: tf.Tensor) -> list[tf.Tensor]:
 
 
 for _op, _gradient in (("XlaDynamicUpdateSlice", _of_update), ("XlaDynamicSlice", _of_slice)):
-    # A TensorFlow that has the gradient keeps its own.
+    # KeyError: this version of TensorFlow has the gradient.
     with contextlib.suppress(KeyError):
         tf.RegisterGradient(_op)(_gradient)

@@ -1,7 +1,7 @@
-"""Shapes of results that TensorFlow knows only once the function has run.
+"""Shapes of results, found by running the function.
 
-A function is run with numbers of our own, and the shapes of its results count if they are the same
-for all of them. Functions with state are not run: nobody asked for their effects.
+The function runs with several fills of the arguments; the shapes count if all runs agree. Functions
+with state are not run, as nobody asked for their effects.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from jax2tf._src.call_tf.functions import Signature
 
-# The n-th number of an argument is (n + shift) % modulus: indices stay small, equal numbers and
-# zeros come in different amounts.
+# The n-th number of an argument is (n + shift) % modulus: indices stay small, and the fills differ
+# in how many numbers are equal or zero.
 _FILLS = ((0, 1), (1, 2), (3, 7))
 
 
@@ -32,11 +32,11 @@ def result_shapes(
     """
     if signature.is_stateful or signature.writes:
         return None
-    # Called while JAX or TensorFlow traces something.
+    # init_scope, because JAX or TensorFlow may be tracing.
     with tf.init_scope():
         traced = tf.function(lambda *tensors: signature.function.run(tensors), autograph=False)
-        seen = [_shapes(traced, [_filled(spec, *fill) for spec in specs]) for fill in _FILLS]
-    known = [shapes for shapes in seen if shapes is not None]
+        runs = [_shapes(traced, [_filled(spec, *fill) for spec in specs]) for fill in _FILLS]
+    known = [shapes for shapes in runs if shapes is not None]
     if len(known) < 2 or any(shapes != known[0] for shapes in known):
         return None
     return known[0]
@@ -48,7 +48,7 @@ def _shapes(
     try:
         return [t.shape.as_list() for t in function(*tensors)]
     except (ValueError, tf.errors.OpError):
-        return None  # it does not take such numbers: indices out of bounds, an assertion
+        return None  # the function refuses the numbers: indices out of bounds, an assertion
 
 
 def _filled(spec: tf.TensorSpec, shift: int, modulus: int) -> tf.Tensor:

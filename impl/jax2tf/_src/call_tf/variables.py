@@ -1,6 +1,6 @@
-"""Variables that TensorFlow functions capture, as arguments of the JAX function that calls them.
+"""Captured variables of TensorFlow functions, as arguments of the JAX function that calls them.
 
-JAX differentiates with respect to arguments alone. So jax2tf.convert traces a function that calls
+JAX differentiates only with respect to arguments. So jax2tf.convert traces a function that calls
 TensorFlow once more, with the values of the captured variables as arguments: inside of `passing`,
 call_tf makes them operands of its calls.
 """
@@ -22,7 +22,7 @@ class Passed:
     """Variables and the values that JAX has for them while it traces.
 
     Attributes:
-      missing: variables that the calls capture and that are not among them.
+      missing: variables that the calls capture and that have no value here.
     """
 
     def __init__(self, variables: Sequence[tf.Variable], values: Sequence[jax.Array]):
@@ -34,11 +34,11 @@ class Passed:
         return list(self._missing.values())
 
     def forget_values(self) -> None:
-        """Lets go of the values: JAX keeps this object as the key of what it traced."""
+        """Drops the values: JAX keeps this object as the key of its caches of traces."""
         self._values.clear()
 
     def to(self, function: Root, operands: list[jax.Array]) -> tuple[Function, list[jax.Array]]:
-        """The function and its operands, with those of its variables that are passed."""
+        """The function and its operands, extended by the variables that have a value here."""
         variables = function.signature([jax.typeof(x) for x in operands]).variables
         self._missing |= {
             Identity(v.handle): v for v in variables if Identity(v.handle) not in self._values
@@ -51,19 +51,19 @@ class Passed:
 
 
 def value_of(variable: tf.Variable) -> tf.Tensor:
-    """The variable's value as JAX has it, through which gradients reach the variable."""
+    """The variable's value in the dtype that JAX gives it; gradients reach the variable."""
     return tf.cast(tf.convert_to_tensor(variable), dtypes.dtype_of_val(variable))
 
 
-# It is part of the key of JAX's own caches: a function that was traced outside of `passing` is
-# traced again inside.
+# A user context is part of the keys of JAX's caches, so a function that was traced outside of
+# `passing` is traced again inside.
 _current = jax.make_user_context(default_value=None)
 
 
 def current() -> Passed | None:
-    """What is passed where the caller stands."""
-    result: Passed | None = _current.value
-    return result
+    """The variables of the enclosing `passing`, if there is one."""
+    passed: Passed | None = _current.value
+    return passed
 
 
 @contextlib.contextmanager

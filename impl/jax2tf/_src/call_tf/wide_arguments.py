@@ -1,11 +1,11 @@
-"""Arguments that a TensorFlow function wants in 64 bits while JAX has 32.
+"""Arguments that a TensorFlow function takes in 64 bits and JAX holds in 32.
 
-Without jax_enable_x64 JAX makes 32 bits of every 64-bit value. A TensorFlow function may state 64:
-most SavedModels take token ids as int64. `Caller` casts such arguments on the way in.
+Without jax_enable_x64 JAX casts every 64-bit value to 32 bits, while TensorFlow functions may need
+64: most SavedModels take token ids as int64. `Caller` casts such arguments on the way in.
 
-It knows them in two ways. A signature (of a tf.function, a ConcreteFunction, a SavedModel) states
-its dtypes. Any other function that TensorFlow refuses because of a 64-bit dtype is traced with some
-of its arguments widened, until it fits.
+The signature of a tf.function, a ConcreteFunction or a SavedModel states its dtypes. Any other
+function that TensorFlow refuses because of a 64-bit dtype is traced with different subsets of its
+arguments widened, until a trace succeeds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from jax2tf._src import compat
 from jax2tf._src.call_tf import effects
 from jax2tf._src.util.typing import PyTree
 
-# The 64-bit dtypes that JAX keeps in 32 bits, by those.
+# The 64-bit dtype for each 32-bit one.
 _WIDE = {
     tf.int32: tf.int64,
     tf.uint32: tf.uint64,
@@ -31,12 +31,12 @@ _WIDE = {
 }
 _NAMES = re.compile(r"\b(u?int64|float64|double|complex128)")
 
-# Of more integers or more floating numbers than this, not all subsets are tried.
+# With more integer arguments or more floating arguments, not all subsets are tried.
 _MAX_SUBSETS_OF = 4
 
 
 class Caller:
-    """Calls a TensorFlow function, with 64 bits where it wants them."""
+    """Calls a TensorFlow function, with 64-bit arguments where it needs them."""
 
     def __init__(self, callable_tf: Callable[..., PyTree], in_tree: jax.tree_util.PyTreeDef):
         self._callable, self._in_tree = callable_tf, in_tree
@@ -52,27 +52,27 @@ class Caller:
         if jax.config.read("jax_enable_x64") or _WIDE.keys().isdisjoint(dtypes):
             return self._call(tensors, ())
         if dtypes not in self._widened:
-            known = self._known(tensors)
-            if known is None:
+            widened = self._widened_before_call(tensors)
+            if widened is None:
                 return self._call_or_try(tensors, dtypes)
-            self._widened[dtypes] = known
+            self._widened[dtypes] = widened
         return self._call(tensors, self._widened[dtypes])
 
     def _call(self, tensors: Sequence[tf.Tensor], widened: Sequence[int]) -> PyTree:
-        given = [tf.cast(t, _WIDE[t.dtype]) if i in widened else t for i, t in enumerate(tensors)]
-        args, kwargs = jax.tree.unflatten(self._in_tree, given)
+        leaves = [tf.cast(t, _WIDE[t.dtype]) if i in widened else t for i, t in enumerate(tensors)]
+        args, kwargs = jax.tree.unflatten(self._in_tree, leaves)
         return self._callable(*args, **kwargs)
 
-    def _known(self, tensors: Sequence[tf.Tensor]) -> Sequence[int] | None:
-        """Which arguments to widen, where that is known before a call."""
+    def _widened_before_call(self, tensors: Sequence[tf.Tensor]) -> Sequence[int] | None:
+        """The arguments to widen, or None where only a call can tell."""
         stated = _stated_dtypes(self._callable, self._in_tree)
         if stated is not None:
             return [
                 i for i, t in enumerate(tensors) if stated.get(i) == _WIDE.get(t.dtype, t.dtype)
             ]
-        # A call that does not fit would stay in the graph that is being made, and would run.
+        # The ops of a refused call would stay in the graph under construction, and would run.
         if not tf.executing_eagerly() and any(t.dtype.is_integer for t in tensors):
-            return self._fitting(tensors) or ()
+            return self._first_that_traces(tensors) or ()
         return None
 
     def _call_or_try(self, tensors: Sequence[tf.Tensor], dtypes: tuple[tf.DType, ...]) -> PyTree:
@@ -81,7 +81,7 @@ class Caller:
         except (TypeError, ValueError, tf.errors.InvalidArgumentError) as error:
             if not _NAMES.search(str(error)):
                 raise
-            widened = self._fitting(tensors)
+            widened = self._first_that_traces(tensors)
             if not widened:
                 error.add_note(_NOTE)
                 raise
@@ -91,18 +91,18 @@ class Caller:
             return results
         return self._call(tensors, widened)
 
-    def _fitting(self, tensors: Sequence[tf.Tensor]) -> Sequence[int] | None:
-        """Arguments to widen, so that the function can be traced: as few trials as possible."""
-        return next((w for w in _subsets(tensors) if self._fits(tensors, w)), None)
+    def _first_that_traces(self, tensors: Sequence[tf.Tensor]) -> Sequence[int] | None:
+        """The first subset of arguments that, when widened, lets the function be traced."""
+        return next((w for w in _subsets(tensors) if self._traces(tensors, w)), None)
 
-    def _fits(self, tensors: Sequence[tf.Tensor], widened: Sequence[int]) -> bool:
-        traced = tf.function(lambda *given: self._call(given, widened), autograph=False)
+    def _traces(self, tensors: Sequence[tf.Tensor], widened: Sequence[int]) -> bool:
+        traced = tf.function(lambda *args: self._call(args, widened), autograph=False)
         specs = [tf.TensorSpec(t.shape, t.dtype) for t in tensors]
         try:
             concrete = traced.get_concrete_function(*specs)
         except Exception:
-            return False  # whatever the function raises for these dtypes
-        # It has run once, up to its refusal: what writes would write twice.
+            return False  # a function may raise any error for wrong dtypes
+        # The function has run once, up to the refusal: a write would happen twice.
         if tf.executing_eagerly() and effects.written(concrete, list(effects.nodes(concrete))):
             return False
         return not compat.functions.has_misfit_calls(concrete.graph)
@@ -127,7 +127,7 @@ def _stated_dtypes(
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError:
-        return None  # called in another way, which TensorFlow may take
+        return None  # TensorFlow may accept the call all the same
     parameters = list(signature.parameters)
     dtypes: dict[int, tf.DType] = {}
     for name, value in bound.arguments.items():
@@ -141,26 +141,26 @@ def _stated_dtypes(
 
 
 def _specs(callable_tf: Callable[..., PyTree]) -> tuple[Sequence[PyTree], dict[str, PyTree]] | None:
-    """What a signature states of positional arguments, and of keywords."""
+    """The specs that a signature states for positional arguments and for keywords."""
     structured = getattr(callable_tf, "structured_input_signature", None)
     if structured is not None:
         return structured[0], structured[1]
     stated = getattr(callable_tf, "input_signature", None)
-    # tf.keras and others have attributes of this name that are something else.
+    # In tf.keras and others, an attribute of this name is something else.
     return (stated, {}) if isinstance(stated, tuple | list) else None
 
 
 def _subsets(tensors: Sequence[tf.Tensor]) -> Iterator[Sequence[int]]:
-    """What may be widened: nothing, integers, floating numbers too."""
+    """Subsets of the arguments to widen: none, integers, then floating arguments too."""
     narrow = [i for i, t in enumerate(tensors) if t.dtype in _WIDE]
     integers = [i for i in narrow if tensors[i].dtype.is_integer]
     floats = [i for i in narrow if i not in integers]
-    for some, more in itertools.product(_some(floats), _some(integers)):
+    for some, more in itertools.product(_index_subsets(floats), _index_subsets(integers)):
         yield (*some, *more)
 
 
-def _some(indices: Sequence[int]) -> Sequence[Sequence[int]]:
-    """No index, all of them, and fewer: all subsets where they are few."""
+def _index_subsets(indices: Sequence[int]) -> Sequence[Sequence[int]]:
+    """No index, all, then fewer: all subsets if there are few indices, otherwise some."""
     n = len(indices)
     sizes = range(n - 1, 0, -1) if n <= _MAX_SUBSETS_OF else (n - 1, 1)
     smaller = (itertools.combinations(indices, size) for size in sizes)

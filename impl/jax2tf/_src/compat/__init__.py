@@ -1,8 +1,9 @@
-"""The only package that touches private names of JAX or TensorFlow: one small thing each, with the
-reason why no public name serves.
+"""The only package that uses private names of JAX and TensorFlow.
+
+Each function says why no public name serves.
 """
 
-# Where it is not installed, the error names TensorFlow and no module inside of it.
+# Imported first so that, without TensorFlow, the error names TensorFlow and not a module inside it.
 import tensorflow  # noqa: F401
 
 from jax2tf._src.compat import (

@@ -1,4 +1,4 @@
-"""Of the containers that tf.Module wraps, and of what it saves."""
+"""The containers that tf.Module wraps, and the lists of variables that it saves."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def is_module_container(node: PyTree) -> bool:
 
 
 def unwrap_module_container(container: PyTree) -> PyTree:
-    """The plain dict, list or tuple inside; what it contains may be wrapped again."""
-    # A list has its elements itself, the others wrap what was assigned.
+    """The plain dict, list or tuple inside, whose elements may be wrapped too."""
+    # A ListWrapper is itself the list; the others hold the assigned container.
     return container.__wrapped__ if hasattr(container, "__wrapped__") else list(container)
 
 
 class SavesVariableLists:
-    """What a tf.Module inherits from, so that it has its lists of variables when it is restored.
+    """A base class for a tf.Module that has its lists of variables when it is restored.
 
-    They are properties of tf.Module's class, which a SavedModel does not hold, and no public name
-    adds something to what is saved. A checkpoint stays as it is.
+    The lists are properties of the class, which a SavedModel does not hold, and no public name adds
+    children to a SavedModel. Checkpoints stay as they are.
     """
 
     def _trackable_children(
@@ -53,36 +53,37 @@ class SavesVariableLists:
 _SAVED_LISTS = ("variables", "trainable_variables")
 
 
-# TensorFlow asks several times for one save, and goes by the identity of what it gets.
+# TensorFlow asks several times during one save, and compares the answers by identity.
 _saved_lists: weakref.WeakKeyDictionary[PyTree, dict[str, PyTree]] = weakref.WeakKeyDictionary()
 
 
 def _saved_list(module: PyTree, name: str) -> PyTree:
     lists = _saved_lists.setdefault(module, {})
-    present = list(getattr(module, name))
+    variables = list(getattr(module, name))
     saved = lists.get(name, ())
-    if name not in lists or len(saved) != len(present) or any(map(operator.is_not, saved, present)):
-        lists[name] = _tf_data_structures.ListWrapper(present)
+    is_same = len(saved) == len(variables) and not any(map(operator.is_not, saved, variables))
+    if name not in lists or not is_same:
+        lists[name] = _tf_data_structures.ListWrapper(variables)
     return lists[name]
 
 
 def _wrap_module_container(kind: type, plain: PyTree) -> PyTree:
-    # While JAX compares trees, anything may stand in the place of what they contain.
+    # When JAX compares trees, it unflattens them with children of other types.
     return kind(plain) if isinstance(plain, dict | list | tuple) else plain
 
 
 class _Inside:
-    """The key of what a wrapper wraps, which adds nothing to the path of a leaf."""
+    """The key of a wrapped container, which adds nothing to the path of a leaf."""
 
     def __str__(self) -> str:
         return ""
 
 
 def register_module_containers() -> None:
-    """Makes pytrees of JAX of the containers that tf.Module wraps.
+    """Registers the containers that tf.Module wraps as pytrees of JAX.
 
-    JAX has pytrees by their exact type, and these types have no public names. A type is registered
-    once: JAX's own jax2tf does it when it is imported, and would fail if that was done before.
+    JAX registers pytrees by exact type, and these types have no public names. A type can be
+    registered only once: JAX's own jax2tf does so on import, and would fail after us.
     """
     try:
         importlib.import_module("jax.experimental.jax2tf")
@@ -92,7 +93,7 @@ def register_module_containers() -> None:
 
 
 def _register_module_container(kind: type) -> None:
-    """A node with one child, the plain container, which may be of any type that JAX knows."""
+    """Registers a wrapper as a node with one child, the plain container."""
 
     def flatten(node: PyTree) -> tuple[tuple[PyTree], None]:
         return (unwrap_module_container(node),), None

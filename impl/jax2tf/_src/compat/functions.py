@@ -1,4 +1,4 @@
-"""Of TensorFlow's functions: made of a graph, called, compiled by XLA."""
+"""TensorFlow's functions: how they are made of a graph, called, and compiled by XLA."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ def in_compiled_function() -> bool:
 
 
 class _XlaContext(_tf_control_flow_ops.XLAControlFlowContext):  # type: ignore[misc]
-    """What says that a graph is for XLA; a tf.function called in it is traced anew for it."""
+    """The context of a graph for XLA in which called tf.functions are traced again."""
 
     def RequiresUniqueFunctionRetracing(self) -> bool:
         return True
 
 
-# TensorFlow knows these by their ids, in caches of tf.functions that live longer than a graph.
+# Kept alive: caches of tf.functions, which outlive a graph, have the ids of contexts as keys.
 _xla_contexts: list[_XlaContext] = []
 
 
 @contextlib.contextmanager
 def traced_anew_for_xla() -> Iterator[None]:
-    """A context in which the tf.functions that a graph for XLA calls are traced for it alone.
+    """A context in which a graph for XLA gets traces of its own of the tf.functions that it calls.
 
-    The gradient of tf.cond adds optional values to its branches unless their graph is inside of one
-    for XLA, which has no such values. A tf.function that was traced elsewhere is not, and the one
-    trace of it that TensorFlow keeps would get them.
+    The gradient of tf.cond adds optional values to its branches unless the graph is inside a graph
+    for XLA, which has no such values. An earlier trace of a tf.function is not inside, and
+    TensorFlow would reuse it and add them.
     """
     context = _XlaContext()
     _xla_contexts.append(context)
@@ -55,7 +55,7 @@ def traced_anew_for_xla() -> Iterator[None]:
 
 @contextlib.contextmanager
 def function_graph(name: str, jit_compile: bool) -> Iterator[tf.Graph]:
-    """An empty graph, under construction, for the ops of a function; `function_of` makes it.
+    """An empty graph under construction for the ops of a function, which `function_of` makes.
 
     tf.function spends a millisecond around each graph: on signatures, structures and side effects.
     """
@@ -75,7 +75,7 @@ def function_graph(name: str, jit_compile: bool) -> Iterator[tf.Graph]:
 def function_of(graph: tf.Graph, jit_compile: bool) -> tf.types.experimental.ConcreteFunction:
     """The function of a graph whose inputs and outputs are set; None if tf.function has to make it.
 
-    That orders ops that have effects, and knows what a graph reads of the graphs around it.
+    Only tf.function orders ops with effects and passes captured tensors.
     """
     if graph.captures or any(op._is_stateful for op in graph.get_operations()):
         return None
@@ -85,9 +85,9 @@ def function_of(graph: tf.Graph, jit_compile: bool) -> tf.types.experimental.Con
 
 
 def call_options(*, is_optimized: bool = True) -> bytes:
-    """What a call says of optimizers and placement, as calls of tf.functions say it.
+    """The options of a call for optimizers and placement, as calls of tf.functions have them.
 
-    Unless it `is_optimized`, the ops of the function are run as they stand there.
+    Unless it `is_optimized`, Grappler does not rewrite the ops of the function.
     """
     options = bytes(_tf_context.context().function_call_options.as_attrs()["config_proto"])
     if is_optimized:
@@ -100,9 +100,9 @@ def call_options(*, is_optimized: bool = True) -> bytes:
 def run_function(
     function: PyTree, args: Sequence[tf.Tensor], n_results: int, options: bytes
 ) -> list[tf.Tensor]:
-    """The results of a function in eager mode, beside all tapes; `options` as of `call_options`.
+    """The results of a function in eager mode, unseen by tapes; `options` are `call_options()`.
 
-    A tf.function, which records the call for gradients, takes a tenth of a millisecond more.
+    A tf.function records the call for gradients, which takes a tenth of a millisecond.
     """
     attributes = ("executor_type", "", "config_proto", options)
     context = _tf_context.context()
@@ -110,12 +110,12 @@ def run_function(
 
 
 def eager_device() -> str:
-    """The device of the tf.device around an eager op; empty where there is none."""
+    """The device of the enclosing tf.device in eager mode; empty without one."""
     return str(_tf_context.context().device_name or "")
 
 
 def add_function(graph: tf.Graph, function: Callable[..., PyTree]) -> None:
-    """Makes a function known to a graph that is to call it."""
+    """Adds a function to the library of a graph that will call it."""
     graph._add_function_recursive(function)
 
 
@@ -126,10 +126,10 @@ def serialized_hlo(
 ) -> bytes:
     """The HLO that TensorFlow compiles of a function for tensors of `specs`.
 
-    experimental_get_compiler_ir draws a random number to see on which device eager ops run. That
-    moves the generator of tf.random.set_seed, and needs a seed where ops have to be deterministic.
+    The public experimental_get_compiler_ir draws a random number to find the device of eager ops.
+    That advances the generator of tf.random.set_seed, and needs a seed if ops are deterministic.
     """
-    result: bytes = _tf_context.context().get_compiler_ir(
+    hlo: bytes = _tf_context.context().get_compiler_ir(
         device_name=tf.zeros([]).device,
         platform_name=platform,
         function_name=concrete.name,
@@ -137,13 +137,13 @@ def serialized_hlo(
         captured_inputs=concrete.captured_inputs,
         stage="hlo_serialized",
     )
-    return result
+    return hlo
 
 
 def has_misfit_calls(graph: tf.Graph) -> bool:
-    """Whether a graph, or a function that it calls, passes other dtypes than the callee takes.
+    """Whether a graph, or a function that it calls, passes dtypes that the callee does not take.
 
-    A signature of a SavedModel does not look at its arguments before it runs.
+    A signature of a SavedModel does not check its arguments before it runs.
     """
     calls = [
         (op.get_attr("f").name, op.get_attr("Tin"))
@@ -152,10 +152,10 @@ def has_misfit_calls(graph: tf.Graph) -> bool:
     ]
     seen: set[str] = set()
     while calls:
-        name, given = calls.pop()
+        name, dtypes = calls.pop()
         definition = graph._get_function(name).cached_definition
         expected = [tf.as_dtype(argument.type) for argument in definition.signature.input_arg]
-        if list(given) != expected:
+        if list(dtypes) != expected:
             return True
         if name not in seen:
             seen.add(name)

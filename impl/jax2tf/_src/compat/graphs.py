@@ -1,4 +1,4 @@
-"""Of graphs: ops that are written below TensorFlow's Python, names, the order of effects."""
+"""Graphs: ops written below TensorFlow's Python, their names, the order of effects."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from jax2tf._src.util.typing import PyTree
 
 
 def in_save_context() -> bool:
-    """Whether tf.saved_model.save is tracing something in this thread; no public name tells."""
+    """Whether tf.saved_model.save is tracing a function in this thread; no public name tells."""
     return bool(_tf_save_context.in_save_context())
 
 
 def is_saving_gradient() -> bool:
     """Whether tf.saved_model.save is tracing the gradient that a tf.custom_gradient defined.
 
-    It traces the function that is registered for the gradient: the graph's name is the one sign.
+    It traces the function registered for the gradient, and only the graph's name tells.
     """
     return in_save_context() and _tf_ops.get_default_graph().name == REGISTERED_GRADIENT_NAME
 
@@ -38,7 +38,7 @@ def is_saving_gradient() -> bool:
 def is_in_control_flow() -> bool:
     """Whether the graph under construction is a branch of tf.cond, or a part of tf.while_loop.
 
-    Only the classes of such graphs tell.
+    Only the classes of such graphs tell, and they are private.
     """
     graph: tf.Graph = _tf_ops.get_default_graph()
     return isinstance(graph, _CONTROL_FLOW)
@@ -52,9 +52,9 @@ _CONTROL_FLOW = (
 
 
 def keep(op: tf.Operation) -> None:
-    """Has the function under construction run `op`, whatever its results need.
+    """Makes the function under construction run `op`, even if no result needs it.
 
-    tf.function keeps what has side effects, and has no public way to say that something has.
+    tf.function runs all ops with side effects, and no public name marks an op as one.
     """
     if isinstance(op.graph, _tf_func_graph.FuncGraph):
         op.graph.control_outputs.append(op)
@@ -63,7 +63,7 @@ def keep(op: tf.Operation) -> None:
 def is_stateful_op(op: str) -> bool:
     """Whether TensorFlow keeps an op of this type although nobody uses its results.
 
-    A node of a graph's inner function names its type alone, and only the registry knows more.
+    A node of a graph's inner function has only its type, and the registry of ops is private.
     """
     definition = op_definition(op)
     return definition is not None and bool(definition.is_stateful)
@@ -75,7 +75,7 @@ def op_definition(op: str) -> PyTree:
 
 
 def are_ops_observed() -> bool:
-    """Whether something is called back for each op, as tf.debugging.enable_check_numerics has it.
+    """Whether each op calls back, as with tf.debugging.enable_check_numerics.
 
     No public name tells.
     """
@@ -85,9 +85,9 @@ def are_ops_observed() -> bool:
 def writable_graph() -> tf.Graph | None:
     """The graph under construction, if `write_op` may write into it, else None.
 
-    TensorFlow makes the ops itself in a graph of its first version, in a while loop or a cond of
-    that version, in the gradient of a loop (which replaces operands as ops are made), and where a
-    tape or a callback has to see each op.
+    TensorFlow has to make the ops in graphs of TensorFlow 1 and their while loops and conds, in the
+    gradient of a loop (which replaces operands as ops are made), and where a tape or a callback has
+    to see each op.
     """
     graph: tf.Graph = _tf_ops.get_default_graph()
     if not _creates_ops_as_functions_do(graph.__class__) or _tf_record.could_possibly_record():
@@ -105,12 +105,12 @@ def _creates_ops_as_functions_do(kind: type[tf.Graph]) -> bool:
 
 
 def stack_trace() -> object:
-    """Where the program is, for `write_op`."""
+    """The current stack, for `write_op`."""
     return _tf_stack.extract_stack(stacklevel=2)
 
 
 def set_attribute(op: tf.Operation, name: str, value: bytes) -> None:
-    """Gives an op of a graph an attribute, serialised; only a NodeDef has a public way to it."""
+    """Sets a serialised attribute of an op of a graph; publicly only a NodeDef can be changed."""
     op._set_attr(name, tf.compat.v1.AttrValue.FromString(value))
 
 
@@ -121,11 +121,11 @@ def write_op(
     attributes: Sequence[tuple[str, bytes]],
     stack: object,
 ) -> list[tf.Tensor]:
-    """The results of a new op of a graph that is writable.
+    """The results of a new op of a writable graph.
 
-    This is what Graph.create_op does, without what it asks of all that it is given: that takes ten
-    times as long. `operands` are tensors and lists of tensors, `attributes` serialised; `stack`
-    is said where the op fails.
+    This is Graph.create_op without its checks of the arguments, which take ten times as long.
+    `operands` are tensors and lists of tensors, `attributes` are serialised, and errors of the op
+    show `stack`.
 
     Raises:
       tf.errors.InvalidArgumentError: TensorFlow refuses the op.
@@ -152,27 +152,26 @@ def write_op(
     c_op = _tf_session.TF_FinishOperation(description)
     _tf_session.TF_SetOpStackTrace(c_op, stack)
     written = _tf_ops.Operation._from_c_op(c_op=c_op, g=graph)
-    # TensorFlow would ask its C++ for each of them again.
+    # Set, because TensorFlow would fetch each of them from its C++ again.
     written._inputs_val = tuple(flat)
     if graph._get_control_flow_context() is not None:
         written._control_flow_post_processing(flat)
     graph._create_op_helper(written)
-    results: list[tf.Tensor] = written.outputs
-    return results
+    return list(written.outputs)
 
 
-# The attribute of a call whose results have no shapes until they are set. Without it TensorFlow
-# infers them through the function and all that it calls, at each call: a millisecond for a draw of
-# random numbers. No public text names it.
+# TensorFlow does not infer the shapes of a call's results if the call has this undocumented
+# attribute. Otherwise it infers them through the function and its callees at each call, which takes
+# a millisecond for a draw of random numbers.
 NO_SHAPE_INFERENCE = "_disable_call_shape_inference"
 
 
 @contextlib.contextmanager
 def without_order_of_effects(graph: tf.Graph) -> Iterator[None]:
-    """A context in which loops of a graph under construction have no ops with effects to order.
+    """A context in which TensorFlow does not order effects in loops of a graph under construction.
 
-    TensorFlow would look for such ops, and give each result of a loop's step an op of its own. No
-    public function of its says that there are none.
+    It would look for ops with effects, and add an op for each result of a loop's step. No public
+    function says that there are none.
     """
     orders = graph._add_control_dependencies
     graph._add_control_dependencies = False
@@ -183,19 +182,18 @@ def without_order_of_effects(graph: tf.Graph) -> Iterator[None]:
 
 
 def skip_order_of_effects(graph: tf.Graph) -> None:
-    """Spares a function under construction the search for effects up to its first op that has any.
+    """Starts TensorFlow's search for effects at the first op that has any.
 
-    Where a tf.function ends, TensorFlow looks at each of its ops for effects, and puts those in
-    order. That takes as long as to write the ops. The search begins later: the graph is the same.
-    No public function of its says that ops have none.
+    At the end of a tf.function TensorFlow looks at each op for effects and orders them, which takes
+    as long as writing the ops. The graph is the same with a later start. No public function says
+    that ops have no effects.
     """
     search = getattr(graph, "experimental_acd_manager", None)
     if search is None:
         return
-    found = map(_may_have_effects, graph.get_operations()[search._n_operations :])
-    search._n_operations += len(
-        list(itertools.takewhile(lambda has_effects: not has_effects, found))
-    )
+    operations = graph.get_operations()[search._n_operations :]
+    without_effects = itertools.takewhile(lambda op: not _may_have_effects(op), operations)
+    search._n_operations += len(list(without_effects))
 
 
 def _may_have_effects(op: tf.Operation) -> bool:
@@ -206,7 +204,7 @@ def _may_have_effects(op: tf.Operation) -> bool:
 def name_scope(graph: tf.Graph, scope: str) -> Iterator[None]:
     """A context for ops of a graph under construction, whose names begin with `scope` and a slash.
 
-    tf.name_scope does the same in five times the time, which is a tenth of what an op takes.
+    tf.name_scope takes five times as long, a tenth of the time of an op.
     """
     outer = graph._name_stack
     graph._name_stack = scope
@@ -217,5 +215,5 @@ def name_scope(graph: tf.Graph, scope: str) -> Iterator[None]:
 
 
 def clear_attribute(op: tf.Operation, name: str) -> None:
-    """Takes an attribute from an op of a graph."""
+    """Removes an attribute from an op of a graph."""
     op._clear_attr(name)

@@ -1,4 +1,4 @@
-"""Of jaxprs and their equations: where they come from, their params, what keys their caches."""
+"""Jaxprs and their equations: their sources, their params, the keys of JAX's caches."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
 
 
 def trace_context() -> Hashable:
-    """The JAX configuration that changes what a trace gives (x64, default precision, ...).
+    """The JAX configuration that changes a trace (x64, default precision, ...).
 
-    JAX keys its own jit cache with it; there is no public way to ask for the whole of it.
+    It is part of the key of jit's cache; no public name gives all of it.
     """
-    result: Hashable = _jax_config.trace_context()
-    return result
+    context: Hashable = _jax_config.trace_context()
+    return context
 
 
 def cached_weakly(kind: type) -> None:
-    """Has JAX's caches of abstract evaluation refer weakly to params of exactly that type.
+    """Makes JAX's caches of abstract evaluation refer weakly to params of exactly this type.
 
-    They hold params of other types for the life of the process, unless thousands of others follow,
-    and a param of ours holds a TensorFlow function with its graphs. JAX does this for jaxprs.
+    Otherwise they keep a param until thousands of others follow, and a param of call_tf holds a
+    TensorFlow function with its graphs. JAX does the same for jaxprs.
     """
     _jax_util.weakref_cache_key_types.add(kind)
 
 
-# What JAX names as the source of an operation is the first line outside of such folders: a line of
-# the user's, and not one of this package, which traces and calls.
+# JAX takes the innermost stack frame outside of the registered folders for the source of an
+# operation. So the source is a line of the user's, not one of this package.
 _source_info_util.register_exclusion(str(pathlib.Path(__file__).parents[1]) + os.sep)
 
 
 def user_source(eqn: jex_core.JaxprEqn) -> str:
     """`file:line (function)` of the user code that bound `eqn`; JAX prints it in its own errors.
 
-    Empty where no line of the user's did: of a function of JAX's that is converted as it is, of
-    what a primitive is lowered to, of an equation that was made without a source.
+    Empty if no user code did: in a JAX function that is converted directly, in the lowering of a
+    primitive, or for an equation that was made without a source.
     """
     return _source_info_util.summarize(eqn.source_info)
 
@@ -71,28 +71,28 @@ def common_scopes(eqns: Sequence[jex_core.JaxprEqn]) -> int:
 
 
 def in_scopes(eqn: jex_core.JaxprEqn, scopes: slice) -> _source_info_util.SourceInfo:
-    """The source information of `eqn`, in a part of its scopes and transformations alone."""
+    """The source information of `eqn`, with only a slice of its scopes and transformations."""
     return eqn.source_info.replace(name_stack=eqn.source_info.name_stack[scopes])
 
 
 def bound_as(eqn: jex_core.JaxprEqn) -> contextlib.AbstractContextManager[None]:
-    """A context in which what is bound has the source and the named scopes of `eqn`.
+    """A context in which bound primitives get the source and the named scopes of `eqn`.
 
-    For what an equation is rewritten to; JAX itself does this where it evaluates a jaxpr.
+    It serves rewrites of an equation; JAX does the same when it evaluates a jaxpr.
     """
     source = eqn.source_info
     return _source_info_util.user_context(source.traceback, name_stack=source.name_stack)
 
 
 def explicit_constraints(scope: export.SymbolicScope) -> tuple[str, ...]:
-    """The constraints of a scope of dimension variables, as text; it only prints them."""
+    """The constraints of a scope of dimension variables, as text; publicly it only prints them."""
     return tuple(constraint.debug_str for constraint in scope._explicit_constraints)
 
 
 def scan_arity(params: dict[str, Param]) -> tuple[int, int]:
-    """How many operands of a scan are constants, and how many carry.
+    """The number of operands of a scan that are constants, and of those that are the carry.
 
-    JAX 0.12 tells it by a flat tree of a private class, earlier versions by two numbers.
+    JAX 0.12 has a flat tree of a private class for it, earlier versions two numbers.
     """
     if "ft_in" not in params:
         return params["num_consts"], params["num_carry"]
@@ -103,7 +103,7 @@ def scan_arity(params: dict[str, Param]) -> tuple[int, int]:
 def data_of_keys(keys: PyTree) -> np.ndarray:
     """The raw data of an array of typed PRNG keys.
 
-    jax.random.key_data binds a primitive, which JAX cannot while it lowers a call of TensorFlow.
+    jax.random.key_data binds a primitive, which is not possible while JAX lowers a call_tf.
     """
     return np.asarray(keys._base_array)
 
@@ -122,7 +122,7 @@ def without_references(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
     JAX does the same before it compiles; the transformation has no public name.
 
     Raises:
-      ConversionError: a reference comes from outside of the function.
+      ConversionError: a reference was made outside of the function.
     """
     if any(isinstance(v.aval, _state_types.AbstractRef) for v in jaxpr.jaxpr.constvars):
         raise ConversionError(
@@ -145,27 +145,27 @@ def callback_function(params: dict[str, Param]) -> Callable[..., PyTree] | None:
 
 
 def callback_name(params: dict[str, Param]) -> str:
-    """The name of the function that a callback calls; empty where JAX hides or has none."""
+    """The name of the function that a callback calls; empty where JAX hides it."""
     function = callback_function(params)
     return getattr(function, "__name__", type(function).__name__) if function else ""
 
 
-# What JAX raises where a function with a derivative rule of the user's closes over a value that is
-# differentiated; it is no more than an Exception.
+# JAX raises this if a function with a custom derivative rule closes over a value that is
+# differentiated. Publicly it is only an Exception.
 ClosedOverError: type[Exception] = _jax_ad.CustomVJPException
 
 
 def groups_of_numbers() -> contextlib.AbstractContextManager[None]:
     """A context in which JAX writes groups of devices into modules as numbers.
 
-    A newer JAX names axes of the mesh instead, which the StableHLO that TensorFlow reads cannot
-    express. The option has a public name for the whole process alone.
+    Newer versions of JAX name axes of the mesh, which the StableHLO that TensorFlow reads cannot
+    express. Publicly the option can only be set for the whole process.
     """
     state = getattr(_jax_config, "use_rgv3", None)
     return contextlib.nullcontext() if state is None else state(False)
 
 
 def varies_over_a_mesh(aval: object) -> bool:
-    """Whether the value differs between the devices of a mesh, or is one of a device's program."""
+    """Whether the value varies between the devices of a mesh, within shard_map."""
     kind = getattr(aval, "manual_axis_type", None)
     return kind is not None and bool(kind.varying)

@@ -1,4 +1,4 @@
-"""Of what jax.jit and jax.pmap give: static arguments and shardings."""
+"""Functions of jax.jit and jax.pmap: their static arguments and shardings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jax2tf._src.util.typing import PyTree
 
 
 def static_arguments(jitted: PyTree) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """Positions and names of the arguments that jax.jit was told are static.
+    """Positions and names of the static arguments of a jitted function.
 
-    A trace is made without them, and no public name of what jax.jit makes tells which they are.
+    A trace leaves them out, and a jitted function has no public name for them.
     """
     return jitted._jit_info.static_argnums, jitted._jit_info.static_argnames
 
 
-# jax.pmap gives a plain function. All that it gives have the same code.
+# jax.pmap returns a plain function, always with the same code.
 _CODE_OF_PMAPPED = jax.pmap(lambda: None).__code__
 
 
@@ -29,27 +29,26 @@ def is_pmapped(fun: Callable[..., PyTree]) -> bool:
 
 
 def static_arguments_of_pmap(pmapped: Callable[..., PyTree]) -> tuple[int, ...]:
-    """Positions of the arguments that jax.pmap was told are static.
+    """Positions of the static arguments of a pmapped function.
 
-    It keeps them in a function that the one that it gives closes over.
+    They are in a closure of a function that the pmapped function closes over.
     """
     inner = inspect.getclosurevars(pmapped).nonlocals["infer_params"]
-    results: tuple[int, ...] = inspect.getclosurevars(inner).nonlocals["static_broadcasted_tuple"]
-    return results
+    return tuple(inspect.getclosurevars(inner).nonlocals["static_broadcasted_tuple"])
 
 
 def shardings_of(traced: jax.stages.Traced) -> list[jax.sharding.Sharding]:
-    """What jax.jit was told of the shardings of arguments and results of the traced function.
+    """The shardings of arguments and results that the jitted function was given.
 
-    They are beside its jaxpr, and only a compiled function shows them by a public name.
+    They are not in the jaxpr, and only a compiled function has a public name for them.
     """
     return [*traced._params["in_shardings"], *traced._params["out_shardings"]]
 
 
 def hlo_sharding(sharding: jax.sharding.Sharding, rank: int) -> PyTree:
-    """XLA's message for a jax.sharding.Sharding of an array of that rank.
+    """XLA's OpSharding message of a jax.sharding.Sharding for arrays of that rank.
 
-    Public names tell the part of each device for sizes that are known, and a batch may not be.
+    Public names give the part of each device only for known sizes, and a batch may be symbolic.
     """
     proto = sharding._to_xla_hlo_sharding(rank).to_proto()
     return xla_data_pb2.OpSharding.FromString(proto.SerializeToString())

@@ -1,4 +1,4 @@
-"""Of libraries around TensorFlow: Keras and LiteRT."""
+"""Libraries around TensorFlow: Keras and LiteRT."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import tensorflow as tf
 
 
 def keras_layer_under_way() -> tf.keras.layers.Layer | None:
-    """The outermost layer of Keras whose call is under way, or None.
+    """The outermost Keras layer whose call is running, or None.
 
-    Keras keeps it for itself, in a module that is there where Keras was imported.
+    Only a private module of Keras knows it; the module exists if Keras was imported.
     """
     state = sys.modules.get("keras.src.backend.common.global_state")
     context = state and state.get_global_attribute("current_call_ctx")
@@ -20,9 +20,8 @@ def keras_layer_under_way() -> tf.keras.layers.Layer | None:
 
 
 def litert_schema() -> ModuleType:
-    """The classes of the parts of a LiteRT file.
+    """The classes of the flatbuffer of a LiteRT file.
 
-    TensorFlow has them for its own tools alone; the package ai-edge-litert, which has them as
-    public ones, may not be there.
+    They are private in TensorFlow. ai-edge-litert has them publicly, but may not be installed.
     """
     return importlib.import_module("tensorflow.lite.python.schema_py_generated")

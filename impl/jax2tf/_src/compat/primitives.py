@@ -1,4 +1,4 @@
-"""Of primitives: which there are, whose they are, and what JAX does for those of others."""
+"""Primitives: which exist, which library defines them, how JAX compiles those of others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from jax.extend import core as jex_core
 
 
-# `jax.random` draws with those of prng, which was elsewhere until JAX 0.10.1.
+# The primitives of `prng` were in other modules until JAX 0.10.1.
 _MODULES_OF_PRIMITIVES = (
     "jax._src.callback",
     "jax._src.core",
@@ -45,52 +45,51 @@ _MODULES_OF_PRIMITIVES = (
 
 
 def modules_of_primitives() -> Iterator[types.ModuleType]:
-    """Modules that hold the primitives which jax.extend.core.primitives and jax.lax do not name."""
+    """Modules with primitives that jax.extend.core.primitives and jax.lax do not name."""
     for name in _MODULES_OF_PRIMITIVES:
         with contextlib.suppress(ModuleNotFoundError):
             yield importlib.import_module(name)
 
 
 def is_implemented_by_jax(primitive: jex_core.Primitive) -> bool:
-    """Whether the primitive has no implementation but JAX's own, which binds it again, or raises.
+    """Whether the primitive has only JAX's own implementation, which binds it again or raises.
 
-    JAX marks its own primitives by nothing but where their functions come from.
+    Only the module of the function tells.
     """
     function = getattr(primitive.impl, "func", primitive.impl)  # opens a functools.partial
     return (getattr(function, "__module__", None) or "jaxlib").startswith(("jax._src", "jaxlib"))
 
 
 def compiled_function(primitive: jex_core.Primitive) -> Callable[..., PyTree] | None:
-    """The JAX function that JAX compiles `primitive` as, on every device; None where it has none.
+    """The JAX function that mlir.lower_fun made the lowering of `primitive`; None for other rules.
 
-    That is what jax.interpreters.mlir.lower_fun was given. It keeps the function in a closure, and
-    the registry of lowerings has no public name.
+    lower_fun keeps it in a closure, and the registry of lowerings has no public name.
     """
     entry = _mlir._lowerings.get(primitive)
     if entry is None or getattr(entry.rule, "__qualname__", "") != _LOWERED_FUNCTION:
         return None
-    kept = inspect.getclosurevars(entry.rule).nonlocals
-    function, several = kept["fun"], kept["multiple_results"]
-    return function if several else lambda *args, **params: [function(*args, **params)]
+    closure = inspect.getclosurevars(entry.rule).nonlocals
+    function, multiple_results = closure["fun"], closure["multiple_results"]
+    return function if multiple_results else lambda *args, **params: [function(*args, **params)]
 
 
 _LOWERED_FUNCTION = _mlir.lower_fun(lambda: ()).__qualname__
 
 
 def is_compiled_by_others(primitive: jex_core.Primitive) -> bool:
-    """Whether another library has registered what JAX compiles `primitive` to.
-
-    The registry has no public name, and says of a function no more than where it comes from.
-    """
-    lowerings = (_mlir._lowerings, *_mlir._platform_specific_lowerings.values())
-    found = [known[primitive].rule for known in lowerings if primitive in known]
-    return any(not _is_jax_own(rule) for rule in found)
+    """Whether another library has registered a lowering of `primitive` for JAX's compiler."""
+    return any(not _is_jax_own(rule) for rule in _lowerings_of(primitive))
 
 
 def is_compiled_by_jax(primitive: jex_core.Primitive) -> bool:
     """Whether JAX itself has a lowering of `primitive`, for any device."""
-    lowerings = (_mlir._lowerings, *_mlir._platform_specific_lowerings.values())
-    return any(primitive in known and _is_jax_own(known[primitive].rule) for known in lowerings)
+    return any(map(_is_jax_own, _lowerings_of(primitive)))
+
+
+def _lowerings_of(primitive: jex_core.Primitive) -> list[Callable[..., PyTree]]:
+    """The lowerings of `primitive` for all devices; their registries have no public names."""
+    registries = (_mlir._lowerings, *_mlir._platform_specific_lowerings.values())
+    return [lowerings[primitive].rule for lowerings in registries if primitive in lowerings]
 
 
 def _is_jax_own(function: Callable[..., PyTree]) -> bool:
@@ -99,21 +98,20 @@ def _is_jax_own(function: Callable[..., PyTree]) -> bool:
 
 
 def pallas_interpreter(params: dict[str, Param]) -> Callable[..., PyTree] | None:
-    """A JAX function that does what a pallas_call does in interpret mode; None in another mode.
+    """The JAX function that interprets a pallas_call with interpret=True; None without it.
 
-    The interpreter that pallas_call(interpret=True) runs has no public name. It is there where a
-    pallas_call is: importing pallas takes a second.
+    It has no public name. It is imported here, because importing pallas takes a second.
     """
     if params.get("interpret") is not True:
         return None
     from jax._src.pallas import hlo_interpreter
 
-    given = {name: value for name, value in params.items() if name != "interpret"}
-    return functools.partial(hlo_interpreter.pallas_call_hlo_interpret, **given)
+    others = {name: value for name, value in params.items() if name != "interpret"}
+    return functools.partial(hlo_interpreter.pallas_call_hlo_interpret, **others)
 
 
 def is_collective(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether an equation speaks of an axis by its name; JAX says so by an effect of its own.
+    """Whether an equation names an axis, for which JAX gives it a private effect.
 
     An equation that calls a jaxpr has the effects of that jaxpr's equations.
     """

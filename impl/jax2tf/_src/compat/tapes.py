@@ -1,4 +1,4 @@
-"""Of TensorFlow's tapes: which of them watch, and the gradients that they find by name."""
+"""TensorFlow's tapes: what they watch, and the gradients that are registered by name."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tensorflow.python.framework import ops as _tf_ops
 def tape_may_record(tensors: list[tf.Tensor]) -> bool:
     """Whether a GradientTape or ForwardAccumulator could record an operation on `tensors` now.
 
-    Only TensorFlow's record module knows; without it each eager call would pay for a
-    tf.custom_gradient that nobody watches.
+    Only TensorFlow's private record module knows. Without it each eager call would need a
+    tf.custom_gradient, although nothing is recorded.
     """
     return bool(_tf_record.should_record_backprop(tensors)) or bool(
         _tf_record.could_possibly_record()
@@ -32,22 +32,22 @@ def tape_watches(tensors: list[tf.Tensor]) -> bool:
 
 
 def tape_may_watch(tensor: tf.Tensor) -> bool:
-    """Whether a GradientTape or a ForwardAccumulator knows of a tensor."""
+    """Whether a GradientTape or a ForwardAccumulator watches a tensor."""
     return tape_watches([tensor]) or accumulator_watches([tensor])
 
 
 def accumulator_watches(tensors: Sequence[tf.Tensor]) -> bool:
-    """Whether a ForwardAccumulator has a tangent for one of them; only TensorFlow itself knows."""
+    """Whether a ForwardAccumulator has a tangent for one of them; no public name tells."""
     return bool(_tf_forwardprop_util.pack_tangents(list(tensors)).tangents)
 
 
 def nothing_recorded() -> contextlib.AbstractContextManager[None]:
-    """A context in which no tape records; a public tape's stop_recording stops that tape alone."""
-    result: contextlib.AbstractContextManager[None] = _tf_record.stop_recording()
-    return result
+    """A context in which no tape records; the public tape.stop_recording stops only one tape."""
+    context: contextlib.AbstractContextManager[None] = _tf_record.stop_recording()
+    return context
 
 
-# Who asks for gradients, by the code that runs, and the parameter that says of what.
+# The code of TensorFlow's functions of gradients, and the parameter with the sources.
 _ASKING = {
     inspect.unwrap(tf.GradientTape.gradient).__code__: "sources",
     inspect.unwrap(tf.gradients).__code__: "xs",
@@ -56,10 +56,10 @@ _ASKING = {
 
 
 def asked_for() -> list[object] | None:
-    """The tensors and variables whose gradients are computed now; None where nobody says.
+    """The tensors and variables whose gradients are being computed; None outside of such a call.
 
-    TensorFlow asks each operation that it recorded for the gradients of all its operands, whether
-    or not somebody wants them. Which ones are wanted only the caller knows.
+    TensorFlow asks each recorded operation for the gradients of all its operands. Only the
+    arguments of the function of gradients tell which ones are used.
     """
     frame: types.FrameType | None = sys._getframe()
     while frame is not None:
@@ -71,12 +71,12 @@ def asked_for() -> list[object] | None:
 
 
 def is_among(value: object, asked: Sequence[object]) -> bool:
-    """Whether a tensor or variable is one of those that were asked for."""
+    """Whether a tensor or variable is one of those in `asked`."""
     return any(_handle(value) is _handle(one) for one in asked)
 
 
 def _handle(value: object) -> object:
-    """What a tape knows a variable by; several objects may stand for one variable."""
+    """The object that a tape watches: of a variable, its handle, as variables may share one."""
     return getattr(value, "handle", value)
 
 
@@ -84,7 +84,7 @@ def _handle(value: object) -> object:
 def recorded_again() -> Iterator[None]:
     """A context in which tapes record although they are inside `nothing_recorded`.
 
-    TensorFlow stops them for a thread, also tapes that begin inside, which then give zeros.
+    Stopping affects all tapes of a thread: a tape that begins inside would give zeros.
     """
     was_stopped = _pywrap_tfe.TFE_Py_TapeSetIsStopped()
     if was_stopped:
@@ -96,7 +96,7 @@ def recorded_again() -> Iterator[None]:
             _pywrap_tfe.TFE_Py_TapeSetStopOnThread()
 
 
-# What TensorFlow calls the functions that tf.custom_gradient registers.
+# TensorFlow's name of the functions that tf.custom_gradient registers.
 REGISTERED_GRADIENT_NAME = "internal_grad_fn"
 
 
@@ -106,13 +106,13 @@ def record(
     inputs: Sequence[tf.Tensor],
     backward: Callable[..., Sequence[tf.Tensor]],
 ) -> None:
-    """Has the tapes and accumulators record an operation whose gradient is `backward`.
+    """Records an operation whose gradient is `backward` on the tapes and accumulators.
 
-    tf.custom_gradient is the public way, and keeps every graph that it is used in.
+    The public tf.custom_gradient keeps every graph in which it is used alive.
     """
     _tf_record.record_operation(name, outputs, inputs, backward)
 
 
 def forget_gradient(name: str) -> None:
-    """Takes a gradient out of TensorFlow's registry, which has no public way to do so."""
+    """Removes a gradient from TensorFlow's registry, for which there is no public name."""
     _tf_ops.gradient_registry._registry.pop(name, None)

@@ -1,4 +1,4 @@
-"""Of XLA in TensorFlow: its ops, its messages, and the versions that it reads."""
+"""XLA in TensorFlow: its ops, its messages, and the versions that it reads."""
 
 from __future__ import annotations
 
@@ -14,22 +14,20 @@ from tensorflow.python.compiler.xla.experimental import xla_sharding as _tf_xla_
 
 from jax2tf._src.util.typing import PyTree
 
-# The XLA ops have kernels on every device (compiled on demand), but TensorFlow exports them under
-# no public name.
+# The XLA ops have kernels on every device (compiled on demand), but no public names in TensorFlow.
 xla_ops = gen_xla_ops
 
 
-# They take XLA's own messages (dimension numbers, precisions), serialised.
+# The ops take XLA's own messages (dimension numbers, precisions), serialised.
 xla_data = xla_data_pb2
 
 
 def stablehlo_version() -> str:
     """The newest StableHLO that TensorFlow reads, as "1.13.7".
 
-    TensorFlow says it only in the Python bindings of the StableHLO that it was built with.
+    Only the Python bindings of the StableHLO that TensorFlow was built with tell.
     """
-    result: str = _tf_stablehlo.get_current_version()
-    return result
+    return str(_tf_stablehlo.get_current_version())
 
 
 def xla_call_module_version() -> int:
@@ -40,12 +38,12 @@ def xla_call_module_version() -> int:
 def xla_sharding(
     tensor: tf.Tensor, proto: PyTree, unspecified_dims: Sequence[int] = ()
 ) -> tf.Tensor:
-    """The tensor with an XlaSharding op behind it, which no public name makes."""
+    """The result of an XlaSharding op on the tensor, which no public name makes."""
     sharding = _tf_xla_sharding.Sharding(proto=proto)
     dims = list(unspecified_dims)
     return sharding.apply_to_tensor(tensor, use_sharding_op=True, unspecified_dims=dims)
 
 
 def tiled(tensor: tf.Tensor, devices: np.ndarray) -> tf.Tensor:
-    """As `xla_sharding`, over the devices in an array with the tensor's number of dimensions."""
+    """Like `xla_sharding`, over the devices in an array of the tensor's rank."""
     return xla_sharding(tensor, _tf_xla_sharding.Sharding.tile(devices).proto)

@@ -1,10 +1,10 @@
-"""Polymorphic shapes, in the order of a call:
+"""Polymorphic shapes. The modules, in the order in which a call passes through them:
 
-specs.py        what the caller wrote, as the symbolic shapes that JAX traces
-prefixes.py     which of it belongs to which argument
+specs.py        shape specs of the caller, as the symbolic shapes that JAX traces
+prefixes.py     the spec of each argument's leaves
 solving.py      dimension variables solved from the shapes of the arguments
-checks.py       what the trace assumed of them, checked when the function runs
-expressions.py  a symbolic dimension evaluated, as an int or a tensor
+checks.py       assumptions of the trace, checked when the function runs
+expressions.py  symbolic dimensions evaluated as ints or tensors
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What may be assumed of dimension variables where JAX could not decide without it.
+"""Notes on JAX's errors about symbolic dimensions, with constraints that remove the error.
 
-JAX raises where a program needs to know that `t <= 512`, and speaks of `min(512, t)`. What its
-words suggest is tried: the constraints with which the function traces are named in a note. Where
-there are none, the sizes are tried that came: what traces for these takes a dimension for an int.
+JAX raises where a program needs to know that `t <= 512`, and its message speaks of `min(512, t)`.
+The constraints that the message suggests are tried, and a note names those with which the function
+traces. If none helps, the actual sizes are tried: a function that traces only with these takes a
+dimension for an int.
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ from typing import TypeAlias
 
 from jax import export
 
-# So many constraints together, and so many traces in search of them.
+# The most constraints that are tried together, and the most traces of a search.
 _MOST_TOGETHER = 2
 _MOST_TRACES = 12
 
 _COMPARED = re.compile(r"comparison '([^']+)' (<=|>=|<|>) '([^']+)' is inconclusive")
-# A shape in an error's words, as "(a, b)" or "float32[a, b]".
+# A shape in an error message, as "(a, b)" or "float32[a, b]".
 _SHAPE = re.compile(r"[(\[]([^()\[\]]+)[)\]]")
-# Sizes that a mesh has to divide, as the words of shard_map and of the collectives have them.
+# Messages of shard_map and collectives about sizes that the mesh does not divide.
 _NOT_DIVIDED = (
     re.compile(r"but (?P<divisor>\d+) does not evenly divide (?P<size>[^\n]+)"),
     re.compile(r"\((?P<size>[^()]+)\) has to be divisible by [^()]*\((?P<divisor>\d+)\)"),
     re.compile(r" size (?P<size>.+) must be divisible by shard_count (?P<divisor>\d+)"),
 )
-# A size of which jnp.pad has to know that it is enough to reflect.
+# jnp.pad's message about a size that may be too small to reflect.
 _TOO_SHORT = re.compile(
     r"axis size \(= (?P<size>.+?)\) is larger than 1 and larger or equal than the padding length "
     r"\(= (?P<padding>\d+)\)"
 )
-# Python's words and NumPy's where a size that has a name is an index, or a bound of a slice.
+# Messages of Python and NumPy where a symbolic size is an index or a bound of a slice.
 _INDEXED = re.compile(r"(slice|list|tuple) indices must be integers|only integers, slices \(`:`\)")
-# One variable of which a multiple decides, and the number.
+# A constraint that a variable, or a multiple of one, is divisible by a number.
 _MULTIPLE = re.compile(r"mod\(((?:\d+\*)?([a-zA-Z_]\w*)), (\d+)\) == 0")
 _CALL = re.compile(r"\b(min|max|mod)\(")
 _OPPOSITE = {"<=": ">=", ">=": "<="}
 
 
-# A trace with these constraints beside those that were given: what it raises, or None.
+# Traces with these constraints in addition to the caller's; returns the error, or None.
 Retrace: TypeAlias = Callable[[Sequence[str]], Exception | None]
 
 
@@ -50,42 +51,43 @@ Retrace: TypeAlias = Callable[[Sequence[str]], Exception | None]
 def advising(
     retrace: Retrace, trace_known: Callable[[], Mapping[str, str] | None]
 ) -> Iterator[None]:
-    """Adds to an error of a trace what to do about dimensions that have names.
+    """Adds a note to an error of a trace: what to do about symbolic dimensions.
 
     Args:
       retrace: traces again, with more constraints.
-      trace_known: traces again, with a known size for every dimension; returns the shapes that
-        have names, by argument, or None where that raises as well.
+      trace_known: traces again, with a known size for every dimension. It returns the symbolic
+        shapes by argument, or None if that trace raises too.
     """
     try:
         yield
     except Exception as error:
-        found = _search(error, retrace)
-        if found:
-            ways = " or ".join(f"polymorphic_constraints={list(way)}" for way in found)
+        remedies = _search(error, retrace)
+        if remedies:
+            listed = " or ".join(f"polymorphic_constraints={list(r)}" for r in remedies)
             error.add_note(
                 "jax2tf.convert: JAX cannot decide that for every size of the dimensions. It can "
-                f"with {ways}, which is then checked when the function runs{_by_multiples(found)}"
+                f"with {listed}, which is then checked when the function runs"
+                f"{_by_multiples(remedies)}"
             )
         else:
             _add_note_on_known_sizes(error, trace_known)
         raise
 
 
-def _by_multiples(ways: Sequence[Sequence[str]]) -> str:
-    """How to say the first of these ways by polymorphic_shapes, if it is about multiples alone."""
-    multiples = [_MULTIPLE.fullmatch(constraint) for constraint in ways[0]]
-    said = [f"`{m[3]}*{m[2]}` in the place of `{m[1]}`" for m in multiples if m is not None]
-    if len(said) < len(multiples):
+def _by_multiples(remedies: Sequence[Sequence[str]]) -> str:
+    """The first of these remedies in terms of polymorphic_shapes, if it has only multiples."""
+    multiples = [_MULTIPLE.fullmatch(constraint) for constraint in remedies[0]]
+    texts = [f"`{m[3]}*{m[2]}` in the place of `{m[1]}`" for m in multiples if m is not None]
+    if len(texts) < len(multiples):
         return ""
-    return f"; or with {' and '.join(said)} in polymorphic_shapes"
+    return f"; or with {' and '.join(texts)} in polymorphic_shapes"
 
 
 def _add_note_on_known_sizes(
     error: Exception, trace_known: Callable[[], Mapping[str, str] | None]
 ) -> None:
     named = trace_known()
-    if named is None:  # it is not for the names that the function does not trace
+    if named is None:  # the function does not trace for known sizes either
         return
     sliced = ""
     if _INDEXED.search(str(error)):
@@ -106,49 +108,49 @@ def _add_note_on_known_sizes(
 
 
 def _names(shapes: Mapping[str, str]) -> Iterator[str]:
-    """The names of dimensions in the texts of shapes."""
+    """The dimension variables in the texts of shapes."""
     for shape in shapes.values():
         yield from re.findall(r"[a-zA-Z_]\w*", _CALL.sub("(", shape))
 
 
 def _search(error: Exception, retrace: Retrace) -> list[tuple[str, ...]]:
-    """The smallest sets of constraints that `retrace` takes."""
+    """The smallest sets of constraints with which `retrace` succeeds."""
     pending: list[tuple[str, ...]] = [(constraint,) for constraint in _suggested(str(error))]
     tried: set[frozenset[str]] = set()
     for size in range(1, _MOST_TOGETHER + 1):
-        found: list[tuple[str, ...]] = []
+        remedies: list[tuple[str, ...]] = []
         next_pending: list[tuple[str, ...]] = []
-        for way in pending:
-            if frozenset(way) in tried or len(tried) == _MOST_TRACES:
+        for constraints in pending:
+            if frozenset(constraints) in tried or len(tried) == _MOST_TRACES:
                 continue
-            tried.add(frozenset(way))
-            other = retrace(way)
-            if other is None:
-                found.append(way)
+            tried.add(frozenset(constraints))
+            next_error = retrace(constraints)
+            if next_error is None:
+                remedies.append(constraints)
             else:
-                more = [c for c in _suggested(str(other)) if c not in way]
-                next_pending += [(c,) for c in more] + [(*way, c) for c in more]
-        if found or size == _MOST_TOGETHER:
-            return [way for way in found if not any(set(o) < set(way) for o in found)]
+                more = [c for c in _suggested(str(next_error)) if c not in constraints]
+                next_pending += [(c,) for c in more] + [(*constraints, c) for c in more]
+        if remedies or size == _MOST_TOGETHER:
+            return [r for r in remedies if not any(set(other) < set(r) for other in remedies)]
         pending = next_pending
     return []
 
 
 def _suggested(text: str) -> list[str]:
-    """The constraints that an error's words suggest, each once."""
+    """The constraints that an error message suggests, each once."""
     undivided = (m for pattern in _NOT_DIVIDED for m in pattern.finditer(text))
     multiples = [f"mod({m['size']}, {m['divisor']}) == 0" for m in undivided]
-    if multiples:  # other shapes that these words have are of the mesh
+    if multiples:  # any other shapes in such a message are of the mesh
         return list(dict.fromkeys(multiples))
-    found: list[str | None] = [
-        # The modes "symmetric" and "reflect" need so many.
+    constraints: list[str | None] = [
+        # The modes "symmetric" and "reflect" need `padding` and `padding + 1` elements.
         _comparison(m["size"], ">=", str(max(2, int(m["padding"]) + more)))
         for m in _TOO_SHORT.finditer(text)
         for more in (0, 1)
     ]
     for left, sign, right in _COMPARED.findall(text):
-        # Where a < b is not known, a <= b - 1 decides it, and so does a >= b.
-        found += {
+        # If a < b is not known, either a <= b - 1 or a >= b decides it.
+        constraints += {
             "<": [_comparison(left, "<=", right, -1), _comparison(left, ">=", right)],
             ">": [_comparison(left, ">=", right, 1), _comparison(left, "<=", right)],
             "<=": [_comparison(left, "<=", right), _comparison(left, ">=", right, 1)],
@@ -159,18 +161,19 @@ def _suggested(text: str) -> list[str]:
         if len(operands) != 2:
             continue
         if call[1] == "mod":
-            # JAX may ask for the rest of a division by -8, and then takes no other.
+            # JAX may ask for mod by -8, and then a constraint on mod by 8 does not help.
             divisors = operands[1].replace("- ", ""), operands[1].replace("- ", "-")
-            found += [f"mod({operands[0]}, {divisor}) == 0" for divisor in divisors]
+            constraints += [f"mod({operands[0]}, {divisor}) == 0" for divisor in divisors]
         else:
-            found += [_comparison(operands[1], sign, operands[0]) for sign in ("<=", ">=")]
-    return list(dict.fromkeys(c for c in [*found, *_equal_sizes(text)] if c is not None))
+            constraints += [_comparison(operands[1], sign, operands[0]) for sign in ("<=", ">=")]
+    constraints += _equal_sizes(text)
+    return list(dict.fromkeys(c for c in constraints if c is not None))
 
 
 def _equal_sizes(text: str) -> Iterator[str]:
-    """That two sizes are equal which stand in the same place of two shapes of the text.
+    """Constraints that symbolic sizes at the same index of two shapes in the text are equal.
 
-    A size that is a number is no variable's: its place in the shape spec is the caller's to change.
+    A number has to be changed in the shape spec, so it gives no constraint.
     """
     shapes = [[size.strip() for size in shape.split(",")] for shape in _SHAPE.findall(text)]
     for one, other in itertools.combinations(shapes, 2):
@@ -185,7 +188,7 @@ def _is_symbolic(size: str) -> bool:
 
 
 def _operands(text: str, start: int) -> list[str]:
-    """What stands between the parentheses that open before `start`, apart at its commas."""
+    """The operands of the call whose parenthesis opens just before `start`."""
     parts, depth = [""], 0
     for character in text[start:]:
         if depth == 0 and character == ")":
@@ -199,11 +202,11 @@ def _operands(text: str, start: int) -> list[str]:
 
 
 def _comparison(left: str, sign: str, right: str, add: int = 0) -> str | None:
-    """`left sign right + add` with what is symbolic on the left, as "t <= 512"."""
+    """`left sign right + add` with all variables on the left, as "t <= 512"; or None."""
     scope = export.SymbolicScope()
     try:
         (one,), (other,) = (export.symbolic_shape(side, scope=scope) for side in (left, right))
-    # They are no dimensions. JAX reads them with Python's tokenizer, which has errors of its own.
+    # The sides are not dimensions. JAX parses them with Python's tokenizer, which adds its errors.
     except (ValueError, SyntaxError, tokenize.TokenError):
         return None
     difference = one - other

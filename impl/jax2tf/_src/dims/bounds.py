@@ -1,23 +1,23 @@
-"""Bounds of what is handed to JAX as symbolic dimensions: it multiplies powers out."""
+"""A bound on powers in symbolic dimensions, because JAX expands them."""
 
 from __future__ import annotations
 
 import math
 import re
 
-# Sizes have 31 bits: that of b^31 has them for every b but 1. JAX multiplies (a + b)^n out, and a
-# power of a power has the product of both exponents.
+# Sizes have 31 bits, so b^31 is too large for every b except 1. JAX expands (a + b)^n, and a power
+# of a power has the product of both exponents.
 _LARGEST = 31
 _EXPONENT = re.compile(r"\^\s*(\d+)")
 
 
 def refuse_large_powers(text: str) -> None:
-    """Refuses powers with which JAX would be busy for hours.
+    """Refuses powers that JAX would expand for hours.
 
     Raises:
-      ValueError: an exponent, or the product of those in one dimension, is too large.
+      ValueError: the product of the exponents in the text is too large.
     """
-    # JAX's own error says of a number of thousands of digits that it cannot be read.
+    # Six digits suffice, and Python's int() refuses thousands of digits.
     exponents = [int(digits[:6]) for digits in _EXPONENT.findall(text)]
     if math.prod(exponents) > _LARGEST:
         raise ValueError(

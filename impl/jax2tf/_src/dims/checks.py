@@ -1,9 +1,8 @@
-"""What a trace assumed of dimension variables, checked when the function runs.
+"""Checks of what a trace assumed of dimension variables.
 
-Sizes that are known when the function is converted are checked there. For the others a graph holds
-two ops each: an Assert, which says what is wrong, and a guard, whose operands fit each other only
-where the assumption holds. XLA compiles an Assert to nothing, and refuses operands that do not fit
-when it compiles the function for their shapes.
+Sizes that are known when the function is converted are checked then. For other sizes the graph gets
+two ops: an Assert, which says what is wrong, and a guard, whose operands have one shape only if the
+assumption holds. XLA compiles an Assert to nothing, but it refuses operands of different shapes.
 """
 
 from __future__ import annotations
@@ -23,7 +22,10 @@ from jax2tf._src.dims.specs import Assumptions, split_constraint
 
 
 class _Comparison(NamedTuple):
-    """A comparison of ints, that of tensors, and what equals the right side where it holds."""
+    """A comparison of ints and of tensors.
+
+    `nearest` of both sides equals the right side if, and only if, the comparison holds.
+    """
 
     of_ints: Callable[[int, int], bool]
     of_tensors: Callable[[Size, Size], tf.Tensor]
@@ -39,7 +41,7 @@ _COMPARISONS = {
 
 @dataclass(frozen=True)
 class _Assumption:
-    """`left comparison right`, the words for it, and whether neither side should be negative."""
+    """`left comparison right`, its words, and whether both sides are sizes and not negative."""
 
     left: Size
     comparison: str
@@ -49,7 +51,7 @@ class _Assumption:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether one thing is compared with itself."""
+        """Whether both sides are the same tensor."""
         return self.left is self.right and not isinstance(self.left, int)
 
 
@@ -64,12 +66,12 @@ def check(
 
     Args:
       solution: the dimension variables.
-      assumptions: the constraints that the caller gave.
-      function: whose arguments they are, for messages.
-      at_run_time: False leaves out what has to wait for the run.
+      assumptions: the constraints of the caller.
+      function: the public function, for messages.
+      at_run_time: False leaves out the checks that have to wait for the run.
 
     Raises:
-      ValueError: sizes that are known contradict an assumption.
+      ValueError: known sizes contradict an assumption.
     """
     values = dict(solution.values)
     for name, dim in assumptions.definitions.items():
@@ -141,18 +143,17 @@ def _operations(
 
 
 def _guard(assumption: _Assumption, words: str) -> tf.Operation:
-    """A stack of arrays that have one shape where the assumption holds, else `left` and `right`.
+    """A stack of two arrays, whose shapes are equal only if the assumption holds.
 
-    XLA's error names the op and both shapes, and ops can have words for names. No array has a
-    negative size.
+    XLA's error names the op and both shapes, so the op's name holds the words of the assumption.
     """
     left, right = assumption.left, assumption.right
     if not assumption.is_of_sizes:
         left, right = left - right, 0
     with tf.name_scope(_op_name(words)):
-        given = _COMPARISONS[assumption.comparison].nearest(left, right)
-        guard = tf.stack([tf.fill([given], False), tf.fill([right], False)]).op
-    # This graph may be part of a compiled one, where it is not enough that a result waits for it.
+        nearest = _COMPARISONS[assumption.comparison].nearest(left, right)
+        guard = tf.stack([tf.fill([nearest], False), tf.fill([right], False)]).op
+    # In a compiled graph a control dependency of a result on the guard does not keep it.
     compat.graphs.keep(guard)
     return guard
 

@@ -1,7 +1,7 @@
-"""A symbolic dimension evaluated, as an int or a tensor.
+"""The size of a symbolic dimension, as an int or a tensor.
 
-JAX parses what the caller writes and computes with symbolic dimensions (jax.export.symbolic_shape);
-the text of one is the documented syntax, so that is what is read here:
+JAX makes symbolic dimensions and computes with them (jax.export.symbolic_shape). Their text has the
+documented syntax, so this module parses the text:
 
     sum      = ["-"] product {("+" | "-") product}
     product  = power {"*" power}
@@ -28,7 +28,7 @@ Values: TypeAlias = Mapping[str, Size]
 
 @dataclass(frozen=True)
 class Call:
-    """A function of `FUNCTIONS` on operands."""
+    """A call of one of `FUNCTIONS`."""
 
     function: str
     operands: tuple[Expression, ...]
@@ -39,12 +39,12 @@ Expression: TypeAlias = int | str | Call
 
 
 def evaluate(dim: Dim, values: Values, *, truncates: bool = False) -> Size:
-    """The size of a dimension: an int where the values it needs are ints, else an int32 tensor.
+    """The size of a dimension: an int if the values that it needs are ints, else an int32 tensor.
 
     Args:
       dim: an int or a symbolic dimension.
-      values: of the dimension variables.
-      truncates: whether what reads the graph may round quotients toward zero.
+      values: the values of the dimension variables.
+      truncates: whether the engine that runs the graph may round quotients toward zero.
     """
     if isinstance(dim, int):
         return dim
@@ -52,7 +52,7 @@ def evaluate(dim: Dim, values: Values, *, truncates: bool = False) -> Size:
 
 
 def evaluate_expression(expression: Expression, values: Values, *, truncates: bool = False) -> Size:
-    """As `evaluate`, for a dimension that was parsed."""
+    """Like `evaluate`, for a parsed dimension."""
     match expression:
         case int():
             return expression
@@ -61,7 +61,7 @@ def evaluate_expression(expression: Expression, values: Values, *, truncates: bo
         case Call(function, operands):
             sizes = [evaluate_expression(o, values, truncates=truncates) for o in operands]
             is_truncated = truncates and _may_be_negative(operands[0])
-            functions = FUNCTIONS | _OF_TRUNCATED if is_truncated else FUNCTIONS
+            functions = FUNCTIONS | _IF_TRUNCATED if is_truncated else FUNCTIONS
             return functions[function](*sizes)
 
 
@@ -79,10 +79,10 @@ def variables(expression: Expression) -> frozenset[str]:
 
 @functools.lru_cache(4096)
 def parse(text: str) -> Expression:
-    """The expression of a symbolic dimension's text.
+    """The expression that the text of a symbolic dimension stands for.
 
     Raises:
-      ValueError: it is none.
+      ValueError: the text is not an expression.
     """
     parser = _Parser(text)
     expression = parser.sum()
@@ -112,7 +112,7 @@ FUNCTIONS: dict[str, Callable[[Size, Size], Size]] = {
 
 
 def _floor_division(a: Size, b: Size) -> Size:
-    """a // b for a positive b, which is right if `//` rounds toward zero too."""
+    """a // b for a positive b, correct even if the engine's `//` rounds toward zero."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     quotient = a // b
@@ -120,14 +120,14 @@ def _floor_division(a: Size, b: Size) -> Size:
 
 
 def _remainder(a: Size, b: Size) -> Size:
-    """a % b for a positive b, which is right if `%` has the sign of a too."""
+    """a % b for a positive b, correct even if the engine's `%` has the sign of a."""
     if isinstance(a, int) and isinstance(b, int):
         return a % b
-    rest = a % b
-    return rest + b * tf.cast(rest < 0, tf.int32)
+    remainder = a % b
+    return remainder + b * tf.cast(remainder < 0, tf.int32)
 
 
-_OF_TRUNCATED = {"floordiv": _floor_division, "mod": _remainder}
+_IF_TRUNCATED = {"floordiv": _floor_division, "mod": _remainder}
 
 
 def _may_be_negative(expression: Expression) -> bool:
@@ -141,7 +141,7 @@ _TOKENS = re.compile(r"\s*(?:(\d+)|([^\W\d]\w*)|(\S))")
 
 
 class _Parser:
-    """The tokens of a text, and how much of them was read."""
+    """The tokens of a text, and the index of the next one."""
 
     def __init__(self, text: str):
         self._text = text

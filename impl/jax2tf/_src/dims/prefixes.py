@@ -1,4 +1,4 @@
-"""Which shape spec belongs to which leaf of the arguments."""
+"""The shape spec of each leaf of the arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax2tf._src.util.typing import PyTree
 
 @dataclasses.dataclass(frozen=True)
 class OfInputs:
-    """What the caller wrote for the arguments behind the first, whose shapes are known."""
+    """The caller's specs for all arguments except the first, whose shapes are known."""
 
     shapes: PyTree
 
@@ -32,22 +32,22 @@ def spec_leaves(
         specs for each argument; or a mapping from names of parameters to such prefixes.
       args: the positional arguments.
       kwargs: the keyword arguments.
-      function: whose arguments they are.
+      function: the function whose arguments they are.
 
     Raises:
       ValueError: the specs do not fit the arguments.
     """
     if isinstance(polymorphic_shapes, OfInputs):
-        polymorphic_shapes = _behind_first(polymorphic_shapes.shapes, args, function)
+        polymorphic_shapes = _none_for_first(polymorphic_shapes.shapes, args, function)
     assign = _by_name if isinstance(polymorphic_shapes, Mapping) else _by_position
     of_args, of_kwargs = assign(polymorphic_shapes, args, kwargs, function)
-    named = [
+    arguments = [
         (function.parameters.at(i), *pair) for i, pair in enumerate(zip(of_args, args, strict=True))
     ]
-    # JAX takes the entries of a dict in the order of their keys.
-    named += [(name, of_kwargs.get(name), kwargs[name]) for name in sorted(kwargs)]
+    # JAX flattens a dict in the order of its sorted keys.
+    arguments += [(name, of_kwargs.get(name), kwargs[name]) for name in sorted(kwargs)]
     where = f"jax2tf.convert({function.name}): argument "
-    return [spec for name, prefix, arg in named for spec in _broadcast(prefix, arg, where + name)]
+    return [s for name, prefix, arg in arguments for s in _broadcast(prefix, arg, where + name)]
 
 
 def _by_position(
@@ -63,12 +63,12 @@ def _by_position(
         )
     names = function.parameters.by_position
     surplus = dict(zip(names[len(args) :], shapes[len(args) :], strict=False))
-    # What is left out has a default, whatever its spec would be.
+    # A parameter without an argument has a default, so its spec is not used.
     if not len(args) <= len(shapes) <= len(args) + len(surplus):
-        came = ", ".join([function.parameters.at(i) for i in range(len(args))] + sorted(kwargs))
+        passed = ", ".join([function.parameters.at(i) for i in range(len(args))] + sorted(kwargs))
         raise ValueError(
             f"jax2tf.convert({function.name}): polymorphic_shapes has {len(shapes)} specs, and "
-            f"{len(args)} arguments came by position (of {came or 'none'}); give one for each of "
+            f"{len(args)} arguments came by position (of {passed or 'none'}); give one for each of "
             "these, None where the shape is known, or a dict with the names of parameters as keys"
         )
     return list(shapes[: len(args)]), {n: s for n, s in surplus.items() if n in kwargs}
@@ -95,17 +95,17 @@ def _by_name(
             )
     names = parameters.by_position[: len(args)]
     rest, of_rest = args[len(names) :], shapes.get(parameters.rest or "")
-    behind: PyTree = [of_rest] * len(rest) if is_spec(of_rest) else of_rest
-    if not isinstance(behind, list | tuple) or len(behind) != len(rest):
+    rest_specs: PyTree = [of_rest] * len(rest) if is_spec(of_rest) else of_rest
+    if not isinstance(rest_specs, list | tuple) or len(rest_specs) != len(rest):
         raise ValueError(
             f"jax2tf.convert({function.name}): polymorphic_shapes has {of_rest!r} for "
             f"*{parameters.rest}, which got {len(rest)} arguments; give a spec for all of them, or "
             "a sequence with one for each"
         )
-    return [*map(shapes.get, names), *behind], dict(shapes)
+    return [*map(shapes.get, names), *rest_specs], dict(shapes)
 
 
-def _behind_first(shapes: PyTree, args: tuple[PyTree, ...], function: Function) -> PyTree:
+def _none_for_first(shapes: PyTree, args: tuple[PyTree, ...], function: Function) -> PyTree:
     if is_spec(shapes):
         return [None, *[shapes] * (len(args) - 1)]
     if not isinstance(shapes, Mapping):
@@ -124,8 +124,8 @@ def _broadcast(prefix: PyTree, tree: PyTree, where: str) -> Iterator[Spec | None
     if is_spec(prefix):
         yield from [spec_of(prefix)] * len(jax.tree.leaves(tree))
         return
-    specs, of_specs = _opened(prefix)
-    parts, of_parts = _opened(tree)
+    specs, of_specs = _children(prefix)
+    parts, of_parts = _children(tree)
     if jax.tree_util.treedef_is_leaf(of_specs):
         raise ValueError(
             f"{where}: polymorphic_shapes should hold None, texts such as 'b, _', or symbolic "
@@ -141,8 +141,8 @@ def _broadcast(prefix: PyTree, tree: PyTree, where: str) -> Iterator[Spec | None
         yield from _broadcast(spec, part, where + jax.tree_util.keystr(path))
 
 
-def _opened(node: PyTree) -> tuple[Sequence[tuple[PyTree, PyTree]], PyTree]:
-    """The children of a node, with their keys, and its kind."""
+def _children(node: PyTree) -> tuple[Sequence[tuple[PyTree, PyTree]], PyTree]:
+    """The children of a node with their keys, and the tree of the node itself."""
     return jax.tree_util.tree_flatten_with_path(node, is_leaf=lambda x: x is not node)
 
 

@@ -1,6 +1,7 @@
-"""Dimension variables solved from the shapes of the arguments: a system of linear equations whose
-coefficients are known when the function is converted, and whose right sides may be known only when
-it runs.
+"""Dimension variables, solved from the shapes of the arguments.
+
+They solve a system of linear equations. Its coefficients are known when the function is converted;
+its right sides may be known only when the function runs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Equation:
 
 @dataclass(frozen=True)
 class Quotient:
-    """What a variable was solved as, from the equations that `where` names."""
+    """The solution of one variable, from the equations that `where` names."""
 
     numerator: Size
     denominator: Size
@@ -45,11 +46,11 @@ class Quotient:
 
 @dataclass(frozen=True)
 class Solution:
-    """The dimension variables, and what they were solved from.
+    """The dimension variables, and the equations for them.
 
     Attributes:
       values: the value of each variable.
-      quotients: how each was solved.
+      quotients: the solution of each variable, before the division.
       equations: one for each dimension of each argument.
     """
 
@@ -68,9 +69,9 @@ def solve(
 
     Args:
       shapes: for each tensor the symbolic shape that was traced.
-      tensors: what came.
-      names: the argument of an index, for messages.
-      function: whose argument it is, for messages.
+      tensors: the arguments.
+      names: gives the name of the i-th argument, for messages.
+      function: the public function, for messages.
 
     Raises:
       ValueError: a variable cannot be solved.
@@ -81,23 +82,23 @@ def solve(
         for axis, dim in enumerate(shape)
     ]
     pending = [e for e in equations if variables(parse(e.dimension))]
-    wanted = sorted({v for e in pending for v in variables(parse(e.dimension))})
+    unknowns = sorted({v for e in pending for v in variables(parse(e.dimension))})
     values: dict[str, Size] = {}
     quotients: dict[str, Quotient] = {}
-    while missing := [v for v in wanted if v not in values]:
+    while missing := [v for v in unknowns if v not in values]:
         rows = [
             _Row(linear, e)
             for e in pending
             if (linear := _linear(parse(e.dimension), values)) is not None
         ]
-        found = _eliminate(rows, missing) or _divide(rows)
-        if not found:
+        solved = _eliminate(rows, missing) or _divide(rows)
+        if not solved:
             raise ValueError(
                 f"{function}: cannot solve dimension variable {', '.join(missing)} from "
                 + "; ".join(f"{e.where} == {e.dimension}" for e in pending)
                 + ". Name it alone, or in a linear expression, as a dimension of an argument"
             )
-        for name, quotient in found.items():
+        for name, quotient in solved.items():
             if _is_int(quotient.denominator) and not quotient.denominator:
                 raise ValueError(
                     f"{function}: dimension variable {name} may have any value: its factor in "
@@ -110,7 +111,7 @@ def solve(
 
 @dataclass(frozen=True)
 class _Linear:
-    """A linear form over variables that have no value yet: their coefficients, and a known rest."""
+    """A linear form in variables without a value yet: their coefficients, and a known rest."""
 
     coefficients: Mapping[str, Size]
     rest: Size
@@ -122,8 +123,8 @@ class _Linear:
     def plus(self, other: _Linear) -> _Linear:
         a, b = self.coefficients, other.coefficients
         sums = {v: _plus(a.get(v, 0), b.get(v, 0)) for v in sorted({*a, *b})}
-        kept = {v: c for v, c in sums.items() if not _is_int(c) or c}
-        return _Linear(kept, _plus(self.rest, other.rest))
+        nonzero = {v: c for v, c in sums.items() if not _is_int(c) or c}
+        return _Linear(nonzero, _plus(self.rest, other.rest))
 
 
 @dataclass(frozen=True)
@@ -153,20 +154,20 @@ def _linear(expression: Expression, values: Mapping[str, Size]) -> _Linear | Non
 
 
 def _divide(rows: Sequence[_Row]) -> dict[str, Quotient]:
-    """The variables that stand alone in an equation, times a size that only the run can tell."""
-    found: dict[str, Quotient] = {}
+    """The variables in equations of one variable, whose coefficient only the run may know."""
+    solved: dict[str, Quotient] = {}
     for row in rows:
         if len(row.linear.coefficients) == 1:
             ((variable, coefficient),) = row.linear.coefficients.items()
             right_side = _plus(row.equation.size, _times(row.linear.rest, -1))
-            found.setdefault(variable, Quotient(right_side, coefficient, row.equation.where))
-    return found
+            solved.setdefault(variable, Quotient(right_side, coefficient, row.equation.where))
+    return solved
 
 
 def _eliminate(rows: Sequence[_Row], unknowns: Sequence[str]) -> dict[str, Quotient]:
     """Gauss-Jordan elimination on exact fractions, over the rows with known coefficients.
 
-    Each combination of rows remembers how much of every original row it holds.
+    Each combination of rows has the weights of the original rows in it.
     """
     matrix: list[_Combination] = [
         (
@@ -181,7 +182,7 @@ def _eliminate(rows: Sequence[_Row], unknowns: Sequence[str]) -> dict[str, Quoti
         candidates = [k for k, row in enumerate(matrix) if k not in pivots and row[0].get(variable)]
         if not candidates:
             continue
-        # The simplest equation first: a variable that stands alone is solved without arithmetic.
+        # The simplest equation first: one with a single variable needs no arithmetic.
         k = min(candidates, key=lambda k: (len(matrix[k][0]), len(matrix[k][1])))
         pivots.add(k)
         pivot = matrix[k]
@@ -229,7 +230,7 @@ def _minus(
     return {k: a.get(k, zero) - factor * b.get(k, zero) for k in {*a, *b}}
 
 
-# Sizes may be tensors of a graph, where adding 0 is an op.
+# Sizes may be tensors of a graph, where adding 0 or multiplying by 1 would be an op.
 
 
 def _plus(a: Size, b: Size) -> Size:

@@ -1,4 +1,4 @@
-"""What the caller wrote about shapes, as the symbolic shapes that JAX traces."""
+"""The shape specs of the caller, as the symbolic shapes that JAX traces."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PolyShape(tuple[object, ...]):
 
 @dataclasses.dataclass(frozen=True)
 class Spec:
-    """A shape spec: its text, and the scopes of the symbolic dimensions that it was made of."""
+    """A shape spec: its text, and the scopes of the symbolic dimensions in it."""
 
     text: str
     scopes: frozenset[export.SymbolicScope] = frozenset()
@@ -40,12 +40,12 @@ class Spec:
 
 @dataclasses.dataclass(frozen=True)
 class Assumptions:
-    """What a trace assumes of dimension variables beside their being at least 1.
+    """The assumptions of a trace on dimension variables, all of which are at least 1.
 
     Attributes:
       constraints: comparisons, as text.
-      definitions: the variables that these speak of, each with the dimension that stands for it:
-        JAX writes 2*b for `a` where "a == 2*b".
+      definitions: the variables in the constraints, each as JAX writes it: JAX replaces `a` by 2*b
+        if there is a constraint "a == 2*b".
     """
 
     constraints: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Assumptions:
 
 
 def variables_of(shape: Iterable[Dim]) -> dict[str, Dim]:
-    """The dimension variables in some dimensions, each by its name."""
+    """The dimension variables in a shape, by name."""
     return {
         name: export.symbolic_shape(name, scope=dim.scope)[0]
         for dim in shape
@@ -65,19 +65,19 @@ def variables_of(shape: Iterable[Dim]) -> dict[str, Dim]:
 def constraints_of(
     constraints: Sequence[str] | export.SymbolicScope, function: str = "jax2tf.convert"
 ) -> Sequence[str] | export.SymbolicScope:
-    """The constraints that the caller gave, which an iterator gives once.
+    """The constraints of the caller, after a check; an iterator becomes a tuple.
 
     Raises:
-      TypeError: they are neither a sequence nor a scope.
-      ValueError: they are a text, cannot be read, or contradict themselves.
+      TypeError: the constraints are neither a sequence nor a scope.
+      ValueError: they are one text, cannot be read, or contradict each other.
     """
     if isinstance(constraints, export.SymbolicScope):
         return constraints
     where = f"{function}: polymorphic_constraints"
     example = repr([constraints]) if isinstance(constraints, str) else "['b >= 8']"
-    found = option_checks.sequence(constraints, where, "texts", example)
-    new_scope(found)
-    return found
+    texts = option_checks.sequence(constraints, where, "texts", example)
+    new_scope(texts)
+    return texts
 
 
 def new_scope(
@@ -86,7 +86,7 @@ def new_scope(
     """The scope for the dimension variables of `specs`: the caller's own if there is one.
 
     Raises:
-      ValueError: the constraints cannot be read or contradict themselves, or there are two scopes.
+      ValueError: the constraints cannot be read or contradict each other, or there are two scopes.
     """
     scopes = set().union(*(spec.scopes for spec in specs if spec is not None))
     if isinstance(constraints, export.SymbolicScope):
@@ -107,7 +107,7 @@ def new_scope(
         for text in constraints:
             bounds.refuse_large_powers(text)
         return _scope(tuple(constraints), next(_turns) % _SCOPES)
-    # JAX reads them with Python's tokenizer, which has errors of its own.
+    # JAX parses them with Python's tokenizer, which raises errors of its own types.
     except Exception as error:
         raise ValueError(
             f"jax2tf.convert: polymorphic_constraints {list(constraints)!r} should each be "
@@ -115,9 +115,9 @@ def new_scope(
         ) from error
 
 
-# Scopes with the same constraints take turns. JAX's caches hold what they know of each scope anew:
-# with a new one for each trace they would fill, and would find nothing in them. With one for all,
-# JAX would not see that a function uses the dimension of a function before it.
+# Scopes with the same constraints take turns. JAX's caches have entries for each scope: with a new
+# scope for each trace they would fill up and never hit. With one scope for all traces, JAX would
+# not notice a function that uses the dimension of an earlier one.
 _SCOPES = 32
 _turns = itertools.count()
 
@@ -131,7 +131,7 @@ def _scope(constraints: tuple[str, ...], turn: int) -> export.SymbolicScope:
 def assumptions(
     constraints: Sequence[str] | export.SymbolicScope, scope: export.SymbolicScope
 ) -> Assumptions:
-    """What a trace with the dimension variables of `scope` assumes of them."""
+    """The assumptions of a trace on the dimension variables of `scope`."""
     if isinstance(constraints, export.SymbolicScope) or not constraints:
         constraints = compat.jaxprs.explicit_constraints(scope)
     names = {name for text in constraints for name in variables_of_constraint(text)}
@@ -147,10 +147,10 @@ def split_constraint(constraint: str) -> tuple[str, str, str]:
 
 
 def variables_of_constraint(constraint: str) -> tuple[str, ...]:
-    """The dimension variables that a comparison speaks of, those of its left side first."""
+    """The dimension variables in a comparison, those of its left side first."""
     sides = split_constraint(constraint)[::2]
-    found = [sorted(expressions.variables(expressions.parse(side))) for side in sides]
-    return tuple(dict.fromkeys(itertools.chain.from_iterable(found)))
+    names = [sorted(expressions.variables(expressions.parse(side))) for side in sides]
+    return tuple(dict.fromkeys(itertools.chain.from_iterable(names)))
 
 
 def symbolic_shape(
@@ -160,9 +160,9 @@ def symbolic_shape(
 
     Args:
       spec: the shape spec, or None for a known shape.
-      shape: what TensorFlow knows of the argument's shape.
-      scope: holds the dimension variables and their constraints.
-      where: the argument, for messages.
+      shape: the argument's shape, as far as TensorFlow knows it.
+      scope: the scope of the dimension variables and their constraints.
+      where: the public function and the argument, for messages.
 
     Raises:
       ValueError: the spec does not fit the shape, or leaves a dimension unknown.
@@ -190,7 +190,7 @@ def symbolic_shape(
         for text in _split(spec.text):
             bounds.refuse_large_powers(text)
         symbolic = tuple(export.symbolic_shape(_filled(spec.text, known), scope=scope))
-    # JAX reads it with Python's tokenizer, which has errors of its own.
+    # JAX parses it with Python's tokenizer, which raises errors of its own types.
     except Exception as error:
         raise ValueError(
             f"{where}: polymorphic_shapes {spec.text!r} does not fit its shape {shape}: {error}"
@@ -201,7 +201,7 @@ def symbolic_shape(
             f"argument has shape {shape}; end the spec with ... for the dimensions left out"
         )
     for axis, (dim, size) in enumerate(zip(symbolic, known, strict=True)):
-        # A number may also stand for a dimension that is unknown: that is checked when it is known.
+        # An unknown size is checked when it is known.
         if isinstance(dim, int) and size not in (dim, None):
             raise ValueError(
                 f"{where}: polymorphic_shapes {spec.text!r} does not fit its shape {shape}: "
@@ -223,7 +223,7 @@ def _filled(text: str, known: Sequence[int | None]) -> str:
                 )
             dims[axis] = str(size)
     for axis, dim in enumerate(dims):
-        # JAX would fill in what is left of these, from a shape that it did not get.
+        # JAX would take these for placeholders, and has no shape to fill them in from.
         if re.search(r"\.\.\.|\b_\b", dim):
             raise ValueError(f"dimension {axis} is {dim!r}; {_entry_help(dim)}")
     return ", ".join(dims)
@@ -265,7 +265,7 @@ def _example(shape: tf.TensorShape) -> str:
 
 
 def spec_of(spec: PyTree) -> Spec | None:
-    """A spec that the caller wrote; None says that the shape is known."""
+    """A spec of the caller as a Spec; None means that the shape is known."""
     if spec is None:
         return None
     if isinstance(spec, str):
@@ -281,8 +281,8 @@ _PLACEHOLDERS = {"None": "_", "Ellipsis": "..."}
 
 
 def is_spec(node: object) -> bool:
-    """Whether a node of what the caller wrote is a spec, and no tree of specs."""
+    """Whether a node of the caller's specs is a spec, not a tree of specs."""
     if node is None or isinstance(node, str | PolyShape):
         return True
-    # What jax.export.symbolic_shape gives is a tuple, as a tree of specs may be.
+    # jax.export.symbolic_shape returns a tuple, and a tree of specs may be one too.
     return isinstance(node, tuple) and not is_static(node)

@@ -42,14 +42,14 @@ def convert(
 ) -> Callable[..., PyTree]:
     """Makes a JAX function run on the devices of a mesh, by DTensor.
 
-    The result takes DTensors and variables over the mesh (`place`, `variables`) and gives DTensors.
-    Called eagerly it takes arrays of one device too, and spreads them as their shardings say. In a
-    tf.function all tensors have to be on the mesh already.
+    The result takes DTensors and variables over the mesh (`place`, `variables`) and returns
+    DTensors. Called eagerly it takes arrays of one device too, and shards them as their shardings
+    say. In a tf.function all tensors have to be on the mesh already.
 
-    Shardings are those of jax.jit (`in_shardings`, `out_shardings`). These,
-    `jax.lax.with_sharding_constraint` and `jax.reshard` become DTensor's Relayout; what has none,
-    DTensor chooses. Programs of each device (jax.shard_map, jax.pmap) run as one program over whole
-    arrays. Gradients are JAX's, by any tape.
+    The shardings of jax.jit (`in_shardings`, `out_shardings`), `jax.lax.with_sharding_constraint`
+    and `jax.reshard` become DTensor's Relayout; DTensor chooses all other shardings. Per-device
+    programs (jax.shard_map, jax.pmap) run as one program over whole arrays. Any tape gets JAX's
+    gradients.
 
     >>> import jax.numpy as jnp
     >>> from jax.sharding import AbstractMesh, PartitionSpec
@@ -64,22 +64,22 @@ def convert(
     (True, TensorShape([2, 4]))
 
     Args:
-      fun_jax: as `jax2tf.convert` takes it; jitted with shardings or not.
-      mesh: what `mesh_of` takes. The shardings that `fun_jax` has name axes of it.
-      in_shardings: what jax.jit takes, with PartitionSpecs too, for a function that was not jitted
-        with them.
+      fun_jax: a function that `jax2tf.convert` takes, jitted with shardings or not.
+      mesh: a mesh that `mesh_of` takes. The shardings in `fun_jax` name axes of this mesh.
+      in_shardings: the shardings of the arguments, as jax.jit takes them or as PartitionSpecs, for
+        a function that was not jitted with shardings.
       out_shardings: the same for the results.
-      **options: other options of `jax2tf.convert`; all but `target`, `enable_xla` and those of
+      **options: other options of `jax2tf.convert`, except `target`, `enable_xla` and those of
         native serialization.
 
     Raises:
       LayoutError: the mesh has more devices than TensorFlow.
-      ValueError: shardings beside a function that is jitted with static arguments or by a library,
-        or an option that is not taken.
+      ValueError: shardings for a function that is jitted with static arguments or by a library, or
+        an option that is not taken.
 
-    The result raises, when called, what jax2tf.convert's does. UnsupportedPrimitiveError names a
-    primitive whose op DTensor cannot spread over a mesh; LayoutError an argument or a constraint
-    whose sharding it does not have; ConversionError an argument of one device that a tape watches.
+    The returned function raises the errors of jax2tf.convert's. UnsupportedPrimitiveError names a
+    primitive whose op DTensor cannot shard; LayoutError an argument or a constraint whose sharding
+    DTensor does not have; ConversionError an argument of one device that a tape watches.
     """
     refused = sorted(_FIXED.intersection(options))
     if refused:
@@ -109,25 +109,26 @@ def target_of(mesh: tf.experimental.dtensor.Mesh) -> Target:
         "dtensor",
         ops=OPS,
         quirks=quirks_of("dtensor"),
-        # Two layers with gradients took DTensor as long to compile with repeats shared.
+        # For two layers with gradients, sharing did not shorten DTensor's compilation.
         shares_repeats=False,
         placement=OnMesh(mesh),
     )
 
 
 class _OnMesh:
-    """What `convert` makes; its arguments are those of `convert`."""
+    """A function on a mesh, made from the arguments of `convert`."""
 
     def __init__(
         self,
         fun: Callable[..., PyTree],
         mesh: tf.experimental.dtensor.Mesh,
-        given: PyTree,
-        made: PyTree,
+        in_shardings: PyTree,
+        out_shardings: PyTree,
         options: dict[str, PyTree],
     ):
         self._mesh = mesh_of(mesh)
-        self._function = Function(_jitted(fun, jax_mesh_of(mesh), given, made))
+        jitted = _jitted(fun, jax_mesh_of(mesh), in_shardings, out_shardings)
+        self._function = Function(jitted)
         self._converted = convert_for_one_device(
             self._function.fun, target=target_of(self._mesh), **options
         )
@@ -186,7 +187,7 @@ class _OnMesh:
         return put(leaf.tensor(), layout)
 
     def _layouts_of(self, tree: PyTree, leaves: Sequence[Argument]) -> list[PyTree]:
-        """The layouts of arguments that are not on the mesh yet; all of them are checked."""
+        """The layouts for arguments that are not on the mesh yet, each checked."""
         layouts = []
         for leaf, sharding in zip(leaves, self._shardings(tree, leaves), strict=True):
             where = f"jax2tf.dtensor.convert({self._function.name}): argument {leaf.path}"
@@ -196,20 +197,20 @@ class _OnMesh:
         return layouts
 
     def _shardings(self, tree: PyTree, leaves: Sequence[Argument]) -> list[PyTree]:
-        """What jax.jit was told of the arguments; None where it was told nothing."""
+        """The shardings of the arguments in jax.jit; None for an argument without one."""
         if any(None in leaf.shape for leaf in leaves):
-            return [None] * len(leaves)  # in a graph, which spreads them when it runs
+            return [None] * len(leaves)  # in a graph, which shards them when it runs
         specs = [
             jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, weak_type=leaf.weak_type)
             for leaf in leaves
         ]
         args, kwargs = jax.tree.unflatten(tree, specs)
-        told = compat.jitted.shardings_of(self._function.trace(args, kwargs))[: len(leaves)]
-        return [sharding if spans_devices(sharding) else None for sharding in told]
+        shardings = compat.jitted.shardings_of(self._function.trace(args, kwargs))[: len(leaves)]
+        return [sharding if spans_devices(sharding) else None for sharding in shardings]
 
 
 class _Graph:
-    """A converted function of the leaves of its arguments, as one tf.function."""
+    """A converted function of flattened arguments, as one tf.function."""
 
     def __init__(self, converted: Callable[..., PyTree], tree: PyTree):
         self._converted, self._tree = converted, tree
@@ -228,25 +229,29 @@ class _Graph:
 
 
 def _jitted(
-    fun: Callable[..., PyTree], mesh: tf.experimental.dtensor.Mesh, given: PyTree, made: PyTree
+    fun: Callable[..., PyTree],
+    mesh: tf.experimental.dtensor.Mesh,
+    in_shardings: PyTree,
+    out_shardings: PyTree,
 ) -> Callable[..., PyTree]:
     """The function with the shardings of its arguments and results, if there are any."""
     named = functools.partial(
         jax.tree.map, functools.partial(named_sharding, mesh), is_leaf=is_sharding
     )
-    told = {name: value for name, value in (("in", given), ("out", made)) if value is not None}
-    for name, value in told.items():
+    shardings = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    shardings = {name: value for name, value in shardings.items() if value is not None}
+    for name, value in shardings.items():
         for leaf in jax.tree.leaves(value, is_leaf=is_sharding):
             if not is_sharding(leaf):
                 raise LayoutError(
-                    f"jax2tf.dtensor.convert: {name}_shardings should be a tree of PartitionSpecs, "
+                    f"jax2tf.dtensor.convert: {name} should be a tree of PartitionSpecs, "
                     f"jax.sharding.NamedShardings and None, got {option_checks.shown(leaf)} in it"
                 )
-    if not told:
+    if not shardings:
         return fun
     if not Function(fun).can_be_jitted:
         raise ValueError(
             "jax2tf.dtensor.convert: fun_jax is jitted, with static arguments or by a library, and "
             "in_shardings and out_shardings are beside it; give them to its jax.jit"
         )
-    return jax.jit(fun, **{f"{name}_shardings": named(value) for name, value in told.items()})
+    return jax.jit(fun, **{name: named(value) for name, value in shardings.items()})

@@ -1,4 +1,4 @@
-"""Meshes and shardings of JAX as meshes and layouts of DTensor."""
+"""JAX's meshes and shardings as DTensor's meshes and layouts."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from jax2tf._src.util.typing import PyTree
 
 JaxMesh: TypeAlias = jax.sharding.Mesh | AbstractMesh
 
-# What TensorFlow calls the devices of a platform of JAX.
+# TensorFlow's names for JAX's platforms.
 _KINDS = {"cpu": "CPU", "gpu": "GPU", "cuda": "GPU", "rocm": "GPU", "tpu": "TPU"}
 
 
 def mesh_of(
     mesh: tf.experimental.dtensor.Mesh, devices: Sequence[str] | None = None
 ) -> tf.experimental.dtensor.Mesh:
-    """The DTensor mesh with the axes of a mesh of JAX.
+    """The DTensor mesh with the axes of a JAX mesh.
 
     A mesh of 8 needs 8 logical devices of TensorFlow. A machine without accelerators gets them from
-    its CPU, before anything else has used TensorFlow:
+    its CPU, before TensorFlow is used:
 
         cpu = tf.config.list_physical_devices("CPU")[0]
         eight = [tf.config.LogicalDeviceConfiguration()] * 8
@@ -38,14 +38,14 @@ def mesh_of(
     ['data', 'model']
 
     Args:
-      mesh: a jax.sharding.Mesh, a jax.sharding.AbstractMesh, or a DTensor mesh, which comes back as
-        it is: one of several hosts, as tf.experimental.dtensor.create_distributed_mesh makes.
-      devices: the TensorFlow devices in the order of the mesh, as "CPU:0". None takes those that
-        have the numbers of JAX's devices; the first ones for an AbstractMesh.
+      mesh: a jax.sharding.Mesh, a jax.sharding.AbstractMesh, or a DTensor mesh, which is returned
+        as it is. For several hosts, tf.experimental.dtensor.create_distributed_mesh makes one.
+      devices: the TensorFlow devices in the order of the mesh, as "CPU:0". None takes those with
+        the numbers of JAX's devices, or the first ones for an AbstractMesh.
 
     Raises:
-      TypeError: it is no mesh.
-      LayoutError: TensorFlow has too few devices, or an axis has a name that is no text.
+      TypeError: `mesh` is not a mesh.
+      LayoutError: TensorFlow has too few devices, or the name of an axis is not a text.
     """
     if isinstance(mesh, tf.experimental.dtensor.Mesh):
         return mesh
@@ -74,7 +74,7 @@ def mesh_of(
 def layout_of(
     sharding: object, rank: int, mesh: tf.experimental.dtensor.Mesh
 ) -> tf.experimental.dtensor.Layout:
-    """The DTensor layout of arrays of some rank that are sharded as JAX says.
+    """The DTensor layout of a JAX sharding, for arrays of the given rank.
 
     >>> from jax.sharding import AbstractMesh, PartitionSpec
     >>> small = AbstractMesh((1, 1), ("data", "model"))
@@ -82,13 +82,13 @@ def layout_of(
     ['data', 'unsharded']
 
     Args:
-      sharding: a jax.sharding.NamedSharding or a PartitionSpec. None is whole on every device.
+      sharding: a jax.sharding.NamedSharding or a PartitionSpec. None replicates the array.
       rank: the number of dimensions.
-      mesh: what `mesh_of` takes.
+      mesh: a mesh that `mesh_of` takes.
 
     Raises:
-      LayoutError: DTensor has no such layout: a dimension over several axes of the mesh, an axis
-        that the mesh has not or that has another size there, more dimensions than `rank`.
+      LayoutError: DTensor has no such layout. The sharding has a dimension over several axes of the
+        mesh, an axis that the mesh lacks or has in another size, or more dimensions than `rank`.
     """
     where = "jax2tf.dtensor.layout_of"
     remedy = "give the number of dimensions of the array"
@@ -103,14 +103,14 @@ def layout_on(
     where: str,
     open_dims: Iterable[int] = (),
 ) -> PyTree:
-    """As `layout_of`, for a DTensor mesh.
+    """Like `layout_of`, for a DTensor mesh.
 
     Args:
       mesh: a DTensor mesh.
       sharding: as for `layout_of`.
       rank: as for `layout_of`.
-      where: function and argument, for messages.
-      open_dims: the dimensions that may be spread in any way.
+      where: the public function and the argument, for messages.
+      open_dims: the dimensions that may be sharded in any way.
     """
     dtensor = tf.experimental.dtensor
     spec = _spec(mesh, sharding, where)
@@ -122,15 +122,15 @@ def layout_on(
     axes = [_axis(mesh, part, where) for part in spec] + [None] * (rank - len(spec))
     specs = [dtensor.UNSHARDED if axis is None else axis for axis in axes]
     if all(axis is None for axis in axes):
-        # Not beside an axis by its name: DTensor 2.21 ends the process where the dimension is over
-        # that axis already. Nor twice, which it refuses. Whole is among what a dimension may be.
+        # No MATCH beside a named axis: DTensor 2.21 aborts the process if the dimension is already
+        # sharded over that axis. Only one, as DTensor refuses two; the others are replicated.
         for dim in sorted(open_dims)[:1]:
             specs[dim] = dtensor.MATCH
     return dtensor.Layout(specs, mesh)
 
 
 def jax_mesh_of(mesh: tf.experimental.dtensor.Mesh) -> JaxMesh:
-    """A mesh of JAX with the axes of a mesh of either kind, for shardings that name axes alone."""
+    """A JAX mesh with the axes of a JAX or DTensor mesh, for shardings that only name axes."""
     if isinstance(mesh, JaxMesh):
         return mesh
     names = tuple(mesh.dim_names)
@@ -138,19 +138,19 @@ def jax_mesh_of(mesh: tf.experimental.dtensor.Mesh) -> JaxMesh:
 
 
 def named_sharding(mesh: JaxMesh, sharding: object) -> PyTree:
-    """A PartitionSpec as a sharding over the mesh; what is none stays what it is."""
+    """A PartitionSpec as a NamedSharding over the mesh; anything else is returned as it is."""
     return NamedSharding(mesh, sharding) if isinstance(sharding, PartitionSpec) else sharding
 
 
 def is_sharding(node: PyTree) -> bool:
-    """Whether a node of a tree is a sharding of JAX, or None."""
+    """Whether a node of a tree is a JAX sharding, or None."""
     return node is None or isinstance(node, jax.sharding.Sharding | PartitionSpec)
 
 
 def require_even(
     layout: tf.experimental.dtensor.Layout, shape: Sequence[int | None], where: str
 ) -> None:
-    """Raises a LayoutError if a dimension does not go into the parts that a layout asks for."""
+    """Raises a LayoutError if a layout cannot split a dimension into equal parts."""
     for dim, (size, axis) in enumerate(zip(shape, layout.sharding_specs, strict=True)):
         parts = 1 if axis == tf.experimental.dtensor.UNSHARDED else layout.mesh.dim_size(axis)
         if size is not None and size % parts:
@@ -185,18 +185,19 @@ def _spec(mesh: tf.experimental.dtensor.Mesh, sharding: object, where: str) -> P
 def _require_same_axes(
     mesh: tf.experimental.dtensor.Mesh, sharding: NamedSharding, where: str
 ) -> None:
-    there, here = dict(sharding.mesh.shape), _sizes(mesh)
+    jax_sizes, dtensor_sizes = dict(sharding.mesh.shape), _sizes(mesh)
     used = [axis for part in sharding.spec for axis in _named_in(part)]
     for axis in used:
-        if there[axis] > 1 and here.get(axis, there[axis]) != there[axis]:
+        size = jax_sizes[axis]
+        if size > 1 and dtensor_sizes.get(axis, size) != size:
             raise LayoutError(
-                f"{where}: the sharding is over the mesh {_text(there)}, and the DTensor mesh is "
-                f"{_text(here)}; make both of the same axes"
+                f"{where}: the sharding is over the mesh {_text(jax_sizes)}, and the DTensor mesh "
+                f"is {_text(dtensor_sizes)}; make both of the same axes"
             )
 
 
 def _axis(mesh: tf.experimental.dtensor.Mesh, part: object, where: str) -> str | None:
-    """The one axis of the mesh that a dimension is spread over."""
+    """The axis of the mesh over which a dimension is sharded, or None."""
     sizes = _sizes(mesh)
     axes = _named_in(part)
     for axis in axes:
@@ -230,8 +231,8 @@ def _devices(mesh: JaxMesh) -> list[str]:
 
 
 def _require_devices(sizes: Mapping[str, int], names: Sequence[str]) -> None:
-    there = {d.name.removeprefix("/device:") for d in tf.config.list_logical_devices()}
-    missing = [name for name in names if name.removeprefix("/device:") not in there]
+    existing = {d.name.removeprefix("/device:") for d in tf.config.list_logical_devices()}
+    missing = [name for name in names if name.removeprefix("/device:") not in existing]
     if missing:
         raise LayoutError(
             f"jax2tf.dtensor.mesh_of: the mesh {_text(sizes)} needs the devices "

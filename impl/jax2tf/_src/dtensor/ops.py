@@ -1,7 +1,7 @@
-"""The ops that DTensor knows how to spread over a mesh, found by running each on a mesh.
+"""The ops that DTensor can shard over a mesh, found by running each op on a mesh.
 
-TensorFlow has no public list of them. An op that is not here fails in DTensor with "does not
-implement layout propagation", when the graph first runs.
+TensorFlow has no public list of these ops. Any other op fails in DTensor with "does not implement
+layout propagation" when the graph first runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TensorStridedSliceUpdate Tile TopKV2 Transpose TruncateDiv TruncateMod Unpack Un
 While Xdivy Xlog1py Xlogy ZerosLike Zeta
 """
 
-# Of every dtype: what a kernel has not fails as anywhere.
+# All dtypes: an op without a kernel for its dtype fails as it does outside of DTensor.
 _DTYPES = (
     *("bfloat16", "bool", "complex128", "complex64", "float16", "float32", "float64"),
     *("float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"),

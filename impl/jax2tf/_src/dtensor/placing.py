@@ -1,4 +1,4 @@
-"""Values onto the devices of a mesh, and from there."""
+"""Values moved onto the devices of a mesh, and back."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def place(tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh) -
     ['data', 'unsharded']
 
     Args:
-      tree: a pytree of arrays, tensors, or DTensors, which are spread anew. In a tf.function, of
+      tree: a pytree of arrays, tensors, or DTensors, which are sharded again. In a tf.function, of
         its tensors.
-      shardings: a pytree prefix of it, of jax.sharding.NamedShardings, PartitionSpecs, and None for
-        what is whole on every device.
-      mesh: what `mesh_of` takes.
+      shardings: a pytree prefix of `tree`, of jax.sharding.NamedShardings, PartitionSpecs, and None
+        for replicated leaves.
+      mesh: a mesh that `mesh_of` takes.
 
     Raises:
-      LayoutError: DTensor cannot spread a leaf like that: see `layout_of`; or a dimension does not
-        go into equal parts. The leaf is named by its path.
+      LayoutError: DTensor has no such layout (see `layout_of`), or a dimension cannot be split into
+        equal parts. The message names the leaf by its path.
     """
     return _each(_placed, tree, shardings, mesh, "jax2tf.dtensor.place")
 
@@ -56,11 +56,11 @@ def variables(tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mes
       mesh: as for `place`.
 
     Returns:
-      The tree with a tf.experimental.dtensor.DVariable at each leaf, named by its path. Those of
-      integers are not trainable.
+      The tree with a tf.experimental.dtensor.DVariable at each leaf, named by its path. Variables
+      of integers are not trainable.
 
     Raises:
-      LayoutError: as `place` does.
+      LayoutError: in the same cases as `place`.
     """
 
     def variable(
@@ -82,7 +82,7 @@ def values(tree: PyTree) -> PyTree:
     {'x': array([1., 1.], dtype=float32)}
 
     Args:
-      tree: a pytree; what is spread over no mesh is taken as it is.
+      tree: a pytree; leaves that are not on a mesh are taken as they are.
     """
 
     def value(path: KeyPath, leaf: PyTree) -> np.ndarray:
@@ -102,12 +102,12 @@ def values(tree: PyTree) -> PyTree:
 
 @dataclasses.dataclass(frozen=True)
 class OnMesh:
-    """What shardings become in a graph that DTensor runs: see target.Placement."""
+    """Shardings in a graph that DTensor runs: see target.Placement."""
 
     mesh: tf.experimental.dtensor.Mesh
 
     def placed(self, tensor: PyTree, sharding: object, open_dims: Iterable[int] = ()) -> PyTree:
-        """The tensor with the layout that a sharding asks for."""
+        """The tensor in the layout of a sharding."""
         open_dims = set(open_dims)
         if len(open_dims) == tensor.shape.rank:
             return tensor
@@ -116,16 +116,16 @@ class OnMesh:
         return tf.experimental.dtensor.relayout(tensor, layout)
 
     def whole(self, tensor: PyTree) -> PyTree:
-        """The tensor, whole on every device."""
+        """The tensor, replicated on every device."""
         dtensor = tf.experimental.dtensor
         return dtensor.relayout(tensor, dtensor.Layout.replicated(self.mesh, tensor.shape.rank))
 
 
 def put(tensor: tf.Tensor, layout: tf.experimental.dtensor.Layout) -> PyTree:
-    """An eager tensor of one device, spread over a mesh; no device gets more than its part."""
+    """An eager tensor of one device, sharded over a mesh; each device gets only its part."""
     dtensor, mesh = tf.experimental.dtensor, layout.mesh
     if mesh.num_local_devices() < mesh.size:
-        # Each host has the whole value, and the devices of the others are not at hand.
+        # With several hosts, each has the whole value and reaches only its own devices.
         whole = dtensor.copy_to_mesh(tensor, dtensor.Layout.replicated(mesh, tensor.shape.rank))
         return dtensor.relayout(whole, layout)
     value = tensor.numpy()
@@ -141,40 +141,40 @@ def _block(at: PyTree, sizes: list[int]) -> tuple[slice, ...]:
 
 
 def _each(
-    make: PyTree, tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh, what: str
+    make: PyTree, tree: PyTree, shardings: PyTree, mesh: tf.experimental.dtensor.Mesh, function: str
 ) -> PyTree:
-    """`make(leaf, layout, path, where)` of each leaf of a tree."""
-    on = mesh_of(mesh)
+    """The tree with `make(leaf, layout, path, where)` at each leaf."""
+    mesh = mesh_of(mesh)
     tree = arguments.unwrap(tree)
-    each = _broadcast(shardings, tree, what)
+    leaf_shardings = _broadcast(shardings, tree, function)
     leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
-    made = []
-    for (path, leaf), sharding in zip(leaves, each, strict=True):
+    results = []
+    for (path, leaf), sharding in zip(leaves, leaf_shardings, strict=True):
         name = jax.tree_util.keystr(path, simple=True, separator="/")
-        where = f"{what}: {name or 'the array'}"
+        where = f"{function}: {name or 'the array'}"
         tensor = leaf if isinstance(leaf, tf.Tensor | tf.Variable) else _tensor(leaf, where)
-        layout = layout_on(on, sharding, tensor.shape.rank, where)
+        layout = layout_on(mesh, sharding, tensor.shape.rank, where)
         require_even(layout, tensor.shape, where)
-        made.append(make(tensor, layout, name, where))
-    return jax.tree.unflatten(structure, made)
+        results.append(make(tensor, layout, name, where))
+    return jax.tree.unflatten(structure, results)
 
 
-def _broadcast(shardings: PyTree, tree: PyTree, what: str) -> list[PyTree]:
+def _broadcast(shardings: PyTree, tree: PyTree, function: str) -> list[PyTree]:
     """A sharding for each leaf of the tree."""
-    found: list[PyTree] = []
+    leaf_shardings: list[PyTree] = []
 
     def add(sharding: PyTree, part: PyTree) -> None:
-        found.extend([sharding] * len(jax.tree.leaves(part)))
+        leaf_shardings.extend([sharding] * len(jax.tree.leaves(part)))
 
     try:
         jax.tree.map(add, shardings, tree, is_leaf=is_sharding)
     except (ValueError, TypeError) as error:
         raise LayoutError(
-            f"{what}: shardings should be a PartitionSpec, a NamedSharding, None, or a pytree "
+            f"{function}: shardings should be a PartitionSpec, a NamedSharding, None, or a pytree "
             f"prefix of these for {jax.tree.structure(tree)}, got {shown(shardings)}; give a dict "
             "of arrays the same keys"
         ) from error
-    return found
+    return leaf_shardings
 
 
 def _placed(value: PyTree, layout: tf.experimental.dtensor.Layout, path: str, where: str) -> PyTree:

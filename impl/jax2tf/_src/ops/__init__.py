@@ -1,10 +1,9 @@
 """The ops that rules make, each under one name.
 
-Rules take TensorFlow's functions from here and its single ops from `ops.raw`; from `tf` they take
-what makes no op: dtypes, specs, contexts. So one place decides how an op is made, and a test holds
-that no rule goes around it. The names are those of TensorFlow without the module that a function is
-in: `ops.where` is tf.where, `ops.qr` is tf.linalg.qr. XLA's ops, which TensorFlow exports under no
-public name, are `ops.xla`.
+Rules take TensorFlow's functions from here and its single ops from `ops.raw`. From `tf` they take
+only names that make no op: dtypes, specs, contexts. A test checks this, so that one place decides
+how an op is made. The names are TensorFlow's without the module: `ops.where` is tf.where, and
+`ops.qr` is tf.linalg.qr. XLA's ops, for which TensorFlow has no public name, are `ops.xla`.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from jax2tf._src.ops.raw_ops import raw as raw
 
 xla = compat.xla.xla_ops
 
-# Arrays: made, taken apart, put together.
+# Arrays: creation, indexing, shapes.
 broadcast_to = tf.broadcast_to
 concat = functions.concat
 constant = functions.constant
@@ -51,7 +50,7 @@ where = functions.where
 zeros = tf.zeros
 zeros_like = tf.zeros_like
 
-# Element by element.
+# Elementwise.
 abs = tf.abs
 add = functions.add
 bitcast = functions.bitcast

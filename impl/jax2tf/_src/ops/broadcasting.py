@@ -1,7 +1,7 @@
-"""Which operands an op of TensorFlow's repeats to the shape of the others.
+"""Tables of the TensorFlow ops that broadcast their operands.
 
-An op of several arrays that is named nowhere here reads them by shapes of their own, as a gather
-does. A test calls every op that the lowering makes and holds this table against TensorFlow.
+Any other op of several arrays, such as a gather, takes operands of different shapes. A test calls
+every op that the lowering makes and compares these tables with TensorFlow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _OF_X_AND_Y = (
     *("Maximum", "Minimum", "Mul", "NotEqual", "Pow", "RealDiv", "RightShift", "Sub"),
     *("TruncateDiv", "TruncateMod"),
 )
-# Ops of NumPy's broadcasting, and the names of the operands that take part.
+# Ops with NumPy's broadcasting, and the names of the operands that are broadcast.
 REPEATED: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(_OF_X_AND_Y, ("x", "y")),
     "Atan2": ("y", "x"),
@@ -24,7 +24,7 @@ REPEATED: Mapping[str, tuple[str, ...]] = {
     "NextAfter": ("x1", "x2"),
     "SelectV2": ("condition", "t", "e"),
 }
-# Ops that refuse operands of several shapes, although JAX's primitives take such.
+# Ops that refuse operands of different shapes, which JAX's primitives take.
 OF_ONE_SHAPE: Mapping[str, tuple[str, ...]] = {"Betainc": ("a", "b", "x")}
-# Ops that repeat all dimensions of their operands but the last two.
+# Ops that broadcast all dimensions of their operands except the last two.
 OF_BATCHES: Mapping[str, tuple[str, ...]] = {"BatchMatMulV2": ("x", "y")}

@@ -1,7 +1,7 @@
-"""Functions of TensorFlow's that are one op, so that a graph gets it from `raw`, which writes it.
+"""TensorFlow functions of one op, which `raw` writes into a graph (see ops/writing.py).
 
-A function stands here because conversion calls it often. In a graph whose ops are written it makes
-the same ops as TensorFlow's; elsewhere, and for operands that it does not know, it is TensorFlow's.
+A conversion calls these functions often. In a graph whose ops are written they make the same ops as
+TensorFlow's functions. Elsewhere, and for operands of other types, they call those functions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Function = Callable[..., tf.Tensor]
 
 
 def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., OpArgument]], Function]:
-    """`by_tensorflow`, but in graphs the decorated function where that gives a tensor."""
+    """A decorator: in graphs its function is called, and `by_tensorflow` where that gives None."""
 
     def decorate(written: Callable[..., OpArgument]) -> Function:
         def function(*args: OpArgument, **options: OpArgument) -> tf.Tensor:
@@ -34,26 +34,26 @@ def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., OpArgument]],
 
 
 def _unary(by_tensorflow: Function, op: str, operand: str = "x") -> Function:
-    made = getattr(raw, op)
+    make_op = getattr(raw, op)
 
     def written(x: OpArgument) -> tf.Tensor | None:
-        return made(**{operand: x}) if _are_tensors(x) else None
+        return make_op(**{operand: x}) if _are_tensors(x) else None
 
     return _in_graphs(by_tensorflow)(written)
 
 
 def _binary(by_tensorflow: Function, op: str) -> Function:
-    made = getattr(raw, op)
+    make_op = getattr(raw, op)
 
     def written(x: OpArgument, y: OpArgument) -> tf.Tensor | None:
-        x, y = _beside(x, y), _beside(y, x)
-        return made(x=x, y=y) if _are_tensors(x, y) else None
+        x, y = _number_like(x, y), _number_like(y, x)
+        return make_op(x=x, y=y) if _are_tensors(x, y) else None
 
     return _in_graphs(by_tensorflow)(written)
 
 
-def _beside(x: OpArgument, y: OpArgument) -> OpArgument:
-    """A number as a tensor of the dtype of the other operand, which is a tensor that holds such."""
+def _number_like(x: OpArgument, y: OpArgument) -> OpArgument:
+    """`x` as a tensor of the dtype of `y`, if it is a number that this dtype holds; else `x`."""
     if isinstance(x, tf.Tensor) or not isinstance(y, tf.Tensor):
         return x
     is_number = isinstance(x, int) and not isinstance(x, bool) and not y.dtype.is_bool
@@ -62,13 +62,13 @@ def _beside(x: OpArgument, y: OpArgument) -> OpArgument:
 
 
 def _reduction(by_tensorflow: Function, op: str) -> Function:
-    made = getattr(raw, op)
+    make_op = getattr(raw, op)
 
     def written(x: OpArgument, axis: OpArgument = None, keepdims: bool = False) -> tf.Tensor | None:
         axes = axis if isinstance(axis, int | tf.Tensor) else _integers(axis)
         if axes is None or not _are_tensors(x):
             return None
-        return made(input=x, axis=axes, keep_dims=keepdims)
+        return make_op(input=x, axis=axes, keep_dims=keepdims)
 
     return _in_graphs(by_tensorflow)(written)
 
@@ -115,17 +115,17 @@ reduce_sum = _reduction(tf.reduce_sum, "Sum")
 
 
 def greater(x: OpArgument, y: OpArgument) -> tf.Tensor:
-    """tf.greater, as the second being less."""
-    return less(_of_dtype(y, x), x)
+    """tf.greater, made as tf.less of the swapped operands."""
+    return less(_in_dtype_of(y, x), x)
 
 
 def greater_equal(x: OpArgument, y: OpArgument) -> tf.Tensor:
-    """tf.greater_equal, as the second being less or equal."""
-    return less_equal(_of_dtype(y, x), x)
+    """tf.greater_equal, made as tf.less_equal of the swapped operands."""
+    return less_equal(_in_dtype_of(y, x), x)
 
 
-def _of_dtype(y: OpArgument, x: OpArgument) -> OpArgument:
-    """A number as a tensor of the dtype of `x`: an op takes that of its first operand."""
+def _in_dtype_of(y: OpArgument, x: OpArgument) -> OpArgument:
+    """A number `y` as a tensor of the dtype of `x`: an op takes that of its first operand."""
     return constant(y, x.dtype) if isinstance(y, int | float) and isinstance(x, tf.Tensor) else y
 
 
@@ -147,8 +147,8 @@ def constant(
 
 @_in_graphs(tf.where)
 def where(condition: OpArgument, x: OpArgument = None, y: OpArgument = None) -> tf.Tensor | None:
-    """tf.where of tensors; one of the two that are chosen from may be a number."""
-    x, y = _beside(x, y), _beside(y, x)
+    """tf.where of tensors; one of `x` and `y` may be a number."""
+    x, y = _number_like(x, y), _number_like(y, x)
     return raw.SelectV2(condition=condition, t=x, e=y) if _are_tensors(condition, x, y) else None
 
 
@@ -186,7 +186,7 @@ def expand_dims(input: OpArgument, axis: OpArgument) -> tf.Tensor | None:
 
 @_in_graphs(tf.squeeze)
 def squeeze(input: OpArgument, axis: OpArgument = None) -> tf.Tensor | None:
-    """tf.squeeze of dimensions that are named."""
+    """tf.squeeze of stated dimensions."""
     axes = _integers(axis)
     if axes is None or not _are_tensors(input):
         return None
@@ -217,23 +217,22 @@ def unstack(value: OpArgument, num: int | None = None, axis: int = 0) -> list[tf
     """tf.unstack into a number of tensors."""
     if num is None or not _are_tensors(value):
         return None
-    parts: list[tf.Tensor] = raw.Unpack(value=value, num=num, axis=axis)
-    return parts
+    return list(raw.Unpack(value=value, num=num, axis=axis))
 
 
 @_in_graphs(tf.split)
 def split(
     value: OpArgument, num_or_size_splits: OpArgument, axis: OpArgument = 0, num: int | None = None
 ) -> list[tf.Tensor] | None:
-    """tf.split into parts of one size, or of sizes that are a tensor, if their number is given."""
+    """tf.split into `num` parts, of one size or of the sizes in a tensor."""
     if num is None or not _are_tensors(value):
         return None
-    parts: list[tf.Tensor] | None = None
     if isinstance(num_or_size_splits, int):
-        parts = raw.Split(axis=axis, value=value, num_split=num_or_size_splits)
-    elif _are_tensors(num_or_size_splits):
-        parts = raw.SplitV(value=value, size_splits=num_or_size_splits, axis=axis, num_split=num)
-    return parts
+        return list(raw.Split(axis=axis, value=value, num_split=num_or_size_splits))
+    if _are_tensors(num_or_size_splits):
+        sizes = num_or_size_splits
+        return list(raw.SplitV(value=value, size_splits=sizes, axis=axis, num_split=num))
+    return None
 
 
 @_in_graphs(tf.ensure_shape)
@@ -246,7 +245,7 @@ def ensure_shape(x: OpArgument, shape: OpArgument) -> tf.Tensor | None:
 
 @_in_graphs(tf.identity)
 def identity(input: OpArgument) -> tf.Tensor | None:
-    """tf.identity of an array; what a resource stands for is known to TensorFlow's alone."""
+    """tf.identity of an array; only TensorFlow's own handles resources and variants."""
     is_array = _are_tensors(input) and input.dtype not in (tf.resource, tf.variant)
     return raw.Identity(input=input) if is_array else None
 
@@ -259,8 +258,8 @@ def gather(
     axis = batch_dims if axis is None else axis
     if not isinstance(axis, int) or not _are_tensors(params, indices):
         return None
-    place = constant(axis, tf.int32)
-    return raw.GatherV2(params=params, indices=indices, axis=place, batch_dims=batch_dims)
+    axis = constant(axis, tf.int32)
+    return raw.GatherV2(params=params, indices=indices, axis=axis, batch_dims=batch_dims)
 
 
 @_in_graphs(tf.matmul)
@@ -309,7 +308,7 @@ def _are_tensors(*values: OpArgument) -> bool:
 
 
 def _integers(values: OpArgument) -> list[int] | None:
-    """Axes or sizes as a list; None where they are not integers that are known."""
+    """Axes or sizes as a list; None if they are not known integers."""
     if isinstance(values, int):
         return [values]
     if not isinstance(values, list | tuple) or not all(

@@ -1,14 +1,14 @@
-"""Ops that TensorFlow's graph optimiser, Grappler, has to leave as they are.
+"""Attributes that stop Grappler, TensorFlow's graph optimiser, from rewriting an op.
 
-Grappler runs on every graph, and what it makes of some ops is not what JAX computes:
+Grappler runs on every graph, and two of its rewrites change results:
 
-- The order of sums and products. It adds `(a + b) + (c + d)` from left to right, and joins two
+- It reorders sums and products: it adds `(a + b) + (c + d)` from left to right, and joins two
   constants, or two scalars, that are added to an array one after the other. `(x + c) - c` with a
   large c, which rounds x, becomes x.
-- The negation of a comparison. It makes `x <= 0` of `~(x > 0)`, which is False where x is NaN.
+- It rewrites the negation of a comparison: `~(x > 0)` becomes `x <= 0`, which is False for a NaN.
 
-Both are stopped by an attribute that Grappler itself sets or looks for. TensorFlow's kernels, XLA
-and the engines' converters pass over it.
+Grappler itself sets or looks for these attributes. TensorFlow's kernels, XLA and the engines'
+converters ignore them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import tensorflow as tf
 Attributes = Sequence[tuple[str, bytes]]
 
 _TRUE = tf.compat.v1.AttrValue(b=True).SerializeToString()
-# By this Grappler knows a sum or product that it has put in order already.
+# Grappler marks the sums and products that it has reordered with this attribute.
 _IN_ORDER = ("_grappler_ArithmeticOptimizer_AddOpsRewriteStage", _TRUE)
-# What has this is as good as named from outside. It is not folded either.
-_KEPT = ("_grappler_do_not_remove", _TRUE)
+# Grappler treats an op with this attribute like a fetched output: it neither removes nor folds it.
+_NOT_REMOVED = ("_grappler_do_not_remove", _TRUE)
 
 
 def attributes(op: str, operands: Sequence[tf.Tensor]) -> Attributes:
-    """The attributes that keep an op of a graph as it is, serialised."""
+    """The attributes that keep Grappler from rewriting the op, serialised."""
     if op == "LogicalNot":
-        return (_KEPT,)
+        return (_NOT_REMOVED,)
     if op not in ("AddV2", "Mul", "Sub"):
         return ()
     x, y = operands
@@ -39,15 +39,15 @@ def attributes(op: str, operands: Sequence[tf.Tensor]) -> Attributes:
     in_order = () if op == "Sub" else (_IN_ORDER,)
     # XLA joins constant factors too.
     has_constant = op != "Mul" and is_constant(x) != is_constant(y)
-    return (*in_order, _KEPT) if has_constant else in_order
+    return (*in_order, _NOT_REMOVED) if has_constant else in_order
 
 
-# Ops of graphs that are known to read more than constants.
+# Ops that `is_constant` has found to depend on more than constants.
 _VARYING: weakref.WeakSet[tf.Operation] = weakref.WeakSet()
 
 
 def is_constant(x: tf.Tensor, depth: int = 8) -> bool:
-    """Whether Grappler will find a constant, which it does from the inside out."""
+    """Whether Grappler will fold `x` to a constant, from the inside out."""
     op = x.op
     if op in _VARYING:
         return False

@@ -1,6 +1,6 @@
 """TensorFlow's single ops, as in tf.raw_ops: `raw.AddV2(x=x, y=y)`.
 
-In eager mode they are those of tf.raw_ops. In a graph they may be written (see ops/writing.py).
+In eager mode tf.raw_ops makes them. In a graph they may be written (see ops/writing.py).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from jax2tf._src.ops import writing
 
 
 class _RawOps:
-    """The function of each op, made when it is first asked for."""
+    """The function of each op, made on first use."""
 
     def __getattr__(self, op: str) -> Callable[..., tf.Tensor]:
-        made = writing.writer_of(op, getattr(tf.raw_ops, op))
-        setattr(self, op, made)
-        return made
+        writer = writing.writer_of(op, getattr(tf.raw_ops, op))
+        setattr(self, op, writer)
+        return writer
 
 
 raw = _RawOps()

@@ -1,14 +1,14 @@
-"""Ops written straight into a graph, below the Python that TensorFlow runs for each.
+"""Ops written straight into a graph, below the Python that TensorFlow runs for each op.
 
-A function of tf.raw_ops in a graph looks for dispatchers, converts operands, infers attributes and
-wraps them in messages: ten times what it takes to add the node. `write` does what remains: it
-captures operands of other graphs, names the op in the scope, sets its attributes, and leaves the
-dtype and the shape of the result to TensorFlow's C++, as TensorFlow itself does. Graphs are the
-same, node by node, but for the last part of some names.
+In a graph, a function of tf.raw_ops looks for dispatchers, converts operands, infers attributes and
+wraps them in messages, which takes ten times as long as to add the node. `write` only captures
+operands of other graphs, names the op in its scope and sets its attributes; TensorFlow's C++ infers
+the dtype and the shape of the result, as always. Graphs are the same, node by node, except for the
+last part of some names.
 
-What it does not know it leaves to TensorFlow: see `Form.of` for ops, `Form.read` for arguments and
-`compat.graphs.writable_graph` for graphs. `counted` says how many ops were made in each way. With
-`switched(False)` TensorFlow makes all ops, which is there to compare with.
+TensorFlow makes the ops that `write` cannot: see `Form.of` for ops, `Form.read` for arguments and
+`compat.graphs.writable_graph` for graphs. `counted` counts the ops made in each way. With
+`switched(False)` TensorFlow makes all ops, for comparisons.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def switched(on: bool) -> Iterator[None]:
 
 
 def writes() -> bool:
-    """Whether ops that are made now are written: in a graph, where that is switched on."""
+    """Whether ops that are made now are written: in a graph, with the writer switched on."""
     return _writes.get() and not tf.executing_eagerly()
 
 
@@ -60,9 +60,9 @@ def is_writable() -> bool:
 
 @contextlib.contextmanager
 def called_from_here() -> Iterator[None]:
-    """A context whose ops are said to come from here, and not each from the line that makes it.
+    """A context whose ops all get the stack trace of this line, not of the line that makes each.
 
-    To look at the stack takes as long as half of the rest of an op.
+    Extracting a stack trace takes half as long as the rest of an op.
     """
     token = _stack.set(compat.graphs.stack_trace())
     try:
@@ -73,9 +73,9 @@ def called_from_here() -> Iterator[None]:
 
 @contextlib.contextmanager
 def counted() -> Iterator[collections.Counter[tuple[str, bool]]]:
-    """A context whose counter says how many ops graphs got where ops are to be written.
+    """A context that counts the ops of graphs: the keys are the op, and whether it was written.
 
-    Its keys are the op and whether it was written; TensorFlow made the others.
+    TensorFlow made the ops that were not written.
     """
     counts: collections.Counter[tuple[str, bool]] = collections.Counter()
     token = _counts.set(counts)
@@ -86,51 +86,51 @@ def counted() -> Iterator[collections.Counter[tuple[str, bool]]]:
 
 
 def writer_of(op: str, by_tensorflow: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
-    """`by_tensorflow`, the function of tf.raw_ops that makes an op, as one that writes it."""
+    """A function that writes an op; `by_tensorflow` of tf.raw_ops makes it where that fails."""
     form = Form.of(op, by_tensorflow)
 
-    def made(**arguments: OpArgument) -> tf.Tensor:
+    def make(**arguments: OpArgument) -> tf.Tensor:
         if not writes():
-            return kept_by_tensorflow(**arguments)
+            return make_by_tensorflow(**arguments)
         result = None if form is None else write(form, arguments)
         counts = _counts.get()
         if counts is not None:
             counts[op, result is not None] += 1
-        return kept_by_tensorflow(**arguments) if result is None else result
+        return make_by_tensorflow(**arguments) if result is None else result
 
-    def kept_by_tensorflow(**arguments: OpArgument) -> tf.Tensor:
+    def make_by_tensorflow(**arguments: OpArgument) -> tf.Tensor:
         result = by_tensorflow(**arguments)
         if form is not None and not form.gives_list and not tf.executing_eagerly():
             for name, value in grappler.attributes(op, result.op.inputs):
                 compat.graphs.set_attribute(result.op, name, value)
         return result
 
-    made.__doc__ = by_tensorflow.__doc__
-    made.__name__ = made.__qualname__ = op
-    return made
+    make.__doc__ = by_tensorflow.__doc__
+    make.__name__ = make.__qualname__ = op
+    return make
 
 
 def write(form: Form, arguments: Mapping[str, OpArgument]) -> tf.Tensor | list[tf.Tensor] | None:
-    """The result of an op in the graph under construction; None where TensorFlow has to make it."""
+    """The result of an op in the graph under construction; None if TensorFlow has to make it."""
     graph = compat.graphs.writable_graph()
     if graph is None:
         return None
-    given = form.read(arguments)
-    if given is None:
+    inputs = form.read(arguments)
+    if inputs is None:
         return None
     try:
-        operands, attributes = given
+        operands, attributes = inputs
         attributes = [*attributes, *grappler.attributes(form.op, operands)]
         results = write_node(graph, form.op, operands, attributes)
         return results if form.gives_list else results[0]
-    except tf.errors.InvalidArgumentError:  # TensorFlow says better what it refuses.
+    except tf.errors.InvalidArgumentError:  # The error of TensorFlow's own function says more.
         return None
 
 
 def write_node(
     graph: tf.Graph, op: str, operands: Sequence[tf.Tensor], attributes: Sequence[tuple[str, bytes]]
 ) -> list[tf.Tensor]:
-    """The results of an op, as `compat.graphs.write_op` takes it.
+    """The results of an op, made by `compat.graphs.write_op`.
 
     Raises:
       tf.errors.InvalidArgumentError: TensorFlow refuses the op.
@@ -148,9 +148,9 @@ def serialised(attributes: Mapping[str, tf.compat.v1.AttrValue]) -> list[tuple[s
 
 
 def write_constant(value: OpArgument, dtype: tf.DType) -> tf.Tensor | None:
-    """A constant in the graph under construction; None where TensorFlow has to make it.
+    """A constant in the graph under construction; None if TensorFlow has to make it.
 
-    A graph holds none of 2 GB, and TensorFlow says so; some dtypes have no values in a graph.
+    TensorFlow raises for constants of 2 GB, which a graph cannot hold.
     """
     if not isinstance(value, np.ndarray | np.generic | int | float | list):
         return None
@@ -170,7 +170,7 @@ def _constant_attributes(value: OpArgument, dtype: tf.DType) -> Sequence[tuple[s
 def _small_constant(
     dtype: np.dtype, shape: tuple[int, ...], data: bytes
 ) -> Sequence[tuple[str, bytes]]:
-    """The same few numbers and sizes stand in all functions of a graph."""
+    """The attributes of a small constant, cached: all functions of a graph have the same ones."""
     return _as_constant(tf.make_tensor_proto(np.frombuffer(data, dtype).reshape(shape)))
 
 
@@ -189,8 +189,8 @@ class Form:
     Attributes:
       op: its type.
       operands: the operands, in order.
-      attributes: those that operands do not determine: the name of the argument of the function
-        of tf.raw_ops, the name in the op, the kind.
+      attributes: those that operands do not determine. Each has the name of the argument in
+        tf.raw_ops, the name in the op, and the kind.
       gives_list: whether the result is a list, of tensors of one dtype.
     """
 
@@ -201,7 +201,7 @@ class Form:
 
     @classmethod
     def of(cls, op: str, function: Callable[..., tf.Tensor]) -> Form | None:
-        """The form of an op; None for one that has side effects, or several results."""
+        """The form of an op; None for an op with side effects or several results."""
         definition = compat.graphs.op_definition(op)
         results = definition.output_arg
         if definition.is_stateful or len(results) != 1:
@@ -219,16 +219,16 @@ class Form:
             Operand(names[x.name], x.type_attr, x.type, defaults.get(x.type_attr), x.number_attr)
             for x in definition.input_arg
         )
-        given = tuple((names[a.name], a.name, a.type) for a in attributes)
-        return cls(op, operands, given, bool(results[0].number_attr))
+        read_attributes = tuple((names[a.name], a.name, a.type) for a in attributes)
+        return cls(op, operands, read_attributes, bool(results[0].number_attr))
 
     def read(
         self, arguments: Mapping[str, OpArgument]
     ) -> tuple[list[tf.Tensor], list[tuple[str, bytes]]] | None:
         """Operands and serialised attributes as `compat.graphs.write_op` takes them.
 
-        None if some are not known: an operand that is neither a tensor nor a number of a known
-        dtype, an attribute of a kind that rules do not use, a name for the op.
+        None for other arguments: an operand that is neither a tensor nor a number of a known dtype,
+        an attribute of a kind that rules do not use, a name for the op.
         """
         operands = []
         for operand in self.operands:
@@ -257,11 +257,11 @@ class Operand:
     """One operand of an op: a tensor, or a list of them.
 
     Attributes:
-      name: of the argument of the function of tf.raw_ops.
-      type_attribute: the attribute that is its dtype; empty where the dtype is always `dtype`.
-      dtype: an enum value of TensorFlow's.
-      default_dtype: of integers, where no other operand has the same attribute; may be 0.
-      number_attribute: how many tensors a list has; empty where there is one tensor.
+      name: the name of the argument in tf.raw_ops.
+      type_attribute: the attribute that holds its dtype; empty if the dtype is always `dtype`.
+      dtype: the dtype, an enum value of TensorFlow's.
+      default_dtype: the dtype of integers if no other operand has the same attribute; may be 0.
+      number_attribute: the attribute with the number of tensors; empty if it is not a list.
     """
 
     name: str
@@ -273,7 +273,7 @@ class Operand:
     def read(
         self, arguments: Mapping[str, OpArgument], operands: Sequence[Operand]
     ) -> tf.Tensor | list[tf.Tensor] | None:
-        """The tensor or the tensors; None if there are none."""
+        """The tensor or the list of tensors; None for any other argument."""
         value: OpArgument = arguments.get(self.name)
         if self.number_attribute:
             is_read = isinstance(value, list | tuple) and all(map(_is_tensor, value)) and value
@@ -305,9 +305,9 @@ def _is_tensor(value: OpArgument) -> bool:
 def _names_in_python(
     definitions: Sequence[tf.compat.v1.OpDef.ArgDef], function: Callable[..., tf.Tensor]
 ) -> dict[str, str] | None:
-    """What a function of tf.raw_ops calls operands and attributes, by their names in the op.
+    """The names of operands and attributes in tf.raw_ops, by their names in the op.
 
-    At most one is called otherwise.
+    None if more than one name differs.
     """
     arguments = inspect.signature(function).parameters.keys() - {"name"}
     names = {x.name: x.name for x in definitions}

@@ -1,9 +1,8 @@
 """TensorFlow functions without effects, written into a graph as ops are (see ops/writing.py).
 
-tf.function serves calls from Python: it binds arguments to signatures, nests results, orders side
-effects, prepares gradients. A function that graphs alone call, with arrays in and arrays out, needs
-none of it. In graphs it is the same, node by node. Neither does a function that eager mode calls
-where no tape watches: `EagerFunction`.
+tf.function binds arguments to signatures, nests results, orders side effects and prepares
+gradients. A function of arrays needs none of this if only graphs call it (`WrittenFunction`), or if
+eager mode calls it while no tape watches (`EagerFunction`). Its graph is the same, node by node.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from jax2tf._src.ops.writing import AttrValue, serialised, write_node
 
 @dataclass(frozen=True)
 class WrittenFunction:
-    """A function of tensors that is called in graphs alone.
+    """A function of tensors that is called only in graphs.
 
     Attributes:
-      function: as TensorFlow holds it; it lives as long as this one, or a graph that calls it.
-      shapes: of the results, as far as they are known.
-      attributes: those of its calls, serialised.
+      function: TensorFlow's function; it lives as long as this object, or a graph that calls it.
+      shapes: the shapes of the results, as far as they are known.
+      attributes: the attributes of its calls, serialised.
     """
 
     function: Callable[..., Sequence[tf.Tensor]]
@@ -40,7 +39,7 @@ class WrittenFunction:
         *,
         jit_compile: bool = False,
     ) -> WrittenFunction | None:
-        """The function of `body`; None if it has effects or reads other than its arguments."""
+        """The function of `body`; None if it has effects or captures tensors."""
         graph, function = _graph_and_function(body, specs, name, jit_compile)
         if function is None:
             return None
@@ -56,13 +55,13 @@ class WrittenFunction:
         return cls(function, [x.shape for x in outputs], serialised(attributes))
 
     def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
-        """The results in the graph under construction, to which ops have to be written."""
+        """The results in the graph under construction, which has to be writable."""
         graph = tf.compat.v1.get_default_graph()
         compat.functions.add_function(graph, self.function)
         attributes = [*self.attributes, (compat.graphs.NO_SHAPE_INFERENCE, _TRUE)]
         results = write_node(graph, "PartitionedCall", [list(args)], attributes)
         if results:
-            # The graph stays as it is without it.
+            # The graph should be the one that tf.function makes.
             compat.graphs.clear_attribute(results[0].op, compat.graphs.NO_SHAPE_INFERENCE)
         for result, shape in zip(results, self.shapes, strict=True):
             result.set_shape(shape)
@@ -71,12 +70,12 @@ class WrittenFunction:
 
 @dataclass(frozen=True)
 class EagerFunction:
-    """A function of tensors that is called in eager mode alone.
+    """A function of tensors that is called only in eager mode.
 
     Attributes:
-      function: as TensorFlow holds it; it lives as long as this one.
-      n_results: how many results it has.
-      options: what its calls say of optimizers and placement.
+      function: TensorFlow's function; it lives as long as this object.
+      n_results: the number of its results.
+      options: the options of its calls for optimizers and placement.
     """
 
     function: Callable[..., Sequence[tf.Tensor]]
@@ -93,10 +92,9 @@ class EagerFunction:
         jit_compile: bool = False,
         is_optimized: bool = True,
     ) -> EagerFunction | None:
-        """The function of `body`; None if it has effects or reads other than its arguments.
+        """The function of `body`; None if it has effects or captures tensors.
 
-        Unless it `is_optimized`, TensorFlow leaves its ops as they are: each gives the bits that it
-        gives when eager mode runs it by itself.
+        Unless it `is_optimized`, Grappler does not run, and each op gives the bits of eager mode.
         """
         graph, function = _graph_and_function(body, specs, name, jit_compile)
         if function is None:
@@ -105,7 +103,7 @@ class EagerFunction:
         return cls(function, len(graph.outputs), options)
 
     def __call__(self, *args: tf.Tensor) -> list[tf.Tensor]:
-        """The results on eager tensors of the dtypes and shapes that it was made for."""
+        """The results for eager tensors that fit the specs."""
         return compat.functions.run_function(self.function, args, self.n_results, self.options)
 
 

@@ -1,1 +1,1 @@
-"""What every part of the package uses and what is about no part of it."""
+"""Helpers that all parts of the package use."""

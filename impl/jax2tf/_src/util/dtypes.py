@@ -1,4 +1,4 @@
-"""JAX's dtypes in TensorFlow: which one stands for which, and what JAX makes of a value's dtype."""
+"""The TensorFlow dtype of each JAX dtype, and the dtype that JAX gives to a value."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from jax2tf._src.util.typing import Aval, Dim
 
 _PYTHON_SCALARS = (bool, int, float, complex)
 
-# TensorFlow asks for gradients of these alone. For some of the others the compiler has no
-# PreventGradient.
+# TensorFlow differentiates only these. For some other dtypes XLA has no PreventGradient.
 DIFFERENTIABLE = frozenset(
     {tf.bfloat16, tf.float16, tf.float32, tf.float64, tf.complex64, tf.complex128}
 )
 
-# NumPy's, of the 80 bits that some processors have.
+# NumPy's dtypes with the 80 bits that some processors have.
 _EXTENDED = (np.longdouble, np.clongdouble) if np.finfo(np.longdouble).bits > 64 else ()
 
 
@@ -29,11 +28,11 @@ _EXTENDED = (np.longdouble, np.clongdouble) if np.finfo(np.longdouble).bits > 64
 def to_tf(dtype: np.dtype) -> tf.DType:
     """The TensorFlow dtype of a JAX dtype.
 
-    float0 (the tangent dtype of integers) is held as bool, typed PRNG keys as their uint32 data.
+    float0 (the tangent dtype of integers) becomes bool, and typed PRNG keys their uint32 data.
 
     Raises:
-      UnsupportedDtypeError: TensorFlow has no such dtype (float8_e3m4, float8_e8m0fnu, ...), or
-        has the name alone.
+      UnsupportedDtypeError: TensorFlow has no such dtype (float8_e3m4, float8_e8m0fnu, ...), or no
+        kernels for it.
     """
     if dtype == jax.dtypes.float0:
         return tf.bool
@@ -52,7 +51,7 @@ def to_tf(dtype: np.dtype) -> tf.DType:
     )
 
 
-# Tensors can have these dtypes, and then nothing can be done with them.
+# Tensors can have these dtypes, but no op takes them.
 _WITHOUT_KERNELS = frozenset({"float4_e2m1fn", "int2", "uint2"})
 
 
@@ -65,14 +64,14 @@ def is_key(dtype: np.dtype) -> bool:
 @functools.cache
 def key_data(dtype: np.dtype) -> jax.ShapeDtypeStruct:
     """Shape and dtype of the raw data of one typed PRNG key of `dtype`."""
-    result: jax.ShapeDtypeStruct = jax.eval_shape(
+    data: jax.ShapeDtypeStruct = jax.eval_shape(
         jax.random.key_data, jax.ShapeDtypeStruct((), dtype)
     )
-    return result
+    return data
 
 
 def physical_shape(aval: Aval) -> tuple[Dim, ...]:
-    """The shape of the tensor that stands for `aval`: a key's data has dimensions of its own."""
+    """The shape of the tensor for `aval`: the data of a PRNG key adds dimensions."""
     if is_key(aval.dtype):
         return (*aval.shape, *key_data(aval.dtype).shape)
     return tuple(aval.shape)
@@ -117,7 +116,7 @@ def jax_dtype(val: object) -> np.dtype:
         if val.dtype == jax.dtypes.float0:
             return val.dtype
         of_other_kind = val.dtype.kind in "OSUMm" or val.dtype.names is not None
-        # JAX has arrays in the machine's order of bytes alone.
+        # JAX has arrays only in the byte order of the machine.
         if of_other_kind or val.dtype in _EXTENDED or not val.dtype.isnative:
             raise TypeError(f"JAX has no dtype {val.dtype}")
         return jax.dtypes.canonicalize_dtype(val.dtype)
@@ -131,18 +130,18 @@ _TENSORS = (tf.Tensor, tf.Variable)
 
 
 def is_tensor(val: object) -> TypeGuard[tf.Tensor | tf.Variable]:
-    """Whether `val` is a tensor or a variable of TensorFlow's."""
+    """Whether `val` is a tf.Tensor or a tf.Variable."""
     return isinstance(val, _TENSORS)
 
 
 @functools.cache
 def _dtype_of_tensors(dtype: int, x64: bool) -> np.dtype:
-    """The dtype in JAX of a dtype of TensorFlow's; `x64` is what JAX is set to."""
+    """The JAX dtype of a TensorFlow dtype; `x64` is the value of jax_enable_x64."""
     return jax.dtypes.canonicalize_dtype(_numpy_dtype(tf.as_dtype(dtype)))
 
 
 def is_python_scalar(val: object) -> bool:
-    """Whether JAX takes `val` as weakly typed: a Python number, not one of numpy's subclasses."""
+    """Whether JAX takes `val` as weakly typed: a Python number, not a subclass such as NumPy's."""
     return type(val) in _PYTHON_SCALARS
 
 
@@ -157,12 +156,12 @@ def _python_scalar_dtype(val: bool | int | float | complex) -> np.dtype:
 
 
 def is_of_jax(dtype: tf.DType) -> bool:
-    """Whether JAX has arrays of this dtype of tensors."""
+    """Whether JAX has arrays of this TensorFlow dtype."""
     return dtype not in (tf.string, tf.resource, tf.variant) and not dtype.is_quantized
 
 
 def _numpy_dtype(dtype: tf.DType) -> np.dtype:
     if not is_of_jax(dtype):
         raise TypeError(f"JAX has no dtype {dtype.name}")
-    made: np.dtype = np.dtype(dtype.as_numpy_dtype)
-    return made
+    numpy_dtype: np.dtype = np.dtype(dtype.as_numpy_dtype)
+    return numpy_dtype

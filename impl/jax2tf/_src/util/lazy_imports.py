@@ -1,6 +1,6 @@
-"""Names of a package whose modules are imported when one of the names is first asked for.
+"""Names of a package whose modules are imported on the first use of a name.
 
-A program that imports jax2tf and converts nothing does not pay for the rules of all primitives.
+A program that imports jax2tf and converts nothing does not import the rules of all primitives.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 
-# One thread at a time imports. Two that begin at different modules could each wait for one that
-# the other has begun, and Python raises an error then.
+# One thread at a time imports: two threads could each wait for a module that the other imports, and
+# Python raises an error then.
 _lock = threading.RLock()
 
 
@@ -22,7 +22,7 @@ def names(
 
     Args:
       package: the package's name.
-      modules: for each name the module that has it; a name that is its own module stands for it.
+      modules: for each name the module that has it, or the module itself if it has that name.
     """
 
     def get(name: str) -> object:
@@ -32,7 +32,7 @@ def names(
         with _lock:
             module = importlib.import_module(modules[name])
         value = module if module.__name__ == f"{package}.{name}" else getattr(module, name)
-        # It is asked for once.
+        # The next access does not call `get`.
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,4 +1,4 @@
-"""A cache of what was used last, for several threads."""
+"""A cache of the values that were used last, for several threads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Recent(Generic[T]):
-    """Values by key, of which the one that was not used for longest goes when there are too many.
+    """Values by key; when there are too many, the least recently used one is dropped.
 
     >>> recent = Recent(2)
     >>> for key in ("a", "b", "a", "c"):
@@ -20,7 +20,7 @@ class Recent(Generic[T]):
     ('A', None, 'C')
 
     Args:
-      size: how many values are kept, at least 1.
+      size: the largest number of values, at least 1.
     """
 
     def __init__(self, size: int):
@@ -32,7 +32,7 @@ class Recent(Generic[T]):
         return len(self._values)
 
     def get(self, key: Hashable) -> T | None:
-        """The value under `key`, which counts as used now; None where there is none."""
+        """The value under `key`, which counts as used now; None if there is none."""
         with self._lock:
             value = self._values.get(key)
             if value is not None:
@@ -40,7 +40,7 @@ class Recent(Generic[T]):
             return value
 
     def add(self, key: Hashable, value: T) -> None:
-        """Keeps `value` under `key` as the one that was used last."""
+        """Puts `value` under `key`; it counts as used now."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)

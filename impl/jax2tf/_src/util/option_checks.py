@@ -1,7 +1,6 @@
-"""What public functions require of their options: one form of check and of message for all.
+"""Checks of the options of public functions, with messages of one form.
 
-Each check is given the public function and the argument, as "jax2tf.convert: target", and raises
-where the argument enters.
+Each check gets the public function and the argument as text, such as "jax2tf.convert: target".
 """
 
 from __future__ import annotations
@@ -33,43 +32,43 @@ def shown(value: object) -> str:
 
 
 def callable_(value: object, where: str, of: str = "") -> None:
-    """Refuses what cannot be called.
+    """Refuses a value that is not callable.
 
     Args:
-      value: what should be a function.
+      value: the value that should be a function.
       where: the public function and its argument, as "jax2tf.convert: fun_jax".
-      of: what follows "a function" in the message.
+      of: the words after "a function" in the message.
 
     Raises:
-      TypeError: it is none.
+      TypeError: the value is not callable.
     """
     if not callable(value):
         raise TypeError(f"{where} should be a function{of}, got {type(value).__name__}")
 
 
-def switches(function: str, **given: object) -> None:
-    """Refuses "no" and "false", which Python takes for true.
+def switches(function: str, **options: object) -> None:
+    """Refuses options that are not bools, such as "no" and "false", which are true in Python.
 
     Raises:
-      TypeError: one is neither True nor False.
+      TypeError: an option is neither True nor False.
     """
-    for name, value in given.items():
+    for name, value in options.items():
         if not isinstance(value, bool | np.bool_):
             raise TypeError(f"{function}: {name} should be True or False, got {shown(value)}")
 
 
 def sequence(value: PyTree, where: str, of: str, example: str) -> tuple[PyTree, ...]:
-    """The members of a sequence, which an iterator gives once.
+    """The members of a sequence or an iterator, as a tuple.
 
     Args:
-      value: what should be a sequence.
+      value: the value that should be a sequence.
       where: the public function and its argument.
-      of: what its members are, as "texts".
+      of: the kind of the members, as "texts".
       example: how to write one.
 
     Raises:
-      TypeError: it is a number, None or something else that has no members, or an array.
-      ValueError: it is a text, whose members are its characters.
+      TypeError: the value is an array, or has no members, like a number or None.
+      ValueError: the value is a text, whose members are its characters.
     """
     if isinstance(value, str | bytes):
         raise ValueError(
@@ -88,7 +87,7 @@ def whole_number(value: PyTree, where: str, least: int, remedy: str) -> int:
     """The value as an int.
 
     Raises:
-      ValueError: it is no whole number of at least `least`.
+      ValueError: the value is not a whole number of at least `least`.
     """
     is_number = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_number or value < least:
@@ -102,8 +101,8 @@ def tolerance(value: PyTree, where: str) -> float | None:
     """The value as a float, or None.
 
     Raises:
-      TypeError: it is no real number.
-      ValueError: it is negative or NaN.
+      TypeError: the value is not a real number.
+      ValueError: the value is negative or NaN.
     """
     if value is None:
         return None
@@ -122,11 +121,11 @@ def tolerance(value: PyTree, where: str) -> float | None:
 
 
 def path(value: object, where: str, example: str) -> Path:
-    """The path that a text or an os.PathLike stands for.
+    """A text or an os.PathLike as a Path.
 
     Raises:
-      TypeError: it is no text, as bytes are none.
-      ValueError: it is empty, or holds a character that no file system takes.
+      TypeError: the value is neither; bytes are refused too.
+      ValueError: the path is empty, or has a character that file systems refuse.
     """
     text = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(text, str):
@@ -151,10 +150,10 @@ def _is_encodable(text: str) -> bool:
 
 
 def one_of(value: T, where: str, known: Collection[T]) -> T:
-    """The value, which is among those known, as a bool and the number 1 are not the same.
+    """The value, if it is one of those known; True and 1 are different values here.
 
     Raises:
-      ValueError: it is not.
+      ValueError: the value is none of them.
     """
     if not any(_is_same(value, other) for other in known):
         are_names = all(isinstance(other, str) for other in known)
@@ -170,22 +169,22 @@ def _is_same(value: object, other: object) -> bool:
 
 
 def options_of(
-    taker: Callable[..., object], given: Mapping[str, object], function: str, own: Iterable[str]
+    taker: Callable[..., object], options: Mapping[str, object], function: str, own: Iterable[str]
 ) -> None:
-    """Refuses options that a function does not have to which they are handed on.
+    """Refuses options that the function `taker`, to which they are passed on, does not have.
 
     Args:
       taker: the function that takes them by keyword.
-      given: the options.
-      function: the public function that the caller gave them to.
-      own: those that this function has itself, or does not hand on.
+      options: the options.
+      function: the public function that the caller passed them to.
+      own: the options that this function has itself or does not pass on.
 
     Raises:
-      TypeError: one is unknown.
+      TypeError: an option is unknown.
     """
     of_taker = inspect.signature(taker).parameters.values()
     known = [p.name for p in of_taker if p.kind is p.KEYWORD_ONLY and p.name not in set(own)]
-    for name in given:
+    for name in options:
         if name not in known:
             raise TypeError(
                 f"{function}: it has no option {name!r}. Beside its own, its options are those of "

@@ -1,4 +1,4 @@
-"""What may be asked of a size that may be symbolic."""
+"""Questions about shapes and sizes that may be symbolic."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def is_static(shape: Iterable[Dim]) -> bool:
 
 
 def may_be_zero(size: Dim) -> bool:
-    """Whether a size is 0, or may turn out to be."""
-    # JAX gives back what it knows to be at least one.
+    """Whether a size is 0, or is 0 for some values of its variables."""
+    # max_dim returns `size` itself if JAX knows that it is at least 1.
     return bool(jax.core.max_dim(size, 1) != size)

@@ -1,4 +1,4 @@
-"""TensorFlow's decorators with types: what they give is typed as what they get."""
+"""TensorFlow's decorators, with types for mypy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 def without_autograph(function: F) -> F:
-    """The function, which AutoGraph does not rewrite."""
-    made: F = tf.autograph.experimental.do_not_convert(function)
-    return made
+    """The function, marked so that AutoGraph does not rewrite it."""
+    decorated: F = tf.autograph.experimental.do_not_convert(function)
+    return decorated
 
 
 def custom_gradient(function: Callable[..., tuple[T, Callable[..., object]]]) -> Callable[..., T]:
-    """The first result of the function, whose second one is the gradient."""
-    made: Callable[..., T] = tf.custom_gradient(function)
-    return made
+    """tf.custom_gradient: the first result of `function`, whose second result is the gradient."""
+    decorated: Callable[..., T] = tf.custom_gradient(function)
+    return decorated

@@ -1,6 +1,6 @@
-"""Types that the annotations of this package share, among them names for what no type can say.
+"""Types that the annotations of this package share, among them readable names for Any.
 
-TensorFlow ships no types: to mypy `tf.Tensor` and its like are anything, and stand for the reader.
+TensorFlow ships no types: mypy takes `tf.Tensor` and other names of TensorFlow for Any.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 if TYPE_CHECKING:
     from jax.extend import core as jex_core
 
-# What JAX knows of an array before the run.
+# JAX's abstract value of an array: its shape and dtype.
 Aval: TypeAlias = jax.core.ShapedArray
 
-# What JAX computes with: its own arrays, and the NumPy arrays that stand for constants.
+# JAX's arrays, and NumPy arrays that stand for constants.
 Array: TypeAlias = jax.Array | np.ndarray
 
-# What an equation reads.
+# An operand of an equation.
 Atom: TypeAlias = "jex_core.Var | jex_core.Literal"
 
 # Containers that jax.tree knows, with leaves of any type.
 PyTree: TypeAlias = Any
 
-# Where a leaf stands in a pytree: a key for each container, of a class for each kind of these.
+# The path of a leaf in a pytree: a key for each container, of a class for each kind of container.
 KeyPath: TypeAlias = tuple[Any, ...]
 
 # A value of a module of MLIR; some versions of its class are generic.
@@ -37,16 +37,16 @@ MlirValue: TypeAlias = Any
 Dim: TypeAlias = Any
 Shape: TypeAlias = Sequence[Dim]
 
-# A dimension where the graph needs its value: an int, or a scalar int32 tensor that the run knows.
+# The size of a dimension in a graph: an int, or a scalar int32 tensor.
 Size: TypeAlias = Any
 
-# An option that is handed on as the caller gave it.
+# An option that is passed on as the caller passed it.
 Option: TypeAlias = Any
 
-# A param of an equation. Each primitive has its own, and JAX says of none what type it has.
+# A param of an equation; JAX does not declare types of params.
 Param: TypeAlias = Any
 
 
 def aval_of(atom: Atom) -> Aval:
-    """The aval of an array: its shape and dtype. A token or a reference of state is none."""
+    """The aval of an operand that is an array, not a token or a mutable reference."""
     return cast(Aval, atom.aval)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.api.errors import CallTfError
 from jax2tf._src.call_tf import embedding
-from jax2tf._src.call_tf.derived import Batched, Jvp, Vjp, innermost
+from jax2tf._src.call_tf.derived import Batched, Derivative, innermost
 from jax2tf._src.call_tf.functions import Function
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.gradients.in_graph import in_this_graph
@@ -50,13 +50,13 @@ def _choose_a_way(ctx: Context, function: Function) -> None:
     with contextlib.suppress(CallTfError):
         ctx.cached(
             ("a way", Identity(function), str(ctx.avals_in)),
-            lambda: embedding.compile_some_way(function, ctx.avals_in, platform),
+            lambda: embedding.compile_with_fallbacks(function, ctx.avals_in, platform),
         )
 
 
 def _has_trial_shapes(ctx: Context, function: Function) -> bool:
     """Whether static shapes of the results were seen in a run with other numbers."""
-    if isinstance(innermost(function), Jvp | Vjp):
+    if isinstance(innermost(function), Derivative):
         return False  # they have the shapes of arguments, and of a call that is checked
     return function.signature(ctx.avals_in).has_trial_shapes
 
