@@ -182,7 +182,8 @@ def test_large_inputs_are_drawn_in_part_and_told_of(tmp_path, capsys, monkeypatc
     assert "running JAX with 0.0 GB of random inputs (verify=False leaves this out)" in told
     assert result.verified == ("serving_default: random inputs",)
     (signature,) = signatures_of(slow_sum, None, "500, 600")
-    ((_, (array,)),) = verification.random_inputs(signature)
+    shapes = verification.random_shapes(signature)
+    ((_, (array,)),) = verification.random_inputs(signature, shapes)
     assert array.shape == (500, 600)
     assert array.dtype == np.float32
     # Its rows are parts of the same numbers, and no two that follow each other are alike.

@@ -1,4 +1,4 @@
-"""`export`: a JAX function as a file or folder of an engine, written and tried in one call."""
+"""`export` writes a JAX function as a file or folder of an engine, and runs the result there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from jax2tf._src.export import (
     checkpoints,
     disk,
     formats,
-    onnx,
     placing,
     progress,
     widening,
@@ -28,8 +27,16 @@ from jax2tf._src.export.constraints import with_constraints
 from jax2tf._src.export.formats import Format
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.result import ExportResult
-from jax2tf._src.export.signatures import Signature, given, refuse_several, signatures_of
-from jax2tf._src.export.verification import Judge, Trial, cost, dtypes_of, random_inputs, trials_of
+from jax2tf._src.export.signatures import Signature, given_arrays, refuse_several, signatures_of
+from jax2tf._src.export.verification import (
+    Judge,
+    Trial,
+    cost,
+    dtypes_of,
+    random_inputs,
+    random_shapes,
+    trials_of,
+)
 from jax2tf._src.targets.targets import TARGETS
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import option_checks
@@ -63,8 +70,8 @@ def export(
     >>> result.differences["serving_default"]["y"] < 1e-6
     True
 
-    It is written beside `path` and renamed when it is right: what stands at the path is whole, also
-    when the process is killed.
+    It is written beside `path` and renamed when it is right: the file at `path` is always complete,
+    even if the process is killed.
 
     Args:
       fun: `fun(params, *inputs)`, as `convert` takes it; or a dict of several signatures that share
@@ -143,12 +150,17 @@ def export(
     )
     _refuse_what_does_not_fit(chosen, signatures, params)
     if "representative_data" in options:
-        data = given(signatures, options["representative_data"], "representative_data")
+        data = given_arrays(signatures, options["representative_data"], "representative_data")
         calibration.refuse_without_ranges(signatures, data)
         options = {**options, "representative_data": data}
     is_random = verify is True and "representative_data" not in options
-    with step("running JAX" + (cost(signatures) if is_random else "")):
-        trials = _trials(signatures, params, verify, options)
+    shapes = {s.name: random_shapes(s) for s in signatures} if is_random else {}
+    with step(f"running JAX{cost(signatures, shapes)}"):
+        if is_random:
+            inputs = {s.name: random_inputs(s, shapes[s.name]) for s in signatures}
+        else:
+            inputs = _given_inputs(signatures, verify, options)
+        trials = [t for s in signatures for t in trials_of(s, params, inputs.get(s.name, ()))]
     if "representative_data" in options:
         calibration.refuse_results_without_ranges(trials)
     elif options.get("quantize") == "dynamic":
@@ -169,7 +181,7 @@ def export(
             target=folder / "written" / target.name,
         )
         job.target.parent.mkdir()
-        # What was read from a checkpoint goes before the engine reads what was written.
+        # Parameters of a checkpoint free their memory before the engine loads the file.
         del params
         with step(f"converting to {chosen.name}"):
             ops = chosen.engine.write(job)
@@ -200,7 +212,7 @@ def _widened(
     trials: Sequence[Trial],
     options: Mapping[str, Option],
 ) -> tuple[tuple[Signature, ...], PyTree, list[Trial], dict[str, PyTree]]:
-    """All that is exported, with float32 in place of bfloat16."""
+    """The arguments with float32 in place of bfloat16."""
     by_name = {s.name: widening.widened_signature(s, params) for s in signatures}
     wide_trials = [
         dataclasses.replace(
@@ -218,7 +230,7 @@ def _widened(
 
 
 def _convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[str, Option]:
-    """The options of `convert`: an engine's graph may assume finite numbers, as integers are."""
+    """The options of `convert`. A graph for int8 assumes finite numbers, because integers are."""
     if "assume_finite" not in chosen.engine.OPTIONS:
         return chosen.convert
     of_engine = {**chosen.convert, "value_checks": options.get("value_checks", "raise")}
@@ -238,29 +250,20 @@ def _refuse_what_does_not_fit(
 ) -> None:
     if not chosen.has_several:
         refuse_several(signatures, chosen.name)
-    if chosen.engine is onnx:
-        onnx.refuse_large(sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(params)))
+    chosen.check_size(sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(params)))
 
 
-def _trials(
-    signatures: Sequence[Signature],
-    params: PyTree,
-    verify: PyTree,
-    options: Mapping[str, Option],
-) -> list[Trial]:
-    """What JAX gives for the inputs with which the file is tried."""
+def _given_inputs(
+    signatures: Sequence[Signature], verify: PyTree, options: Mapping[str, Option]
+) -> dict[str, list[tuple[str, list[np.ndarray]]]]:
+    """The caller's inputs with which the file is tried, by signature, each with a title."""
     if verify is False:
-        return []
-    if verify is not True:
-        inputs = {
-            n: _titled("given input", i) for n, i in given(signatures, verify, "verify").items()
-        }
-    elif "representative_data" in options:
+        return {}
+    if verify is True:
         samples = options["representative_data"]
-        inputs = {n: _titled("representative input", s[:2]) for n, s in samples.items()}
-    else:
-        inputs = {s.name: random_inputs(s) for s in signatures}
-    return [trial for s in signatures for trial in trials_of(s, params, inputs[s.name])]
+        return {n: _titled("representative input", s[:2]) for n, s in samples.items()}
+    arrays = given_arrays(signatures, verify, "verify")
+    return {name: _titled("given input", samples) for name, samples in arrays.items()}
 
 
 def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, list[np.ndarray]]]:
@@ -268,7 +271,7 @@ def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, 
 
 
 def _metadata(signatures: Sequence[Signature]) -> dict[str, str]:
-    """What a file says of where it comes from."""
+    """The metadata that says where a file comes from."""
     return {
         "jax2tf": versions.__version__,
         "jax": jax.__version__,
