@@ -17,9 +17,9 @@ from jax2tf._src.api import versions
 from jax2tf._src.export import (
     calibration,
     checkpoints,
+    destination,
     disk,
     formats,
-    placing,
     progress,
     widening,
 )
@@ -136,7 +136,7 @@ def export(
     options = {name: value for name, value in options.items() if value is not None}
     chosen = formats.format_of(target, format)
     formats.check_options(chosen, options)
-    placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
+    destination.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
     formats.check_packages(chosen, with_running=verify is not False)
     step = _steps(target, progress)
     if isinstance(params, str | bytes | os.PathLike):
@@ -170,7 +170,7 @@ def export(
         of_params.add(jnp.dtype(jnp.bfloat16))
         signatures, params, trials, options = _widened(signatures, params, trials, options)
     judge = Judge(chosen.name, chosen.engine.precision(options), of_params, tolerance)
-    with disk.writing(target), placing.beside(target) as folder:
+    with disk.writing(target), destination.beside(target) as folder:
         job = Job(
             signatures=signatures,
             params=params,
@@ -193,8 +193,8 @@ def export(
                 differences = judge.differences(run, trials)
         written = chosen.files(job.target)
         size = sum(map(_size, written))
-        placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
-        placing.put(chosen.steps(written, chosen.files(target)))
+        destination.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
+        destination.put(chosen.steps(written, chosen.files(target)))
     return ExportResult(
         target,
         chosen.name,

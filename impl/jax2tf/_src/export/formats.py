@@ -11,18 +11,18 @@ from typing import Protocol
 import numpy as np
 
 from jax2tf._src.export import (
+    destination,
     litert,
+    obstacles,
     onnx,
     openvino,
     openvino_pairs,
     packages,
-    placing,
     savedmodel,
-    standing,
     tfjs,
 )
 from jax2tf._src.export.job import Job
-from jax2tf._src.export.measures import Precision
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option
 
@@ -86,8 +86,8 @@ class Format:
     check_options: Callable[[Mapping[str, Option]], None] = _accept
     check_runner: Callable[[], None] = lambda: None
     check_size: Callable[[int], None] = _accept
-    obstacle: Callable[[Path], str] = standing.of_file
-    steps: Callable[[Sequence[Path], Sequence[Path]], placing.Steps] = placing.each
+    obstacle: Callable[[Path], str] = obstacles.of_file
+    steps: Callable[[Sequence[Path], Sequence[Path]], destination.Steps] = destination.each
 
     def files(self, target: Path) -> list[Path]:
         """The files or folders that are written for a target, the target last."""
@@ -103,7 +103,7 @@ FORMATS: Mapping[str, Format] = {
         Format(
             *("savedmodel", "", savedmodel, {}),
             has_several=True,
-            obstacle=standing.of_saved_model,
+            obstacle=obstacles.of_saved_model,
         ),
         Format(
             *("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}),
@@ -132,13 +132,13 @@ FORMATS: Mapping[str, Format] = {
             ),
             one_namespace=True,
             beside=(".bin",),
-            obstacle=standing.of_openvino,
+            obstacle=obstacles.of_openvino,
             steps=openvino_pairs.steps,
         ),
         Format(
             *("tfjs", ".tfjs", tfjs, {"target": "tfjs", **_FOR_ENGINES}, ("tensorflowjs",)),
             check_runner=tfjs.require_node,
-            obstacle=standing.of_tfjs,
+            obstacle=obstacles.of_tfjs,
         ),
     )
 }

@@ -18,8 +18,8 @@ import tensorflow as tf
 
 from jax2tf._src.export import litert_weights, packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.measures import Precision
 from jax2tf._src.export.signatures import Signature
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.util.typing import Option, PyTree
 

@@ -13,8 +13,8 @@ import numpy as np
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import onnx_recurrent, onnx_weights, packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.measures import Precision
 from jax2tf._src.export.signatures import Signature
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.targets.targets import TARGETS

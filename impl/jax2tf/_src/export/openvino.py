@@ -10,7 +10,7 @@ import numpy as np
 
 from jax2tf._src.export import disk, openvino_weights, packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.measures import Precision
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.util.typing import Option, PyTree
 

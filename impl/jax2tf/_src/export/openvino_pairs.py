@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from jax2tf._src.export import placing
+from jax2tf._src.export import destination
 
 _CONSTANT = re.compile(r'(<data\b[^<>]*\boffset=")(\d+)("[^<>]*\bsize="\d+")')
 
 
-def steps(written: Sequence[Path], targets: Sequence[Path]) -> placing.Steps:
+def steps(written: Sequence[Path], targets: Sequence[Path]) -> destination.Steps:
     """The renames, in order.
 
     Args:
@@ -26,7 +26,7 @@ def steps(written: Sequence[Path], targets: Sequence[Path]) -> placing.Steps:
     """
     (new_bin, new_xml), (old_bin, old_xml) = written, targets
     if not (old_bin.exists() and old_xml.exists()):
-        return placing.each(written, targets)
+        return destination.each(written, targets)
     old, new = old_bin.read_bytes(), new_bin.read_bytes()
     start = max(len(old), len(new))
     names = ("both.bin", "shifted.xml", "twice.bin")

@@ -13,7 +13,7 @@ import tensorflow as tf
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.graphs import count_ops
 from jax2tf._src.export.job import Job
-from jax2tf._src.export.measures import Precision
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.util.typing import Option
 

@@ -21,7 +21,7 @@ import tensorflow as tf
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.dims import expressions
-from jax2tf._src.export.reading import Reader
+from jax2tf._src.export.input_specs import Reader
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import PyTree

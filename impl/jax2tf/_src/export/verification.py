@@ -13,15 +13,15 @@ import numpy as np
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError, VerificationError
-from jax2tf._src.export.measures import (
+from jax2tf._src.export.signatures import Input, Signature
+from jax2tf._src.export.sizes import shapes_of, two_sizes
+from jax2tf._src.export.tolerances import (
     Precision,
     deviation,
     largest_difference,
     measured,
     tolerance_of,
 )
-from jax2tf._src.export.signatures import Input, Signature
-from jax2tf._src.export.sizes import shapes_of, two_sizes
 from jax2tf._src.tracing import functions
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import dtypes
