@@ -103,8 +103,7 @@ def _layer() -> type:
                 config[name] = keras.saving.deserialize_keras_object(config[name])
             return cls(**config)
 
-    result: type = keras.saving.register_keras_serializable("jax2tf")(Layer)
-    return result
+    return keras.saving.register_keras_serializable("jax2tf")(Layer)
 
 
 def _convert_options(options: object) -> dict[str, Option]:

@@ -155,7 +155,7 @@ def _dtype_of_value(value: PyTree, where: str) -> np.dtype:
 
 def _dtype_named(dtype: PyTree, leaf: PyTree, where: str) -> np.dtype:
     try:
-        canonical: np.dtype = jax.dtypes.canonicalize_dtype(dtype)
+        canonical = jax.dtypes.canonicalize_dtype(dtype)
         tf.as_dtype(canonical)
     except TypeError:
         raise _without_dtype(shown(dtype), where) from None

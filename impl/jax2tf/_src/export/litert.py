@@ -171,18 +171,15 @@ def _quantized(array: np.ndarray, detail: Mapping[str, PyTree]) -> np.ndarray:
     if not scale or array.dtype == detail["dtype"]:
         return array
     limits = np.iinfo(detail["dtype"])
-    result: np.ndarray = np.clip(np.round(array / scale) + zero, limits.min, limits.max).astype(
-        detail["dtype"]
-    )
-    return result
+    integers = np.clip(np.round(array / scale) + zero, limits.min, limits.max)
+    return integers.astype(detail["dtype"])
 
 
 def _dequantized(array: np.ndarray, detail: Mapping[str, PyTree]) -> np.ndarray:
     scale, zero = detail["quantization"]
     if not scale:
         return array
-    result: np.ndarray = (array.astype(np.float32) - zero) * np.float32(scale)
-    return result
+    return (array.astype(np.float32) - zero) * np.float32(scale)
 
 
 def precision(options: Mapping[str, Option]) -> Precision:

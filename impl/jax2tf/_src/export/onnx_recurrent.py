@@ -25,8 +25,7 @@ def with_lstm(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
     for node in nodes:
         if node.type == recurrent.OP:
             _Writer(graph, node.name).replace(node)
-    all_nodes: list[Node] = graph.get_nodes()
-    return all_nodes
+    return graph.get_nodes()
 
 
 class _Writer:
@@ -106,12 +105,10 @@ class _Writer:
         return self._node("Reshape", x, self._number(np.array(shape, np.int64)))
 
     def _number(self, value: np.ndarray) -> str:
-        name: str = self._graph.make_const(next(self._names), np.ascontiguousarray(value)).output[0]
-        return name
+        return self._graph.make_const(next(self._names), np.ascontiguousarray(value)).output[0]
 
     def _node(self, op: str, *inputs: str, **attributes: Sequence[int] | int) -> str:
-        name: str = self._graph.make_node(op, list(inputs), attr=attributes).output[0]
-        return name
+        return self._graph.make_node(op, list(inputs), attr=attributes).output[0]
 
 
 def _is_reversed(node: Node) -> bool:

@@ -105,7 +105,7 @@ def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> Sequence[PyTree
         inner = eqn.params["jaxpr"]
         function = functools.partial(_evaluated, inner.jaxpr, inner.consts)
         named_function = _named(lambda *args: function(args), eqn.params["name"])
-        return list(jax.jit(named_function)(*operands))
+        return jax.jit(named_function)(*operands)
     if primitive in _INLINED:
         inner = eqn.params[_INLINED[primitive]]
         jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, ())

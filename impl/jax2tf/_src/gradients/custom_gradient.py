@@ -53,7 +53,7 @@ def differentiable(
     saved_order: int = 1,
     enable_xla: bool = True,
     given: Sequence[object] | None = None,
-    own: int | None = None,
+    n_primals: int | None = None,
     watched: bool | None = None,
 ) -> list[tf.Tensor]:
     """The results of `trace` on `args`, with JAX's vjp as their gradient.
@@ -68,7 +68,7 @@ def differentiable(
         gradients of ops in a graph, so higher derivatives must be in the graph before.
       enable_xla: whether graphs may hold ops that only TensorFlow has, such as PreventGradient.
       given: the user's arguments: a variable where `args` has its value.
-      own: the number of arguments that are not cotangents, if the trace is that of a gradient.
+      n_primals: the number of arguments before the cotangents, if the trace is a gradient.
       watched: whether a tape watches; by default TensorFlow is asked.
     """
     given = args if given is None else given
@@ -86,7 +86,7 @@ def differentiable(
             saved_order=saved_order,
             enable_xla=enable_xla,
             given=given,
-            own=own,
+            n_primals=n_primals,
             watched=watched,
         )
         return list(tf.function(lambda *args: call(args), autograph=False)(*args))
@@ -94,7 +94,7 @@ def differentiable(
         return [refuse(result, name, enable_xla) for result in lower(trace, args)]
     variables, trace = trace.with_variables()
     args = [*args, *map(value_of, variables)]
-    function = _Function(trace, lower, name, saved_order, (*given, *variables), own)
+    function = _Function(trace, lower, name, saved_order, (*given, *variables), n_primals)
     if not function.vjp.is_differentiable:
         way = function.without_gradient
     else:
@@ -143,7 +143,7 @@ class _Function:
 
     Attributes:
       given: the user's arguments, and then the variables that calls of TensorFlow functions read.
-      own: the number of arguments that are not cotangents, if the function is a gradient.
+      n_primals: the number of arguments that are not cotangents, if the function is a gradient.
       compiled: whether XLA compiles the graph that calls it.
     """
 
@@ -152,7 +152,7 @@ class _Function:
     name: str
     saved_order: int
     given: Sequence[object] = ()
-    own: int | None = None
+    n_primals: int | None = None
     compiled: bool = dataclasses.field(default_factory=compat.functions.in_compiled_function)
 
     @property
@@ -345,7 +345,7 @@ class _Function:
             trace=self.trace,
             args=args,
             given=self.given or args,
-            own=len(args) if self.own is None else self.own,
+            n_primals=len(args) if self.n_primals is None else self.n_primals,
             of_result=dict(zip(self.vjp.outputs, cotangents, strict=True)),
         )
         message = _message(self.name, of_jax.error)
@@ -367,8 +367,7 @@ class _Function:
             # If a tape watches a variable that the function reads, TensorFlow would differentiate
             # the gradient, the gradient of that, and so on without end.
             with compat.tapes.nothing_recorded():
-                results: Sequence[tf.Tensor] = called(*operands)
-            return results
+                return called(*operands)
         # If a persistent tape recorded the call, TensorFlow would build its derivative at once.
         whole = dataclasses.replace(self._whole(saved_order=1), given=operands)
 
@@ -391,15 +390,21 @@ class _Function:
     def _gradients(self, operands: Sequence[tf.Tensor], saved_order: int) -> list[tf.Tensor]:
         whole = self._whole(saved_order)
         return differentiable(
-            whole.trace, self.lower, operands, True, whole.name, saved_order, own=whole.own
+            whole.trace,
+            self.lower,
+            operands,
+            True,
+            whole.name,
+            saved_order,
+            n_primals=whole.n_primals,
         )
 
     def _whole(self, saved_order: int) -> _Function:
         """The gradients as a function of arguments and cotangents that can be differentiated."""
         trace = self.differentiability.whole
-        own = len(self.trace.jaxpr.in_avals) if self.own is None else self.own
+        n_primals = len(self.trace.jaxpr.in_avals) if self.n_primals is None else self.n_primals
         name = f"the gradient of {self.name}"
-        return _Function(trace, self.lower, name, saved_order, own=own)
+        return _Function(trace, self.lower, name, saved_order, n_primals=n_primals)
 
 
 @contextlib.contextmanager

@@ -150,8 +150,7 @@ def _identities(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
     if writing.writes() and writing.is_writable():
         graph = tf.compat.v1.get_default_graph()
         return writing.write_node(graph, "IdentityN", [tensors], [])
-    identities: list[tf.Tensor] = tf.identity_n(tensors)
-    return identities
+    return tf.identity_n(tensors)
 
 
 def in_this_graph(args: Sequence[tf.Tensor]) -> list[tf.Tensor]:

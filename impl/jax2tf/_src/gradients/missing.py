@@ -80,7 +80,7 @@ class Backward:
       trace: the function.
       args: a tensor for each argument.
       given: the user's arguments: a variable where `args` has its value.
-      own: the number of arguments that are not cotangents, if the function is a gradient.
+      n_primals: the number of arguments that are not cotangents, if the function is a gradient.
       of_result: the cotangents by result.
     """
 
@@ -88,7 +88,7 @@ class Backward:
     trace: Trace
     args: Sequence[tf.Tensor]
     given: Sequence[object]
-    own: int
+    n_primals: int
     of_result: Mapping[int, tf.Tensor]
 
     @property
@@ -161,7 +161,7 @@ def refused(of_jax: Differentiability, backward: Backward, message: str) -> Refu
         return Refusal(inputs if tf.executing_eagerly() else (), message)
     results = len(backward.of_result)
     whole = [i for i, outputs in of_jax.refused.items() if len(outputs) == results]
-    args = enumerate(backward.args[: backward.own])
+    args = enumerate(backward.args[: backward.n_primals])
     is_everything = all(i in whole for i, x in args if x.dtype in dtypes.DIFFERENTIABLE)
     is_saved = compat.graphs.in_save_context()
     if is_everything and not is_saved and (backward.trace.is_vjp or not backward.has_others()):

@@ -276,7 +276,7 @@ def _refuse_calls_on_the_host(trace: Trace) -> None:
 
 def _evaluating(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
     def run(consts: Sequence[Array], *args: jax.Array) -> list[jax.Array]:
-        return list(jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*args))
+        return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*args)
 
     return run
 
@@ -304,9 +304,7 @@ def _unpacked(dtype: np.dtype) -> np.dtype:
 
 
 # The same dtypes as those of `compiled_calls.unpacked`.
-_PACKED: dict[str, np.dtype] = {
-    dtype.name: np.dtype(carrier.as_numpy_dtype) for dtype, carrier in HOLDS_INT4.items()
-}
+_PACKED = {dtype.name: np.dtype(carrier.as_numpy_dtype) for dtype, carrier in HOLDS_INT4.items()}
 
 
 def _as_dtype(value: Array, dtype: np.dtype) -> Array:

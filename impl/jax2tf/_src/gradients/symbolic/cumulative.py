@@ -42,8 +42,7 @@ def _register(primitive: jex_core.Primitive, combine: _Combine) -> None:
         params = {"axis": axis, "reverse": reverse, **params}
         (x,), (tangent,) = primals, tangents
         if is_static(x.shape[axis : axis + 1]):
-            results: tuple[jax.Array, jax.Array] = of_numbers(primals, tangents, **params)
-            return results
+            return of_numbers(primals, tangents, **params)
         sequential = partial(_sequential, combine, axis=axis, reverse=reverse)
         return primitive.bind(x, **params), jax.jvp(sequential, (x,), (tangent,))[1]
 

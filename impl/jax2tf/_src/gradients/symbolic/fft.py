@@ -41,8 +41,7 @@ def _of_real(cotangent: jax.Array, lengths: tuple[Dim, ...]) -> jax.Array:
     """The transpose of the real FFT: its inverse without the weights and the division."""
     spectrum = lax.conj(cotangent) / _weights(cotangent, lengths)
     inverse = _FFT.bind(spectrum, fft_type=lax.FftType.IRFFT, fft_lengths=lengths)
-    result: jax.Array = inverse * _count(lengths, inverse.dtype)
-    return result
+    return inverse * _count(lengths, inverse.dtype)
 
 
 def _of_inverse(cotangent: jax.Array, lengths: tuple[Dim, ...]) -> jax.Array:
