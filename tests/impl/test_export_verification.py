@@ -175,8 +175,8 @@ def test_large_inputs_are_drawn_in_part_and_told_of(tmp_path, capsys, monkeypatc
         return x.sum(axis=1)
 
     monkeypatch.setattr(progress, "_SECONDS", 0.05)
-    monkeypatch.setattr(verification, "_DRAWN", 101)
-    monkeypatch.setattr(verification, "_LARGE", 1_000_000)
+    monkeypatch.setattr(verification, "_MAX_DRAWN", 101)
+    monkeypatch.setattr(verification, "_LARGE_BYTES", 1_000_000)
     result = export(slow_sum, None, "500, 600", tmp_path / "m", tolerance=1e-3, progress=True)
     told = capsys.readouterr().err
     assert "running JAX with 0.0 GB of random inputs (verify=False leaves this out)" in told

@@ -57,7 +57,7 @@ def refuse_weights_without_ranges(params: PyTree) -> None:
     Raises:
       ExportError: a parameter holds NaN or an infinity.
     """
-    for path, reason in _of_leaves(params):
+    for path, reason in _leaves_without_range(params):
         raise ExportError(
             f"jax2tf.export: params{path} {reason}, and the scales of quantize='dynamic' are those "
             "of finite numbers. What to do: replace what is not finite, or pass another quantize: "
@@ -65,7 +65,7 @@ def refuse_weights_without_ranges(params: PyTree) -> None:
         )
 
 
-def _of_leaves(params: PyTree) -> Iterator[tuple[str, str]]:
+def _leaves_without_range(params: PyTree) -> Iterator[tuple[str, str]]:
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
         is_array = isinstance(leaf, jax.Array | np.ndarray)
         reason = _not_finite(leaf) if is_array else ""

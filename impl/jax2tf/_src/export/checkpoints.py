@@ -106,7 +106,7 @@ def _broken(path: Path, argument: str, expected: str, remedy: str) -> ValueError
 
 
 def _safetensors(path: Path) -> dict[str, PyTree]:
-    safetensors = packages.imported("safetensors", f"the checkpoint {path.name}")
+    safetensors = packages.import_package("safetensors", f"the checkpoint {path.name}")
     from safetensors.flax import load_file
 
     try:
@@ -130,7 +130,7 @@ _ITEM = "default"
 
 
 def _orbax(path: Path) -> PyTree:
-    checkpoint = packages.imported("orbax.checkpoint", f"the Orbax checkpoint {path.name}")
+    checkpoint = packages.import_package("orbax.checkpoint", f"the Orbax checkpoint {path.name}")
     # A CheckpointManager stores the items of a step in folders.
     folder = path.absolute() / _ITEM if (path / _ITEM).is_dir() else path.absolute()
     with checkpoint.PyTreeCheckpointer() as checkpointer:

@@ -35,7 +35,7 @@ REMEDIES_OF_FOLDERS = {
 }
 
 
-def number_of(error: BaseException, remedies: Mapping[int, str] = _REMEDIES) -> int | None:
+def errno_of(error: BaseException, remedies: Mapping[int, str] = _REMEDIES) -> int | None:
     """The number of the disk's error behind an exception, or None.
 
     TensorFlow and OpenVINO write files from C++, and put the text of the error into their own.
@@ -57,7 +57,7 @@ def saved_by(library: str) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if number_of(error) is not None:
+        if errno_of(error) is not None:
             raise
         raise _NotSavedError(f"{library} says {error}") from error
 
@@ -74,7 +74,7 @@ def writing(target: Path, remedies: Mapping[int, str] = _REMEDIES) -> Iterator[N
     except _NotSavedError as error:
         raise _error(target, str(error), _FULL) from error.__cause__
     except Exception as error:
-        number = number_of(error, remedies)
+        number = errno_of(error, remedies)
         if number is None:
             raise
         raise _error(target, os.strerror(number), remedies[number]) from error

@@ -76,7 +76,7 @@ def converting(name: str, job: Job) -> Iterator[None]:
         yield
     # Each converter has its own exception types.
     except Exception as error:
-        if disk.number_of(error) is not None:  # the function is not the cause
+        if disk.errno_of(error) is not None:  # the function is not the cause
             raise
         text = str(error).strip()
         has_bfloat16 = "bf16" in text

@@ -89,7 +89,7 @@ def write(job: Job) -> int:
     # LiteRT keeps files of metadata in a zip archive at the end of the model.
     with zipfile.ZipFile(job.target, "a") as archive:
         archive.writestr(METADATA, json.dumps(job.metadata, indent=2) + "\n")
-    return _count(content)
+    return _count_ops(content)
 
 
 def _quantize(converter: tf.lite.TFLiteConverter, job: Job) -> None:
@@ -99,14 +99,14 @@ def _quantize(converter: tf.lite.TFLiteConverter, job: Job) -> None:
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if kind == "int8":
         samples = job.options["representative_data"]
-        converter.representative_dataset = lambda: _named(job.signatures, samples)
+        converter.representative_dataset = lambda: _feeds(job.signatures, samples)
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
         if job.options.get("integer_io"):
             converter.inference_input_type = tf.int8
             converter.inference_output_type = tf.int8
 
 
-def _named(
+def _feeds(
     signatures: Sequence[Signature], samples: Mapping[str, Sequence[Sequence[np.ndarray]]]
 ) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     for signature in signatures:
@@ -115,7 +115,7 @@ def _named(
             yield signature.name, dict(zip(names, arrays, strict=True))
 
 
-def _count(content: bytes) -> int:
+def _count_ops(content: bytes) -> int:
     with contextlib.redirect_stdout(io.StringIO()) as report:
         tf.lite.experimental.Analyzer.analyze(model_content=content)
     return len(re.findall(r"^\s*Op#\d+ ", report.getvalue(), flags=re.MULTILINE))

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 # Operating systems leave these files in folders.
-_OF_SYSTEMS = frozenset({".DS_Store", "Thumbs.db"})
+_SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db"})
 _SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 _BESIDE_SAVED_MODEL = ("fingerprint.pb", "keras_metadata.pb", "assets", "debug")
 # Our own file in the folder that SavedModels have for files of the user.
@@ -30,7 +30,7 @@ def of_file(target: Path) -> str:
 def of_saved_model(target: Path) -> str:
     """For SavedModels: a SavedModel or an empty folder may be replaced."""
     if not target.is_dir():
-        return _no_folder(target)
+        return _obstacle_to_folder(target)
     names = _names(target)
     if names and not names.intersection(_SAVED_MODELS):
         return "it is not a SavedModel: it has no saved_model.pb"
@@ -47,7 +47,7 @@ def of_saved_model(target: Path) -> str:
 def of_tfjs(target: Path) -> str:
     """For TensorFlow.js: a model of TensorFlow.js or an empty folder may be replaced."""
     if not target.is_dir():
-        return _no_folder(target)
+        return _obstacle_to_folder(target)
     names = _names(target)
     if not names:
         return ""
@@ -85,10 +85,10 @@ def _beginning(file: Path) -> bytes:
         return opened.read(1024)
 
 
-def _no_folder(target: Path) -> str:
+def _obstacle_to_folder(target: Path) -> str:
     """For paths that are not folders: only a dangling link may be replaced by a folder."""
     return "it is a file, and what is written is a folder" if target.exists() else ""
 
 
 def _names(folder: Path) -> set[str]:
-    return set(os.listdir(folder)) - _OF_SYSTEMS
+    return set(os.listdir(folder)) - _SYSTEM_FILES

@@ -51,8 +51,8 @@ _PRECISION = {
 
 def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
-    tf2onnx = packages.imported("tf2onnx", "the format 'onnx'")
-    onnx = packages.imported("onnx", "the format 'onnx'")
+    tf2onnx = packages.import_package("tf2onnx", "the format 'onnx'")
+    onnx = packages.import_package("onnx", "the format 'onnx'")
     # tf2onnx logs each op that it cannot convert; the error below names it too.
     logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
     (function,) = job.program().functions.values()
@@ -89,7 +89,7 @@ def load(
     target: Path, job: Job
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
     """Loads the file into ONNX Runtime; returns a function that runs it."""
-    onnxruntime = packages.imported("onnxruntime", "trying what was written as 'onnx'")
+    onnxruntime = packages.import_package("onnxruntime", "trying what was written as 'onnx'")
     session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
     # The file may lack inputs that no output depends on.
     inputs = [node.name for node in session.get_inputs()]

@@ -31,7 +31,7 @@ def store(model: onnx.ModelProto, kind: str) -> None:
       kind: "float16"; "int8_weights"; or "int4", with 4 bits for the weights of products and 8 for
         others.
     """
-    onnx = packages.imported("onnx", "the format 'onnx'")
+    onnx = packages.import_package("onnx", "the format 'onnx'")
     _Graph(onnx, model.graph, kind).store()
     if any(node.domain == _DOMAIN for node in nodes(model.graph)):
         model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))

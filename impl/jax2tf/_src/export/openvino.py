@@ -35,7 +35,7 @@ _NOT_COUNTED = frozenset({"Constant", "Parameter", "Result"})
 def _openvino() -> PyTree:
     # OpenVINO reports each conversion to its makers if it finds its telemetry package.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
-    return packages.imported("openvino", "the format 'openvino'")
+    return packages.import_package("openvino", "the format 'openvino'")
 
 
 def write(job: Job) -> int:

@@ -19,7 +19,7 @@ def store(model: openvino.Model, kind: str) -> None:
       model: a model with float32 weights, which is changed in place.
       kind: "int8_weights"; or "int4", with 4 bits for the weights of products and 8 for others.
     """
-    openvino = packages.imported("openvino", "the format 'openvino'")
+    openvino = packages.import_package("openvino", "the format 'openvino'")
     ops = importlib.import_module("openvino.opset13")
     for op in model.get_ops():
         body = getattr(op, "get_function", None)

@@ -31,7 +31,7 @@ def require(names: Sequence[str], purpose: str, otherwise: str = "") -> None:
             raise _missing(name, purpose, otherwise)
 
 
-def imported(name: str, purpose: str) -> PyTree:
+def import_package(name: str, purpose: str) -> PyTree:
     """Imports the module.
 
     Raises:

@@ -53,13 +53,13 @@ def program_of(
     first, *others = signatures
     module = Module(
         first.function,
-        jax.tree.map(_shared, () if params is None else params),
+        jax.tree.map(_sharing_memory, () if params is None else params),
         polymorphic_shapes=first.polymorphic_shapes,
         polymorphic_constraints=first.constraints,
         **options,
     )
     convert_options = {key: value for key, value in options.items() if key != "trainable"}
-    functions = {first.name: _flat(first, module)}
+    functions = {first.name: _tf_function(first, module)}
     for signature in others:
         converted = module.function(
             signature.function,
@@ -67,7 +67,7 @@ def program_of(
             polymorphic_constraints=signature.constraints,
             **convert_options,
         )
-        functions[signature.name] = _flat(signature, converted)
+        functions[signature.name] = _tf_function(signature, converted)
     captured = [
         variable
         for name, function in functions.items()
@@ -107,7 +107,7 @@ def _captured(name: str, concrete: tf.types.experimental.ConcreteFunction) -> Se
 _BY_NAME_TOO = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def _flat(signature: Signature, converted: Callable[..., PyTree]) -> PyTree:
+def _tf_function(signature: Signature, converted: Callable[..., PyTree]) -> PyTree:
     def function(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         args, kwargs = signature.arguments(tensors)
         results = converted(*args, **kwargs)
@@ -122,7 +122,7 @@ def _flat(signature: Signature, converted: Callable[..., PyTree]) -> PyTree:
     return tf.function(function, input_signature=specs, autograph=False)
 
 
-def _shared(leaf: PyTree) -> PyTree:
+def _sharing_memory(leaf: PyTree) -> PyTree:
     """A tensor that shares an array's memory if possible. An export never writes to it."""
     if isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return exchange.to_tensor(leaf)

@@ -120,7 +120,7 @@ class Signature:
                 f"{self.tree}, got {tree}"
             )
         return [
-            _fitting(np.asarray(leaf), spec, what)
+            _checked_array(np.asarray(leaf), spec, what)
             for leaf, spec in zip(leaves, self.inputs, strict=True)
         ]
 
@@ -146,14 +146,14 @@ def signatures_of(fun: PyTree, params: PyTree, specs: PyTree) -> tuple[Signature
         )
     if not fun:
         raise ValueError("jax2tf.export: the dict of signatures is empty; give one or more")
-    return tuple(_named(name, value, params) for name, value in fun.items())
+    return tuple(_signature_of_entry(name, value, params) for name, value in fun.items())
 
 
 # The saved object has other attributes of these names.
 _RESERVED = frozenset(dir(tf.train.Checkpoint)) | {"parameters", "variables", "trainable_variables"}
 
 
-def _named(name: PyTree, value: PyTree, params: PyTree) -> Signature:
+def _signature_of_entry(name: PyTree, value: PyTree, params: PyTree) -> Signature:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(
             "jax2tf.export: the name of a signature should be letters, digits and underscores, "
@@ -275,7 +275,7 @@ def _arguments(specs: PyTree) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
     return (tuple(specs) if isinstance(specs, tuple | list) else (specs,)), {}
 
 
-def _fitting(array: np.ndarray, spec: Input, what: str) -> np.ndarray:
+def _checked_array(array: np.ndarray, spec: Input, what: str) -> np.ndarray:
     fits = array.ndim == len(spec.shape) and all(
         isinstance(wanted, str) or wanted == size
         for size, wanted in zip(array.shape, spec.shape, strict=True)

@@ -32,7 +32,7 @@ def two_sizes(signature: Signature) -> list[Sizes]:
     Raises:
       ExportError: no two were found that the constraints allow.
     """
-    names = _names(signature)
+    names = _variables(signature)
     if not names:
         return [{}]
     texts = signature.constraints
@@ -58,7 +58,7 @@ def shapes_of(signature: Signature, sizes: Sizes) -> list[tuple[int, ...]]:
     return [tuple(_evaluated(size, sizes) for size in spec.shape) for spec in signature.inputs]
 
 
-def _names(signature: Signature) -> list[str]:
+def _variables(signature: Signature) -> list[str]:
     """The variables of the shapes, then those that only constraints have."""
     others = itertools.chain.from_iterable(map(variables_of_constraint, signature.constraints))
     return list(dict.fromkeys([*variables_of(signature), *others]))
@@ -74,9 +74,9 @@ def _combinations(names: Sequence[str], signature: Signature) -> Iterator[Sizes]
         for i, (name, pool) in enumerate(pools.items()):
             rotated = [pool[(start + i + k) % len(pool)] for k in range(len(pool))]
             sizes[name] = next((s for s in rotated if s not in sizes.values()), rotated[0])
-        yield _completed(sizes, defined)
+        yield _with_defined(sizes, defined)
     for values in itertools.product(*pools.values()):
-        yield _completed(dict(zip(pools, values, strict=True)), defined)
+        yield _with_defined(dict(zip(pools, values, strict=True)), defined)
 
 
 def _definitions(constraints: Sequence[str]) -> dict[str, str]:
@@ -96,7 +96,7 @@ def _definitions(constraints: Sequence[str]) -> dict[str, str]:
     return defined
 
 
-def _completed(sizes: Sizes, defined: Mapping[str, str]) -> Sizes:
+def _with_defined(sizes: Sizes, defined: Mapping[str, str]) -> Sizes:
     return {**sizes, **{name: _evaluated(text, sizes) for name, text in defined.items()}}
 
 

@@ -69,7 +69,7 @@ def write(job: Job) -> int:
         )
     path = job.target / "model.json"
     model = _with_sizes(json.loads(path.read_text(encoding="utf-8")))
-    _name(model["signature"], job)
+    _restore_names(model["signature"], job)
     path.write_text(json.dumps(model), encoding="utf-8")
     topology = model["modelTopology"]
     functions = topology.get("library", {}).get("function", [])
@@ -89,7 +89,7 @@ def _with_sizes(model: tf.compat.v1.GraphDef) -> PyTree:
     }
 
 
-def _name(signature: tf.compat.v1.SignatureDef, job: Job) -> None:
+def _restore_names(signature: tf.compat.v1.SignatureDef, job: Job) -> None:
     """Gives inputs and outputs the names that they have in the SavedModel.
 
     The nodes of inputs have the inputs' names in lower case. The nodes of outputs are Identity,
@@ -111,7 +111,7 @@ def _name(signature: tf.compat.v1.SignatureDef, job: Job) -> None:
 def _converter() -> Iterator[PyTree]:
     """The package's converter of SavedModels, without the pass "remap"."""
     absent = [name for name in _OTHER_FORMATS if name not in sys.modules]
-    sys.modules.update({name: _Nothing(name) for name in absent})
+    sys.modules.update({name: _EmptyModule(name) for name in absent})
     try:
         converter: PyTree = importlib.import_module(
             "tensorflowjs.converters.tf_saved_model_conversion_v2"
@@ -137,7 +137,7 @@ def _without_remap(config: tf.compat.v1.ConfigProto) -> PyTree:
     return config
 
 
-class _Nothing(types.ModuleType):
+class _EmptyModule(types.ModuleType):
     """A module in which every public name is an empty class."""
 
     def __getattr__(self, name: str) -> PyTree:
@@ -153,13 +153,13 @@ def require_node() -> None:
       MissingPackageError: one of them is not installed.
     """
     if shutil.which("node") is None:
-        _refuse("the program node (Node.js 18 or later)")
+        _raise_missing("the program node (Node.js 18 or later)")
     find = "require.resolve('@tensorflow/tfjs', {paths: ['.']})"
     if subprocess.run(["node", "--eval", find], capture_output=True, check=False).returncode:
-        _refuse("the Node.js package @tensorflow/tfjs (npm install @tensorflow/tfjs)")
+        _raise_missing("the Node.js package @tensorflow/tfjs (npm install @tensorflow/tfjs)")
 
 
-def _refuse(lack: str) -> None:
+def _raise_missing(lack: str) -> None:
     raise MissingPackageError(
         f"jax2tf.export: trying what was written as 'tfjs' needs {lack}, which is not installed. "
         "What to do: install it where this program runs, or point the environment variable "

@@ -21,17 +21,17 @@ class Precision(enum.Enum):
     @property
     def is_quantised(self) -> bool:
         """Whether numbers have 8 bits or fewer."""
-        return self in _OF_QUANTISED
+        return self in _QUANTISED_TOLERANCES
 
 
 # Tolerances in units of the largest element of an output, for functions of many layers. An engine
 # adds in another order than XLA, and has its own exp and tanh.
-_BY_BITS = {64: 1e-9, 32: 1e-4}
-_OF_FLOAT16 = 1e-2
-_OF_BFLOAT16 = 5e-2
-_OF_FLOAT8 = 0.3
+_TOLERANCE_BY_BITS = {64: 1e-9, 32: 1e-4}
+_FLOAT16_TOLERANCE = 1e-2
+_BFLOAT16_TOLERANCE = 5e-2
+_FLOAT8_TOLERANCE = 0.3
 # The root mean square of the difference, in units of the root mean square of the result.
-_OF_QUANTISED = {
+_QUANTISED_TOLERANCES = {
     Precision.INTEGER_WEIGHTS: 0.1,
     Precision.FOUR_BIT_WEIGHTS: 0.3,
     Precision.INTEGER: 0.2,
@@ -50,19 +50,19 @@ def tolerance_of(precision: Precision, dtypes: Iterable[np.dtype], output: np.dt
     if precision is Precision.FULL and not jnp.issubdtype(output, jnp.inexact):
         return 0.0
     if precision.is_quantised:
-        return _OF_QUANTISED[precision]
+        return _QUANTISED_TOLERANCES[precision]
     inexact = [np.dtype(d) for d in dtypes if jnp.issubdtype(d, jnp.inexact)]
     least = max(map(_of_dtype, inexact), default=0.0)
-    return max(least, _OF_FLOAT16) if precision is Precision.FLOAT16_WEIGHTS else least
+    return max(least, _FLOAT16_TOLERANCE) if precision is Precision.FLOAT16_WEIGHTS else least
 
 
 def _of_dtype(dtype: np.dtype) -> float:
     bits = jnp.finfo(dtype).bits
     if bits < 16:
-        return _OF_FLOAT8
+        return _FLOAT8_TOLERANCE
     if bits == 16:
-        return _OF_FLOAT16 if dtype == np.float16 else _OF_BFLOAT16
-    return _BY_BITS[bits]
+        return _FLOAT16_TOLERANCE if dtype == np.float16 else _BFLOAT16_TOLERANCE
+    return _TOLERANCE_BY_BITS[bits]
 
 
 def largest_difference(actual: np.ndarray, expected: np.ndarray) -> float:

@@ -32,9 +32,9 @@ _INTEGERS = 4
 # Inputs with more elements repeat their random numbers: NumPy draws float64, which takes twice the
 # memory of the input and more time than a copy. The number is a prime, so that rows of any length
 # differ.
-_DRAWN = 1_000_003
+_MAX_DRAWN = 1_000_003
 # The progress line tells the size of random inputs of at least so many bytes.
-_LARGE = 1_000_000_000
+_LARGE_BYTES = 1_000_000_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,14 +99,14 @@ def cost(signatures: Iterable[Signature], shapes: Mapping[str, Iterable[TitledSh
         for _, of_inputs in shapes.get(signature.name, ())
         for spec, shape in zip(signature.inputs, of_inputs, strict=True)
     )
-    if n_bytes < _LARGE:
+    if n_bytes < _LARGE_BYTES:
         return ""
     return f" with {n_bytes / 1e9:.1f} GB of random inputs (verify=False leaves this out)"
 
 
 def _random(rng: np.random.Generator, spec: Input, shape: tuple[int, ...]) -> np.ndarray:
-    if math.prod(shape) > _DRAWN:
-        return np.resize(_random(rng, spec, (_DRAWN,)), shape)
+    if math.prod(shape) > _MAX_DRAWN:
+        return np.resize(_random(rng, spec, (_MAX_DRAWN,)), shape)
     if jnp.issubdtype(spec.dtype, jnp.complexfloating):
         return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(spec.dtype)
     if jnp.issubdtype(spec.dtype, jnp.floating):
@@ -138,7 +138,7 @@ def trials_of(
                 signature,
                 title,
                 {s.name: a for s, a in zip(signature.inputs, arrays, strict=True)},
-                {n: _data(leaf) for n, (_, leaf) in zip(names, leaves, strict=True)},
+                {n: _as_numpy(leaf) for n, (_, leaf) in zip(names, leaves, strict=True)},
                 {n: jax.tree_util.keystr(p) for n, (p, _) in zip(names, leaves, strict=True)},
             )
         )
@@ -160,7 +160,7 @@ def _note(
     )
 
 
-def _data(result: PyTree) -> np.ndarray:
+def _as_numpy(result: PyTree) -> np.ndarray:
     return compat.jaxprs.data_of_keys(result) if dtypes.is_key(result.dtype) else np.asarray(result)
 
 
@@ -234,7 +234,7 @@ class Judge:
         except Exception as error:
             raise VerificationError(
                 f"jax2tf.export: what was written as {self.format!r} does not run "
-                f"({_called(trial)}): {type(error).__name__}: {error}. {_REMEDY}",
+                f"({_description(trial)}): {type(error).__name__}: {error}. {_REMEDY}",
                 trial.signature.name,
             ) from error
 
@@ -277,7 +277,7 @@ class Judge:
         tolerance: float | None = None,
     ) -> VerificationError:
         return VerificationError(
-            f"jax2tf.export: what was written as {self.format!r} {what} ({_called(trial)}). "
+            f"jax2tf.export: what was written as {self.format!r} {what} ({_description(trial)}). "
             "The path is left as it was. What to do: a tolerance that the function calls for, as "
             "tolerance=...; inputs that it is meant for, as verify=[inputs, ...]; or verify=False "
             "to look at the file",
@@ -288,5 +288,5 @@ class Judge:
         )
 
 
-def _called(trial: Trial) -> str:
+def _description(trial: Trial) -> str:
     return f"signature {trial.signature.name!r}, {trial.title}"

@@ -29,7 +29,7 @@ from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.call_tf.variables import value_of
 from jax2tf._src.gradients import in_graph
 from jax2tf._src.gradients.differentiability import REFUSALS, Differentiability, differentiability
-from jax2tf._src.gradients.missing import NOTHING_REFUSED, Backward, Gradients, Refusal, refused
+from jax2tf._src.gradients.missing import NOTHING_REFUSED, Backward, Gradients, Refusal, refusal_of
 from jax2tf._src.gradients.refused import refuse, refuse_when_computed
 from jax2tf._src.gradients.variables import Unwritten, beside_variables
 from jax2tf._src.gradients.vjp import Vjp
@@ -162,7 +162,7 @@ class _Function:
     @property
     def differentiability(self) -> Differentiability:
         def make() -> Differentiability:
-            with _refusal(self.name), _noting(self.name, self.trace):
+            with _refusing(self.name), _with_note(self.name, self.trace):
                 return differentiability(self.vjp, self.trace)
 
         return self.trace.cached("differentiability", make)
@@ -285,7 +285,7 @@ class _Function:
 
         def make() -> tuple[Trace, Trace] | None:
             try:
-                with _noting(self.name, self.trace):
+                with _with_note(self.name, self.trace):
                     return vjp.trace_split()
             except REFUSALS:
                 return None
@@ -327,11 +327,11 @@ class _Function:
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
         if not self.vjp.is_differentiable:
             return [None] * len(args)
-        refusal = self._refused_for(args, cotangents)
+        refusal = self._refusal_for(args, cotangents)
         gradients = self._of_arguments(self.vjp, self._results_recomputed(args, cotangents))
         return refusal.instead_of(gradients)
 
-    def _refused_for(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Refusal:
+    def _refusal_for(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Refusal:
         """The replacement for gradients that JAX does not have.
 
         Raises:
@@ -352,7 +352,7 @@ class _Function:
         if len(of_jax.refused) < len(self.vjp.inputs):
             paths = ", ".join(self.trace.path(i) for i in sorted(of_jax.refused))
             message += f". Others have gradients: for those, pass tf.stop_gradient of {paths}"
-        return refused(of_jax, backward, message)
+        return refusal_of(of_jax, backward, message)
 
     def _results_recomputed(
         self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]
@@ -408,7 +408,7 @@ class _Function:
 
 
 @contextlib.contextmanager
-def _refusal(name: str) -> Iterator[None]:
+def _refusing(name: str) -> Iterator[None]:
     try:
         yield
     except REFUSALS as error:
@@ -424,7 +424,7 @@ def _message(name: str, error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _noting(name: str, trace: Trace) -> Iterator[None]:
+def _with_note(name: str, trace: Trace) -> Iterator[None]:
     """Adds a note on the gradient to errors of the user's derivative rules."""
     try:
         yield

@@ -48,10 +48,10 @@ def differentiability(vjp: Vjp, trace: Trace) -> Differentiability:
     try:
         return Differentiability(vjp.trace_whole(), {})
     except REFUSALS as error:
-        refused = _refused(vjp, trace)
+        refused = _refused_gradients(vjp, trace)
         if not refused:  # JAX has each single gradient, but not all of them together
             raise
-        parts = _parts(vjp, trace, refused)
+        parts = _existing_vjps(vjp, trace, refused)
 
         def whole(args: list[Array], cotangents: list[Array]) -> list[Array]:
             return _gradients(vjp, parts, refused, args, cotangents)
@@ -59,7 +59,7 @@ def differentiability(vjp: Vjp, trace: Trace) -> Differentiability:
         return Differentiability(vjp.trace_of_gradients(whole), refused, error)
 
 
-def _refused(vjp: Vjp, trace: Trace) -> dict[int, frozenset[int]]:
+def _refused_gradients(vjp: Vjp, trace: Trace) -> dict[int, frozenset[int]]:
     """For each argument without a gradient, the results for which JAX refuses it."""
 
     def is_refused(inputs: Sequence[int], outputs: Sequence[int]) -> bool:
@@ -86,7 +86,7 @@ def _failing(candidates: Sequence[int], fails: Callable[[Sequence[int]], bool]) 
     return [*_failing(candidates[:middle], fails), *_failing(candidates[middle:], fails)]
 
 
-def _parts(vjp: Vjp, trace: Trace, refused: Mapping[int, Collection[int]]) -> list[Vjp]:
+def _existing_vjps(vjp: Vjp, trace: Trace, refused: Mapping[int, Collection[int]]) -> list[Vjp]:
     """The vjps that JAX has, one for each group of results with the same arguments."""
     results: dict[tuple[int, ...], list[int]] = {}
     for o in vjp.outputs:

@@ -100,9 +100,9 @@ def map_rows(
         results: Sequence[tf.Tensor], others: Sequence[tf.Tensor], have_rows: Sequence[bool]
     ) -> list[tf.Tensor]:
         args = others[:n_args]
-        of_rows = _of_rows(gradient_of, have_rows[:n_args])
+        of_rows = _gradient_by_rows(gradient_of, have_rows[:n_args])
         if is_differentiated:
-            of_rows = _in_graph(of_rows, args, results)
+            of_rows = _as_calls(of_rows, args, results)
 
         def gradient(*cotangents: tf.Tensor) -> list[tf.Tensor | None]:
             return of_rows(args, cotangents)
@@ -112,7 +112,7 @@ def map_rows(
     compat.vectorized.map_op_by(op, n_results, mapped)
 
 
-def _of_rows(gradient_of: GradientOf, have_rows: Sequence[bool]) -> GradientOf:
+def _gradient_by_rows(gradient_of: GradientOf, have_rows: Sequence[bool]) -> GradientOf:
     """The gradient of a program that tf.vectorized_map maps over rows.
 
     The cotangents have rows, and `have_rows` says which arguments do. The gradient of an argument
@@ -175,7 +175,7 @@ def _keep(graph: tf.Graph, gradient: Gradient, op_type: str) -> None:
     weakref.finalize(graph, compat.tapes.forget_gradient, op_type).atexit = False
 
 
-def _in_graph(
+def _as_calls(
     gradient_of: GradientOf, args: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
 ) -> GradientOf:
     """The same gradient as calls of a function that the current graph holds.

@@ -142,7 +142,7 @@ def _is_differentiable(tensor: tf.Tensor) -> bool:
     return tensor.dtype in dtypes.DIFFERENTIABLE or tensor.dtype == tf.resource
 
 
-def refused(of_jax: Differentiability, backward: Backward, message: str) -> Refusal:
+def refusal_of(of_jax: Differentiability, backward: Backward, message: str) -> Refusal:
     """The replacement for gradients that JAX does not have.
 
     Args:

@@ -212,7 +212,7 @@ def _export(trace: Trace, options: Options) -> _Module:
     # Unused arguments stay, because dimension variables may be solved from them.
     partitioned = is_partitioned(trace, options)
     is_whole = bool(sharding.programs_of_devices(trace)) and not partitioned
-    fun = device_programs.without_programs(jaxpr) if is_whole else _evaluating(jaxpr)
+    fun = device_programs.without_programs(jaxpr) if is_whole else _evaluator(jaxpr)
     jitted = jax.jit(_with_constants_as_arguments(jaxpr, large, fun), keep_unused=True)
     specs = [
         jax.ShapeDtypeStruct(np.shape(x), _unpacked(x.dtype)) for x in (*constants, *jaxpr.in_avals)
@@ -274,7 +274,7 @@ def _refuse_calls_on_the_host(trace: Trace) -> None:
             )
 
 
-def _evaluating(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
+def _evaluator(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
     def run(consts: Sequence[Array], *args: jax.Array) -> list[jax.Array]:
         return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*args)
 
