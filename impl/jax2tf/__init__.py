@@ -11,7 +11,6 @@ with _versions.explained():
 
     import jax2tf._src.compat as _compat
 
-import jax2tf._src.gradients.symbolic as _symbolic_derivatives  # registers them with JAX
 import jax2tf._src.util.lazy_imports as _lazy_imports
 from jax2tf._src.api.drop_in import install, uninstall
 from jax2tf._src.api.errors import (
@@ -97,4 +96,4 @@ __all__ = [
 
 _compat.containers.register_module_containers()
 
-del _compat, _lazy_imports, _symbolic_derivatives
+del _compat, _lazy_imports

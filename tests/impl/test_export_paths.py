@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from jax2tf._src.export import formats, openvino_pairs, placing
+from jax2tf._src.export import destination, formats, openvino_pairs
 from tests.impl.export_programs import PARAMS, export, left, mlp
 from tf_substrates import swapping
 
@@ -115,8 +115,8 @@ def test_models_are_replaced(tmp_path, format, content, linked):
     else:
         made(target, content)
     with pytest.raises(FileExistsError, match="pass overwrite=True"):
-        placing.refuse_existing(chosen.files(target), False, chosen.obstacle)
-    placing.refuse_existing(chosen.files(target), True, chosen.obstacle)
+        destination.refuse_existing(chosen.files(target), False, chosen.obstacle)
+    destination.refuse_existing(chosen.files(target), True, chosen.obstacle)
 
 
 def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path):
@@ -233,10 +233,10 @@ def test_two_files_always_fit_each_other(tmp_path, monkeypatch, old, new, exchan
     steps = openvino_pairs.steps(written, targets)
     seen = Seen(monkeypatch, lambda: read_pair(tmp_path / "place"), fails_at)
     if fails_at is None:
-        placing.put(steps)
+        destination.put(steps)
     else:
         with pytest.raises(OSError, match="No space"):
-            placing.put(steps)
+            destination.put(steps)
     assert set(seen.all) <= {tuple(old), tuple(new)}
     assert seen.all[-1] == tuple(new if fails_at is None else old)
     found = everything(tmp_path / "place")

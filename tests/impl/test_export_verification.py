@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jax2tf
-from jax2tf._src.export import formats, measures, progress, verification
-from jax2tf._src.export.measures import Precision
+from jax2tf._src.export import formats, progress, tolerances, verification
 from jax2tf._src.export.signatures import signatures_of
+from jax2tf._src.export.tolerances import Precision
 from tests.impl.export_programs import PARAMS, X, export, left, mlp
 
 
@@ -130,12 +130,12 @@ class TestMeasures:
         ],
     )
     def test_tolerances(self, dtypes, expected):
-        assert measures.tolerance_of(Precision.FULL, dtypes, np.float32) == expected
-        assert measures.tolerance_of(Precision.FULL, dtypes, np.int32) == 0
-        half = measures.tolerance_of(Precision.FLOAT16_WEIGHTS, dtypes, np.int32)
+        assert tolerances.tolerance_of(Precision.FULL, dtypes, np.float32) == expected
+        assert tolerances.tolerance_of(Precision.FULL, dtypes, np.int32) == 0
+        half = tolerances.tolerance_of(Precision.FLOAT16_WEIGHTS, dtypes, np.int32)
         assert half == max(expected, 1e-2)
-        assert measures.tolerance_of(Precision.INTEGER, dtypes, np.float32) == 0.2
-        assert measures.tolerance_of(Precision.INTEGER_WEIGHTS, dtypes, np.float32) == 0.1
+        assert tolerances.tolerance_of(Precision.INTEGER, dtypes, np.float32) == 0.2
+        assert tolerances.tolerance_of(Precision.INTEGER_WEIGHTS, dtypes, np.float32) == 0.1
 
     @pytest.mark.parametrize(
         ("actual", "expected", "difference", "full", "quantised"),
@@ -152,21 +152,21 @@ class TestMeasures:
     )
     def test_floats(self, actual, expected, difference, full, quantised):
         a, e = np.array(actual, np.float64), np.array(expected, np.float64)
-        assert measures.largest_difference(a, e) == pytest.approx(difference)
-        assert measures.deviation(a, e, Precision.FULL) == pytest.approx(full)
-        assert measures.deviation(a, e, Precision.INTEGER) == pytest.approx(quantised)
+        assert tolerances.largest_difference(a, e) == pytest.approx(difference)
+        assert tolerances.deviation(a, e, Precision.FULL) == pytest.approx(full)
+        assert tolerances.deviation(a, e, Precision.INTEGER) == pytest.approx(quantised)
 
     def test_integers(self):
         a = np.array([2**62, 1, 2, 3])
-        assert measures.largest_difference(a + np.eye(4, dtype=int)[0], a) == 1
-        assert measures.deviation(a + np.eye(4, dtype=int)[0], a, Precision.FULL) == 0.25
-        assert measures.largest_difference(a - [0, 0, 0, 5], a) == 5
+        assert tolerances.largest_difference(a + np.eye(4, dtype=int)[0], a) == 1
+        assert tolerances.deviation(a + np.eye(4, dtype=int)[0], a, Precision.FULL) == 0.25
+        assert tolerances.largest_difference(a - [0, 0, 0, 5], a) == 5
         booleans = np.array([True, False])
-        assert measures.deviation(booleans, ~booleans, Precision.FULL) == 1
+        assert tolerances.deviation(booleans, ~booleans, Precision.FULL) == 1
 
     def test_complex(self):
         a = np.array([1 + 1j, 2])
-        assert measures.largest_difference(a, a + 3j) == 3
+        assert tolerances.largest_difference(a, a + 3j) == 3
 
 
 def test_large_inputs_are_drawn_in_part_and_told_of(tmp_path, capsys, monkeypatch):
@@ -175,14 +175,15 @@ def test_large_inputs_are_drawn_in_part_and_told_of(tmp_path, capsys, monkeypatc
         return x.sum(axis=1)
 
     monkeypatch.setattr(progress, "_SECONDS", 0.05)
-    monkeypatch.setattr(verification, "_DRAWN", 101)
-    monkeypatch.setattr(verification, "_LARGE", 1_000_000)
+    monkeypatch.setattr(verification, "_MAX_DRAWN", 101)
+    monkeypatch.setattr(verification, "_LARGE_BYTES", 1_000_000)
     result = export(slow_sum, None, "500, 600", tmp_path / "m", tolerance=1e-3, progress=True)
     told = capsys.readouterr().err
     assert "running JAX with 0.0 GB of random inputs (verify=False leaves this out)" in told
     assert result.verified == ("serving_default: random inputs",)
     (signature,) = signatures_of(slow_sum, None, "500, 600")
-    ((_, (array,)),) = verification.random_inputs(signature)
+    shapes = verification.random_shapes(signature)
+    ((_, (array,)),) = verification.random_inputs(signature, shapes)
     assert array.shape == (500, 600)
     assert array.dtype == np.float32
     # Its rows are parts of the same numbers, and no two that follow each other are alike.

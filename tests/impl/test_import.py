@@ -172,6 +172,49 @@ def test_threads_that_use_it_first_at_once(first):
     ]
 
 
+def test_derivative_rules_of_jax_stay_until_a_trace_has_symbolic_sizes():
+    lines = printed("""
+        import jax, jax.numpy as jnp, numpy as np, tensorflow as tf
+        from jax.interpreters import ad
+
+        def tables():
+            return {**ad.primitive_jvps}, {**ad.primitive_transposes}
+
+        jax.grad(lambda x: jnp.cumprod(x)[-1])(np.ones(3, np.float32))
+        before = tables()
+        import jax2tf
+        print("import", tables() == before)
+
+        def gradient(spec):
+            converted = jax2tf.convert(lambda x: jnp.cumprod(x)[-1], polymorphic_shapes=spec)
+
+            @tf.function(input_signature=[tf.TensorSpec([None if spec else 3], tf.float32)])
+            def graph(x):
+                with tf.GradientTape() as tape:
+                    tape.watch(x)
+                    y = converted(x)
+                return tape.gradient(y, x)
+
+            return graph(tf.constant([2.0, 3.0, 5.0])).numpy().tolist()
+
+        print(gradient(None))
+        print("known sizes", all(
+            after[primitive] is rule
+            for table, after in zip(before, tables())
+            for primitive, rule in table.items()
+        ))
+        print(gradient("b"))
+        print("symbolic sizes", tables()[0][jax.lax.cumprod_p] is before[0][jax.lax.cumprod_p])
+    """)
+    assert lines == [
+        "import True",
+        "[15.0, 10.0, 6.0]",
+        "known sizes True",
+        "[15.0, 10.0, 6.0]",
+        "symbolic sizes False",
+    ]
+
+
 def test_without_tensorflow():
     lines = printed("""
         import sys

@@ -1,4 +1,4 @@
-"""What commands of `python -m jax2tf` have in common: a function of a module, and its inputs."""
+"""The function and the inputs of a command of `python -m jax2tf`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax2tf._src.util.typing import PyTree
 
 
 def add_function(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments that say which function, with which parameters and inputs."""
+    """Adds the arguments for the function, its parameters and its inputs."""
     parser.add_argument(
         "function", metavar="MODULE:FUNCTION", help="a function of parameters and inputs"
     )
@@ -46,15 +46,15 @@ def function(text: str) -> PyTree:
     """The function that MODULE:FUNCTION names.
 
     Raises:
-      ValueError: it is not written so, or there is no such module, or none of that name in it.
+      ValueError: the text has another form, or the module or its function does not exist.
     """
     module, colon, name = text.partition(":")
     if not (module and colon and name):
         raise ValueError(f"jax2tf: the function should be given as MODULE:FUNCTION, got {text!r}")
     try:
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
     except ModuleNotFoundError as error:
-        # A module that it imports is the module's own affair.
+        # The named module exists and fails to import another one.
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         raise ValueError(
@@ -62,16 +62,16 @@ def function(text: str) -> PyTree:
             "as the folder of its file, or put that folder into PYTHONPATH"
         ) from error
     try:
-        return operator.attrgetter(name)(found)
+        return operator.attrgetter(name)(imported)
     except AttributeError as error:
         raise ValueError(f"jax2tf: there is no {name!r} in {module}: {error}") from error
 
 
 def specs(inputs: Sequence[str]) -> PyTree:
-    """The specs of the inputs, as `jax2tf.export` takes them: by name, or by position.
+    """The specs of the inputs in the form of `jax2tf.export`, by name or by position.
 
     Raises:
-      ValueError: some have names and some have none, or two have the same.
+      ValueError: only some inputs have names, or two have the same.
     """
     pairs = [_pair(text) for text in inputs]
     named = {name: spec for name, spec in pairs if name}
@@ -83,9 +83,9 @@ def specs(inputs: Sequence[str]) -> PyTree:
 
 
 def told(command: str, error: Exception) -> int:
-    """Says in a line what is wrong with the call, and returns the exit status.
+    """Prints an error of ours in one line, and returns the exit status.
 
-    All else is an error of the user's function, and is raised as it is.
+    Errors of the user's function are raised again.
     """
     if not str(error).startswith("jax2tf"):
         raise error

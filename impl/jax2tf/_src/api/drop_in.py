@@ -1,4 +1,4 @@
-"""`install` and `uninstall`: this package in the place of `jax.experimental.jax2tf`."""
+"""`install` replaces `jax.experimental.jax2tf` by this package, and `uninstall` restores it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 _PACKAGE = "jax.experimental.jax2tf"
 
-# What each module of JAX's own has under public names, by our name for it. Whatever else is public
-# here is in the package too.
+# The public names of JAX's module jax2tf that exist here. The package itself gets all our names.
 _IN_MODULE = (
     "DisabledSafetyCheck",
     "PolyShape",
@@ -22,7 +21,7 @@ _IN_MODULE = (
     "split_to_logical_devices",
 )
 
-# Names that JAX's own has, or once had, and what to use instead.
+# A remedy for each name that JAX's own jax2tf has or had, and that does not exist here.
 _INSTEAD: Mapping[str, str] = {
     "DEFAULT_NATIVE_SERIALIZATION": "leave native_serialization and enable_xla out of the call",
     "UnspecifiedOutputShapeDtype": "leave output_shape_dtype out of the call",
@@ -40,17 +39,17 @@ _INSTEAD: Mapping[str, str] = {
 }
 
 _lock = threading.Lock()
-# What stood in the place before `install`; None while nothing is installed.
+# The replaced modules; None while nothing is installed.
 _replaced: _Replaced | None = None
 
 
 def install() -> None:
-    """Makes `jax.experimental.jax2tf` this package, for all that this process imports from now on.
+    """Makes this package `jax.experimental.jax2tf` for all later imports in this process.
 
     Libraries that convert with `from jax.experimental import jax2tf` (Keras on its JAX backend,
-    Orbax, the TensorFlow.js converter) convert with this package then. What a module took out of
-    JAX's own before (`from jax.experimental.jax2tf import convert` at its top) stays what it was:
-    install before such a module is imported. Installing again changes nothing.
+    Orbax, the TensorFlow.js converter) then convert with this package. Names that a module imported
+    earlier (`from jax.experimental.jax2tf import convert` at its top) do not change, so install
+    before such a module is imported. Installing again changes nothing.
 
     >>> import jax, jax2tf
     >>> install()
@@ -70,7 +69,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Puts back what `install` replaced. Without an `install` before, it changes nothing."""
+    """Restores the modules that `install` replaced; without an `install` it changes nothing."""
     global _replaced
     with _lock:
         if _replaced is not None:
@@ -79,9 +78,7 @@ def uninstall() -> None:
 
 
 class _Replaced:
-    """The modules of JAX's own, or what else stood under their names, and the attribute of JAX's
-    that leads to them.
-    """
+    """The modules under the names of JAX's jax2tf, and the attribute of jax.experimental."""
 
     def __init__(self, experimental: types.ModuleType):
         self.modules = _modules()
@@ -95,9 +92,9 @@ class _Replaced:
 
 
 def _put(modules: Mapping[str, types.ModuleType]) -> None:
-    """Has `modules` be all that there is of JAX's package and its modules.
+    """Replaces all modules of JAX's package in sys.modules by `modules`.
 
-    Another thread may import it meanwhile: it finds what was there, or what comes.
+    Another thread that imports the package meanwhile finds the old or the new modules.
     """
     sys.modules.update(modules)
     for name in _modules().keys() - modules.keys():
@@ -113,9 +110,9 @@ def _modules() -> dict[str, types.ModuleType]:
 
 
 class _StandIn(types.ModuleType):
-    """A module of JAX's own name, with the public names of this package.
+    """A module under JAX's name with the public names of this package.
 
-    It is no alias of a module of ours: Python would import ours a second time under JAX's names.
+    It is not an alias of our module, because Python would import ours again under JAX's names.
     """
 
     def __init__(self, name: str, names: Mapping[str, object], is_package: bool = False):

@@ -1,6 +1,6 @@
-"""The exceptions of this package. All but VerificationError are raised before anything runs.
+"""The exceptions of this package. All except VerificationError are raised before a function runs.
 
-Their `__module__` is jax2tf, where users find them: that is what a traceback shows.
+Their `__module__` is jax2tf, so that a traceback shows the public name.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ class UnsupportedPrimitiveError(ConversionError, NotImplementedError):
 
     Attributes:
       primitive: the primitive's name.
-      reason: what is missing, and where.
-      remedy: what to do instead.
-      source: the line of the user's that it comes from, or the function; empty until it is known.
+      reason: why the target has no lowering for it.
+      remedy: an alternative for the user.
+      source: the user's line or function that it comes from; empty until it is known.
     """
 
     __module__ = "jax2tf"
@@ -33,8 +33,8 @@ class UnsupportedPrimitiveError(ConversionError, NotImplementedError):
         super().__init__(self._message())
 
     def locate(self, source: str) -> None:
-        """Says where it comes from, unless that is known. What JAX's own functions bind has no line
-        of the user's; what calls them may have one.
+        """Sets the source unless it is known. A primitive that JAX's own functions bind has no
+        source line of the user, but a call around it may have one.
         """
         if source and not self.source:
             self.source = source
@@ -62,27 +62,27 @@ class LayoutError(ConversionError, ValueError):
 
 
 class NotDifferentiableError(ConversionError, ValueError):
-    """A function that TensorFlow asked the gradient of, and JAX has none for."""
+    """A function whose gradient TensorFlow asked for, and that JAX cannot differentiate."""
 
     __module__ = "jax2tf"
 
 
 class ExportError(ConversionError):
-    """A function that jax2tf.export cannot write as asked. The path is as it was."""
+    """A function that jax2tf.export cannot write as asked. The path is unchanged."""
 
     __module__ = "jax2tf"
 
 
 class VerificationError(ExportError):
-    """What jax2tf.export wrote gives other results than JAX, or does not run.
+    """An exported file whose results differ from those of JAX, or that does not run.
 
-    The path is as it was.
+    The path is unchanged.
 
     Attributes:
-      signature: the signature that was run; None where the engine did not load the file.
-      output: the name of the output that is wrong; None where nothing ran.
-      deviation: how far it is from JAX, in the measure that the message names; None as above.
-      tolerance: what was allowed of that.
+      signature: the signature that was run; None if the engine did not load the file.
+      output: the name of the wrong output; None if the file did not run.
+      deviation: the deviation from JAX, in the measure that the message names, or None.
+      tolerance: the largest deviation allowed, or None.
     """
 
     __module__ = "jax2tf"
@@ -103,12 +103,12 @@ class VerificationError(ExportError):
 
 
 class MissingPackageError(ExportError, ImportError):
-    """A package that jax2tf.export needs for what was asked, and that is not installed."""
+    """A package that jax2tf.export needs, and that is not installed."""
 
     __module__ = "jax2tf"
 
 
 class CallTfError(ValueError):
-    """A TensorFlow function that JAX or XLA cannot do with what was asked for."""
+    """A TensorFlow function that JAX or XLA cannot use as asked."""
 
     __module__ = "jax2tf"

@@ -1,4 +1,4 @@
-"""The class behind `jax2tf.keras.Layer`: made, and Keras imported, when it is first asked for."""
+"""The class `jax2tf.keras.Layer`, which is made when it is first used, as it imports Keras."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jax2tf._src.api.module import Module
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option, PyTree
 
-# The key of an array in what Keras saves of the tree of parameters.
+# Marks an array in the tree of parameters that Keras saves.
 _ARRAY = "jax2tf_array"
 
 
@@ -28,10 +28,10 @@ def __getattr__(name: str) -> object:
 
 @dataclasses.dataclass(frozen=True)
 class _Arguments:
-    """What a layer was made with; Keras wraps dicts that are attributes, but no such object.
+    """The arguments of a layer, in an object because Keras wraps dicts that are attributes.
 
     Attributes:
-      params: the tree of parameters, each as `_saved` has it.
+      params: the tree of parameters, with the result of `_saved` for each array.
     """
 
     fun_jax: Callable[..., PyTree]
@@ -48,13 +48,13 @@ def _layer() -> type:
         """Calls a JAX function, whose parameters are weights that Keras trains and saves.
 
         `model.save("model.keras")` saves it where Keras can name the function: one of a module,
-        registered with keras.saving.register_keras_serializable, or given to load_model in
-        custom_objects. The parameters have to be dicts, lists and tuples of arrays.
+        registered with keras.saving.register_keras_serializable, or passed to load_model in
+        custom_objects. The parameters must be dicts, lists and tuples of arrays.
 
         Args:
           fun_jax: `fun_jax(params, *inputs, **kwargs)`, as `jax2tf.convert` takes it.
           params: a pytree of arrays: the weights' first values.
-          polymorphic_shapes: as `jax2tf.convert` takes it, for the inputs alone.
+          polymorphic_shapes: as `jax2tf.convert` takes it, but only for the inputs.
           convert_options: other options of `jax2tf.convert`, as {"enable_xla": False}.
           **options: those of keras.layers.Layer, as name, dtype and trainable.
 
@@ -85,26 +85,25 @@ def _layer() -> type:
             self._arguments = _Arguments(fun_jax, specs, polymorphic_shapes, convert_options)
 
         def get_config(self) -> dict[str, object]:
-            """What Keras saves beside the weights."""
-            given = self._arguments
+            """The config that Keras saves beside the weights."""
+            arguments = self._arguments
             return {
                 **super().get_config(),
-                "fun_jax": keras.saving.serialize_keras_object(given.fun_jax),
-                "params": keras.saving.serialize_keras_object(given.params),
-                "polymorphic_shapes": given.polymorphic_shapes,
-                "convert_options": given.convert_options,
+                "fun_jax": keras.saving.serialize_keras_object(arguments.fun_jax),
+                "params": keras.saving.serialize_keras_object(arguments.params),
+                "polymorphic_shapes": arguments.polymorphic_shapes,
+                "convert_options": arguments.convert_options,
             }
 
         @classmethod
         def from_config(cls, config: dict[str, Option]) -> tf.keras.layers.Layer:
-            """The layer of a config, with zeros for weights."""
+            """The layer of a config, whose weights are zeros."""
             config = dict(config)
             for name in ("fun_jax", "params"):
                 config[name] = keras.saving.deserialize_keras_object(config[name])
             return cls(**config)
 
-    result: type = keras.saving.register_keras_serializable("jax2tf")(Layer)
-    return result
+    return keras.saving.register_keras_serializable("jax2tf")(Layer)
 
 
 def _convert_options(options: object) -> dict[str, Option]:
@@ -129,7 +128,7 @@ def _is_saved_array(node: PyTree) -> bool:
 
 
 def _array(leaf: PyTree) -> PyTree:
-    """A leaf of the parameters; zeros for one of a config."""
+    """A leaf of the parameters, or zeros for a leaf of a config."""
     if not _is_saved_array(leaf):
         return leaf
     dtype, shape = leaf[_ARRAY]

@@ -1,9 +1,10 @@
-"""A `jax2tf.Module` as a layer of Keras 3, which sees no variables but those of its own making."""
+"""A `jax2tf.Module` as a layer of Keras 3, which tracks only variables that Keras made."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+import importlib
 from types import ModuleType
 from typing import Protocol
 
@@ -33,21 +34,19 @@ def layer_of(module: Module, **options: Option) -> tf.keras.layers.Layer:
 
 
 def keras_on_tensorflow(what: str) -> ModuleType:
-    """Keras, for `what` needs it.
+    """Imports Keras for the function `what`.
 
     Raises:
       ImportError: Keras is not installed.
       ValueError: Keras runs on another backend than TensorFlow.
     """
-    import keras
-
+    keras = importlib.import_module("keras")
     if keras.config.backend() != "tensorflow":
         raise ValueError(
             f"{what}: Keras should run on TensorFlow (KERAS_BACKEND=tensorflow), and runs on "
             f"{keras.config.backend()}"
         )
-    result: ModuleType = keras
-    return result
+    return importlib.import_module("keras")
 
 
 @functools.cache
@@ -61,7 +60,7 @@ def layer_type(keras: ModuleType) -> type:
             super().__init__(**options)
             self.module = module
             weights = {
-                # Names of weights have no slash in Keras.
+                # Keras refuses a slash in the name of a weight.
                 path: self.add_weight(
                     name=variable.name.removesuffix(":0").replace("/", "_"),
                     shape=variable.shape,

@@ -1,4 +1,4 @@
-"""`Module`: a JAX function of parameters and inputs as a tf.Module that owns the parameters."""
+"""`Module` makes a JAX function of parameters and inputs a tf.Module that owns the parameters."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ from jax2tf._src.util.typing import KeyPath, Option, PyTree
 class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[misc]
     """`fun_jax(params, *inputs, **kwargs)` with a tf.Variable for each leaf of `params`.
 
-    Graphs and SavedModels hold the variables once, whatever the number of functions that use them,
-    and none of their values; TensorFlow trains them. Other large arrays that the function captures
-    become variables too, which are not trained.
+    Graphs and SavedModels hold each variable once for all functions, and do not embed its value.
+    TensorFlow trains the variables. Other large arrays that the function captures become variables,
+    too, which are not trained.
 
     >>> import jax.numpy as jnp
     >>> linear = Module(lambda p, x: x @ p["w"], {"w": jnp.ones([3, 2])}, polymorphic_shapes="b, _")
     >>> linear(tf.ones([4, 3])).shape, [v.name for v in linear.trainable_variables]
     (TensorShape([4, 2]), ['w:0'])
 
-    Save it as any module, with a signature of your own:
+    Save it like any tf.Module, with a signature of your own:
 
         linear.serve = tf.function(linear, input_signature=[tf.TensorSpec([None, 3])])
         tf.saved_model.save(linear, folder)
 
     Keras neither trains nor saves variables that it did not make. In a layer or model of Keras,
-    use what `keras_layer` gives.
+    use the result of `keras_layer`.
 
     Attributes:
-      parameters: the variables by the path of their leaf, as "layers/0/w". A restored SavedModel
-        has them too, as it has `variables` and `trainable_variables`.
+      parameters: the variables by the path of their leaf, such as "layers/0/w". A restored
+        SavedModel has `parameters`, `variables` and `trainable_variables`, too.
 
     Args:
-      fun_jax: the function, as `convert` takes it; its first argument are the parameters.
-      params: a pytree of arrays. A leaf that is neither array nor number (an Equinox module has
-        functions) stays as it is, and is no variable.
-      trainable: whether variables are trainable, or a pytree prefix of `params` that says it for
-        each; those of integers never are.
-      polymorphic_shapes: as `convert` takes it, for the inputs alone.
+      fun_jax: the function, as `convert` takes it. Its first argument is the pytree of parameters.
+      params: a pytree of arrays. A leaf that is neither an array nor a number (an Equinox module
+        has functions) is passed on unchanged, and does not become a variable.
+      trainable: whether variables are trainable, or a pytree prefix of `params` with a value for
+        each. Variables of integers are never trainable.
+      polymorphic_shapes: as `convert` takes it, but only for the inputs.
       name: the module's name.
       **options: the other options of `convert`.
     """
@@ -79,16 +79,16 @@ class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[m
             for name, (path, leaf), flag in zip(names, paths, flags, strict=True)
         }
         self._constants: list[tf.Variable] = []
-        # Whether a layer of Keras has the parameters among its weights.
+        # Whether the weights of a Keras layer include the parameters.
         self.is_seen_by: Callable[[object], bool] = lambda layer: False
         self._converted = self._convert(fun_jax, polymorphic_shapes, options)
 
     @without_autograph
     def __call__(self, *inputs: PyTree, **kwargs: PyTree) -> PyTree:
-        """The function's result for the present values of the parameters.
+        """The function's result for the current values of the parameters.
 
         Raises:
-          ConversionError: a layer of Keras calls it that does not see its trainable variables.
+          ConversionError: the calling Keras layer does not track the trainable variables.
         """
         layer = compat.libraries.keras_layer_under_way()
         if layer is not None and self.trainable_variables and not self.is_seen_by(layer):
@@ -102,7 +102,7 @@ class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[m
         polymorphic_shapes: PyTree = None,
         **options: Option,
     ) -> Callable[..., PyTree]:
-        """Another function of the same parameters, as the module itself calls its own.
+        """Converts another function of the same parameters.
 
         >>> module = Module(lambda p, x: x @ p, tf.eye(2))
         >>> module.norm = module.function(lambda p: (p * p).sum())
@@ -132,7 +132,7 @@ class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[m
     def keras_layer(self, **options: Option) -> tf.keras.layers.Layer:
         """The module as a layer of Keras 3 on TensorFlow, which Keras trains and saves.
 
-        The parameters become weights of the layer, which the module has from now on.
+        The layer's weights replace the variables of the module.
 
         Args:
           **options: those of keras.layers.Layer, as name and dtype.
@@ -164,7 +164,7 @@ class Module(compat.containers.SavesVariableLists, tf.Module):  # type: ignore[m
 
     @property
     def params(self) -> PyTree:
-        """The variables, in the pytree that the parameters came in."""
+        """The variables, in the structure of the pytree of parameters."""
         return functions.values(self._with_statics())
 
     def _with_statics(self) -> PyTree:
@@ -206,15 +206,15 @@ def _flags(trainable: PyTree, params: PyTree) -> list[bool]:
 
 
 def _names(paths: Sequence[KeyPath]) -> list[str]:
-    """A name for each parameter; a number behind it where a key like "a/b" makes two alike."""
-    given: dict[str, None] = {}
+    """A unique name for each parameter; a key like "a/b" may need a number behind its name."""
+    names: dict[str, None] = {}
     for path in paths:
         key = jax.tree_util.keystr(path, simple=True, separator="/")
-        # Files hold no half of a character, as os.fsdecode makes of bytes.
+        # Files cannot hold lone surrogates, which os.fsdecode may give.
         name = key.encode("utf-8", "replace").decode() or "parameters"
         others = (f"{name}_{i}" for i in itertools.count(1))
-        given[next(n for n in itertools.chain([name], others) if n not in given)] = None
-    return list(given)
+        names[next(n for n in itertools.chain([name], others) if n not in names)] = None
+    return list(names)
 
 
 def _parameter(leaf: PyTree, path: KeyPath, name: str, trainable: bool) -> tf.Variable:
@@ -238,12 +238,12 @@ def _variable(leaf: PyTree, name: str, trainable: bool) -> tf.Variable:
         leaf = compat.jaxprs.data_of_keys(leaf)
     dtype = dtypes.dtype_of_val(leaf)
     trainable = trainable and (dtype.is_floating or dtype.is_complex)
-    # A tensor's memory becomes the variable's; numpy's is copied.
+    # A variable takes over a tensor's memory, and copies NumPy's.
     value = leaf if isinstance(leaf, tf.Tensor) and leaf.dtype == dtype else np.asarray(leaf)
     return tf.Variable(value, trainable=trainable, name=scope_name(name), dtype=dtype)
 
 
 def scope_name(name: str) -> str:
-    """The name as TensorFlow takes it for a scope; Haiku has "mlp/~/linear/w"."""
+    """The name in a form that TensorFlow's name scopes accept; Haiku has "mlp/~/linear/w"."""
     name = re.sub(r"[^A-Za-z0-9_.\\/>-]", "_", name)
     return name if re.match("[A-Za-z0-9.]", name) else f"parameters/{name}"

@@ -1,4 +1,4 @@
-"""`eval_polymorphic_shape`: the shapes of a function's results, without running or lowering it."""
+"""`eval_polymorphic_shape` finds the shapes of a function's results without running it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def eval_polymorphic_shape(
     polymorphic_shapes: PyTree = None,
     polymorphic_constraints: Sequence[str] | export.SymbolicScope = (),
 ) -> Callable[..., tuple[PyTree, PyTree]]:
-    """Makes a function that tells shapes and dtypes of `fun_jax`'s results, as jax.eval_shape does.
+    """Makes a function that gives shapes and dtypes of `fun_jax`'s results, like jax.eval_shape.
 
     >>> shapes, specs = eval_polymorphic_shape(
     ...     lambda a, b: a.reshape(-1) @ b, polymorphic_shapes=["b, 4", "4*b"]
@@ -37,16 +37,16 @@ def eval_polymorphic_shape(
       polymorphic_constraints: as `jax2tf.convert` takes it.
 
     Returns:
-      A function of what `fun_jax` takes, with a jax.ShapeDtypeStruct, a tf.TensorSpec, or what
-      `jax2tf.convert` takes, at each leaf. It gives the tree of results twice: with a
-      jax.ShapeDtypeStruct at each leaf, whose shape may be symbolic, and with the shape as text,
-      which is a spec for a function that takes these results.
+      A function of `fun_jax`'s arguments, whose leaves may be jax.ShapeDtypeStructs,
+      tf.TensorSpecs, or any argument of `jax2tf.convert`. It returns the tree of results twice:
+      with a jax.ShapeDtypeStruct at each leaf, whose shape may be symbolic, and with the shape as
+      text, which is a polymorphic shape for a function of these results.
 
     Raises:
       TypeError: `fun_jax` is not callable.
 
     The result raises ValueError for an argument whose shape is unknown or contradicts
-    polymorphic_shapes, and TypeError for one that is no array.
+    polymorphic_shapes, and TypeError for one that is not an array.
     """
     option_checks.callable_(fun_jax, "jax2tf.eval_polymorphic_shape: fun_jax")
     tracer = Tracer(Function(fun_jax), polymorphic_shapes, polymorphic_constraints)
@@ -63,7 +63,7 @@ def eval_polymorphic_shape(
 
 @dataclasses.dataclass(frozen=True)
 class _Described:
-    """A leaf of which shape and dtype are given, and no value."""
+    """A leaf with a shape and a dtype, and without a value."""
 
     path: str
     where: str

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from typing import NoReturn
 
-# pyproject.toml reads this line: it has no version of its own.
+# pyproject.toml reads the version from this line.
 __version__ = "0.1.0"
 
 TESTED = {"jax": "0.10 to 0.12", "tensorflow": "2.20 to 2.22"}
@@ -21,7 +21,7 @@ _TO_INSTALL = (
     + " and ".join(f"{name} {versions}" for name, versions in TESTED.items())
 )
 
-# What a user may have beside them, each with what it is for.
+# Optional packages, with the tested versions and their purpose.
 _OTHERS = {
     "jaxlib": ("0.10 to 0.12", "JAX's compiler"),
     "numpy": ("2.4 to 2.5", "arrays"),
@@ -40,7 +40,7 @@ _OTHERS = {
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
-    """Says which versions were tested where an import does not find what it asks for."""
+    """Adds the tested versions to the error of an import that fails."""
     try:
         yield
     except (ImportError, AttributeError) as error:
@@ -73,7 +73,7 @@ def _is_starting_from_command_line() -> bool:
 
 
 def _end_command_line(message: str) -> NoReturn:
-    """Ends a command line as its other errors do, without a traceback; `versions` has its table."""
+    """Exits without a traceback, like other errors; `versions` prints its table first."""
     if sys.argv[1:2] == ["versions"]:
         print(table(), end="\n\n")
     print(f"python -m jax2tf: {message}", file=sys.stderr)
@@ -81,7 +81,7 @@ def _end_command_line(message: str) -> NoReturn:
 
 
 def table() -> str:
-    """What is installed and which versions were tested, as the text of a table.
+    """A table of the installed and the tested versions, as text.
 
     Example: `python -m jax2tf versions` prints it.
     """
@@ -106,7 +106,7 @@ def _marked(installed: str, tested: str) -> str:
 
 
 def beside_tested(installed: str, tested: str) -> str:
-    """Whether a version is newer or older than those that were tested, in a word; "" if neither.
+    """Compares a version with the tested ones: "newer", "older", or "" if it is among them.
 
     >>> beside_tested("1.32.1", "1.31"), beside_tested("0.9.2", "0.10 to 0.12")
     ('newer', 'older')
@@ -124,12 +124,12 @@ def beside_tested(installed: str, tested: str) -> str:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers with which a version begins: those of "2.22.0rc1" are 2, 22 and 0."""
+    """The leading numbers of a version; those of "2.22.0rc1" are 2, 22 and 0."""
     return tuple(map(int, re.findall(r"(?<![a-z0-9])\d+", version.partition("+")[0])))
 
 
 def _of_module(name: str) -> str:
-    """TensorFlow comes in distributions of several names."""
+    """The version of an imported module. TensorFlow's distributions have several names."""
     return str(getattr(sys.modules.get(name), "__version__", "-"))
 
 

@@ -1,4 +1,4 @@
-"""Representative inputs: what LiteRT learns the ranges of all tensors from."""
+"""Checks of representative inputs, from which LiteRT learns the ranges of all tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Samples = Mapping[str, Sequence[Sequence[np.ndarray]]]
 
 
 def refuse_without_ranges(signatures: Sequence[Signature], samples: Samples) -> None:
-    """Refuses inputs that have no range: LiteRT's converter writes a file of floats, or dies.
+    """Refuses inputs without a range, for which LiteRT's converter writes floats or crashes.
 
     Raises:
       ValueError: an input holds NaN or an infinity, or has no elements.
@@ -35,7 +35,7 @@ def refuse_without_ranges(signatures: Sequence[Signature], samples: Samples) -> 
 
 
 def refuse_results_without_ranges(trials: Sequence[Trial]) -> None:
-    """Refuses a function whose results for representative inputs are no numbers of 8 bits.
+    """Refuses a function whose results for representative inputs do not fit into 8 bits.
 
     Raises:
       ExportError: JAX's result holds NaN or an infinity.
@@ -52,12 +52,12 @@ def refuse_results_without_ranges(trials: Sequence[Trial]) -> None:
 
 
 def refuse_weights_without_ranges(params: PyTree) -> None:
-    """Refuses parameters of which LiteRT's converter makes wrong integers, or of which it dies.
+    """Refuses parameters that LiteRT's converter quantises wrongly, or that make it crash.
 
     Raises:
-      ExportError: one holds NaN or an infinity.
+      ExportError: a parameter holds NaN or an infinity.
     """
-    for path, reason in _of_leaves(params):
+    for path, reason in _leaves_without_range(params):
         raise ExportError(
             f"jax2tf.export: params{path} {reason}, and the scales of quantize='dynamic' are those "
             "of finite numbers. What to do: replace what is not finite, or pass another quantize: "
@@ -65,7 +65,7 @@ def refuse_weights_without_ranges(params: PyTree) -> None:
         )
 
 
-def _of_leaves(params: PyTree) -> Iterator[tuple[str, str]]:
+def _leaves_without_range(params: PyTree) -> Iterator[tuple[str, str]]:
     for path, leaf in jax.tree_util.tree_leaves_with_path(params):
         is_array = isinstance(leaf, jax.Array | np.ndarray)
         reason = _not_finite(leaf) if is_array else ""

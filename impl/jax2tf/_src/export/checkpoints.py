@@ -1,4 +1,4 @@
-"""Parameters that stand in a checkpoint, read by the library of its format."""
+"""Reads parameters from a checkpoint, with the library of its format."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def load(path: str | bytes | os.PathLike[str]) -> object:
     """The pytree of parameters in a checkpoint.
 
     Args:
-      path: an Orbax folder, a .safetensors or an .npz file. Names in the latter two make a dict, in
-        which "a/b" is the entry "b" of the entry "a".
+      path: an Orbax folder, a .safetensors or an .npz file. The latter two give a dict, in which
+        the array "a/b" is the entry "b" of the entry "a".
 
     Raises:
-      FileNotFoundError: there is nothing at the path.
-      ValueError: it is none of these.
+      FileNotFoundError: the path does not exist.
+      ValueError: it is not a checkpoint of these formats.
       MissingPackageError: the library that reads it is not installed.
     """
     place = existing(path, "params", "weights.safetensors")
@@ -41,12 +41,12 @@ def load(path: str | bytes | os.PathLike[str]) -> object:
 
 
 def existing(path: str | bytes | os.PathLike[str], argument: str, example: str) -> Path:
-    """The path of something that is there.
+    """The path, which exists.
 
     Raises:
-      TypeError: it is no path.
-      FileNotFoundError: there is none, its name is too long, or a link leads to itself.
-      PermissionError: its folder is closed.
+      TypeError: it is not a path.
+      FileNotFoundError: it does not exist, its name is too long, or a link leads to itself.
+      PermissionError: its folder cannot be read.
     """
     place = option_checks.path(path, f"jax2tf.export: {argument}", example)
     try:
@@ -70,32 +70,32 @@ def arrays_of_npz(path: Path, argument: str) -> dict[str, np.ndarray]:
 
     Args:
       path: the file.
-      argument: what it was given as, for messages.
+      argument: the argument that named it, for messages.
 
     Raises:
-      ValueError: it is another file, or not whole, or holds no arrays of numbers.
+      ValueError: it is not an .npz file, it is not complete, or it holds other than numbers.
     """
-    made = "numpy.savez(path, **arrays) makes one"
-    # NumPy takes a file that is no archive for a pickle, and advises to load that.
+    remedy = "numpy.savez(path, **arrays) makes one"
+    # NumPy would read any other file as a pickle, and advise to allow pickles.
     if not path.is_file() or not zipfile.is_zipfile(path):
-        raise _broken(path, argument, "be an .npz file, and is none or not whole", made)
+        raise _broken(path, argument, "be an .npz file, and is none or not whole", remedy)
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            found = dict(arrays)
+            by_name = dict(arrays)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         if "allow_pickle" in str(error):
             expected = (
                 "hold arrays of numbers, and has Python objects (pickle), which are not loaded"
             )
-            raise _broken(path, argument, expected, made) from None
-        raise _broken(path, argument, f"be whole and hold numbers: {error}", made) from error
-    for name, array in found.items():
+            raise _broken(path, argument, expected, remedy) from None
+        raise _broken(path, argument, f"be whole and hold numbers: {error}", remedy) from error
+    for name, array in by_name.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind in "OSUVMm":
             # NumPy writes bfloat16 as bytes.
             has = array.dtype if isinstance(array, np.ndarray) else "no array"
             remedy = "a .safetensors file holds bfloat16 and the like"
             raise _broken(path, argument, f"hold arrays of numbers: {name!r} is {has}", remedy)
-    return found
+    return by_name
 
 
 def _broken(path: Path, argument: str, expected: str, remedy: str) -> ValueError:
@@ -106,7 +106,7 @@ def _broken(path: Path, argument: str, expected: str, remedy: str) -> ValueError
 
 
 def _safetensors(path: Path) -> dict[str, PyTree]:
-    safetensors = packages.imported("safetensors", f"the checkpoint {path.name}")
+    safetensors = packages.import_package("safetensors", f"the checkpoint {path.name}")
     from safetensors.flax import load_file
 
     try:
@@ -130,26 +130,26 @@ _ITEM = "default"
 
 
 def _orbax(path: Path) -> PyTree:
-    checkpoint = packages.imported("orbax.checkpoint", f"the Orbax checkpoint {path.name}")
-    # A step of a CheckpointManager has its items in folders.
+    checkpoint = packages.import_package("orbax.checkpoint", f"the Orbax checkpoint {path.name}")
+    # A CheckpointManager stores the items of a step in folders.
     folder = path.absolute() / _ITEM if (path / _ITEM).is_dir() else path.absolute()
     with checkpoint.PyTreeCheckpointer() as checkpointer:
-        found = checkpointer.metadata(folder).item_metadata
-        if found is None:
+        metadata = checkpointer.metadata(folder).item_metadata
+        if metadata is None:
             raise ValueError(
                 f"jax2tf.export: there is no Orbax checkpoint in {path}; give the folder of one, "
                 "which for a CheckpointManager is that of a step and of an item: STEP/params"
             )
-        # The devices that it was saved on need not be here.
+        # The devices that saved the checkpoint may be absent here.
         as_numpy = checkpoint.RestoreArgs(restore_type=np.ndarray)
-        args = jax.tree.map(lambda leaf: as_numpy, found.tree)
+        args = jax.tree.map(lambda leaf: as_numpy, metadata.tree)
         return checkpointer.restore(folder, restore_args=args)
 
 
 def _nested(arrays: Mapping[str, np.ndarray], path: Path) -> dict[str, PyTree]:
-    """The arrays in dicts in dicts, by the slashes in their names."""
+    """The arrays in nested dicts, by the slashes in their names."""
     tree: dict[str, PyTree] = {}
-    # An array comes before those that stand inside of it, in whatever order the file has them.
+    # Sorting puts "a" before "a/b", whatever the order in the file.
     for name in sorted(arrays):
         *folders, last = name.split("/")
         node = tree

@@ -1,4 +1,4 @@
-"""`python -m jax2tf export`: the public function on the command line."""
+"""`python -m jax2tf export` calls the public function from the command line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Exports a function and prints what came of it; returns the exit status."""
+    """Exports a function and prints the result; returns the exit status."""
     try:
         specs = command_line.specs(options.inputs)
         format_options = dict(map(_option, options.options))
@@ -76,7 +76,7 @@ def _option(text: str) -> tuple[str, PyTree]:
         raise ValueError(f"jax2tf.export: an option should be NAME=VALUE, got {text!r}")
     try:
         return name, ast.literal_eval(value)
-    # A word stands for itself.
+    # A value that is not a Python literal is a plain word.
     except (ValueError, SyntaxError):
         return name, value
 

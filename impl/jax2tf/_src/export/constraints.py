@@ -1,4 +1,4 @@
-"""Which signature a constraint of open dimensions holds for."""
+"""Assigns each constraint on open dimensions to the signatures that have the dimensions."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from jax2tf._src.export.signatures import Signature, variables_of
 def with_constraints(
     signatures: Sequence[Signature], constraints: Sequence[str] | jax_export.SymbolicScope
 ) -> tuple[Signature, ...]:
-    """The signatures, each with the constraints that speak of its own dimensions alone.
+    """The signatures, each with the constraints that name only its own dimensions.
 
     Args:
-      signatures: each with the constraints of the symbolic dimensions that its specs were made of.
-      constraints: what the caller says of all signatures.
+      signatures: each with the constraints of the scope of its specs' symbolic dimensions.
+      constraints: the caller's constraints on all signatures.
 
     Raises:
-      ValueError: the constraints cannot be read, or no signature has the dimensions of one.
+      ValueError: a constraint cannot be read, or no signature has its dimensions.
     """
     constraints = specs.constraints_of(constraints, "jax2tf.export")
     if isinstance(constraints, jax_export.SymbolicScope):
         constraints = compat.jaxprs.explicit_constraints(constraints)
     every = dict.fromkeys([*constraints, *(text for s in signatures for text in s.constraints)])
-    kept = tuple(_with_its_own(signature, constraints) for signature in signatures)
+    constrained = tuple(_with_own(signature, constraints) for signature in signatures)
     for text in every:
-        if not any(text in signature.constraints for signature in kept):
+        if not any(text in signature.constraints for signature in constrained):
             raise _without_a_signature(text, signatures)
-    return kept
+    return constrained
 
 
-def _with_its_own(signature: Signature, constraints: Sequence[str]) -> Signature:
+def _with_own(signature: Signature, constraints: Sequence[str]) -> Signature:
     texts = tuple(dict.fromkeys([*signature.constraints, *constraints]))
     scope = specs.new_scope(texts)
     present = _solved(variables_of(signature), scope)
@@ -46,7 +46,7 @@ def _with_its_own(signature: Signature, constraints: Sequence[str]) -> Signature
 
 
 def _solved(names: Iterable[str], scope: jax_export.SymbolicScope) -> set[str]:
-    """The variables that JAX writes these with: 2*b for `a` where "a == 2*b"."""
+    """The variables left after JAX applies equations: it writes 2*b for `a` if "a == 2*b"."""
     dims = [jax_export.symbolic_shape(name, scope=scope)[0] for name in names]
     return set(specs.variables_of(dims))
 

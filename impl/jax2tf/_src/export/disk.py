@@ -1,11 +1,11 @@
-"""Files that the disk does not take: it is full, may not be written, or has no such place."""
+"""Errors of the disk, such as a full or read-only one, as ExportErrors with a remedy."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import tensorflow as tf
@@ -15,7 +15,7 @@ from jax2tf._src.api.errors import ExportError
 _FULL = "free some space there, or give a path on another disk"
 _CLOSED = "give a path in a folder that this program may write to"
 
-# What a disk says, with what to do about it. Errors of the user's function have other numbers.
+# A remedy for each error number of a disk. Errors of the user's function have other numbers.
 _REMEDIES = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: _FULL,
@@ -25,8 +25,8 @@ _REMEDIES = {
     errno.EIO: "give a path on another disk",
 }
 
-# Those of a folder that is made before anything else is done.
-_REMEDIES_OF_FOLDERS = {
+# Remedies for making the folder around the target, before any function of the user runs.
+REMEDIES_OF_FOLDERS = {
     **_REMEDIES,
     errno.EACCES: _CLOSED,
     errno.EPERM: _CLOSED,
@@ -35,65 +35,49 @@ _REMEDIES_OF_FOLDERS = {
 }
 
 
-def number_of(error: BaseException) -> int | None:
-    """The number of the disk's error that an exception tells of, or None.
+def errno_of(error: BaseException, remedies: Mapping[int, str] = _REMEDIES) -> int | None:
+    """The number of the disk's error behind an exception, or None.
 
-    TensorFlow and OpenVINO write from C++, and have its text in errors of their own.
+    TensorFlow and OpenVINO write files from C++, and put the text of the error into their own.
     """
-    if isinstance(error, OSError) and error.errno in _REMEDIES:
+    if isinstance(error, OSError) and error.errno in remedies:
         return error.errno
     if isinstance(error, tf.errors.OpError | RuntimeError):
-        return next((n for n in _REMEDIES if os.strerror(n) in str(error)), None)
+        return next((n for n in remedies if os.strerror(n) in str(error)), None)
     return None
 
 
-@contextlib.contextmanager
-def making_folder(target: Path) -> Iterator[None]:
-    """Says that the folder of `target` cannot be made.
-
-    Raises:
-      ExportError: the disk does not take it.
-    """
-    try:
-        yield
-    except OSError as error:
-        remedy = _REMEDIES_OF_FOLDERS.get(error.errno or 0)
-        if remedy is None:
-            raise
-        raise _error(target, os.strerror(error.errno or 0), remedy) from error
-
-
 class _NotSavedError(Exception):
-    """A library's error while it saves, which has no number of the disk's."""
+    """A library's error while it saves a file, without an error number."""
 
 
 @contextlib.contextmanager
 def saved_by(library: str) -> Iterator[None]:
-    """Says to `writing`, around it, that all that a library raises is of the disk."""
+    """Tells the `writing` around it that every RuntimeError of a library is the disk's."""
     try:
         yield
     except RuntimeError as error:
-        if number_of(error) is not None:
+        if errno_of(error) is not None:
             raise
         raise _NotSavedError(f"{library} says {error}") from error
 
 
 @contextlib.contextmanager
-def writing(target: Path) -> Iterator[None]:
-    """Says that `target` cannot be written; all other errors pass.
+def writing(target: Path, remedies: Mapping[int, str] = _REMEDIES) -> Iterator[None]:
+    """Turns an error of the disk into one that names `target`; other errors pass.
 
     Raises:
-      ExportError: the disk does not take it.
+      ExportError: the disk refuses the file or folder.
     """
     try:
         yield
     except _NotSavedError as error:
         raise _error(target, str(error), _FULL) from error.__cause__
     except Exception as error:
-        number = number_of(error)
+        number = errno_of(error, remedies)
         if number is None:
             raise
-        raise _error(target, os.strerror(number), _REMEDIES[number]) from error
+        raise _error(target, os.strerror(number), remedies[number]) from error
 
 
 def _error(target: Path, reason: str, remedy: str) -> ExportError:

@@ -1,4 +1,4 @@
-"""`export`: a JAX function as a file or folder of an engine, written and tried in one call."""
+"""`export` writes a JAX function as a file or folder of an engine, and runs the result there."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from jax2tf._src.api import versions
 from jax2tf._src.export import (
     calibration,
     checkpoints,
+    destination,
     disk,
     formats,
-    onnx,
-    placing,
     progress,
     widening,
 )
@@ -28,8 +27,16 @@ from jax2tf._src.export.constraints import with_constraints
 from jax2tf._src.export.formats import Format
 from jax2tf._src.export.job import Job
 from jax2tf._src.export.result import ExportResult
-from jax2tf._src.export.signatures import Signature, given, refuse_several, signatures_of
-from jax2tf._src.export.verification import Judge, Trial, cost, dtypes_of, random_inputs, trials_of
+from jax2tf._src.export.signatures import Signature, given_arrays, refuse_several, signatures_of
+from jax2tf._src.export.verification import (
+    Judge,
+    Trial,
+    cost,
+    dtypes_of,
+    random_inputs,
+    random_shapes,
+    trials_of,
+)
 from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import option_checks
@@ -51,7 +58,7 @@ def export(
     widen_bfloat16: bool = False,
     **options: Option,
 ) -> ExportResult:
-    """Writes a JAX function as a file or folder of an engine, and runs it there to see it is right.
+    """Writes a JAX function as a file or folder of an engine, and verifies the results there.
 
     >>> import tempfile, jax.numpy as jnp
     >>> folder = tempfile.mkdtemp()
@@ -63,63 +70,64 @@ def export(
     >>> result.differences["serving_default"]["y"] < 1e-6
     True
 
-    It is written beside `path` and renamed when it is right: what stands at the path is whole, also
-    when the process is killed.
+    The file or folder is written beside `path`, and renamed after it was verified. So `path` is
+    always complete, even if the process is killed.
 
     Args:
       fun: `fun(params, *inputs)`, as `convert` takes it; or a dict of several signatures that share
         the parameters, {name: (function, specs)}, for SavedModels and LiteRT.
       params: a pytree of arrays; the path of a checkpoint (an Orbax folder, .safetensors or .npz),
-        in which a "/" in a name makes a dict in a dict; or None for functions of inputs alone.
+        in which a "/" in a name makes a dict in a dict; or None for functions of only inputs.
       specs: one spec for one input, a tuple or list with a pytree of specs for each, or a dict of
         these by the name of the parameter. A spec is an array, a jax.ShapeDtypeStruct, a
         tf.TensorSpec, or a text such as "b, 224, 224, 3" (float32) or "b, 10:int32". Names stand
-        for dimensions that are open, as in `convert`; a None of a tf.TensorSpec is open by itself.
-        None where `fun` is a dict.
-      path: what to write. Its suffix says the format: none for a SavedModel (a folder), .tflite,
-        .onnx, .xml (OpenVINO; a .bin comes with it), .tfjs (a folder).
-      format: "savedmodel", "litert", "onnx", "openvino" or "tfjs", whatever the suffix; of OpenVINO
-        that is always .xml.
-      polymorphic_constraints: what may be assumed of open dimensions, as `convert` takes it. Each
+        for open dimensions, as in `convert`; each None of a tf.TensorSpec is an open dimension,
+        too. `specs` is None if `fun` is a dict.
+      path: the file or folder to write. Its suffix selects the format: no suffix for a SavedModel
+        (a folder), .tflite, .onnx, .xml (OpenVINO, with a .bin beside it), .tfjs (a folder).
+      format: "savedmodel", "litert", "onnx", "openvino" or "tfjs", for a path with another suffix.
+        The suffix of OpenVINO is always .xml.
+      polymorphic_constraints: assumptions about open dimensions, as `convert` takes them. Each
         holds for the signatures that have its dimensions.
-      verify: whether to run what was written, with random inputs (normal numbers, integers from 0
-        to 3) for two sizes of the open dimensions; or a list of inputs to run instead, each given
-        as the specs are; for several signatures a dict of lists. With quantize="int8" the first two
+      verify: whether to run the file with random inputs (normal numbers, integers from 0 to 3) for
+        two sizes of the open dimensions; or a list of inputs to run instead, each in the structure
+        of the specs; for several signatures a dict of lists. With quantize="int8" the first two
         representative inputs are run.
-      tolerance: how far an output may be from JAX's: the largest difference in units of JAX's
-        largest element, for integers the share of elements that differ. In files of 8-bit numbers
-        the root mean square of the difference in units of that of JAX's result. The default is
-        1e-4 for float32, 1e-9 for float64, 0.01 for float16, 0.05 for bfloat16, by the least exact
-        of parameters, inputs and outputs; 0 for integers; 0.01 for float16 weights, 0.1 for 8-bit
-        and 0.3 for 4-bit weights, 0.2 for 8-bit weights and activations.
-      overwrite: whether to replace what stands at the path: a file, or a folder that holds a model
-        of the format and nothing else.
-      progress: whether to tell on stderr of steps that take long.
-      widen_bfloat16: whether to compute, take and give float32 where the function has bfloat16,
-        which no engine's file holds. It is held against JAX's bfloat16, with its tolerance.
-      **options: those of the format. SavedModel: trainable (as in `Module`), with_gradient,
+      tolerance: the largest deviation of an output from JAX's: the largest difference in units of
+        JAX's largest element, or for integers the share of elements that differ. In files of 8-bit
+        numbers it is the root mean square of the difference, in units of the root mean square of
+        JAX's result. The default depends on the least exact of parameters, inputs and outputs: 1e-4
+        for float32, 1e-9 for float64, 0.01 for float16, 0.05 for bfloat16. It is 0 for integers,
+        0.01 for float16 weights, 0.1 for 8-bit and 0.3 for 4-bit weights, and 0.2 for 8-bit weights
+        and activations.
+      overwrite: whether to replace an existing file, or a folder that holds only a model of the
+        format.
+      progress: whether to report slow steps on stderr.
+      widen_bfloat16: whether inputs, outputs and computations of bfloat16 become float32, because
+        no engine's file holds bfloat16. The results are compared with JAX's in bfloat16, with the
+        tolerance of bfloat16.
+      **options: the options of the format. SavedModel: trainable (as in `Module`), with_gradient,
         saved_gradient_order, enable_xla (as in `convert`). LiteRT: quantize ("dynamic", "float16",
-        "int8", "int4"), representative_data (inputs for "int8", each given as the specs are; for
-        several signatures a dict of lists), integer_io (inputs and outputs of int8 too). ONNX:
+        "int8", "int4"), representative_data (inputs for "int8", each in the structure of the specs;
+        for several signatures a dict of lists), integer_io (int8 inputs and outputs). ONNX:
         opset (18), quantize ("float16", "int8_weights", "int4"). OpenVINO: compress_to_fp16,
         quantize ("int8_weights", "int4"). TensorFlow.js: quantize ("float16", "uint16", "uint8").
-        All engines: assume_finite (as in `convert`; True where numbers are int8). All formats:
+        All engines: assume_finite (as in `convert`; True for int8). All formats:
         value_checks (as in `convert`).
 
     Returns:
-      What was written: format, signatures, size, number of ops, largest difference by output.
+      A report: format, signatures, size, number of ops, largest difference by output.
 
     Raises:
-      TypeError: the format has no such option, something is no function or no spec, or there are
+      TypeError: the format has no such option, a function or a spec has another type, or there are
         more or fewer specs than inputs.
-      ValueError: a spec, an option or the path cannot be read, or a spec is of an argument that
-        jax.jit has static, or no signature has the dimensions of a constraint.
-      FileExistsError: the path exists, and `overwrite` is False, or what stands there is not a
-        model of the format.
+      ValueError: a spec, an option or the path cannot be read, a spec is of a static argument of
+        jax.jit, or no signature has the dimensions of a constraint.
+      FileExistsError: the path exists, and `overwrite` is False or it is not a model of the format.
       jax2tf.MissingPackageError: the engine, or the library of the checkpoint, is not installed.
-      jax2tf.ConversionError: something of the function has no lowering.
-      jax2tf.ExportError: the format cannot hold it, or the engine's converter refuses it.
-      jax2tf.VerificationError: what was written does not run, or gives other results than JAX.
+      jax2tf.ConversionError: a part of the function has no lowering.
+      jax2tf.ExportError: the format cannot hold the function, or the converter refuses it.
+      jax2tf.VerificationError: the file does not run, or its results differ from JAX's.
     """
     target = option_checks.path(path, "jax2tf.export: path", "model.tflite")
     option_checks.switches(
@@ -129,7 +137,7 @@ def export(
     options = {name: value for name, value in options.items() if value is not None}
     chosen = formats.format_of(target, format)
     formats.check_options(chosen, options)
-    placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
+    destination.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
     formats.check_packages(chosen, with_running=verify is not False)
     step = _steps(target, progress)
     if isinstance(params, str | bytes | os.PathLike):
@@ -143,12 +151,17 @@ def export(
     )
     _refuse_what_does_not_fit(chosen, signatures, params)
     if "representative_data" in options:
-        data = given(signatures, options["representative_data"], "representative_data")
+        data = given_arrays(signatures, options["representative_data"], "representative_data")
         calibration.refuse_without_ranges(signatures, data)
         options = {**options, "representative_data": data}
     is_random = verify is True and "representative_data" not in options
-    with step("running JAX" + (cost(signatures) if is_random else "")):
-        trials = _trials(signatures, params, verify, options)
+    shapes = {s.name: random_shapes(s) for s in signatures} if is_random else {}
+    with step(f"running JAX{cost(signatures, shapes)}"):
+        if is_random:
+            inputs = {s.name: random_inputs(s, shapes[s.name]) for s in signatures}
+        else:
+            inputs = _given_inputs(signatures, verify, options)
+        trials = [t for s in signatures for t in trials_of(s, params, inputs.get(s.name, ()))]
     if "representative_data" in options:
         calibration.refuse_results_without_ranges(trials)
     elif options.get("quantize") == "dynamic":
@@ -158,7 +171,7 @@ def export(
         of_params.add(jnp.dtype(jnp.bfloat16))
         signatures, params, trials, options = _widened(signatures, params, trials, options)
     judge = Judge(chosen.name, chosen.engine.precision(options), of_params, tolerance)
-    with disk.writing(target), placing.beside(target) as folder:
+    with disk.writing(target), destination.beside(target) as folder:
         job = Job(
             signatures=signatures,
             params=params,
@@ -169,7 +182,7 @@ def export(
             target=folder / "written" / target.name,
         )
         job.target.parent.mkdir()
-        # What was read from a checkpoint goes before the engine reads what was written.
+        # Parameters of a checkpoint free their memory before the engine loads the file.
         del params
         with step(f"converting to {chosen.name}"):
             ops = chosen.engine.write(job)
@@ -181,8 +194,8 @@ def export(
                 differences = judge.differences(run, trials)
         written = chosen.files(job.target)
         size = sum(map(_size, written))
-        placing.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
-        placing.put(chosen.steps(written, chosen.files(target)))
+        destination.refuse_existing(chosen.files(target), overwrite, chosen.obstacle)
+        destination.put(chosen.steps(written, chosen.files(target)))
     return ExportResult(
         target,
         chosen.name,
@@ -200,7 +213,7 @@ def _widened(
     trials: Sequence[Trial],
     options: Mapping[str, Option],
 ) -> tuple[tuple[Signature, ...], PyTree, list[Trial], dict[str, PyTree]]:
-    """All that is exported, with float32 in place of bfloat16."""
+    """The arguments with float32 in place of bfloat16."""
     by_name = {s.name: widening.widened_signature(s, params) for s in signatures}
     wide_trials = [
         dataclasses.replace(
@@ -218,7 +231,7 @@ def _widened(
 
 
 def _convert_options(chosen: Format, options: Mapping[str, Option]) -> Mapping[str, Option]:
-    """The options of `convert`: an engine's graph may assume finite numbers, as integers are."""
+    """The options of `convert`. A graph for int8 assumes finite numbers, because integers are."""
     if "assume_finite" not in chosen.engine.OPTIONS:
         return chosen.convert
     of_engine = {**chosen.convert, "value_checks": options.get("value_checks", "raise")}
@@ -238,29 +251,20 @@ def _refuse_what_does_not_fit(
 ) -> None:
     if not chosen.has_several:
         refuse_several(signatures, chosen.name)
-    if chosen.engine is onnx:
-        onnx.refuse_large(sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(params)))
+    chosen.check_size(sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(params)))
 
 
-def _trials(
-    signatures: Sequence[Signature],
-    params: PyTree,
-    verify: PyTree,
-    options: Mapping[str, Option],
-) -> list[Trial]:
-    """What JAX gives for the inputs with which the file is tried."""
+def _given_inputs(
+    signatures: Sequence[Signature], verify: PyTree, options: Mapping[str, Option]
+) -> dict[str, list[tuple[str, list[np.ndarray]]]]:
+    """The caller's inputs with which the file is tried, by signature, each with a title."""
     if verify is False:
-        return []
-    if verify is not True:
-        inputs = {
-            n: _titled("given input", i) for n, i in given(signatures, verify, "verify").items()
-        }
-    elif "representative_data" in options:
+        return {}
+    if verify is True:
         samples = options["representative_data"]
-        inputs = {n: _titled("representative input", s[:2]) for n, s in samples.items()}
-    else:
-        inputs = {s.name: random_inputs(s) for s in signatures}
-    return [trial for s in signatures for trial in trials_of(s, params, inputs[s.name])]
+        return {n: _titled("representative input", s[:2]) for n, s in samples.items()}
+    arrays = given_arrays(signatures, verify, "verify")
+    return {name: _titled("given input", samples) for name, samples in arrays.items()}
 
 
 def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, list[np.ndarray]]]:
@@ -268,7 +272,7 @@ def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, 
 
 
 def _metadata(signatures: Sequence[Signature]) -> dict[str, str]:
-    """What a file says of where it comes from."""
+    """The metadata that says where a file comes from."""
     return {
         "jax2tf": versions.__version__,
         "jax": jax.__version__,

@@ -1,4 +1,4 @@
-"""The formats that an export is written in: by which suffix each is chosen, and what it needs."""
+"""The table of export formats: suffixes, engines, options and requirements."""
 
 from __future__ import annotations
 
@@ -6,46 +6,50 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Protocol
 
 import numpy as np
 
 from jax2tf._src.export import (
+    destination,
     litert,
+    obstacles,
     onnx,
     openvino,
     openvino_pairs,
     packages,
-    placing,
     savedmodel,
-    standing,
     tfjs,
 )
 from jax2tf._src.export.job import Job
-from jax2tf._src.export.measures import Precision
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Option
 
 Arrays = Mapping[str, np.ndarray]
-# Runs a signature on arrays by name.
+# Runs a signature, given by name, on arrays by name.
 Run = Callable[[str, Arrays], Arrays]
 
 
 class Engine(Protocol):
-    """What a module of a format has."""
+    """The interface of the module that writes a format and runs it."""
 
-    # Options of the format, each with the values that it takes; None where any may come.
-    OPTIONS: Mapping[str, Sequence[object] | None]
+    @property
+    def OPTIONS(self) -> Mapping[str, Sequence[object] | None]:
+        """The options of the format with their values; None stands for any value."""
 
     def write(self, job: Job) -> int:
         """Writes the file or folder `job.target`; returns the number of ops."""
 
     def load(self, target: Path, job: Job) -> Run:
-        """What runs the signatures of what was written, in the format's engine."""
+        """Loads the file or folder into the engine; returns a function that runs it."""
 
     def precision(self, options: Mapping[str, Option]) -> Precision:
-        """How exact the results are that the options allow for."""
+        """Returns the precision that the options allow."""
+
+
+def _accept(_: object) -> None:
+    """Refuses nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,38 +57,44 @@ class Format:
     """A format.
 
     Attributes:
-      name: what it is called.
-      suffix: of a path in this format.
-      engine: writes and runs it.
-      convert: options of `convert`.
-      to_write: modules that writing needs.
-      to_run: modules that running needs.
-      has_several: whether it holds several signatures.
-      one_namespace: whether an output may not have the name of an input.
-      beside: suffixes of the files that belong to the one at the path.
-      obstacle: why what stands at a path is not to be replaced; empty if it may be.
-      steps: of files that belong together, what to put where so that they always fit each other:
-        from what was written and where it goes.
+      name: the name of the format.
+      suffix: the suffix of its paths.
+      engine: the module that writes and runs it.
+      convert: the options of `convert` for it.
+      to_write: the modules that writing needs.
+      to_run: the modules that running needs.
+      has_several: whether a file holds several signatures.
+      one_namespace: whether inputs and outputs need different names.
+      beside: the suffixes of the files that are written beside the one at the path.
+      check_options: refuses options that exclude or need each other.
+      check_runner: refuses to begin if a program that runs the format is missing.
+      check_size: refuses parameters of so many bytes.
+      obstacle: returns the reason why a path must not be replaced; empty if it may be.
+      steps: returns the renames, from written files to their places, in an order in which files
+        that belong together always fit each other.
     """
 
     name: str
     suffix: str
-    engine: ModuleType
+    engine: Engine
     convert: Mapping[str, Option]
     to_write: Sequence[str] = ()
     to_run: Sequence[str] = ()
     has_several: bool = False
     one_namespace: bool = False
     beside: Sequence[str] = ()
-    obstacle: Callable[[Path], str] = standing.of_file
-    steps: Callable[[Sequence[Path], Sequence[Path]], placing.Steps] = placing.each
+    check_options: Callable[[Mapping[str, Option]], None] = _accept
+    check_runner: Callable[[], None] = lambda: None
+    check_size: Callable[[int], None] = _accept
+    obstacle: Callable[[Path], str] = obstacles.of_file
+    steps: Callable[[Sequence[Path], Sequence[Path]], destination.Steps] = destination.each
 
     def files(self, target: Path) -> list[Path]:
-        """All that is written for a target, the target last."""
+        """The files or folders that are written for a target, the target last."""
         return [*(target.with_suffix(suffix) for suffix in self.beside), target]
 
 
-# Engines have no Assert, and differentiate nothing.
+# Engines have no Assert op, and compute no gradients.
 _FOR_ENGINES = {"polymorphic_checks": False, "with_gradient": False}
 
 FORMATS: Mapping[str, Format] = {
@@ -93,9 +103,13 @@ FORMATS: Mapping[str, Format] = {
         Format(
             *("savedmodel", "", savedmodel, {}),
             has_several=True,
-            obstacle=standing.of_saved_model,
+            obstacle=obstacles.of_saved_model,
         ),
-        Format("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}, has_several=True),
+        Format(
+            *("litert", ".tflite", litert, {"target": "litert", **_FOR_ENGINES}),
+            has_several=True,
+            check_options=litert.check_options,
+        ),
         Format(
             "onnx",
             ".onnx",
@@ -104,6 +118,8 @@ FORMATS: Mapping[str, Format] = {
             ("tf2onnx", "onnx"),
             ("onnxruntime",),
             one_namespace=True,
+            check_options=onnx.check_options,
+            check_size=onnx.refuse_large,
         ),
         Format(
             *(
@@ -116,22 +132,23 @@ FORMATS: Mapping[str, Format] = {
             ),
             one_namespace=True,
             beside=(".bin",),
-            obstacle=standing.of_openvino,
+            obstacle=obstacles.of_openvino,
             steps=openvino_pairs.steps,
         ),
         Format(
             *("tfjs", ".tfjs", tfjs, {"target": "tfjs", **_FOR_ENGINES}, ("tensorflowjs",)),
-            obstacle=standing.of_tfjs,
+            check_runner=tfjs.require_node,
+            obstacle=obstacles.of_tfjs,
         ),
     )
 }
 
 
 def format_of(path: str | os.PathLike[str], name: str | None) -> Format:
-    """The format that the caller names, or the one of the path's suffix.
+    """The format that the caller names, or the format of the path's suffix.
 
     Raises:
-      ValueError: there is none of that name or suffix, or the engine reads no other suffix.
+      ValueError: no format has that name or suffix, or the engine cannot read the path's suffix.
     """
     if name is not None:
         name = option_checks.one_of(name, "jax2tf.export: format", FORMATS)
@@ -148,7 +165,7 @@ def format_of(path: str | os.PathLike[str], name: str | None) -> Format:
 
 
 def _readable(chosen: Format, path: str | os.PathLike[str]) -> Format:
-    # Files that belong together have one name, and are told from each other by their suffixes.
+    # Files that belong together have one name, and only their suffixes differ.
     if chosen.beside and Path(path).suffix != chosen.suffix:
         raise ValueError(
             f"jax2tf.export: a path of the format {chosen.name!r} should end in {chosen.suffix}, "
@@ -162,8 +179,8 @@ def check_options(chosen: Format, options: Mapping[str, Option]) -> None:
     """Refuses options that the format does not have.
 
     Raises:
-      TypeError: it has no option of that name.
-      ValueError: the option has no such value.
+      TypeError: the format has no option of that name.
+      ValueError: the option has no such value, or two options do not fit each other.
     """
     known = chosen.engine.OPTIONS
     for name, value in options.items():
@@ -178,16 +195,14 @@ def check_options(chosen: Format, options: Mapping[str, Option]) -> None:
         if values is not None:
             where = f"jax2tf.export: the option {name!r} of the format {chosen.name!r}"
             option_checks.one_of(value, where, values)
-    for engine in (litert, onnx):
-        if chosen.engine is engine:
-            engine.check_options(options)
+    chosen.check_options(options)
 
 
 def check_packages(chosen: Format, with_running: bool) -> None:
-    """Refuses to begin without what the format needs.
+    """Refuses to begin without the packages and programs that the format needs.
 
     Raises:
-      MissingPackageError: it is not installed.
+      MissingPackageError: one of them is not installed.
     """
     packages.require(chosen.to_write, f"the format {chosen.name!r}")
     if with_running:
@@ -196,5 +211,4 @@ def check_packages(chosen: Format, with_running: bool) -> None:
             f"trying what was written as {chosen.name!r}",
             "pass verify=False to leave it untried",
         )
-        if chosen.engine is tfjs:
-            tfjs.require_node()
+        chosen.check_runner()

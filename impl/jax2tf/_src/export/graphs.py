@@ -1,10 +1,10 @@
-"""What is counted as an op in a TensorFlow graph."""
+"""Counts the ops of a TensorFlow graph."""
 
 from __future__ import annotations
 
 import tensorflow as tf
 
-# What computes nothing.
+# These ops compute nothing.
 _NOT_COUNTED = frozenset({"Const", "Placeholder", "NoOp", "Identity", "IdentityN"})
 
 

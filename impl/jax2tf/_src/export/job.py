@@ -1,4 +1,4 @@
-"""What a format is given to write."""
+"""`Job` holds all that a format needs to write a file, and converts the functions."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from jax2tf._src.util.typing import Option, PyTree
 
 @dataclasses.dataclass
 class Job:
-    """What is to be written.
+    """An export under way.
 
     Attributes:
       signatures: the functions.
       params: the parameters, as arrays.
-      convert: options of `convert`, for the format.
-      options: options of the format.
-      metadata: what the file says of where it comes from.
-      scratch: a folder that goes in the end.
-      target: what to write, a path in a folder of its own.
-      outputs: the names of the outputs by signature, once there is a program.
-      complexes: the names of inputs and outputs that are complex, once there is a program.
+      convert: the options of `convert` for the format.
+      options: the options of the format.
+      metadata: versions and source, to be stored in the file.
+      scratch: a temporary folder.
+      target: the path to write, in a folder of its own.
+      outputs: the names of the outputs by signature; `program` fills it.
+      complexes: the names of complex inputs and outputs; `program` fills it.
     """
 
     signatures: Sequence[Signature]
@@ -42,7 +42,7 @@ class Job:
     complexes: list[str] = dataclasses.field(default_factory=list)
 
     def program(self, **options: Option) -> Program:
-        """The functions converted, over variables that have the parameters' memory."""
+        """The converted functions, with variables that share the parameters' memory."""
         program = program_of(self.signatures, self.params, {**self.convert, **options})
         for signature in self.signatures:
             outputs = program.functions[signature.name].get_concrete_function().structured_outputs
@@ -53,35 +53,35 @@ class Job:
         return program
 
     def saved_model(self) -> Path:
-        """A SavedModel for a converter to read. The variables are gone when it is there."""
+        """Writes a SavedModel for a converter to read, and frees the memory of the variables."""
         folder = self.scratch / "saved_model"
         self.program().save(folder, with_gradients=False)
-        # Graphs refer to themselves in cycles, and to the variables.
+        # Graphs are in reference cycles, and hold the variables.
         gc.collect()
         return folder
 
 
-# So much of a converter's error says what it is about; the rest of some is pages of MLIR.
-_MOST_OF_ERROR = 600
+# Some converters print pages of MLIR after the first lines of an error.
+_MAX_ERROR_LENGTH = 600
 
 
 @contextlib.contextmanager
 def converting(name: str, job: Job) -> Iterator[None]:
-    """Says which engine's converter it is that refuses the function.
+    """Names the converter in any error that it raises.
 
     Raises:
-      ExportError: the converter raises something.
+      ExportError: the converter raises an error.
     """
     try:
         yield
-    # Each converter has errors of its own.
+    # Each converter has its own exception types.
     except Exception as error:
-        if disk.number_of(error) is not None:  # it is not for the function
+        if disk.errno_of(error) is not None:  # the function is not the cause
             raise
         text = str(error).strip()
         has_bfloat16 = "bf16" in text
-        if len(text) > _MOST_OF_ERROR:
-            text = f"{text[:_MOST_OF_ERROR]} ..."
+        if len(text) > _MAX_ERROR_LENGTH:
+            text = f"{text[:_MAX_ERROR_LENGTH]} ..."
         remedy = (
             "reports/tables/consumers.md says what each engine takes; choose another format, or "
             "change the function"

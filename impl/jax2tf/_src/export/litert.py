@@ -1,4 +1,4 @@
-"""LiteRT (.tflite), by tf.lite's converter with builtin ops only."""
+"""Writes LiteRT files (.tflite) by tf.lite's converter, with builtin ops only."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import tensorflow as tf
 
 from jax2tf._src.export import litert_weights, packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.measures import Precision
 from jax2tf._src.export.signatures import Signature
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.util.typing import Option, PyTree
 
@@ -31,8 +31,8 @@ OPTIONS = {
     "value_checks": CHOICES,
 }
 
-# Its converter makes float16 of every number, of 1e-8 too, and no int4 at all.
-_STORED_ANEW = ("float16", "int4")
+# LiteRT's converter stores every constant as float16, even 1e-8, and has no int4. We store these.
+_STORED_BY_US = ("float16", "int4")
 
 METADATA = "jax2tf.json"
 
@@ -61,7 +61,7 @@ def check_options(options: Mapping[str, Option]) -> None:
         )
     if not is_integer:
         for name in ("representative_data", "integer_io"):
-            # An array is neither true nor false.
+            # The truth value of an array is an error.
             if options.get(name) is not None and options[name] is not False:
                 raise ValueError(
                     f"jax2tf.export: the option {name!r} belongs to quantize='int8', and quantize "
@@ -77,36 +77,36 @@ def write(job: Job) -> int:
             str(job.saved_model()), signature_keys=names
         )
     converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS]
-    # It would write the largest finite number for an infinite constant.
+    # LiteRT's converter would write the largest finite number for an infinite constant.
     converter.canonicalizing_inf_as_min_max_float = False
     _quantize(converter, job)
     with converting("the converter of LiteRT", job), _without_advice():
         content = converter.convert()
     kind = job.options.get("quantize")
-    if kind in _STORED_ANEW:
+    if kind in _STORED_BY_US:
         content = litert_weights.stored(content, kind)
     job.target.write_bytes(content)
-    # A file may have an archive behind it: this is where LiteRT's metadata keeps files.
+    # LiteRT keeps files of metadata in a zip archive at the end of the model.
     with zipfile.ZipFile(job.target, "a") as archive:
         archive.writestr(METADATA, json.dumps(job.metadata, indent=2) + "\n")
-    return _count(content)
+    return _count_ops(content)
 
 
 def _quantize(converter: tf.lite.TFLiteConverter, job: Job) -> None:
     kind = job.options.get("quantize")
-    if kind is None or kind in _STORED_ANEW:
+    if kind is None or kind in _STORED_BY_US:
         return
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if kind == "int8":
         samples = job.options["representative_data"]
-        converter.representative_dataset = lambda: _named(job.signatures, samples)
+        converter.representative_dataset = lambda: _feeds(job.signatures, samples)
         converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
         if job.options.get("integer_io"):
             converter.inference_input_type = tf.int8
             converter.inference_output_type = tf.int8
 
 
-def _named(
+def _feeds(
     signatures: Sequence[Signature], samples: Mapping[str, Sequence[Sequence[np.ndarray]]]
 ) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     for signature in signatures:
@@ -115,7 +115,7 @@ def _named(
             yield signature.name, dict(zip(names, arrays, strict=True))
 
 
-def _count(content: bytes) -> int:
+def _count_ops(content: bytes) -> int:
     with contextlib.redirect_stdout(io.StringIO()) as report:
         tf.lite.experimental.Analyzer.analyze(model_content=content)
     return len(re.findall(r"^\s*Op#\d+ ", report.getvalue(), flags=re.MULTILINE))
@@ -124,16 +124,15 @@ def _count(content: bytes) -> int:
 def load(
     target: Path, job: Job
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
-    """What runs the signatures of the file: ai-edge-litert's interpreter, else tf.lite's."""
+    """Loads the file into ai-edge-litert's interpreter if installed, else into tf.lite's."""
     interpreter = _interpreter(str(target))
 
     def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         runner = interpreter.get_signature_runner(signature)
-        taken = runner.get_input_details()
-        feed = {name: _quantized(arrays[name], detail) for name, detail in taken.items()}
+        inputs, outputs = runner.get_input_details(), runner.get_output_details()
+        feed = {name: _quantized(arrays[name], detail) for name, detail in inputs.items()}
         results = runner(**feed)
-        made = runner.get_output_details()
-        return {name: _dequantized(result, made[name]) for name, result in results.items()}
+        return {name: _dequantized(result, outputs[name]) for name, result in results.items()}
 
     return run
 
@@ -148,10 +147,10 @@ def _interpreter(path: str) -> PyTree:
 
 @contextlib.contextmanager
 def _without_advice() -> Iterator[None]:
-    """Hides two warnings of TensorFlow's that do not concern a file of LiteRT.
+    """Hides two warnings of TensorFlow that do not concern LiteRT files.
 
-    One says that ai-edge-litert takes the place of tf.lite.Interpreter, which calibrates, too. The
-    other says that the graph has no gradients, which no file of LiteRT has.
+    One says that ai-edge-litert replaces tf.lite.Interpreter, which the converter uses to
+    calibrate. The other says that the graph has no gradients, which no LiteRT file has.
     """
     logger = logging.getLogger("absl")
     logger.addFilter(_is_not_of_gradients)
@@ -172,20 +171,17 @@ def _quantized(array: np.ndarray, detail: Mapping[str, PyTree]) -> np.ndarray:
     if not scale or array.dtype == detail["dtype"]:
         return array
     limits = np.iinfo(detail["dtype"])
-    result: np.ndarray = np.clip(np.round(array / scale) + zero, limits.min, limits.max).astype(
-        detail["dtype"]
-    )
-    return result
+    integers = np.clip(np.round(array / scale) + zero, limits.min, limits.max)
+    return integers.astype(detail["dtype"])
 
 
 def _dequantized(array: np.ndarray, detail: Mapping[str, PyTree]) -> np.ndarray:
     scale, zero = detail["quantization"]
     if not scale:
         return array
-    result: np.ndarray = (array.astype(np.float32) - zero) * np.float32(scale)
-    return result
+    return (array.astype(np.float32) - zero) * np.float32(scale)
 
 
 def precision(options: Mapping[str, Option]) -> Precision:
-    """By the option `quantize`."""
+    """The precision that the option `quantize` allows."""
     return _PRECISION[options.get("quantize")]

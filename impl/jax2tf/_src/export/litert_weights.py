@@ -1,4 +1,4 @@
-"""Weights of a LiteRT file in fewer bits: which constants are weights, and how each is stored."""
+"""Stores the weights of a LiteRT file in fewer bits."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from jax2tf._src import compat
 from jax2tf._src.export.weights import in_half_bytes, is_weight, quantized
 from jax2tf._src.util.typing import PyTree
 
-# A table of the model: FlatBuffers generates their classes, without types.
+# A table of the model. FlatBuffers generates its class without types.
 Table: TypeAlias = Any
 
-# Which version of an op takes what is stored; the interpreter chooses kernels by it.
+# The version of Dequantize for each stored dtype; LiteRT chooses kernels by it.
 _DEQUANTIZE_VERSIONS = {"FLOAT16": 3, "INT8": 5, "INT4": 6}
 
 
 @dataclasses.dataclass(frozen=True)
 class Stored:
-    """How an array is stored.
+    """An array as it is stored.
 
     Attributes:
       dtype: the name of the tensor's type.
       data: the bytes.
-      scales: what the integers of each index of `axis` are multiplied with; None for floats.
-      axis: which dimension has scales of its own.
+      scales: the factor of the integers at each index of `axis`; None for floats.
+      axis: the dimension whose indices have different scales.
     """
 
     dtype: str
@@ -46,18 +46,18 @@ def float16(weights: np.ndarray) -> Stored:
 
 
 def integers(weights: np.ndarray, bits: int, axis: int) -> Stored:
-    """Integers of 8 or 4 bits on both sides of 0, with a scale for each index of an axis."""
+    """Signed integers of 8 or 4 bits, with a scale for each index of an axis."""
     scales, numbers = quantized(weights, bits, axis)
     data = in_half_bytes(numbers) if bits == 4 else numbers.reshape(-1).view(np.uint8)
     return Stored(f"INT{bits}", data, scales.reshape(-1), axis)
 
 
 def stored(content: bytes, kind: str) -> bytes:
-    """A file whose weights are stored in fewer bits.
+    """The content of a file whose weights have fewer bits.
 
     Args:
-      content: a file with float32 weights.
-      kind: "float16"; or "int4", where the weights of products have 4 bits, and others 8.
+      content: the content of a file with float32 weights.
+      kind: "float16"; or "int4", with 4 bits for the weights of products and 8 for others.
     """
     schema = compat.libraries.litert_schema()
     model = schema.ModelT.InitFromObj(schema.Model.GetRootAs(content, 0))
@@ -74,7 +74,7 @@ def stored(content: bytes, kind: str) -> bytes:
 
 
 def _without_unread_buffers(model: Table) -> None:
-    """Empties the buffers that no tensor has any more. Others keep their places."""
+    """Empties the buffers that no tensor uses. The indices of buffers do not change."""
     read = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
     read |= {entry.buffer for entry in model.metadata or ()}
     for index, buffer in enumerate(model.buffers):
@@ -83,7 +83,7 @@ def _without_unread_buffers(model: Table) -> None:
 
 
 class _Graph:
-    """One graph of a model, whose weights are stored anew."""
+    """One graph of a model, whose weights are stored in fewer bits."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class _Graph:
         self._buffers = buffers
 
     def store(self, kind: str) -> None:
-        """Stores each weight once, and gives it to its readers as they take it."""
+        """Stores each weight once, as integers or with a Dequantize for its readers."""
         readers = self._readers()
         dequantizes = []
         for index, tensor in enumerate(list(self._graph.tensors)):
@@ -112,7 +112,7 @@ class _Graph:
                 continue
             products = [op for op, place in readers[index] if self._takes_integers(op, place)]
             if len(products) == len(readers[index]):
-                # Each row makes one result.
+                # Each row of the matrix computes one result.
                 self._put(tensor, integers(weights, 4, axis=0))
                 for op in products:
                     op.opcodeIndex = self._code("FULLY_CONNECTED", 10)
@@ -123,7 +123,7 @@ class _Graph:
         self._graph.operators = [*dequantizes, *self._graph.operators]
 
     def _readers(self) -> Mapping[int, list[tuple[PyTree, int]]]:
-        """The ops that read each tensor, with the place of the tensor among their inputs."""
+        """The ops that read each tensor, with the position of the tensor in their inputs."""
         readers = collections.defaultdict(list)
         for op in self._graph.operators:
             for place, index in enumerate(op.inputs):
@@ -131,7 +131,7 @@ class _Graph:
         return readers
 
     def _weights(self, index: int, tensor: Table) -> np.ndarray | None:
-        """The numbers of a tensor that is a weight."""
+        """The array of a tensor, or None if it is not a weight."""
         data = self._model.buffers[tensor.buffer].data
         shape = () if tensor.shape is None else tuple(map(int, tensor.shape))
         if data is None or tensor.type != self._schema.TensorType.FLOAT32:
@@ -142,13 +142,13 @@ class _Graph:
         return array if is_weight(array) else None
 
     def _takes_integers(self, op: Table, place: int) -> bool:
-        """Whether an op reads a tensor as the matrix of a product with rows of float32."""
+        """Whether an op reads a tensor as the matrix that float32 rows are multiplied with."""
         return place == 1 and self._name(op) == "FULLY_CONNECTED"
 
     def _axis(self, readers: Sequence[tuple[Table, int]], rank: int) -> int:
-        """Which axis of a weight has scales of its own."""
+        """The axis of a weight whose indices have different scales."""
         names = {self._name(op) for op, _ in readers}
-        # Depthwise kernels are (1, height, width, channels); a product of matrices adds rows up.
+        # Depthwise kernels are (1, height, width, channels); BatchMatMul sums over rows.
         return rank - 1 if names & {"DEPTHWISE_CONV_2D", "BATCH_MATMUL"} else 0
 
     def _name(self, op: Table) -> str:
@@ -156,42 +156,42 @@ class _Graph:
         number = max(code.builtinCode, code.deprecatedBuiltinCode)
         return _names(self._schema.BuiltinOperator)[number]
 
-    def _dequantized(self, index: int, kept: Stored) -> PyTree:
-        """An op that gives a tensor from what is stored."""
+    def _dequantized(self, index: int, stored: Stored) -> PyTree:
+        """Stores a tensor's array; returns the Dequantize op that computes the tensor from it."""
         schema, tensor = self._schema, self._graph.tensors[index]
         source = schema.TensorT()
         source.name, source.shape = tensor.name + b"/stored", tensor.shape
         source.buffer = tensor.buffer
-        self._put(source, kept)
+        self._put(source, stored)
         self._graph.tensors.append(source)
-        # The tensor is no constant any more.
+        # Buffer 0 means that the tensor is not a constant.
         tensor.buffer = 0
         op = schema.OperatorT()
-        op.opcodeIndex = self._code("DEQUANTIZE", _DEQUANTIZE_VERSIONS[kept.dtype])
+        op.opcodeIndex = self._code("DEQUANTIZE", _DEQUANTIZE_VERSIONS[stored.dtype])
         op.inputs = np.array([len(self._graph.tensors) - 1], np.int32)
         op.outputs = np.array([index], np.int32)
         op.builtinOptionsType = schema.BuiltinOptions.DequantizeOptions
         op.builtinOptions = schema.DequantizeOptionsT()
         return op
 
-    def _put(self, tensor: Table, kept: Stored) -> None:
+    def _put(self, tensor: Table, stored: Stored) -> None:
         schema = self._schema
-        key = (tensor.buffer, kept.dtype, kept.axis)
+        key = (tensor.buffer, stored.dtype, stored.axis)
         if key not in self._buffers:
             buffer = schema.BufferT()
-            buffer.data = kept.data
+            buffer.data = stored.data
             self._buffers[key] = len(self._model.buffers)
             self._model.buffers.append(buffer)
         tensor.buffer = self._buffers[key]
-        tensor.type = getattr(schema.TensorType, kept.dtype)
-        if kept.scales is not None:
+        tensor.type = getattr(schema.TensorType, stored.dtype)
+        if stored.scales is not None:
             tensor.quantization = schema.QuantizationParametersT()
-            tensor.quantization.scale = kept.scales
-            tensor.quantization.zeroPoint = np.zeros(kept.scales.size, np.int64)
-            tensor.quantization.quantizedDimension = kept.axis
+            tensor.quantization.scale = stored.scales
+            tensor.quantization.zeroPoint = np.zeros(stored.scales.size, np.int64)
+            tensor.quantization.quantizedDimension = stored.axis
 
     def _code(self, name: str, version: int) -> int:
-        """The index of an op of this version among those of the model."""
+        """The index of this version of an op in the model's operator codes."""
         number = getattr(self._schema.BuiltinOperator, name)
         for index, code in enumerate(self._model.operatorCodes):
             if (code.builtinCode, code.version) == (number, version):
@@ -208,12 +208,12 @@ def _names(enum: Table) -> Mapping[int, str]:
     return {value: name for name, value in vars(enum).items() if isinstance(value, int)}
 
 
-# The schema asks for it; the builder of Python aligns bytes to 1.
+# LiteRT's schema requires this alignment; FlatBuffers' builder in Python aligns bytes to 1.
 _ALIGNMENT = 16
 
 
 def _packed(schema: ModuleType, buffer: Table, builder: Table) -> PyTree:
-    """Writes a buffer where kernels read it: as its own method does, and aligned."""
+    """Writes a buffer as its generated method `Pack` does, but aligned for kernels."""
     data = None
     if buffer.data is not None and len(buffer.data):
         content = np.ascontiguousarray(buffer.data).tobytes()

@@ -1,4 +1,4 @@
-"""ONNX, by tf2onnx, run by ONNX Runtime on the CPU."""
+"""Writes ONNX files with tf2onnx, and runs them in ONNX Runtime on the CPU."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import onnx_recurrent, onnx_weights, packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.measures import Precision
 from jax2tf._src.export.signatures import Signature
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes import idioms
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.targets.by_name import TARGETS
@@ -30,16 +30,15 @@ OPTIONS = {
     "value_checks": CHOICES,
 }
 
-# tf2onnx is told what to make of the op of an LSTM, which it does not take by itself. That of ONNX
-# Runtime takes a NaN for a number.
+# A rewriter tells tf2onnx how to convert our LSTM op. The LSTM of ONNX Runtime is wrong for NaN.
 TARGET = dataclasses.replace(
     TARGETS["onnx"], finite_idioms=TARGETS["onnx"].finite_idioms | {idioms.LSTM}
 )
 REWRITERS = (onnx_recurrent.with_lstm,)
 
-# The newest that tf2onnx writes.
+# The newest opset that tf2onnx writes.
 _OPSET = 18
-# The first whose integers have scales along an axis.
+# The first opset whose DequantizeLinear has scales along an axis.
 _OPSET_OF_SCALES = 13
 
 _PRECISION = {
@@ -52,9 +51,9 @@ _PRECISION = {
 
 def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
-    tf2onnx = packages.imported("tf2onnx", "the format 'onnx'")
-    onnx = packages.imported("onnx", "the format 'onnx'")
-    # It tells of what it cannot convert; the error that comes of it says so too.
+    tf2onnx = packages.import_package("tf2onnx", "the format 'onnx'")
+    onnx = packages.import_package("onnx", "the format 'onnx'")
+    # tf2onnx logs each op that it cannot convert; the error below names it too.
     logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
     (function,) = job.program().functions.values()
     with converting("tf2onnx", job):
@@ -64,7 +63,7 @@ def write(job: Job) -> int:
             opset=job.options.get("opset", _OPSET),
             custom_rewriter=list(REWRITERS),
         )
-        # It leaves an op that it does not know in the graph as it is.
+        # tf2onnx keeps an unknown op in the graph; the checker refuses it.
         onnx.checker.check_model(model)
     kind = job.options.get("quantize")
     if kind is not None:
@@ -77,7 +76,7 @@ def write(job: Job) -> int:
 
 
 def _rename_inputs(graph: onnx.GraphProto, signature: Signature) -> None:
-    """Gives inputs the names of the signature: TensorFlow's graph has them in lower case."""
+    """Restores the names of the inputs, which TensorFlow's graph has in lower case."""
     names = {spec.name.lower(): spec.name for spec in signature.inputs}
     renamed = {value.name: names[value.name.lower()] for value in graph.input}
     for node in onnx_weights.nodes(graph):
@@ -89,22 +88,22 @@ def _rename_inputs(graph: onnx.GraphProto, signature: Signature) -> None:
 def load(
     target: Path, job: Job
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
-    """What runs the function of the file."""
-    onnxruntime = packages.imported("onnxruntime", "trying what was written as 'onnx'")
+    """Loads the file into ONNX Runtime; returns a function that runs it."""
+    onnxruntime = packages.import_package("onnxruntime", "trying what was written as 'onnx'")
     session = onnxruntime.InferenceSession(str(target), providers=["CPUExecutionProvider"])
-    # An input that nothing depends on may be gone.
-    taken = [node.name for node in session.get_inputs()]
+    # The file may lack inputs that no output depends on.
+    inputs = [node.name for node in session.get_inputs()]
     names = [node.name for node in session.get_outputs()]
 
     def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        results = session.run(names, {name: arrays[name] for name in taken})
+        results = session.run(names, {name: arrays[name] for name in inputs})
         return dict(zip(names, results, strict=True))
 
     return run
 
 
 def precision(options: Mapping[str, Option]) -> Precision:
-    """By the option `quantize`; ONNX Runtime computes in the dtypes of the graph."""
+    """The precision that the option `quantize` allows."""
     return _PRECISION[options.get("quantize")]
 
 
@@ -112,7 +111,7 @@ def check_options(options: Mapping[str, Option]) -> None:
     """Refuses options that exclude each other.
 
     Raises:
-      ValueError: integers in an opset that has no scales along an axis.
+      ValueError: the opset has no scales along an axis, which integer weights need.
     """
     opset, kind = options.get("opset", _OPSET), options.get("quantize")
     if kind in ("int8_weights", "int4") and opset < _OPSET_OF_SCALES:
@@ -123,7 +122,7 @@ def check_options(options: Mapping[str, Option]) -> None:
 
 
 def refuse_large(size: int) -> None:
-    """Refuses parameters that one file of ONNX cannot hold.
+    """Refuses parameters that are too large for one ONNX file.
 
     Raises:
       ExportError: they have 2 GB or more.

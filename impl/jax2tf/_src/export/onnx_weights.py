@@ -1,4 +1,4 @@
-"""Weights of an ONNX model in fewer bits, with the ops that give them as float32."""
+"""Stores the weights of an ONNX model in fewer bits, with ops that convert them to float32."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from jax2tf._src.export.weights import in_half_bytes, is_weight, quantized
 if TYPE_CHECKING:
     import onnx
 
-# Of ONNX Runtime: a product with a matrix of 4 bits. ONNX has these integers from opset 21 on,
-# which tf2onnx does not write.
+# ONNX Runtime's own domain has MatMulNBits, a product with a matrix of 4 bits. ONNX itself has
+# such integers from opset 21 on, which tf2onnx does not write.
 _DOMAIN = "com.microsoft"
-# So many rows of a column share a scale.
+# The number of rows of a column that share a scale.
 _BLOCK = 32
 
 
@@ -27,18 +27,18 @@ def store(model: onnx.ModelProto, kind: str) -> None:
     """Stores the weights of a model in fewer bits.
 
     Args:
-      model: with float32 weights. It is changed.
-      kind: "float16"; "int8_weights"; or "int4", where the weights of products have 4 bits, and
-        others 8.
+      model: a model with float32 weights, which is changed in place.
+      kind: "float16"; "int8_weights"; or "int4", with 4 bits for the weights of products and 8 for
+        others.
     """
-    onnx = packages.imported("onnx", "the format 'onnx'")
+    onnx = packages.import_package("onnx", "the format 'onnx'")
     _Graph(onnx, model.graph, kind).store()
     if any(node.domain == _DOMAIN for node in nodes(model.graph)):
         model.opset_import.append(onnx.helper.make_opsetid(_DOMAIN, 1))
 
 
 def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph and those of its loops and branches, an empty one for each other attribute."""
+    """A graph and those of its loops and branches. Other attributes give an empty graph."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:
@@ -47,25 +47,25 @@ def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 
 def nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
-    """The nodes of a graph and of those of its loops and branches."""
+    """The nodes of a graph and of the graphs of its loops and branches."""
     return (node for inner in graphs(graph) for node in inner.node)
 
 
 @dataclasses.dataclass(frozen=True)
 class _Reader:
-    """A node that reads a weight, and the place of the weight among its inputs."""
+    """A node that reads a weight, and the position of the weight in its inputs."""
 
     node: onnx.NodeProto
     place: int
 
     @property
     def is_product(self) -> bool:
-        """Whether rows are multiplied with the weight."""
+        """Whether the node multiplies rows with the weight."""
         return self.node.op_type == "MatMul" and self.place == 1
 
 
 class _Graph:
-    """A graph, with the graphs of its loops, whose weights are stored anew."""
+    """A graph, with the graphs of its loops, whose weights are stored in fewer bits."""
 
     def __init__(self, onnx: ModuleType, graph: onnx.GraphProto, kind: str) -> None:
         self._onnx = onnx
@@ -73,7 +73,7 @@ class _Graph:
         self._kind = kind
 
     def store(self) -> None:
-        """Stores each weight once, and gives it to its readers as they take it."""
+        """Stores each weight once, in a form that all its readers accept."""
         readers = self._readers()
         results = {value.name for graph in graphs(self._graph) for value in graph.output}
         for graph in list(graphs(self._graph)):
@@ -125,7 +125,7 @@ class _Graph:
         op: str,
         **attributes: object,
     ) -> None:
-        """Puts an op of other constants in the place of a constant."""
+        """Replaces a constant with an op on other constants."""
         names = self._add(graph, name, arrays)
         self._remove(graph, name, tensor)
         node = self._onnx.helper.make_node(op, names, [name], f"{name}/{op}", **attributes)
@@ -139,22 +139,22 @@ class _Graph:
         weights: np.ndarray,
         readers: Sequence[_Reader],
     ) -> None:
-        """Makes ONNX Runtime's op for weights of 4 bits of products with a weight."""
+        """Replaces the products with a weight by ONNX Runtime's MatMulNBits."""
         rows, columns = weights.shape
         blocks = -(-rows // _BLOCK)
         padded = np.pad(weights, ((0, blocks * _BLOCK - rows), (0, 0)))
         scales, numbers = quantized(padded.T.reshape(-1, _BLOCK), 4, axis=0)
-        # They are stored as if 8 were added.
+        # MatMulNBits subtracts 8 from the stored integers.
         packed = in_half_bytes(numbers + 8).reshape(columns, blocks, -1)
         names = self._add(graph, name, {"integers": packed, "scales": scales.reshape(-1)})
         self._remove(graph, name, tensor)
-        given = {"K": rows, "N": columns, "bits": 4, "block_size": _BLOCK}
+        attributes = {"K": rows, "N": columns, "bits": 4, "block_size": _BLOCK}
         for reader in readers:
             node = reader.node
             node.op_type, node.domain = "MatMulNBits", _DOMAIN
             node.input[:] = [node.input[0], *names]
             node.attribute.extend(
-                self._onnx.helper.make_attribute(key, value) for key, value in given.items()
+                self._onnx.helper.make_attribute(key, value) for key, value in attributes.items()
             )
 
     def _add(
@@ -176,7 +176,7 @@ class _Graph:
 
 
 def _axis(readers: Sequence[_Reader], rank: int) -> int:
-    """Which axis of a weight has scales of its own."""
+    """The axis of a weight whose indices have different scales."""
     ops = {reader.node.op_type for reader in readers}
     if ops <= {"Conv", "Gather", "GatherND"}:
         return 0

@@ -1,4 +1,4 @@
-"""OpenVINO (.xml with its .bin), run on the CPU."""
+"""Writes OpenVINO models (.xml and .bin), and runs them on the CPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from jax2tf._src.export import disk, openvino_weights, packages
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.measures import Precision
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.util.typing import Option, PyTree
 
@@ -26,22 +26,22 @@ _PRECISION = {
     "int4": Precision.FOUR_BIT_WEIGHTS,
 }
 
-# On processors with faster units for bfloat16 it would compute float32 in those.
+# Without this hint OpenVINO computes float32 as bfloat16 on processors with units for it.
 _SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}
 
 _NOT_COUNTED = frozenset({"Constant", "Parameter", "Result"})
 
 
 def _openvino() -> PyTree:
-    # Where it finds its telemetry it reports each conversion to its makers.
+    # OpenVINO reports each conversion to its makers if it finds its telemetry package.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
-    return packages.imported("openvino", "the format 'openvino'")
+    return packages.import_package("openvino", "the format 'openvino'")
 
 
 def write(job: Job) -> int:
-    """Writes the file `job.target` and the .bin beside it; returns the number of ops."""
+    """Writes the file `job.target` and a .bin beside it; returns the number of ops."""
     openvino = _openvino()
-    # From a function itself names of outputs are lost, and with them which is which.
+    # OpenVINO loses the names of outputs when it converts a tf.function instead of a SavedModel.
     folder = job.saved_model()
     with converting("the converter of OpenVINO", job):
         model = openvino.convert_model(str(folder))
@@ -60,21 +60,21 @@ def write(job: Job) -> int:
 def load(
     target: Path, job: Job
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
-    """What runs the function of the file."""
+    """Compiles the model; returns a function that runs it."""
     openvino = _openvino()
     compiled = openvino.compile_model(str(target), "CPU", _SETTINGS)
-    # An input that nothing depends on may be gone.
-    taken = {name for port in compiled.inputs for name in port.get_names()}
+    # The model may lack inputs that no output depends on.
+    inputs = {name for port in compiled.inputs for name in port.get_names()}
 
     def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        results = compiled({name: a for name, a in arrays.items() if name in taken})
+        results = compiled({name: a for name, a in arrays.items() if name in inputs})
         return {name: results[port] for port in compiled.outputs for name in port.get_names()}
 
     return run
 
 
 def precision(options: Mapping[str, Option]) -> Precision:
-    """By the options `quantize` and `compress_to_fp16`."""
+    """The precision that the options `quantize` and `compress_to_fp16` allow."""
     if options.get("quantize") is not None:
         return _PRECISION[options["quantize"]]
     is_half = options.get("compress_to_fp16", False)

@@ -1,4 +1,4 @@
-"""Weights of an OpenVINO model in fewer bits, with the ops that give them as float32."""
+"""Stores the weights of an OpenVINO model in fewer bits, with ops that convert them to float32."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def store(model: openvino.Model, kind: str) -> None:
     """Stores the weights of a model, and of the bodies of its loops, in fewer bits.
 
     Args:
-      model: with float32 weights. It is changed.
-      kind: "int8_weights"; or "int4", where the weights of products have 4 bits, and others 8.
+      model: a model with float32 weights, which is changed in place.
+      kind: "int8_weights"; or "int4", with 4 bits for the weights of products and 8 for others.
     """
-    openvino = packages.imported("openvino", "the format 'openvino'")
+    openvino = packages.import_package("openvino", "the format 'openvino'")
     ops = importlib.import_module("openvino.opset13")
     for op in model.get_ops():
         body = getattr(op, "get_function", None)
@@ -35,7 +35,7 @@ def store(model: openvino.Model, kind: str) -> None:
         bits = 4 if kind == "int4" and is_product else 8
         scales, numbers = quantized(weights, bits, _axis(readers, weights.ndim))
         if bits == 4:
-            # Not of an array: the tensor would not keep its memory.
+            # A Tensor that is made from an array does not keep the array's memory alive.
             tensor = openvino.Tensor(openvino.Type.i4, openvino.Shape(weights.shape))
             tensor.data[:] = (
                 in_half_bytes(numbers).view(tensor.data.dtype).reshape(tensor.data.shape)
@@ -57,7 +57,7 @@ def _is_product(reader: openvino.Node) -> bool:
 
 
 def _axis(readers: list[openvino.Node], rank: int) -> int:
-    """Which axis of a weight has scales of its own."""
+    """The axis of a weight whose indices have different scales."""
     axes = {_axis_for(reader, rank) for reader in readers}
     return axes.pop() if len(axes) == 1 else rank - 1
 
@@ -67,7 +67,8 @@ def _axis_for(reader: openvino.Node, rank: int) -> int:
     name = node.get_type_name()
     if name == "MatMul":
         return rank - 2 if node.get_attributes()["transpose_b"] else rank - 1
-    # Kernels of groups are (groups, outputs, inputs, ...), transposed ones (inputs, outputs, ...).
+    # Kernels of GroupConvolution are (groups, outputs, inputs, ...), and those of
+    # ConvolutionBackpropData are (inputs, outputs, ...).
     if name in ("Convolution", "Gather", "GroupConvolution"):
         return 0
     return 1 if name == "ConvolutionBackpropData" else rank - 1

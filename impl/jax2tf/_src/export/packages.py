@@ -1,4 +1,4 @@
-"""Packages that are imported when something asks for them, and what brings them."""
+"""Imports optional packages when they are first needed, and says how to install them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from jax2tf._src.api.errors import MissingPackageError
 from jax2tf._src.util.typing import PyTree
 
-# What brings each module.
-_BROUGHT_BY = {
+_INSTALLED_BY = {
     "tf2onnx": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "onnx": "the extra `consumers` (pip install 'jax2tf[consumers]')",
     "onnxruntime": "the extra `consumers` (pip install 'jax2tf[consumers]')",
@@ -22,18 +21,18 @@ _BROUGHT_BY = {
 
 
 def require(names: Sequence[str], purpose: str, otherwise: str = "") -> None:
-    """Refuses to begin without these modules. It imports none of them.
+    """Refuses to begin without these modules, and does not import them.
 
     Raises:
       MissingPackageError: one of them is not installed.
     """
     for name in names:
-        if not _is_installed(name):
+        if not is_installed(name):
             raise _missing(name, purpose, otherwise)
 
 
-def imported(name: str, purpose: str) -> PyTree:
-    """The module of that name.
+def import_package(name: str, purpose: str) -> PyTree:
+    """Imports the module.
 
     Raises:
       MissingPackageError: it is not installed.
@@ -44,13 +43,9 @@ def imported(name: str, purpose: str) -> PyTree:
 
 def is_installed(name: str) -> bool:
     """Whether a module can be imported."""
-    return _is_installed(name)
-
-
-def _is_installed(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    # The package around it is not there, or something put None in its place.
+    # Its parent package is missing, or sys.modules has None under the name.
     except (ModuleNotFoundError, ValueError):
         return False
 
@@ -59,6 +54,6 @@ def _missing(name: str, purpose: str, otherwise: str) -> MissingPackageError:
     also = f"; or {otherwise}" if otherwise else ""
     return MissingPackageError(
         f"jax2tf.export: {purpose} needs the package {name}, which is not installed. What to do: "
-        f"install it with {_BROUGHT_BY[name]}{also}",
+        f"install it with {_INSTALLED_BY[name]}{also}",
         name=name,
     )

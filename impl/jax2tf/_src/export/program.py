@@ -1,4 +1,4 @@
-"""The functions to export as TensorFlow functions over one set of variables."""
+"""Converts the functions to export to TensorFlow functions that share their variables."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from jax2tf._src.util.typing import Option, PyTree
 
 @dataclasses.dataclass
 class Program:
-    """What is written.
+    """The converted functions.
 
     Attributes:
-      root: what is saved: the functions under the signatures' names, and lists of the variables.
-      functions: a tf.function of named tensors that gives a dict of named tensors, by signature.
+      root: the object to save, with the functions under their signatures' names and lists of the
+        variables.
+      functions: a tf.function by signature, from named tensors to a dict of named tensors.
     """
 
     root: tf.train.Checkpoint
@@ -47,18 +48,18 @@ def program_of(
     Args:
       signatures: the functions, which share the parameters.
       params: the parameters; arrays of JAX and NumPy share their memory with the variables.
-      options: of `jax2tf.Module`.
+      options: the options of `jax2tf.Module`.
     """
     first, *others = signatures
     module = Module(
         first.function,
-        jax.tree.map(_shared, () if params is None else params),
+        jax.tree.map(_sharing_memory, () if params is None else params),
         polymorphic_shapes=first.polymorphic_shapes,
         polymorphic_constraints=first.constraints,
         **options,
     )
     convert_options = {key: value for key, value in options.items() if key != "trainable"}
-    functions = {first.name: _flat(first, module)}
+    functions = {first.name: _tf_function(first, module)}
     for signature in others:
         converted = module.function(
             signature.function,
@@ -66,14 +67,14 @@ def program_of(
             polymorphic_constraints=signature.constraints,
             **convert_options,
         )
-        functions[signature.name] = _flat(signature, converted)
+        functions[signature.name] = _tf_function(signature, converted)
     captured = [
         variable
         for name, function in functions.items()
         for variable in _captured(name, function.get_concrete_function())
     ]
     variables = list({Identity(v.handle): v for v in (*module.variables, *captured)}.values())
-    # Restored, a tf.Module has no lists of its variables: they are properties of the class.
+    # A restored tf.Module lacks lists of its variables, which are properties of the class.
     root = tf.train.Checkpoint(
         parameters=module.parameters,
         variables=variables,
@@ -84,7 +85,7 @@ def program_of(
 
 
 def _captured(name: str, concrete: tf.types.experimental.ConcreteFunction) -> Sequence[tf.Variable]:
-    """The variables of a signature: the parameters, and those of functions that call_tf calls.
+    """The variables of a signature: its parameters and those that call_tf's functions capture.
 
     Raises:
       ExportError: it captures a resource that is not a variable.
@@ -106,11 +107,11 @@ def _captured(name: str, concrete: tf.types.experimental.ConcreteFunction) -> Se
 _BY_NAME_TOO = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
-def _flat(signature: Signature, converted: Callable[..., PyTree]) -> PyTree:
+def _tf_function(signature: Signature, converted: Callable[..., PyTree]) -> PyTree:
     def function(*tensors: tf.Tensor) -> dict[str, tf.Tensor]:
         args, kwargs = signature.arguments(tensors)
         results = converted(*args, **kwargs)
-        # An Identity each: engines take a tensor that is input and output at once for one of them.
+        # Engines confuse an input with an output that is the same tensor, so each has an Identity.
         leaves = map(tf.identity, jax.tree.leaves(results))
         return dict(zip(signature.output_names(results), leaves, strict=True))
 
@@ -121,8 +122,8 @@ def _flat(signature: Signature, converted: Callable[..., PyTree]) -> PyTree:
     return tf.function(function, input_signature=specs, autograph=False)
 
 
-def _shared(leaf: PyTree) -> PyTree:
-    """A tensor in the memory of an array, where it can be: nobody writes to it while we export."""
+def _sharing_memory(leaf: PyTree) -> PyTree:
+    """A tensor that shares an array's memory if possible. An export never writes to it."""
     if isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return exchange.to_tensor(leaf)
     if isinstance(leaf, np.ndarray) and leaf.dtype.kind == "f" and leaf.flags.writeable:

@@ -1,4 +1,4 @@
-"""What is under way, on stderr, where it takes long."""
+"""Reports slow steps of an export on stderr."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 
 from jax2tf._src.export import packages
 
-# A step that takes longer is told of.
+# Steps that take longer are reported.
 _SECONDS = 2.0
 
 Step = Callable[[str], contextlib.AbstractContextManager[None]]
 
 
 def steps(title: str, shown: bool) -> Step:
-    """Gives contexts for the steps of something long.
+    """Returns a function that makes a context for each step.
 
-    Where stderr is a terminal and rich is installed, a step is a line that goes when it ends. Else
-    it is a line of text, of those steps that take longer than two seconds.
+    If stderr is a terminal and rich is installed, each step shows a line until it ends. Otherwise
+    each step that takes longer than two seconds prints a line.
     """
     if not shown:
         return lambda step: contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""What an export gave."""
+"""`ExportResult`, the report of an export."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclasses.dataclass(frozen=True)
 class ExportResult:
-    """What `jax2tf.export` wrote. `str` gives it as some lines of text.
+    """Describes the file or folder that `jax2tf.export` wrote. `str` gives some lines of text.
 
     Attributes:
       path: the file or folder.
@@ -17,9 +17,10 @@ class ExportResult:
       signatures: the inputs of each signature by name, as "float32[b, 4]".
       size: bytes of all files.
       ops: the number of ops, without constants and inputs.
-      differences: the largest absolute difference to JAX, by signature and output; empty where
-        nothing was run.
-      verified: what was run, as "serving_default: random inputs, b=2"; empty with verify=False.
+      differences: the largest absolute difference to JAX, by signature and output; empty with
+        verify=False.
+      verified: the inputs that were run, as "serving_default: random inputs, b=2"; empty with
+        verify=False.
     """
 
     path: Path
@@ -33,8 +34,8 @@ class ExportResult:
     def __str__(self) -> str:
         lines = [f"{self.path}: {self.format}, {self.size:,} bytes, {self.ops} ops"]
         for name, inputs in self.signatures.items():
-            taken = ", ".join(f"{key}: {value}" for key, value in inputs.items())
-            lines.append(f"  {name}({taken})")
+            specs = ", ".join(f"{key}: {value}" for key, value in inputs.items())
+            lines.append(f"  {name}({specs})")
             for output, difference in self.differences.get(name, {}).items():
                 lines.append(f"    {output}: largest difference to JAX {difference:.3g}")
         lines += [f"  run: {trial}" for trial in self.verified] or ["  not run (verify=False)"]

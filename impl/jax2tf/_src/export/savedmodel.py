@@ -1,4 +1,4 @@
-"""SavedModels, with trainable variables and gradients, run by TensorFlow."""
+"""Writes SavedModels with variables and gradients, and runs them in TensorFlow."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import tensorflow as tf
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.graphs import count_ops
 from jax2tf._src.export.job import Job
-from jax2tf._src.export.measures import Precision
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.util.typing import Option
 
-# Those of `convert` and of `Module` that say what the SavedModel can do.
+# These options of `convert` and `Module` change a SavedModel.
 OPTIONS = {
     "trainable": None,
     "with_gradient": (True, False),
@@ -26,7 +26,7 @@ OPTIONS = {
     "value_checks": CHOICES,
 }
 
-# The folder that SavedModels have for what is the user's own.
+# SavedModels have the folder assets.extra for files of the user.
 METADATA = Path("assets.extra/jax2tf.json")
 
 
@@ -47,7 +47,7 @@ def _saving_gradients() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        # TensorFlow logs the cause and raises this in its place.
+        # TensorFlow logs the cause and raises this error instead.
         if "tracing gradients for SavedModel" not in str(error):
             raise
         raise ExportError(
@@ -58,14 +58,14 @@ def _saving_gradients() -> Iterator[None]:
 
 
 def _reason(error: BaseException) -> str:
-    """The first line of what was said of the gradient."""
+    """The first line of the error about the gradient."""
     return str(error.__context__ or error).partition("\n")[0].rstrip(".")
 
 
 def load(
     target: Path, job: Job
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
-    """What runs the signatures of the SavedModel."""
+    """Restores the SavedModel; returns a function that runs its signatures."""
     restored = tf.saved_model.load(str(target))
 
     def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -77,5 +77,5 @@ def load(
 
 
 def precision(options: Mapping[str, Option]) -> Precision:
-    """A SavedModel computes as TensorFlow does."""
+    """The full precision, because no option changes it."""
     return Precision.FULL

@@ -1,7 +1,7 @@
-"""What the caller wrote about inputs, as the named inputs of an exported function.
+"""Turns the caller's functions and specs into signatures with named inputs.
 
 A spec is an array, a jax.ShapeDtypeStruct, a tf.TensorSpec, or a text such as "b, 224, 224, 3" or
-"b, 10:int32". Names in shapes stand for dimensions that are open.
+"b, 10:int32". A name in a shape stands for an open dimension.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import tensorflow as tf
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.dims import expressions
-from jax2tf._src.export.reading import Reader
+from jax2tf._src.export.input_specs import Reader
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import PyTree
@@ -34,9 +34,9 @@ class Input:
     """One input of an exported function.
 
     Attributes:
-      name: what it is called in the file.
-      path: where it stands among the function's arguments, as "x['image']".
-      shape: a size for each dimension, or the text of one that is open.
+      name: its name in the file.
+      path: its path in the function's arguments, such as "x['image']".
+      shape: the size of each dimension; a text for an open dimension.
       dtype: its dtype.
     """
 
@@ -50,13 +50,13 @@ class Input:
 
     @property
     def spec(self) -> tf.TensorSpec:
-        """What TensorFlow knows of it."""
+        """The input as a tf.TensorSpec."""
         shape = [size if isinstance(size, int) else None for size in self.shape]
         return tf.TensorSpec(shape, tf.as_dtype(self.dtype), self.name)
 
     @property
     def polymorphic_shape(self) -> str | None:
-        """The spec of its shape for `convert`."""
+        """The polymorphic shape for `convert`, or None if all sizes are known."""
         is_known = all(isinstance(size, int) for size in self.shape)
         return None if is_known else f"({', '.join(map(str, self.shape))})"
 
@@ -66,11 +66,11 @@ class Signature:
     """A function under a name, with its inputs.
 
     Attributes:
-      name: what it is called in the file.
+      name: its name in the file.
       function: `function(params, *inputs, **kwargs)`.
       inputs: its inputs, in order.
-      tree: the structure of `(args, kwargs)` whose leaves the inputs are.
-      constraints: what may be assumed of the dimensions, as "b >= 8".
+      tree: the structure of `(args, kwargs)`, whose leaves are the inputs.
+      constraints: assumptions about the dimensions, such as "b >= 8".
       one_namespace: whether an output may not have the name of an input.
     """
 
@@ -83,15 +83,13 @@ class Signature:
 
     def arguments(self, leaves: Sequence[PyTree]) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
         """Positional and keyword arguments with these leaves."""
-        results: tuple[tuple[PyTree, ...], dict[str, PyTree]] = jax.tree.unflatten(
-            self.tree, leaves
-        )
-        return results
+        args, kwargs = jax.tree.unflatten(self.tree, leaves)
+        return args, kwargs
 
     def output_names(self, results: PyTree) -> list[str]:
         """A name for each leaf of the function's results, by its path."""
-        given = [spec.name for spec in self.inputs] if self.one_namespace else []
-        names = _Names("output", given)
+        used = [spec.name for spec in self.inputs] if self.one_namespace else []
+        names = _Names("output", used)
         return [
             names.new(jax.tree_util.keystr(path, simple=True, separator="_"))
             for path, _ in jax.tree_util.tree_leaves_with_path(results)
@@ -108,12 +106,12 @@ class Signature:
         """The leaves of inputs that the caller gives, in the dtypes of the signature.
 
         Args:
-          inputs: as the specs were given: a value for one input, a tuple or list with one for each,
-            or a dict by parameter name.
-          what: what they are for, for messages.
+          inputs: in the structure of the specs: a value for one input, a tuple or list with a
+            value for each, or a dict by parameter name.
+          what: the argument that they were given as, for messages.
 
         Raises:
-          ValueError: they have another structure than the specs, or a shape that does not fit.
+          ValueError: the structure differs from that of the specs, or a shape does not fit.
         """
         leaves, tree = jax.tree.flatten(_arguments(inputs))
         if tree != self.tree:
@@ -122,7 +120,7 @@ class Signature:
                 f"{self.tree}, got {tree}"
             )
         return [
-            _fitting(np.asarray(leaf), spec, what)
+            _checked_array(np.asarray(leaf), spec, what)
             for leaf, spec in zip(leaves, self.inputs, strict=True)
         ]
 
@@ -132,12 +130,12 @@ def signatures_of(fun: PyTree, params: PyTree, specs: PyTree) -> tuple[Signature
 
     Args:
       fun: a function, or a dict of (function, specs) by name.
-      params: its parameters; with None the functions take their inputs alone.
+      params: its parameters; None for functions of only inputs.
       specs: the specs of its inputs; None where `fun` is a dict.
 
     Raises:
-      TypeError: something is no function or no spec, or there are more or fewer specs than inputs.
-      ValueError: a spec cannot be read, names do not fit, or one is of a static argument.
+      TypeError: a function or a spec has another type, or the number of specs is wrong.
+      ValueError: a spec cannot be read, names do not fit, or a spec is of a static argument.
     """
     if not isinstance(fun, Mapping):
         return (_signature(DEFAULT, fun, params, specs),)
@@ -148,20 +146,20 @@ def signatures_of(fun: PyTree, params: PyTree, specs: PyTree) -> tuple[Signature
         )
     if not fun:
         raise ValueError("jax2tf.export: the dict of signatures is empty; give one or more")
-    return tuple(_named(name, value, params) for name, value in fun.items())
+    return tuple(_signature_of_entry(name, value, params) for name, value in fun.items())
 
 
-# What is saved has these already.
-_TAKEN = frozenset(dir(tf.train.Checkpoint)) | {"parameters", "variables", "trainable_variables"}
+# The saved object has other attributes of these names.
+_RESERVED = frozenset(dir(tf.train.Checkpoint)) | {"parameters", "variables", "trainable_variables"}
 
 
-def _named(name: PyTree, value: PyTree, params: PyTree) -> Signature:
+def _signature_of_entry(name: PyTree, value: PyTree, params: PyTree) -> Signature:
     if not isinstance(name, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
         raise ValueError(
             "jax2tf.export: the name of a signature should be letters, digits and underscores, "
             f"got {name!r}"
         )
-    if name in _TAKEN:
+    if name in _RESERVED:
         raise ValueError(
             f"jax2tf.export: a signature cannot be called {name!r}, which a SavedModel has for "
             "something else; choose another name"
@@ -189,17 +187,17 @@ def _signature(name: str, fun: PyTree, params: PyTree, specs: PyTree) -> Signatu
                     f"tuple: ({{{key!r}: ...}},)"
                 )
     _refuse_arguments(fun, params, args, kwargs)
-    found, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+    specs_by_path, tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
     reader = Reader()
     names = _Names("input")
     inputs = []
-    for path, leaf in found:
+    for path, leaf in specs_by_path:
         top, argument, *rest = path
         of_argument = parameters.at(argument.idx + 1) if top.idx == 0 else argument.key
         where = of_argument + jax.tree_util.keystr(tuple(rest))
         shape, dtype = reader.read(leaf, where)
-        given = getattr(leaf, "name", None) if isinstance(leaf, tf.TensorSpec) else None
-        inputs.append(Input(names.new(given or where), where, shape, dtype))
+        name_of_spec = getattr(leaf, "name", None) if isinstance(leaf, tf.TensorSpec) else None
+        inputs.append(Input(names.new(name_of_spec or where), where, shape, dtype))
     constraints = compat.jaxprs.explicit_constraints(reader.scope) if reader.scope else ()
     return Signature(name, function, tuple(inputs), tree, constraints)
 
@@ -210,11 +208,11 @@ def _refuse_arguments(
     args: tuple[PyTree, ...],
     kwargs: Mapping[str, PyTree],
 ) -> None:
-    """Refuses specs for other inputs than the function takes."""
+    """Refuses specs that do not match the function's inputs."""
     function = Function(fun)
-    given = args if params is None else (params, *args)
+    positional = args if params is None else (params, *args)
     try:
-        function.parameters.signature.bind(*given, **kwargs)
+        function.parameters.signature.bind(*positional, **kwargs)
     except TypeError as error:
         behind = "" if params is None else " behind the parameters"
         hint = ""
@@ -225,7 +223,7 @@ def _refuse_arguments(
             f"jax2tf.export: specs should have one spec for each input of {function.name}"
             f"{function.parameters.signature}{behind}, got {len(args) + len(kwargs)}: {error}{hint}"
         ) from None
-    statics = function.static_parameters(given, kwargs)
+    statics = function.static_parameters(positional, kwargs)
     if statics:
         raise ValueError(
             f"jax2tf.export: {', '.join(statics)} of {function.name} is static in "
@@ -235,7 +233,7 @@ def _refuse_arguments(
 
 
 def with_no_parameters(fun: Callable[..., PyTree]) -> Callable[..., PyTree]:
-    """The function behind a first parameter that it does not use."""
+    """The function with an additional first parameter, which it ignores."""
 
     @functools.wraps(fun)
     def ignoring(params: PyTree, *args: PyTree, **kwargs: PyTree) -> PyTree:
@@ -253,11 +251,11 @@ def with_no_parameters(fun: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
 
 class _Names:
-    """Names that engines take, each given once."""
+    """Makes unique names that all engines accept."""
 
-    def __init__(self, kind: str, given: Iterable[str] = ()):
+    def __init__(self, kind: str, used: Iterable[str] = ()):
         self._kind = kind
-        self._given = {name.lower() for name in given}
+        self._used = {name.lower() for name in used}
 
     def new(self, path: str) -> str:
         name = re.sub("[^A-Za-z0-9]+", "_", path).strip("_")
@@ -265,9 +263,9 @@ class _Names:
             name = f"{self._kind}_{name}" if name else self._kind
         name += "_" * keyword.iskeyword(name)
         candidates = itertools.chain([name], (f"{name}_{i}" for i in itertools.count(1)))
-        # Some engines do not tell upper case from lower.
-        name = next(c for c in candidates if c.lower() not in self._given)
-        self._given.add(name.lower())
+        # Some engines ignore the case of names.
+        name = next(c for c in candidates if c.lower() not in self._used)
+        self._used.add(name.lower())
         return name
 
 
@@ -277,7 +275,7 @@ def _arguments(specs: PyTree) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
     return (tuple(specs) if isinstance(specs, tuple | list) else (specs,)), {}
 
 
-def _fitting(array: np.ndarray, spec: Input, what: str) -> np.ndarray:
+def _checked_array(array: np.ndarray, spec: Input, what: str) -> np.ndarray:
     fits = array.ndim == len(spec.shape) and all(
         isinstance(wanted, str) or wanted == size
         for size, wanted in zip(array.shape, spec.shape, strict=True)
@@ -290,25 +288,25 @@ def _fitting(array: np.ndarray, spec: Input, what: str) -> np.ndarray:
 
 
 def variables_of(signature: Signature) -> list[str]:
-    """The names of the dimensions that are open in a signature."""
+    """The names of the open dimensions of a signature."""
     sizes = [size for spec in signature.inputs for size in spec.shape if isinstance(size, str)]
-    found = [sorted(expressions.variables(expressions.parse(size))) for size in sizes]
-    return list(dict.fromkeys(itertools.chain.from_iterable(found)))
+    names = [sorted(expressions.variables(expressions.parse(size))) for size in sizes]
+    return list(dict.fromkeys(itertools.chain.from_iterable(names)))
 
 
-def given(
+def given_arrays(
     signatures: Sequence[Signature], data: PyTree, what: str
 ) -> dict[str, list[list[np.ndarray]]]:
-    """The leaves of inputs that the caller gives, by signature.
+    """The leaves of the inputs that the caller gives, by signature.
 
     Args:
       signatures: the signatures.
-      data: a list of inputs, each given as the specs are; for several signatures a dict of lists.
+      data: a list of inputs in the structure of the specs; for several signatures a dict of lists.
       what: the argument that they were given as, for messages.
 
     Raises:
-      TypeError: they are no list, or no dict for several signatures.
-      ValueError: there are none for a signature, or they do not fit its specs.
+      TypeError: the data is not a list, or not a dict for several signatures.
+      ValueError: a signature has no inputs, or they do not fit its specs.
     """
     of_one = len(signatures) == 1 and not isinstance(data, Mapping)
     by_name = {signatures[0].name: data} if of_one else data
@@ -317,20 +315,20 @@ def given(
             f"jax2tf.export: {what} should be a list of inputs, for several signatures a dict of "
             f"lists {{name: [inputs, ...]}}, got {type(data).__name__}"
         )
-    found: dict[str, list[list[np.ndarray]]] = {}
+    arrays: dict[str, list[list[np.ndarray]]] = {}
     for signature in signatures:
         inputs = by_name.get(signature.name, ())
-        found[signature.name] = [signature.arrays(each, what) for each in inputs]
-        if not found[signature.name]:
+        arrays[signature.name] = [signature.arrays(each, what) for each in inputs]
+        if not arrays[signature.name]:
             raise ValueError(
                 f"jax2tf.export: {what} has no inputs for {signature.name!r}; give some, for "
                 "several signatures as {name: [inputs, ...]}"
             )
-    return found
+    return arrays
 
 
 def _is_list(value: PyTree) -> bool:
-    # An array is a sequence too: it would be taken for inputs, one for each of its rows.
+    # An array is iterable, too, and its rows would be taken for inputs.
     return (
         isinstance(value, Iterable) and not hasattr(value, "dtype") and not isinstance(value, str)
     )
@@ -340,7 +338,7 @@ def refuse_several(signatures: Sequence[Signature], format_name: str) -> None:
     """Refuses several signatures for a format that holds one function.
 
     Raises:
-      ExportError: there is more than one.
+      ExportError: there are several signatures.
     """
     if len(signatures) > 1:
         names = ", ".join(signature.name for signature in signatures)

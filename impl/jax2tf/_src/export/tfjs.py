@@ -1,13 +1,13 @@
-"""TensorFlow.js: a folder with model.json and weights, run by Node.js.
+"""Writes models of TensorFlow.js (a folder with model.json and weights), and runs them in Node.js.
 
-The converter of the package tensorflowjs does it, with three differences:
+The converter of the package tensorflowjs writes them, with three changes:
 
 - The package imports libraries for other formats, which pin other versions of TensorFlow and JAX.
-  SavedModels need none of them: it is imported with nothing in their place.
-- The graph optimizer's pass "remap" is left out. It fuses a matrix product with the function behind
-  it, and TensorFlow.js has the fused op for some functions alone.
-- model.json is put right: a size of 0, which the package leaves out, and the names of inputs and
-  outputs, which it loses where two have the same dtype and shape.
+  SavedModels do not need these libraries, so empty modules replace them during the import.
+- The graph optimizer runs without its pass "remap", which fuses a matrix product with the function
+  that follows. TensorFlow.js has the fused op only for some functions.
+- Two defects of model.json are corrected. The package omits sizes of 0, and confuses the names of
+  inputs and outputs of equal dtype and shape.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import tensorflow as tf
 
 from jax2tf._src.api.errors import ExportError, MissingPackageError
 from jax2tf._src.export.job import Job, converting
-from jax2tf._src.export.measures import Precision
+from jax2tf._src.export.tolerances import Precision
 from jax2tf._src.lowering.passes.value_checks import CHOICES
 from jax2tf._src.util.typing import Option, PyTree
 
@@ -69,7 +69,7 @@ def write(job: Job) -> int:
         )
     path = job.target / "model.json"
     model = _with_sizes(json.loads(path.read_text(encoding="utf-8")))
-    _name(model["signature"], job)
+    _restore_names(model["signature"], job)
     path.write_text(json.dumps(model), encoding="utf-8")
     topology = model["modelTopology"]
     functions = topology.get("library", {}).get("function", [])
@@ -78,7 +78,7 @@ def write(job: Job) -> int:
 
 
 def _with_sizes(model: tf.compat.v1.GraphDef) -> PyTree:
-    """The contents of a model.json with a size for each dimension that says none."""
+    """The contents of a model.json with the size 0 for dimensions without a size."""
     if isinstance(model, list):
         return [_with_sizes(member) for member in model]
     if not isinstance(model, dict):
@@ -89,15 +89,15 @@ def _with_sizes(model: tf.compat.v1.GraphDef) -> PyTree:
     }
 
 
-def _name(signature: tf.compat.v1.SignatureDef, job: Job) -> None:
+def _restore_names(signature: tf.compat.v1.SignatureDef, job: Job) -> None:
     """Gives inputs and outputs the names that they have in the SavedModel.
 
-    The nodes of inputs have their names, in lower case. Those of outputs are the first of the name
-    Identity, in the order of the outputs' names.
+    The nodes of inputs have the inputs' names in lower case. The nodes of outputs are Identity,
+    Identity_1 and so on, in the order of the outputs' names.
     """
-    (given,) = job.signatures
-    outputs = job.outputs[given.name]
-    names = {spec.name.lower(): spec.name for spec in given.inputs}
+    (exported,) = job.signatures
+    outputs = job.outputs[exported.name]
+    names = {spec.name.lower(): spec.name for spec in exported.inputs}
     inputs = signature.get("inputs", {}).values()
     signature["inputs"] = {names[t["name"].partition(":")[0].lower()]: t for t in inputs}
     by_node = {t["name"].partition(":")[0]: t for t in signature["outputs"].values()}
@@ -111,7 +111,7 @@ def _name(signature: tf.compat.v1.SignatureDef, job: Job) -> None:
 def _converter() -> Iterator[PyTree]:
     """The package's converter of SavedModels, without the pass "remap"."""
     absent = [name for name in _OTHER_FORMATS if name not in sys.modules]
-    sys.modules.update({name: _Nothing(name) for name in absent})
+    sys.modules.update({name: _EmptyModule(name) for name in absent})
     try:
         converter: PyTree = importlib.import_module(
             "tensorflowjs.converters.tf_saved_model_conversion_v2"
@@ -137,8 +137,8 @@ def _without_remap(config: tf.compat.v1.ConfigProto) -> PyTree:
     return config
 
 
-class _Nothing(types.ModuleType):
-    """A module whose every public name is a class of nothing."""
+class _EmptyModule(types.ModuleType):
+    """A module in which every public name is an empty class."""
 
     def __getattr__(self, name: str) -> PyTree:
         if name.startswith("__"):
@@ -147,19 +147,19 @@ class _Nothing(types.ModuleType):
 
 
 def require_node() -> None:
-    """Refuses to begin without Node.js and the package @tensorflow/tfjs.
+    """Refuses to begin without Node.js and its package @tensorflow/tfjs.
 
     Raises:
-      MissingPackageError: one of them is not there.
+      MissingPackageError: one of them is not installed.
     """
     if shutil.which("node") is None:
-        _refuse("the program node (Node.js 18 or later)")
+        _raise_missing("the program node (Node.js 18 or later)")
     find = "require.resolve('@tensorflow/tfjs', {paths: ['.']})"
     if subprocess.run(["node", "--eval", find], capture_output=True, check=False).returncode:
-        _refuse("the Node.js package @tensorflow/tfjs (npm install @tensorflow/tfjs)")
+        _raise_missing("the Node.js package @tensorflow/tfjs (npm install @tensorflow/tfjs)")
 
 
-def _refuse(lack: str) -> None:
+def _raise_missing(lack: str) -> None:
     raise MissingPackageError(
         f"jax2tf.export: trying what was written as 'tfjs' needs {lack}, which is not installed. "
         "What to do: install it where this program runs, or point the environment variable "
@@ -170,7 +170,7 @@ def _refuse(lack: str) -> None:
 def load(
     target: Path, job: Job
 ) -> Callable[[str, Mapping[str, np.ndarray]], dict[str, np.ndarray]]:
-    """What runs the model, in a process of Node.js for each call."""
+    """Returns a function that runs the model, in a new process of Node.js for each call."""
     outputs = job.outputs[job.signatures[0].name]
 
     def run(signature: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -201,5 +201,5 @@ def _decoded(answer: Mapping[str, PyTree]) -> np.ndarray:
 
 
 def precision(options: Mapping[str, Option]) -> Precision:
-    """By the option `quantize`."""
+    """The precision that the option `quantize` allows."""
     return _PRECISION[options.get("quantize")]

@@ -1,10 +1,11 @@
-"""What was written, run in its engine and held against JAX."""
+"""Runs an exported file in its engine and compares the results with those of JAX."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -12,40 +13,40 @@ import numpy as np
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError, VerificationError
-from jax2tf._src.export.measures import (
+from jax2tf._src.export.signatures import Input, Signature
+from jax2tf._src.export.sizes import shapes_of, two_sizes
+from jax2tf._src.export.tolerances import (
     Precision,
     deviation,
     largest_difference,
     measured,
     tolerance_of,
 )
-from jax2tf._src.export.signatures import Input, Signature
-from jax2tf._src.export.sizes import shapes, two_sizes
 from jax2tf._src.tracing import functions
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import PyTree
 
-# Random integers are smaller than this, and not negative: most functions take them as indices too.
+# Random integers are from 0 to 3, so that most functions take them as indices too.
 _INTEGERS = 4
-# So many numbers are drawn for one input. A larger input repeats them: NumPy draws float64, which
-# takes twice the memory of the input and more time than a copy. The number is a prime, so that rows
-# differ whatever their length is.
-_DRAWN = 1_000_003
-# Inputs of this many bytes are told of before they are made.
-_LARGE = 1_000_000_000
+# Inputs with more elements repeat their random numbers: NumPy draws float64, which takes twice the
+# memory of the input and more time than a copy. The number is a prime, so that rows of any length
+# differ.
+_MAX_DRAWN = 1_000_003
+# The progress line tells the size of random inputs of at least so many bytes.
+_LARGE_BYTES = 1_000_000_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """Inputs of a signature and what JAX gives for them.
+    """Inputs of a signature and JAX's results for them.
 
     Attributes:
       signature: the signature.
-      title: what it is, as "random inputs, b=2".
+      title: a description of the inputs, such as "random inputs, b=2".
       inputs: the inputs by name.
       results: JAX's results by name.
-      paths: where each result stands among the function's results.
+      paths: the path of each result in the function's tree of results.
     """
 
     signature: Signature
@@ -55,42 +56,57 @@ class Trial:
     paths: Mapping[str, str]
 
 
-def random_inputs(signature: Signature) -> list[tuple[str, list[np.ndarray]]]:
-    """Random inputs for two sizes of the open dimensions, each with a title.
+# The shapes of all inputs of a signature, with a title.
+TitledShapes: TypeAlias = tuple[str, list[tuple[int, ...]]]
 
-    Floating-point numbers are normal, integers are from 0 to 3.
+
+def random_shapes(signature: Signature) -> list[TitledShapes]:
+    """The shapes of random inputs, for two sizes of the open dimensions.
 
     Raises:
       ExportError: no two sizes were found that the constraints allow.
     """
+    return [
+        (", ".join(["random inputs", *(f"{n}={s}" for n, s in sizes.items())]), shapes)
+        for sizes, shapes in ((s, shapes_of(signature, s)) for s in two_sizes(signature))
+    ]
+
+
+def random_inputs(
+    signature: Signature, titled_shapes: Iterable[TitledShapes]
+) -> list[tuple[str, list[np.ndarray]]]:
+    """Random inputs of the shapes, with their titles.
+
+    Floating-point numbers are normal, integers are from 0 to 3.
+    """
     rng = np.random.default_rng(0)
-    made = []
-    for sizes in two_sizes(signature):
-        title = ", ".join(["random inputs", *(f"{name}={size}" for name, size in sizes.items())])
-        arrays = [
-            _random(rng, spec, shape)
-            for spec, shape in zip(signature.inputs, shapes(signature, sizes), strict=True)
-        ]
-        made.append((title, arrays))
-    return made
+    return [
+        (title, [_random(rng, *pair) for pair in zip(signature.inputs, shapes, strict=True)])
+        for title, shapes in titled_shapes
+    ]
 
 
-def cost(signatures: Iterable[Signature]) -> str:
-    """How much memory the random inputs take, as a remark; nothing where that is little."""
+def cost(signatures: Iterable[Signature], shapes: Mapping[str, Iterable[TitledShapes]]) -> str:
+    """A remark on the memory of the random inputs; empty if they are small.
+
+    Args:
+      signatures: the signatures.
+      shapes: the shapes of their random inputs, by signature.
+    """
     n_bytes = sum(
         math.prod(shape) * spec.dtype.itemsize
         for signature in signatures
-        for sizes in two_sizes(signature)
-        for spec, shape in zip(signature.inputs, shapes(signature, sizes), strict=True)
+        for _, of_inputs in shapes.get(signature.name, ())
+        for spec, shape in zip(signature.inputs, of_inputs, strict=True)
     )
-    if n_bytes < _LARGE:
+    if n_bytes < _LARGE_BYTES:
         return ""
     return f" with {n_bytes / 1e9:.1f} GB of random inputs (verify=False leaves this out)"
 
 
 def _random(rng: np.random.Generator, spec: Input, shape: tuple[int, ...]) -> np.ndarray:
-    if math.prod(shape) > _DRAWN:
-        return np.resize(_random(rng, spec, (_DRAWN,)), shape)
+    if math.prod(shape) > _MAX_DRAWN:
+        return np.resize(_random(rng, spec, (_MAX_DRAWN,)), shape)
     if jnp.issubdtype(spec.dtype, jnp.complexfloating):
         return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(spec.dtype)
     if jnp.issubdtype(spec.dtype, jnp.floating):
@@ -102,18 +118,18 @@ def _random(rng: np.random.Generator, spec: Input, shape: tuple[int, ...]) -> np
 def trials_of(
     signature: Signature, params: PyTree, inputs: Iterable[tuple[str, list[np.ndarray]]]
 ) -> list[Trial]:
-    """What JAX gives for some inputs."""
+    """Runs JAX on titled inputs."""
     fun = jax.jit(Function(signature.function).callable())
-    given = functions.without_opaque_leaves(
+    params = functions.without_opaque_leaves(
         () if params is None else params, functions.is_array_or_number
     )
     trials = []
     for title, arrays in inputs:
         args, kwargs = signature.arguments(arrays)
         try:
-            results = functions.values(fun(given, *args, **kwargs))
+            results = functions.values(fun(params, *args, **kwargs))
         except Exception as error:
-            error.add_note(_note(signature, given, title, args, kwargs))
+            error.add_note(_note(signature, params, title, args, kwargs))
             raise
         leaves = jax.tree_util.tree_leaves_with_path(results)
         names = signature.output_names(results)
@@ -122,7 +138,7 @@ def trials_of(
                 signature,
                 title,
                 {s.name: a for s, a in zip(signature.inputs, arrays, strict=True)},
-                {n: _data(leaf) for n, (_, leaf) in zip(names, leaves, strict=True)},
+                {n: _as_numpy(leaf) for n, (_, leaf) in zip(names, leaves, strict=True)},
                 {n: jax.tree_util.keystr(p) for n, (p, _) in zip(names, leaves, strict=True)},
             )
         )
@@ -144,7 +160,7 @@ def _note(
     )
 
 
-def _data(result: PyTree) -> np.ndarray:
+def _as_numpy(result: PyTree) -> np.ndarray:
     return compat.jaxprs.data_of_keys(result) if dtypes.is_key(result.dtype) else np.asarray(result)
 
 
@@ -165,13 +181,13 @@ Run = Callable[[str, Mapping[str, np.ndarray]], Mapping[str, np.ndarray]]
 
 @dataclasses.dataclass(frozen=True)
 class Judge:
-    """Holds results of an engine against JAX's.
+    """Compares the results of an engine with those of JAX.
 
     Attributes:
       format: the name of the format.
-      precision: how exact the file is meant to be.
+      precision: the precision of the file.
       of_params: the dtypes of the parameters.
-      tolerance: the caller's, or None for the default.
+      tolerance: the caller's tolerance, or None for the default.
     """
 
     format: str
@@ -185,17 +201,17 @@ class Judge:
         Raises:
           VerificationError: the engine does not run the file, or a result is not near enough.
         """
-        found: dict[str, dict[str, float]] = {}
+        differences: dict[str, dict[str, float]] = {}
         for trial in trials:
             results = self._run(run, trial)
-            of_outputs = found.setdefault(trial.signature.name, {})
+            of_outputs = differences.setdefault(trial.signature.name, {})
             for name, expected in trial.results.items():
                 difference = self._difference(trial, name, results, expected)
                 of_outputs[name] = max(difference, of_outputs.get(name, 0.0))
-        return found
+        return differences
 
     def loaded(self, load: Callable[[], Run]) -> Run:
-        """What runs the file in its engine.
+        """Loads the file into its engine; returns the function that runs it.
 
         Raises:
           VerificationError: the engine does not load the file.
@@ -218,7 +234,7 @@ class Judge:
         except Exception as error:
             raise VerificationError(
                 f"jax2tf.export: what was written as {self.format!r} does not run "
-                f"({_called(trial)}): {type(error).__name__}: {error}. {_REMEDY}",
+                f"({_description(trial)}): {type(error).__name__}: {error}. {_REMEDY}",
                 trial.signature.name,
             ) from error
 
@@ -261,7 +277,7 @@ class Judge:
         tolerance: float | None = None,
     ) -> VerificationError:
         return VerificationError(
-            f"jax2tf.export: what was written as {self.format!r} {what} ({_called(trial)}). "
+            f"jax2tf.export: what was written as {self.format!r} {what} ({_description(trial)}). "
             "The path is left as it was. What to do: a tolerance that the function calls for, as "
             "tolerance=...; inputs that it is meant for, as verify=[inputs, ...]; or verify=False "
             "to look at the file",
@@ -272,5 +288,5 @@ class Judge:
         )
 
 
-def _called(trial: Trial) -> str:
+def _description(trial: Trial) -> str:
     return f"signature {trial.signature.name!r}, {trial.title}"

@@ -1,11 +1,11 @@
-"""Which constants of a file are weights, and integers in their place."""
+"""Decides which constants are weights, and quantises weights to integers."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# Smaller constants, and those of one dimension, are tables and numbers that a function computes
-# with, as 1e-8 or the 0.9999 of a schedule, which float16 takes for 0 and for 1.
+# Constants that are smaller or have one dimension may be numbers such as 1e-8, or the 0.9999 of a
+# schedule, which float16 rounds to 0 and to 1.
 _LEAST_ELEMENTS = 1024
 _LEAST_RANK = 2
 
@@ -20,14 +20,15 @@ def is_weight(array: np.ndarray) -> bool:
     )
 
 
-# Of few steps it pays to cut the largest numbers off: parts of the largest that are tried.
+# The fractions of the largest number that are tried as the range. With 4 bits, a smaller range that
+# clips the largest numbers often has the smaller error.
 _CUTS = {8: (1.0,), 4: (1.0, 0.95, 0.9, 0.85, 0.8, 0.75)}
 
 
 def quantized(weights: np.ndarray, bits: int, axis: int) -> tuple[np.ndarray, np.ndarray]:
     """The scales along an axis, with the rank of the weights, and the integers.
 
-    Of the scales that are tried, each index has the one with the least sum of squared errors.
+    Each index of the axis has the scale with the least sum of squared errors.
     """
     most = 2 ** (bits - 1) - 1
     others = tuple(i for i in range(weights.ndim) if i != axis)
@@ -41,14 +42,14 @@ def quantized(weights: np.ndarray, bits: int, axis: int) -> tuple[np.ndarray, np
             best = scales, numbers.astype(np.int8), error
         else:
             better = error < best[2]
-            given = scales, numbers.astype(np.int8), error
-            best = tuple(np.where(better, new, old) for new, old in zip(given, best, strict=True))
-    assert best is not None, "there are cuts to try"
+            tried = scales, numbers.astype(np.int8), error
+            best = tuple(np.where(better, new, old) for new, old in zip(tried, best, strict=True))
+    assert best is not None, "_CUTS is not empty"
     return best[0], best[1]
 
 
 def in_half_bytes(numbers: np.ndarray) -> np.ndarray:
-    """Integers of 4 bits, two in a byte: the first of them in its lower half."""
+    """Integers of 4 bits packed into bytes, the first of each pair in the lower half."""
     flat = numbers.reshape(-1)
     flat = np.append(flat, np.zeros(flat.size % 2, np.int8)) & 0x0F
     return (flat[::2] | (flat[1::2] << 4)).view(np.uint8)

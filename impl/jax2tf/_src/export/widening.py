@@ -1,4 +1,4 @@
-"""Functions of bfloat16 computed in float32, for engines that have no bfloat16."""
+"""Computes functions of bfloat16 in float32, for engines without bfloat16."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from jax2tf._src.util.typing import Array, Atom, PyTree, aval_of
 
 _NARROW = np.dtype(jnp.bfloat16)
 _WIDE = np.dtype(np.float32)
-# Calls that say how a function is differentiated, which no engine does.
+# Engines do not differentiate, so custom derivatives are inlined.
 _INLINED = {
     **dict.fromkeys(named("custom_jvp_call", "custom_vjp_call", "closed_call"), "call_jaxpr"),
 }
@@ -33,11 +33,11 @@ def widened(tree: PyTree) -> PyTree:
 
 
 def widened_signature(signature: Signature, params: PyTree) -> Signature:
-    """A signature that takes, computes and gives float32 where it is bfloat16.
+    """A signature with float32 in place of bfloat16 in its inputs, results and computations.
 
     Args:
       signature: the signature.
-      params: the parameters, before they are widened.
+      params: the parameters before they are widened.
     """
     args, kwargs = signature.arguments(signature.inputs)
     leaves = jax.tree.leaves(((() if params is None else params), args, kwargs))
@@ -53,7 +53,7 @@ def _is_narrow(x: object) -> bool:
 
 
 class _Widened:
-    """A function, called with float32 where it takes bfloat16."""
+    """A function that takes and computes float32 in place of bfloat16."""
 
     def __init__(self, function: Callable[..., PyTree], narrow: Sequence[bool]) -> None:
         self._function = function
@@ -69,10 +69,10 @@ class _Widened:
         ]
 
         def flat(*arrays: jax.Array) -> PyTree:
-            given = list(leaves)
+            traced = list(leaves)
             for place, array in zip(places, arrays, strict=True):
-                given[place] = array
-            args, kwargs = jax.tree.unflatten(tree, given)
+                traced[place] = array
+            args, kwargs = jax.tree.unflatten(tree, traced)
             return Function(self._function).callable()(*args, **kwargs)
 
         closed, result = jax.make_jaxpr(flat, return_shape=True)(*specs)
@@ -83,7 +83,7 @@ class _Widened:
 def _evaluated(
     jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[PyTree]
 ) -> list[PyTree]:
-    """The results of a jaxpr, in float32 where it has bfloat16."""
+    """The results of a jaxpr, with float32 in place of bfloat16."""
     values: dict[Atom, Array] = dict(zip(jaxpr.constvars, map(_wide, consts), strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
 
@@ -105,8 +105,7 @@ def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> Sequence[PyTree
         inner = eqn.params["jaxpr"]
         function = functools.partial(_evaluated, inner.jaxpr, inner.consts)
         named_function = _named(lambda *args: function(args), eqn.params["name"])
-        made: Sequence[PyTree] = jax.jit(named_function)(*operands)
-        return made
+        return jax.jit(named_function)(*operands)
     if primitive in _INLINED:
         inner = eqn.params[_INLINED[primitive]]
         jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, ())

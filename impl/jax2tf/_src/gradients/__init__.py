@@ -1,1 +1,1 @@
-"""JAX's gradients of converted functions, as TensorFlow's tapes and graphs ask for them."""
+"""JAX's gradients of converted functions, for TensorFlow's tapes and graphs."""

@@ -1,18 +1,18 @@
-"""tf.custom_gradient around a lowered function: the gradient is JAX's vjp.
+"""Gives a lowered function JAX's vjp as its gradient, by tf.custom_gradient.
 
-JAX's own rules hold (relu at 0 has gradient 0) because JAX does the differentiating. There are two
-ways to the same gradient:
+JAX differentiates the function, so its own rules hold (relu at 0 has gradient 0). The gradient is
+computed in one of two ways:
 
-- A tape watches: the forward pass also returns what the backward pass needs, as JAX's vjp splits
-  them, and nothing is computed twice.
-- Nobody watches yet (a graph that may be differentiated later, a SavedModel): only the function is
-  lowered. Its vjp is traced and lowered if TensorFlow asks for it, and computes forward again.
+- If a tape watches, the forward pass also returns the residuals of JAX's vjp, and the backward pass
+  computes nothing twice.
+- If no tape watches (a graph that may be differentiated later, a SavedModel), only the function is
+  lowered. Its vjp is traced and lowered when TensorFlow asks for it, and repeats the forward pass.
 
-Derivatives of a gradient take the second way: it is a function of the arguments alone. In a graph
-such a gradient is a call of a TensorFlow function, because TensorFlow differentiates a call with
-respect to what it is called with, also where another graph made it: a tape around a graph, and a
-gradient that a SavedModel holds, have derivatives for that reason. The last derivative that is
-saved is no call: tape.jacobian of a restored function finds no results of a call inside of it.
+Derivatives of a gradient use the second way, in which the gradient is a function of only arguments
+and cotangents. In a graph such a gradient is a call of a TensorFlow function. TensorFlow
+differentiates a call with respect to its operands, also if another graph made them. So tapes around
+a graph and gradients in a SavedModel have derivatives. The last derivative in a SavedModel is
+inline instead, because tape.jacobian of a restored function does not find results inside a call.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from jax2tf._src.api.errors import NotDifferentiableError
 from jax2tf._src.call_tf.variables import value_of
 from jax2tf._src.gradients import in_graph
 from jax2tf._src.gradients.differentiability import REFUSALS, Differentiability, differentiability
-from jax2tf._src.gradients.missing import NOTHING_REFUSED, Backward, Gradients, Refusal, refused
+from jax2tf._src.gradients.missing import NOTHING_REFUSED, Backward, Gradients, Refusal, refusal_of
 from jax2tf._src.gradients.refused import refuse, refuse_when_computed
+from jax2tf._src.gradients.variables import Unwritten, beside_variables
 from jax2tf._src.gradients.vjp import Vjp
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
@@ -39,7 +40,7 @@ from jax2tf._src.util.tf_decorators import custom_gradient
 from jax2tf._src.util.typing import Aval, PyTree
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
-# Results, and the gradients for the cotangents of those results that are inexact.
+# The results, and a function from the cotangents of inexact results to gradients.
 Differentiated = tuple[list[tf.Tensor], Callable[[Sequence[tf.Tensor]], Gradients]]
 
 
@@ -52,23 +53,23 @@ def differentiable(
     saved_order: int = 1,
     enable_xla: bool = True,
     given: Sequence[object] | None = None,
-    own: int | None = None,
+    n_primals: int | None = None,
     watched: bool | None = None,
 ) -> list[tf.Tensor]:
     """The results of `trace` on `args`, with JAX's vjp as their gradient.
 
     Args:
-      trace: what to run.
+      trace: the function.
       lower: lowers a trace on tensors.
       args: one tensor for each argument of the trace.
       with_gradient: False makes TensorFlow raise a LookupError when it is asked to differentiate.
       name: the function's name, for the error.
-      saved_order: up to which order derivatives can be saved. TensorFlow saves the gradients of
-        what is in a graph, not those of the gradients: they have to be there before.
-      enable_xla: whether graphs may hold ops that are TensorFlow's alone, as PreventGradient is.
-      given: what the user gave for each argument: a variable where `args` has its value.
-      own: how many of the arguments are no cotangents, where the trace is that of a gradient.
-      watched: whether a tape watches. By default that is asked of TensorFlow.
+      saved_order: the highest order of derivatives that a SavedModel holds. TensorFlow saves the
+        gradients of ops in a graph, so higher derivatives must be in the graph before.
+      enable_xla: whether graphs may hold ops that only TensorFlow has, such as PreventGradient.
+      given: the user's arguments: a variable where `args` has its value.
+      n_primals: the number of arguments before the cotangents, if the trace is a gradient.
+      watched: whether a tape watches; by default TensorFlow is asked.
     """
     given = args if given is None else given
     if watched is None:
@@ -85,7 +86,7 @@ def differentiable(
             saved_order=saved_order,
             enable_xla=enable_xla,
             given=given,
-            own=own,
+            n_primals=n_primals,
             watched=watched,
         )
         return list(tf.function(lambda *args: call(args), autograph=False)(*args))
@@ -93,7 +94,7 @@ def differentiable(
         return [refuse(result, name, enable_xla) for result in lower(trace, args)]
     variables, trace = trace.with_variables()
     args = [*args, *map(value_of, variables)]
-    function = _Function(trace, lower, name, saved_order, (*given, *variables), own)
+    function = _Function(trace, lower, name, saved_order, (*given, *variables), n_primals)
     if not function.vjp.is_differentiable:
         way = function.without_gradient
     else:
@@ -105,16 +106,17 @@ def differentiable(
 
 
 def _has_to_be_called(args: Sequence[tf.Tensor], with_gradient: bool) -> bool:
-    """Whether TensorFlow differentiates the program in a function of its own, and not inline.
+    """Whether the program must be a call of a TensorFlow function instead of inline ops.
 
-    A call has the gradient of its function, wherever it stands. What a graph holds inline has not:
+    A call has the gradient of its function in every graph. Inline ops lack it in two cases:
 
-    - A ForwardAccumulator has no tangents for what a tf.custom_gradient gives.
-    - A SavedModel binds a gradient to the tensors of the graph that it restores. The gradient of a
-      branch, and of the step of a loop, is taken of a copy of that graph.
+    - A ForwardAccumulator has no tangents for the results of a tf.custom_gradient.
+    - A SavedModel binds a gradient to the tensors of the restored graph. TensorFlow differentiates
+      branches, and bodies of loops, in a copy of that graph.
 
-    What XLA compiles has no gradient there after it is restored, of TensorFlow's own ops neither.
-    And a loop would keep what the call hands to its gradient, in lists that XLA does not return.
+    Compiled graphs stay inline. After restoring they have no gradients in control flow at all, not
+    even of TensorFlow's own ops, and a loop would save the residuals of a call in tensor lists,
+    which XLA does not return.
     """
     if tf.executing_eagerly():
         return False
@@ -124,74 +126,25 @@ def _has_to_be_called(args: Sequence[tf.Tensor], with_gradient: bool) -> bool:
     return with_gradient and not is_compiled and compat.graphs.is_in_control_flow()
 
 
-def _beside_variables(
-    gradient: Callable[..., Gradients], unwritten: _Unwritten
-) -> Callable[..., PyTree]:
-    """The gradient of a function that reads variables of TensorFlow's, through call_tf.
-
-    They are arguments too. TensorFlow asks for them once more, because they are read inside.
-    """
-
-    def with_variables(*cotangents: tf.Tensor, variables: Sequence[tf.Variable] = ()) -> PyTree:
-        with tf.control_dependencies(unwritten.checks()):
-            gradients = [
-                tf.identity(g) if isinstance(g, tf.Tensor) else g for g in gradient(*cotangents)
-            ]
-        return (gradients, [None] * len(variables)) if variables else gradients
-
-    return with_variables
-
-
-@dataclasses.dataclass(frozen=True)
-class _Unwritten:
-    """Variables that have to keep the values of the forward pass: the backward pass, which computes
-    a called TensorFlow function again, reads them anew.
-    """
-
-    name: str
-    variables: Sequence[tf.Variable]
-    values: Sequence[tf.Tensor]
-
-    def checks(self) -> list[tf.Operation]:
-        return [
-            tf.debugging.Assert(
-                _is_same(value_of(variable), value),
-                [
-                    f"jax2tf.convert({self.name}): the variable {variable.name} was written "
-                    "between the call and its gradient, which computes the TensorFlow function "
-                    "that reads it again. Take the gradient before, or pass the variable as an "
-                    "argument"
-                ],
-            )
-            for variable, value in zip(self.variables, self.values, strict=True)
-        ]
-
-
 def _without_derivative(residual: tf.Tensor) -> tf.Tensor:
-    """A residual as a result that TensorFlow does not differentiate.
+    """A residual that TensorFlow does not differentiate.
 
-    Once a graph has asked for the gradient of a tf.function, residuals are results of it too, and a
-    tape around it asks for their gradients: through ops that may have none.
+    When a graph asks for the gradient of a tf.function, its residuals become results, too. A tape
+    around it would differentiate them through ops that may have no gradient.
     """
     if tf.executing_eagerly() or residual.dtype not in dtypes.DIFFERENTIABLE:
         return residual
     return ops.raw.StopGradient(input=residual)
 
 
-def _is_same(one: tf.Tensor, other: tf.Tensor) -> tf.Tensor:
-    same = tf.equal(one, other)
-    if one.dtype in dtypes.DIFFERENTIABLE:
-        same |= tf.not_equal(one, one) & tf.not_equal(other, other)  # NaN
-    return tf.reduce_all(same)
-
-
 @dataclasses.dataclass(frozen=True)
 class _Function:
-    """What is differentiated; the arguments of `differentiable` say the rest.
+    """A function to differentiate; `differentiable` describes the other attributes.
 
-    `given` has variables that calls of TensorFlow read behind what was given for the arguments.
-    `own`: how many arguments are no cotangents, where the function is a gradient.
-    `compiled`: whether XLA compiles the graph that calls it.
+    Attributes:
+      given: the user's arguments, and then the variables that calls of TensorFlow functions read.
+      n_primals: the number of arguments that are not cotangents, if the function is a gradient.
+      compiled: whether XLA compiles the graph that calls it.
     """
 
     trace: Trace
@@ -199,7 +152,7 @@ class _Function:
     name: str
     saved_order: int
     given: Sequence[object] = ()
-    own: int | None = None
+    n_primals: int | None = None
     compiled: bool = dataclasses.field(default_factory=compat.functions.in_compiled_function)
 
     @property
@@ -209,7 +162,7 @@ class _Function:
     @property
     def differentiability(self) -> Differentiability:
         def make() -> Differentiability:
-            with _refusal(self.name), _noting(self.name, self.trace):
+            with _refusing(self.name), _with_note(self.name, self.trace):
                 return differentiability(self.vjp, self.trace)
 
         return self.trace.cached("differentiability", make)
@@ -220,9 +173,9 @@ class _Function:
         args: Sequence[tf.Tensor],
         variables: Sequence[tf.Variable] = (),
     ) -> list[tf.Tensor]:
-        """The results that one of the ways below gives, as tapes and graphs differentiate them.
+        """The results of one of the ways below, recorded for tapes and graphs.
 
-        `variables` are those of TensorFlow's whose values are the last arguments.
+        The last arguments are the values of `variables`.
         """
         outputs = self.vjp.outputs
         if not outputs:
@@ -235,14 +188,14 @@ class _Function:
 
         @custom_gradient
         def with_vjp(*tensors: tf.Tensor) -> tuple[list[tf.Tensor], Callable[..., PyTree]]:
-            given, gradient = self._unrecorded(way, tensors)
-            results.extend(given)
-            differentiated = [given[i] for i in outputs]
+            all_results, gradient = self._unrecorded(way, tensors)
+            results.extend(all_results)
+            differentiated = [all_results[i] for i in outputs]
             if not self.trace.calls_tensorflow:
                 return differentiated, gradient
             values = tensors[len(tensors) - len(variables) :]
-            unwritten = _Unwritten(self.name, variables, values)
-            return differentiated, _beside_variables(gradient, unwritten)
+            unwritten = Unwritten(self.name, variables, values)
+            return differentiated, beside_variables(gradient, unwritten)
 
         for i, result in zip(outputs, with_vjp(*args), strict=True):
             results[i] = result
@@ -277,16 +230,16 @@ class _Function:
     def _unrecorded(
         self, way: Callable[[Sequence[tf.Tensor]], Differentiated], args: Sequence[tf.Tensor]
     ) -> tuple[list[tf.Tensor], Callable[..., Gradients]]:
-        """What a way gives; its gradient takes cotangents one by one.
+        """The results of a way without a record of its ops; its gradient takes single cotangents.
 
-        A tape would otherwise hold on to every op inside, and have TensorFlow differentiate the
-        loops of what XLA compiles, which it cannot.
+        A tape would otherwise keep every op inside, and TensorFlow would fail to differentiate
+        loops in graphs that XLA compiles.
         """
         with compat.tapes.nothing_recorded():
             results, of_cotangents = way(args)
 
         def gradient(*cotangents: tf.Tensor) -> Gradients:
-            # Where a gather reads a result they are IndexedSlices.
+            # The cotangent of a result that a gather reads is tf.IndexedSlices.
             return of_cotangents(list(map(tf.convert_to_tensor, cotangents)))
 
         return list(results), gradient
@@ -296,18 +249,18 @@ class _Function:
         return self.lower(self.trace, args), lambda cotangents: [None] * len(args)
 
     def with_recomputation(self, args: Sequence[tf.Tensor]) -> Differentiated:
-        """The results, and a backward pass that computes forward again."""
+        """The results, and a backward pass that repeats the forward pass."""
         return self.lower(self.trace, args), partial(self._recomputed, args)
 
     def with_residuals(self, args: Sequence[tf.Tensor]) -> Differentiated:
-        """The results, and a backward pass that takes up where the forward pass ended.
+        """The results, and a backward pass that uses the residuals of the forward pass.
 
-        What has no derivative fails where the derivative is asked for: a tape may watch for the
-        sake of something else.
+        A function without derivatives fails only when its derivative is asked for, because the tape
+        may watch for another function.
         """
         vjp, split = self._split(self.vjp)
         if split is None and tf.executing_eagerly():
-            # In a graph, whoever differentiates the graph may ask for the others later.
+            # In a graph, gradients of the other arguments may be asked for later.
             inputs = [i for i in vjp.inputs if compat.tapes.tape_may_watch(args[i])]
             if 0 < len(inputs) < len(vjp.inputs):
                 vjp, split = self._split(Vjp(self.trace, inputs))
@@ -328,11 +281,11 @@ class _Function:
         return results[:n_outputs], gradient
 
     def _split(self, vjp: Vjp) -> tuple[Vjp, tuple[Trace, Trace] | None]:
-        """A vjp, and it as two traces, or None where JAX cannot differentiate the function."""
+        """A vjp with its two traces, or with None if JAX cannot differentiate the function."""
 
         def make() -> tuple[Trace, Trace] | None:
             try:
-                with _noting(self.name, self.trace):
+                with _with_note(self.name, self.trace):
                     return vjp.trace_split()
             except REFUSALS:
                 return None
@@ -340,7 +293,7 @@ class _Function:
         return vjp, self.trace.cached(("split vjp", *vjp.inputs), make)
 
     def _of_arguments(self, vjp: Vjp, results: Sequence[tf.Tensor]) -> Gradients:
-        """The results of the backward pass as TensorFlow wants them, None for integers.
+        """A gradient for each argument from the results of the backward pass; None for integers.
 
         TensorFlow's gradient with respect to a complex value is the conjugate of JAX's.
         """
@@ -359,11 +312,11 @@ class _Function:
             def gradient(*operands: tf.Tensor) -> list[tf.Tensor]:
                 return self._gradients(operands, self.saved_order - 1)
 
-            # Residuals would be of no use: what is differentiated is the call.
+            # Residuals would be useless, because TensorFlow differentiates the call.
             with compat.tapes.nothing_recorded():
                 return gradient.get_concrete_function(*map(_tensor_spec, avals))
 
-        # Where XLA compiles, callbacks are refused. What is saved is the function in the graph.
+        # Compiled graphs refuse callbacks. A SavedModel holds the function that is in the graph.
         compiled = (
             self.compiled
             if compat.graphs.is_saving_gradient()
@@ -374,32 +327,32 @@ class _Function:
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
         if not self.vjp.is_differentiable:
             return [None] * len(args)
-        refusal = self._refused_for(args, cotangents)
+        refusal = self._refusal_for(args, cotangents)
         gradients = self._of_arguments(self.vjp, self._results_recomputed(args, cotangents))
         return refusal.instead_of(gradients)
 
-    def _refused_for(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Refusal:
-        """What becomes of the gradients that JAX does not have.
+    def _refusal_for(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Refusal:
+        """The replacement for gradients that JAX does not have.
 
         Raises:
           NotDifferentiableError: one of them was asked for.
         """
-        found = self.differentiability
-        if found.error is None:
+        of_jax = self.differentiability
+        if of_jax.error is None:
             return NOTHING_REFUSED
         backward = Backward(
             name=self.name,
             trace=self.trace,
             args=args,
             given=self.given or args,
-            own=len(args) if self.own is None else self.own,
+            n_primals=len(args) if self.n_primals is None else self.n_primals,
             of_result=dict(zip(self.vjp.outputs, cotangents, strict=True)),
         )
-        message = _message(self.name, found.error)
-        if len(found.refused) < len(self.vjp.inputs):
-            paths = ", ".join(self.trace.path(i) for i in sorted(found.refused))
+        message = _message(self.name, of_jax.error)
+        if len(of_jax.refused) < len(self.vjp.inputs):
+            paths = ", ".join(self.trace.path(i) for i in sorted(of_jax.refused))
             message += f". Others have gradients: for those, pass tf.stop_gradient of {paths}"
-        return refused(found, backward, message)
+        return refusal_of(of_jax, backward, message)
 
     def _results_recomputed(
         self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]
@@ -411,18 +364,17 @@ class _Function:
             return self._last_saved(operands)
         called = self.gradient_function()
         if not compat.tapes.tape_watches(operands):
-            # A tape that watches a variable which the function reads would have TensorFlow
-            # differentiate the gradient, its gradient, and so on without end.
+            # If a tape watches a variable that the function reads, TensorFlow would differentiate
+            # the gradient, the gradient of that, and so on without end.
             with compat.tapes.nothing_recorded():
-                results: Sequence[tf.Tensor] = called(*operands)
-            return results
-        # TensorFlow would ask for the derivative of a call that a persistent tape records at once.
+                return called(*operands)
+        # If a persistent tape recorded the call, TensorFlow would build its derivative at once.
         whole = dataclasses.replace(self._whole(saved_order=1), given=operands)
 
         def way(operands: Sequence[tf.Tensor]) -> Differentiated:
             return called(*operands), partial(whole._recomputed, operands)
 
-        # A gradient reads its operands where another graph takes it from: they have to be here.
+        # Another graph may read the gradient's operands from this graph, so they must be in it.
         return whole.recorded(way, list(map(tf.identity, operands)))
 
     def _last_saved(self, operands: Sequence[tf.Tensor]) -> list[tf.Tensor]:
@@ -438,19 +390,25 @@ class _Function:
     def _gradients(self, operands: Sequence[tf.Tensor], saved_order: int) -> list[tf.Tensor]:
         whole = self._whole(saved_order)
         return differentiable(
-            whole.trace, self.lower, operands, True, whole.name, saved_order, own=whole.own
+            whole.trace,
+            self.lower,
+            operands,
+            True,
+            whole.name,
+            saved_order,
+            n_primals=whole.n_primals,
         )
 
     def _whole(self, saved_order: int) -> _Function:
         """The gradients as a function of arguments and cotangents that can be differentiated."""
         trace = self.differentiability.whole
-        own = len(self.trace.jaxpr.in_avals) if self.own is None else self.own
+        n_primals = len(self.trace.jaxpr.in_avals) if self.n_primals is None else self.n_primals
         name = f"the gradient of {self.name}"
-        return _Function(trace, self.lower, name, saved_order, own=own)
+        return _Function(trace, self.lower, name, saved_order, n_primals=n_primals)
 
 
 @contextlib.contextmanager
-def _refusal(name: str) -> Iterator[None]:
+def _refusing(name: str) -> Iterator[None]:
     try:
         yield
     except REFUSALS as error:
@@ -466,8 +424,8 @@ def _message(name: str, error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _noting(name: str, trace: Trace) -> Iterator[None]:
-    """Adds to what a derivative rule of the user's raises where it comes from."""
+def _with_note(name: str, trace: Trace) -> Iterator[None]:
+    """Adds a note on the gradient to errors of the user's derivative rules."""
     try:
         yield
     except Exception as error:

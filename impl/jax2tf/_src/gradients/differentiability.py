@@ -1,7 +1,7 @@
-"""Which gradients JAX has of a function that it cannot differentiate as a whole.
+"""Finds the gradients that JAX has of a function that it cannot differentiate as a whole.
 
-JAX refuses `jax.vjp` of all arguments as soon as it has no derivative with respect to one of them,
-such as one that a `while_loop` carries. `jax.grad` of another argument exists all the same.
+JAX refuses `jax.vjp` of all arguments if it has no derivative with respect to one of them, such as
+one that a `while_loop` carries. `jax.grad` of another argument may still exist.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from jax2tf._src.gradients.vjp import Vjp
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util.typing import Array
 
-# What JAX raises where it cannot differentiate, or does not yet.
+# JAX raises these when it cannot differentiate a function.
 REFUSALS = (ValueError, NotImplementedError, compat.jaxprs.ClosedOverError)
 
-# Up to so many pairs of an argument and a result are looked at one by one. Each takes a trace.
-_PAIRS = 256
+# The most pairs of an argument and a result that are tested one by one. Each test takes a trace.
+_MAX_PAIRS = 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,10 +32,10 @@ class Differentiability:
     """The gradients that JAX has of a trace, and those that it refuses.
 
     Attributes:
-      whole: a trace of arguments and cotangents that gives a gradient of each inexact argument. One
-        that JAX refuses is NaN where a cotangent that it depends on is not zero.
-      refused: for each argument without a gradient, the results whose cotangents have none.
-      error: what JAX raised for one of them; None where nothing is refused.
+      whole: a trace from arguments and cotangents to a gradient for each inexact argument. A
+        gradient that JAX refuses is NaN if a cotangent that it depends on is not zero.
+      refused: for each argument without a gradient, the results for which JAX refuses it.
+      error: the error of JAX for one of them; None if nothing is refused.
     """
 
     whole: Trace
@@ -44,14 +44,14 @@ class Differentiability:
 
 
 def differentiability(vjp: Vjp, trace: Trace) -> Differentiability:
-    """What JAX has of the vjp of a trace with respect to all its inexact arguments."""
+    """Finds the gradients of a trace with respect to all its inexact arguments."""
     try:
         return Differentiability(vjp.trace_whole(), {})
     except REFUSALS as error:
-        refused = _refused(vjp, trace)
-        if not refused:  # each gradient exists, and all of them together do not
+        refused = _refused_gradients(vjp, trace)
+        if not refused:  # JAX has each single gradient, but not all of them together
             raise
-        parts = _parts(vjp, trace, refused)
+        parts = _existing_vjps(vjp, trace, refused)
 
         def whole(args: list[Array], cotangents: list[Array]) -> list[Array]:
             return _gradients(vjp, parts, refused, args, cotangents)
@@ -59,8 +59,8 @@ def differentiability(vjp: Vjp, trace: Trace) -> Differentiability:
         return Differentiability(vjp.trace_of_gradients(whole), refused, error)
 
 
-def _refused(vjp: Vjp, trace: Trace) -> dict[int, frozenset[int]]:
-    """For each argument that JAX refuses a gradient of, the results that it refuses it for."""
+def _refused_gradients(vjp: Vjp, trace: Trace) -> dict[int, frozenset[int]]:
+    """For each argument without a gradient, the results for which JAX refuses it."""
 
     def is_refused(inputs: Sequence[int], outputs: Sequence[int]) -> bool:
         try:
@@ -71,13 +71,13 @@ def _refused(vjp: Vjp, trace: Trace) -> dict[int, frozenset[int]]:
 
     inputs = _failing(vjp.inputs, lambda some: is_refused(some, vjp.outputs))
     outputs = _failing(vjp.outputs, lambda some: is_refused(inputs, some))
-    if len(inputs) * len(outputs) > _PAIRS:
+    if len(inputs) * len(outputs) > _MAX_PAIRS:
         return dict.fromkeys(inputs, frozenset(outputs))
     return {i: frozenset(_failing(outputs, functools.partial(is_refused, [i]))) for i in inputs}
 
 
 def _failing(candidates: Sequence[int], fails: Callable[[Sequence[int]], bool]) -> list[int]:
-    """The candidates that fail; some of them fail together where one of them does."""
+    """The candidates that fail, by bisection: a group fails if one of its members does."""
     if not candidates or not fails(candidates):
         return []
     if len(candidates) == 1:
@@ -86,8 +86,8 @@ def _failing(candidates: Sequence[int], fails: Callable[[Sequence[int]], bool]) 
     return [*_failing(candidates[:middle], fails), *_failing(candidates[middle:], fails)]
 
 
-def _parts(vjp: Vjp, trace: Trace, refused: Mapping[int, Collection[int]]) -> list[Vjp]:
-    """The vjps that JAX has: one for the results that have the same arguments."""
+def _existing_vjps(vjp: Vjp, trace: Trace, refused: Mapping[int, Collection[int]]) -> list[Vjp]:
+    """The vjps that JAX has, one for each group of results with the same arguments."""
     results: dict[tuple[int, ...], list[int]] = {}
     for o in vjp.outputs:
         inputs = tuple(i for i in vjp.inputs if o not in refused.get(i, ()))
@@ -105,8 +105,8 @@ def _gradients(
     of_result = dict(zip(vjp.outputs, cotangents, strict=True))
     gradients: dict[int, Array] = {i: jnp.zeros_like(args[i]) for i in vjp.inputs}
     for part in parts:
-        given = part.pulled_back(args, [of_result[o] for o in part.outputs])
-        for i, gradient in zip(part.inputs, given, strict=True):
+        of_part = part.pulled_back(args, [of_result[o] for o in part.outputs])
+        for i, gradient in zip(part.inputs, of_part, strict=True):
             gradients[i] = gradients[i] + gradient
     operands: list[Array] = [*(args[i] for i in vjp.inputs), *cotangents]
     for i, outputs in refused.items():

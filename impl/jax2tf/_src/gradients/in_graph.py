@@ -1,9 +1,9 @@
-"""Gradients of our own in a graph, which live no longer than the graph.
+"""Gradients of our own in a graph, which live as long as the graph.
 
-tf.custom_gradient registers each gradient for as long as the process runs, and with it the graph:
-a process that converts time and again would keep every graph. Here the graph holds the gradient.
-TensorFlow's registry has a weak reference, and that goes when the graph goes. An imported copy of
-the graph has no gradient any more then, and TensorFlow says so.
+tf.custom_gradient registers each gradient until the process ends, which would keep every graph in
+memory. Here the graph holds its gradients, and TensorFlow's registry has weak references that end
+with the graph. After that an imported copy of the graph has no gradient, and TensorFlow raises an
+error that says so.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from jax2tf._src import compat
 from jax2tf._src.ops import writing
 from jax2tf._src.util.tf_decorators import without_autograph
 
-# From cotangents of results to gradients of arguments.
+# Maps cotangents of results to gradients of arguments.
 Gradient: TypeAlias = Callable[..., "list[tf.Tensor | None]"]
-# The same, from arguments and cotangents of results.
+# Maps arguments and cotangents of results to gradients of arguments.
 GradientOf: TypeAlias = Callable[
     [Sequence[tf.Tensor], Sequence[tf.Tensor]], "list[tf.Tensor | None]"
 ]
@@ -30,7 +30,7 @@ GradientOf: TypeAlias = Callable[
 _ids = itertools.count()
 
 # The attribute of a graph that holds its gradients.
-_HELD = "_jax2tf_gradients"
+_GRADIENTS = "_jax2tf_gradients"
 
 
 def with_gradient(
@@ -44,28 +44,28 @@ def with_gradient(
     """The results in the graph under construction, with `gradient` as their gradient.
 
     Args:
-      results: what was computed from `args`, of dtypes that TensorFlow differentiates.
+      results: tensors computed from `args`, of dtypes that TensorFlow differentiates.
       args: tensors.
       gradient: the gradients of `args`, given the cotangents of `results`.
-      gradient_of: the same as a function of other arguments too, for tf.vectorized_map.
-      name: what is differentiated, for messages.
-      is_differentiated: whether a SavedModel is to hold derivatives of the gradient.
+      gradient_of: the same as a function of arguments, too, for tf.vectorized_map.
+      name: the name of the function, for messages.
+      is_differentiated: whether a SavedModel should hold derivatives of the gradient.
     """
     count = len(results)
 
     def backward(of_results: Gradient, cotangents: Sequence[tf.Tensor]) -> list[tf.Tensor | None]:
-        # The op below passes the arguments on too, so that its gradients can be those of them.
+        # The op below returns the arguments, too, so that it has gradients for them.
         return [*[None] * count, *of_results(*cotangents[:count])]
 
     graph = tf.compat.v1.get_default_graph()
-    held = weakref.proxy(gradient)
+    reference = weakref.proxy(gradient)
 
-    # To save it, TensorFlow makes a tf.function of it, and would have AutoGraph rewrite all that it
-    # calls: this package and JAX, for minutes.
+    # To save the gradient, TensorFlow makes it a tf.function. AutoGraph would spend minutes on
+    # rewriting the code that it calls, in this package and in JAX.
     @without_autograph
     def registered(op: tf.Operation, *cotangents: tf.Tensor) -> list[tf.Tensor | None]:
         del op
-        return backward(held, cotangents)
+        return backward(reference, cotangents)
 
     registered.__name__ = compat.tapes.REGISTERED_GRADIENT_NAME
     op_type = f"jax2tf.{name}.{next(_ids)}"
@@ -74,13 +74,13 @@ def with_gradient(
     inputs = [*results, *args]
     with graph.gradient_override_map({"IdentityN": op_type}), compat.tapes.nothing_recorded():
         outputs = _identities(inputs)
-    given = list(outputs[:count])
-    # A tape makes zeros for the cotangent of each output that nobody reads: it hears of no others.
-    compat.tapes.record(name, given, inputs, lambda *cotangents: backward(gradient, cotangents))
+    recorded = list(outputs[:count])
+    # A tape makes a zero cotangent for each unread output, so it records only the results.
+    compat.tapes.record(name, recorded, inputs, lambda *cotangents: backward(gradient, cotangents))
 
-    if given:
-        map_rows(given[0].op, count, len(args), gradient_of, name, is_differentiated)
-    return given
+    if recorded:
+        map_rows(recorded[0].op, count, len(args), gradient_of, name, is_differentiated)
+    return recorded
 
 
 def map_rows(
@@ -91,18 +91,18 @@ def map_rows(
     name: str,
     is_differentiated: bool,
 ) -> None:
-    """Has tf.vectorized_map keep the gradient of an op that passes results and arguments on.
+    """Makes tf.vectorized_map keep the gradient of an op that returns results and arguments.
 
-    It would otherwise differentiate what made the results: without the rules of JAX.
+    tf.vectorized_map would otherwise differentiate the ops behind the results, without JAX's rules.
     """
 
     def mapped(
         results: Sequence[tf.Tensor], others: Sequence[tf.Tensor], have_rows: Sequence[bool]
     ) -> list[tf.Tensor]:
         args = others[:n_args]
-        of_rows = _of_rows(gradient_of, have_rows[:n_args])
+        of_rows = _gradient_by_rows(gradient_of, have_rows[:n_args])
         if is_differentiated:
-            of_rows = _in_graph(of_rows, args, results)
+            of_rows = _as_calls(of_rows, args, results)
 
         def gradient(*cotangents: tf.Tensor) -> list[tf.Tensor | None]:
             return of_rows(args, cotangents)
@@ -112,11 +112,11 @@ def map_rows(
     compat.vectorized.map_op_by(op, n_results, mapped)
 
 
-def _of_rows(gradient_of: GradientOf, have_rows: Sequence[bool]) -> GradientOf:
-    """The gradient of what tf.vectorized_map makes of a program, which is that of each row.
+def _gradient_by_rows(gradient_of: GradientOf, have_rows: Sequence[bool]) -> GradientOf:
+    """The gradient of a program that tf.vectorized_map maps over rows.
 
-    The cotangents have rows, and of the arguments those that are said to. An argument that is the
-    same in all rows has the sum of their gradients.
+    The cotangents have rows, and `have_rows` says which arguments do. The gradient of an argument
+    without rows is the sum over all rows.
     """
 
     def of_all(
@@ -126,12 +126,12 @@ def _of_rows(gradient_of: GradientOf, have_rows: Sequence[bool]) -> GradientOf:
 
         def of_one(row: Sequence[tf.Tensor]) -> list[tf.Tensor]:
             n_cotangents = len(row) - sum(have_rows)
-            cotangents, given = row[:n_cotangents], iter(row[n_cotangents:])
-            own = [
-                next(given) if has_rows else arg
+            cotangents, arg_rows = row[:n_cotangents], iter(row[n_cotangents:])
+            args_of_row = [
+                next(arg_rows) if has_rows else arg
                 for arg, has_rows in zip(args, have_rows, strict=True)
             ]
-            gradients = gradient_of(own, cotangents)
+            gradients = gradient_of(args_of_row, cotangents)
             differentiated[:] = [i for i, g in enumerate(gradients) if g is not None]
             return [gradients[i] for i in differentiated]
 
@@ -146,19 +146,18 @@ def _of_rows(gradient_of: GradientOf, have_rows: Sequence[bool]) -> GradientOf:
 
 
 def _identities(tensors: list[tf.Tensor]) -> list[tf.Tensor]:
-    """tf.identity_n."""
+    """tf.identity_n, written without TensorFlow's Python layer where possible."""
     if writing.writes() and writing.is_writable():
         graph = tf.compat.v1.get_default_graph()
         return writing.write_node(graph, "IdentityN", [tensors], [])
-    identities: list[tf.Tensor] = tf.identity_n(tensors)
-    return identities
+    return tf.identity_n(tensors)
 
 
 def in_this_graph(args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-    """The tensors, each by an op of the graph under construction if another graph around it has it.
+    """The tensors, with an Identity in the current graph for each tensor of an outer graph.
 
-    A gradient computes with the arguments again. TensorFlow's gradient of a tf.cond takes what it
-    reads from the branch that read it before, and not from the graph around the branch.
+    A gradient reads the arguments again. TensorFlow's gradient of a tf.cond finds only tensors of
+    the branch itself, and not those of the graph around it.
     """
     if tf.executing_eagerly():
         return list(args)
@@ -167,21 +166,21 @@ def in_this_graph(args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
 
 
 def _keep(graph: tf.Graph, gradient: Gradient, op_type: str) -> None:
-    """Keeps a gradient, and its place in TensorFlow's registry, for as long as the graph lives."""
-    held = getattr(graph, _HELD, None)
-    if held is None:
-        held = []
-        setattr(graph, _HELD, held)
-    held.append(gradient)
+    """Keeps a gradient, and its entry in TensorFlow's registry, as long as the graph lives."""
+    gradients = getattr(graph, _GRADIENTS, None)
+    if gradients is None:
+        gradients = []
+        setattr(graph, _GRADIENTS, gradients)
+    gradients.append(gradient)
     weakref.finalize(graph, compat.tapes.forget_gradient, op_type).atexit = False
 
 
-def _in_graph(
+def _as_calls(
     gradient_of: GradientOf, args: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
 ) -> GradientOf:
-    """The same as calls of a function that the graph under construction holds.
+    """The same gradient as calls of a function that the current graph holds.
 
-    TensorFlow saves the gradients of what a graph holds before it is saved.
+    TensorFlow saves only the gradients of ops that are in the graph before it is saved.
     """
     n_args = len(args)
     specs = [tf.TensorSpec(x.shape, x.dtype) for x in [*args, *results]]

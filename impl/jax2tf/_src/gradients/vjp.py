@@ -1,4 +1,4 @@
-"""JAX's vjp of a trace, as traces."""
+"""Traces JAX's vjp of a trace."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ class Vjp:
     """JAX's vjp of a trace with respect to some of its inexact arguments, all of them by default.
 
     Attributes:
-      inputs: which arguments have gradients.
-      outputs: which results have cotangents. By default those that are inexact and of a dtype that
-        TensorFlow differentiates.
-      sized: which arguments have symbolic shapes: dimension variables are solved from those.
+      inputs: the indices of the arguments with gradients.
+      outputs: the indices of the results with cotangents, by default those that are inexact and of
+        a dtype that TensorFlow differentiates.
+      sized: the indices of the arguments with symbolic shapes, from which dimension variables are
+        solved.
     """
 
     def __init__(
@@ -51,11 +52,11 @@ class Vjp:
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether any result depends on any argument in a way that has a derivative."""
+        """Whether there are inexact arguments and results."""
         return bool(self.inputs and self.outputs)
 
     def trace_whole(self) -> Trace:
-        """A trace of arguments and cotangents, giving gradients."""
+        """A trace from arguments and cotangents to gradients."""
 
         def whole(args: list[jax.Array], cotangents: list[jax.Array]) -> PyTree:
             return self.pulled_back(args, cotangents)
@@ -72,11 +73,11 @@ class Vjp:
         return self._trace_of(whole, self._argument_specs(), self._cotangent_specs())
 
     def trace_split(self) -> tuple[Trace, Trace]:
-        """A trace of arguments, giving results and residuals; one of these, giving gradients.
+        """A trace from arguments to results and residuals, and one from residuals to gradients.
 
-        The second one takes before all the arguments that dimension variables are solved from. A
-        residual that is a converted truth value is handed over as what it was: that is smaller, and
-        the backward pass sees which of its products are masks.
+        The first arguments of the second trace are those that dimension variables are solved from,
+        and the last are the cotangents. A residual that is a converted truth value stays a truth
+        value: it is smaller, and the backward pass recognises products with masks.
         """
         structure: list[PyTree] = []
 
@@ -94,8 +95,8 @@ class Vjp:
             sized: list[jax.Array], residuals: list[jax.Array], cotangents: list[jax.Array]
         ) -> PyTree:
             del sized
-            given = map(lax.convert_element_type, residuals, dtypes_of_residuals)
-            return jax.tree.unflatten(structure[0], list(given))(cotangents)
+            converted = map(lax.convert_element_type, residuals, dtypes_of_residuals)
+            return jax.tree.unflatten(structure[0], list(converted))(cotangents)
 
         forward_trace = dataclasses.replace(
             forward_trace, jaxpr=_with_masks(forward_trace.jaxpr, n_results)
@@ -137,11 +138,11 @@ class Vjp:
 
 
 def _with_masks(jaxpr: jex_core.ClosedJaxpr, n_results: int) -> jex_core.ClosedJaxpr:
-    """The jaxpr, with truth values for those results behind the first that are made of them."""
+    """The jaxpr with truth values for those residuals that are converted from them."""
     converted = masks.conversions(jaxpr.jaxpr)
     results, residuals = jaxpr.jaxpr.outvars[:n_results], jaxpr.jaxpr.outvars[n_results:]
-    given = [converted.get(r, r) if isinstance(r, jex_core.Var) else r for r in residuals]
-    return jex_core.ClosedJaxpr(jaxpr.jaxpr.replace(outvars=[*results, *given]), jaxpr.consts)
+    sources = [converted.get(r, r) if isinstance(r, jex_core.Var) else r for r in residuals]
+    return jex_core.ClosedJaxpr(jaxpr.jaxpr.replace(outvars=[*results, *sources]), jaxpr.consts)
 
 
 def _spec(aval: Aval) -> jax.ShapeDtypeStruct:

@@ -1,1 +1,1 @@
-"""The other lowering: StableHLO inside one XlaCallModule op."""
+"""Native serialization: lowers a function to StableHLO inside one XlaCallModule op."""

@@ -1,8 +1,8 @@
 """Maximum, minimum and clamp of floats in a StableHLO module, for TensorFlow's XLA on the CPU.
 
-TensorFlow has that XLA compile them to the processor's own instructions, which lose NaNs of one
-operand and do not tell -0 from +0. StableHLO (as IEEE 754-2019) keeps a NaN of either operand and
-takes -0 for the smaller zero, so here the ops are written with comparisons.
+That XLA compiles these ops to the processor's own instructions, which lose NaNs of one operand and
+treat -0 and +0 as equal. StableHLO (like IEEE 754-2019) returns a NaN of either operand, and -0 is
+less than +0. Comparisons replace the ops here.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from jax2tf._src.util.typing import MlirValue
 
 
 def spell_out(module: ir.Module) -> None:
-    """Replaces the ops everywhere in `module`, in the regions of other ops too."""
-    found: list[ir.Operation] = []
+    """Replaces the ops everywhere in `module`, also in the regions of other ops."""
+    replaced: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in _REPLACEMENTS and isinstance(_element_type(op.result), ir.FloatType):
-            found.append(op)
+            replaced.append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    for op in found:
+    for op in replaced:
         with ir.InsertionPoint(op), op.location:
             replacement = _REPLACEMENTS[op.name](*op.operands)
         op.result.replace_all_uses_with(replacement)
@@ -41,7 +41,7 @@ def _minimum(x: MlirValue, y: MlirValue) -> MlirValue:
 
 
 def _clamp(low: MlirValue, x: MlirValue, high: MlirValue) -> MlirValue:
-    return _minimum(_maximum(x, _spread(low, x)), _spread(high, x))
+    return _minimum(_maximum(x, _broadcast(low, x)), _broadcast(high, x))
 
 
 _REPLACEMENTS: dict[str, Callable[..., MlirValue]] = {
@@ -52,7 +52,7 @@ _REPLACEMENTS: dict[str, Callable[..., MlirValue]] = {
 
 
 def _extreme(direction: str, x: MlirValue, y: MlirValue) -> MlirValue:
-    # The total order knows -0 < +0. In it a NaN may be at either end: those are asked for apart.
+    # In the total order -0 < +0 holds. NaNs may be at either end of it, so x != x detects them.
     beats = _compare(direction, x, y, "TOTALORDER")
     takes_x = stablehlo.or_(beats, _compare("NE", x, x))
     return stablehlo.select(stablehlo.and_(takes_x, _compare("EQ", y, y)), x, y)
@@ -67,8 +67,8 @@ def _compare(direction: str, x: MlirValue, y: MlirValue, order: str = "FLOAT") -
     )
 
 
-def _spread(bound: MlirValue, like: MlirValue) -> MlirValue:
-    """A bound of a clamp, which may be a scalar, in the shape of what is clamped."""
+def _broadcast(bound: MlirValue, like: MlirValue) -> MlirValue:
+    """A bound of a clamp, which may be a scalar, in the shape of the clamped operand."""
     if ir.RankedTensorType(bound.type).rank == ir.RankedTensorType(like.type).rank:
         return bound
     if ir.RankedTensorType(like.type).has_static_shape:

@@ -1,16 +1,15 @@
-"""The other lowering: the function's StableHLO inside one XlaCallModule op.
+"""Native serialization: the function's StableHLO inside one XlaCallModule op.
 
-JAX exports the module; here it is made into one that the running TensorFlow can execute. It is
-serialised for the StableHLO version which that TensorFlow reads, composite ops (erf, top_k, gelu)
-become calls of what they are composed of, and the assertions about shapes are left out, because
-TensorFlow ops check the same before the module runs. A custom call is code of the process that runs
-the module: one that TensorFlow does not have is refused at conversion.
+JAX exports a module, and this code adapts it to the running TensorFlow. The module is serialised
+for the StableHLO version that TensorFlow reads. Composite ops (erf, top_k, gelu) become calls of
+their decompositions. Assertions about shapes are dropped, because TensorFlow ops check the shapes
+before the module runs. Custom calls to code that TensorFlow does not have are refused.
 
-A module of a function that is sharded over the devices of a mesh carries the shardings and the
-number of partitions, in Shardy's dialect or in GSPMD's attributes, as JAX writes them. TensorFlow
-partitions by them on TPUs; elsewhere XLA takes them out, and the module runs on one device. XLA
-cannot take out a program of each device (shard_map, pmap): that stays one only where the module is
-for TPUs alone, and is one program over whole arrays in any other.
+The module of a function that is sharded over a mesh has the shardings and the number of partitions,
+in Shardy's dialect or in GSPMD's attributes. TensorFlow partitions the module on TPUs; elsewhere
+XLA drops the shardings, and the module runs on one device. XLA cannot drop per-device programs
+(shard_map, pmap): they are kept only in modules for TPUs, and are programs over whole arrays in all
+others.
 """
 
 from __future__ import annotations
@@ -49,34 +48,33 @@ from jax2tf._src.util.typing import Array, Shape
 _KNOWN_TO_XLA = frozenset(
     {
         *("Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape", "TopK", "AllocateBuffer"),
-        # Over open dimensions; TensorFlow makes ordinary ops of them once the shapes are known.
+        # TensorFlow refines these to ordinary ops once the open dimensions are known.
         *(f"stablehlo.dynamic_{op}" for op in ("reduce_window", "rng_bit_generator", "top_k")),
         function_list.TARGET,
     }
 )
 
-# Constants of more elements are arguments of the op: TensorFlow holds them once, outside of it.
+# Constants with more elements are arguments of the op, and not copied into its module.
 _EMBEDDED_CONSTANT_SIZE = 64
 
 _CPU = "cpu"
 _TPU = "tpu"
 _PLATFORMS = frozenset({_CPU, _TPU, "cuda", "rocm"})
-# The dialect in which JAX writes how arrays are sharded, unless it writes attributes for GSPMD.
+# The prefix of Shardy's dialect, in which JAX writes shardings unless it uses GSPMD's attributes.
 _SHARDY = "sdy."
-# Of a function: shardings, names, buffers that may be reused.
+# These attributes of functions hold shardings, names and donated buffers.
 _OF_ARGUMENTS = ("arg_attrs", "res_attrs")
 _SHAPE_ASSERTION = "shape_assertion"
 
 
 @dataclass(frozen=True)
 class Options:
-    """What the caller asked for.
+    """The caller's options.
 
     Attributes:
-      platforms: those for which the module is lowered ("cpu", "cuda", "rocm", "tpu"); None for
-        the one that JAX runs on.
-      disabled_checks: jax.export.DisabledSafetyCheck.platform() leaves it to the caller that the
-        module fits where it runs, .custom_call(target) that the call is known there.
+      platforms: the platforms of the module ("cpu", "cuda", "rocm", "tpu"); None for JAX's own.
+      disabled_checks: with jax.export.DisabledSafetyCheck.platform() the platform is not checked
+        when the module runs, and with .custom_call(target) the target is accepted.
     """
 
     platforms: tuple[str, ...] | None = None
@@ -87,17 +85,16 @@ def platforms_of(platforms: Sequence[str]) -> tuple[str, ...]:
     """The platforms that the caller asked for.
 
     Raises:
-      TypeError: they are no sequence.
-      ValueError: one is none that JAX lowers for, or there is none.
+      TypeError: they are not a sequence.
+      ValueError: JAX does not lower for one of them, or the sequence is empty.
     """
     where = "jax2tf.convert: native_serialization_platforms"
     names = ", ".join(sorted(_PLATFORMS))
-    found = option_checks.sequence(platforms, where, f"names among {names}", "['cpu']")
-    if not found or not all(isinstance(p, str) and p in _PLATFORMS for p in found):
-        raise ValueError(
-            f"{where} should be a sequence of names among {names}, got {option_checks.shown(found)}"
-        )
-    return found
+    platforms = option_checks.sequence(platforms, where, f"names among {names}", "['cpu']")
+    if not platforms or not all(isinstance(p, str) and p in _PLATFORMS for p in platforms):
+        got = option_checks.shown(platforms)
+        raise ValueError(f"{where} should be a sequence of names among {names}, got {got}")
+    return platforms
 
 
 def disabled_checks_of(
@@ -106,23 +103,23 @@ def disabled_checks_of(
     """The checks that the caller disabled.
 
     Raises:
-      TypeError: they are no sequence, or one of them is none.
+      TypeError: they are not a sequence, or one of them is not a check.
     """
     where = "jax2tf.convert: native_serialization_disabled_checks"
     of = "jax2tf.DisabledSafetyCheck.platform() and .custom_call(target)"
     example = "[jax2tf.DisabledSafetyCheck.platform()]"
-    found = option_checks.sequence(() if checks is None else checks, where, of, example)
-    for check in found:
+    disabled = option_checks.sequence(() if checks is None else checks, where, of, example)
+    for check in disabled:
         if not isinstance(check, export.DisabledSafetyCheck):
             raise TypeError(
                 f"{where} should be a sequence of {of}, got {option_checks.shown(check)} in it"
             )
-    return found
+    return disabled
 
 
 @dataclass(frozen=True)
 class _Module:
-    """A serialised module, and how to call it."""
+    """A serialised module, with the attributes and constants of the op that calls it."""
 
     serialized: bytes
     version: int
@@ -134,10 +131,10 @@ class _Module:
 
 
 class Surroundings(Protocol):
-    """What is known where the op comes to stand: a lowering, or the context of a rule."""
+    """The interface of a lowering or of a rule's context that the op needs."""
 
     def static_shape(self, shape: Shape) -> list[int | None]:
-        """What is known of a shape before the run."""
+        """The sizes of a shape that are known before the run; None for others."""
 
     def constant(self, value: Array) -> tf.Tensor:
         """A tensor of a constant."""
@@ -146,18 +143,18 @@ class Surroundings(Protocol):
 def call(
     trace: Trace, options: Options, surroundings: Surroundings, tensors: Sequence[tf.Tensor]
 ) -> list[tf.Tensor]:
-    """The results of `trace` on `tensors`, as those of one XlaCallModule op.
+    """Runs `trace` on `tensors` by one XlaCallModule op; returns its results.
 
     Args:
-      trace: what to run.
-      options: for which platforms, and which checks to leave out.
+      trace: the function.
+      options: the platforms, and the disabled checks.
       surroundings: the lowering, which knows the sizes of dimension variables.
-      tensors: one for each argument of the trace; what was assumed of their shapes was checked.
+      tensors: one for each argument of the trace, with checked shapes.
 
     Raises:
       ConversionError: JAX cannot export the function, or TensorFlow could not run the module.
     """
-    # XLA has no variables of TensorFlow's: their values are arguments of the op.
+    # XLA does not read TensorFlow's variables, so their values are arguments of the op.
     variables, trace = trace.with_variables()
     tensors = [*tensors, *map(value_of, variables)]
     module = trace.cached(("native", options), lambda: _export(trace, options))
@@ -176,7 +173,7 @@ def call(
         function_list=module.functions,
         use_shardy_partitioner=module.is_shardy,
     )
-    # Without results it is an operation, and not an empty list.
+    # Without results XlaCallModule gives an operation instead of an empty list.
     return (
         compiled_calls.in_dtypes(results, [dtypes.to_tf(a.dtype) for a in out_avals])
         if shapes
@@ -185,7 +182,7 @@ def call(
 
 
 def is_partitioned(trace: Trace, options: Options) -> bool:
-    """Whether the module holds parts for several devices, so that only a graph can hold it."""
+    """Whether the module is partitioned over several devices, and so must be in a graph."""
     return trace.cached(("native is partitioned", options), lambda: _is_partitioned(trace, options))
 
 
@@ -201,7 +198,7 @@ def _export(trace: Trace, options: Options) -> _Module:
     _refuse_calls_on_the_host(trace)
     jaxpr = inlining.with_captures_inlined(trace.jaxpr)
     for value in dataclasses.replace(trace, jaxpr=jaxpr, cache={}).inner_constants():
-        # Only those of the function itself become arguments of the op.
+        # Only constants of the outermost jaxpr become arguments of the op.
         refusals.refuse_tracer(value)
         if trace.large_constants.held(np.asarray(value)) is not None:
             raise ConversionError(
@@ -212,10 +209,10 @@ def _export(trace: Trace, options: Options) -> _Module:
             )
     large = [i for i, c in enumerate(jaxpr.consts) if np.size(c) > _EMBEDDED_CONSTANT_SIZE]
     constants = [jaxpr.consts[i] for i in large]
-    # Unused arguments stay: dimension variables may be solved from them alone.
+    # Unused arguments stay, because dimension variables may be solved from them.
     partitioned = is_partitioned(trace, options)
     is_whole = bool(shardings.programs_of_devices(trace)) and not partitioned
-    fun = device_programs.without_programs(jaxpr) if is_whole else _evaluating(jaxpr)
+    fun = device_programs.without_programs(jaxpr) if is_whole else _evaluator(jaxpr)
     jitted = jax.jit(_with_constants_as_arguments(jaxpr, large, fun), keep_unused=True)
     specs = [
         jax.ShapeDtypeStruct(np.shape(x), _unpacked(x.dtype)) for x in (*constants, *jaxpr.in_avals)
@@ -231,10 +228,10 @@ def _export(trace: Trace, options: Options) -> _Module:
         without_guarantees = _CUSTOM_CALL.search(str(error))
         if without_guarantees:
             raise _refusal(trace, *without_guarantees.groups()) from error
-        # More lines of it may follow below: it is the cause.
+        # The message has only the first line; the traceback shows the rest as the cause.
         raise ConversionError(
             "jax2tf.convert: native_serialization: JAX cannot export the function: "
-            f"{_words(error)}. "
+            f"{_one_line(error)}. "
             "What to do: convert with native_serialization=False"
         ) from error
     serialized, is_shardy = _for_tensorflow(
@@ -255,11 +252,11 @@ _NOT_EXPORTED = (
     NotImplementedError,
     ValueError,
     jax.errors.JaxRuntimeError,
-    # Some rules compare open dimensions only when JAX lowers them, after the trace.
+    # Some lowering rules of JAX compare open dimensions only after the trace.
     jax.errors.InconclusiveDimensionOperation,
 )
 
-# An op of the module, in the text of JAX's refusal to promise that its target stays.
+# Finds target and location of the op in JAX's error about custom calls without guarantees.
 _CUSTOM_CALL = re.compile(r"custom_call @([\w.$]+)\(.*at (loc\(.*)")
 
 
@@ -277,12 +274,9 @@ def _refuse_calls_on_the_host(trace: Trace) -> None:
             )
 
 
-def _evaluating(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
+def _evaluator(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
     def run(consts: Sequence[Array], *args: jax.Array) -> list[jax.Array]:
-        results: list[jax.Array] = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(
-            *args
-        )
-        return results
+        return jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(jaxpr.jaxpr, consts))(*args)
 
     return run
 
@@ -305,25 +299,24 @@ def _with_constants_as_arguments(
 
 
 def _unpacked(dtype: np.dtype) -> np.dtype:
-    """The dtype as which an array of `dtype` goes into the module and comes out of it."""
-    made: np.dtype = _PACKED.get(str(dtype), dtype)
-    return made
+    """The dtype of the module's argument or result for an array of `dtype`."""
+    return _PACKED.get(str(dtype), dtype)
 
 
-# As `compiled.unpacked` has them.
+# The same dtypes as those of `compiled_calls.unpacked`.
 _PACKED = {dtype.name: np.dtype(carrier.as_numpy_dtype) for dtype, carrier in HOLDS_INT4.items()}
 
 
 def _as_dtype(value: Array, dtype: np.dtype) -> Array:
-    # A result that is a literal is a Python number.
+    # A result that is a literal of the jaxpr is a Python number.
     same = hasattr(value, "dtype") and value.dtype == dtype
     return value if same else jax.lax.convert_element_type(value, dtype)
 
 
-def _words(error: Exception) -> str:
-    """What an error says in one line: what MLIR names as the error, or else its first line."""
-    said = _MLIR_ERROR.search(str(error))
-    return (said[1] if said else str(error).splitlines()[0]).rstrip(".;")
+def _one_line(error: Exception) -> str:
+    """The line of an error that MLIR marks, or else its first line."""
+    marked = _MLIR_ERROR.search(str(error))
+    return (marked[1] if marked else str(error).splitlines()[0]).rstrip(".;")
 
 
 _MLIR_ERROR = re.compile(r": error: (.*)")
@@ -336,10 +329,10 @@ def _for_tensorflow(
     platforms: Sequence[str],
     partitioned: bool,
 ) -> tuple[bytes, bool]:
-    """The module without what the running TensorFlow does not know, in the version it reads.
+    """Adapts the module to the running TensorFlow, in the StableHLO version that it reads.
 
     Returns:
-      The module, and whether its shardings are Shardy's.
+      The module, and whether it has Shardy's shardings.
     """
     with mlir.make_ir_context() as context:
         module = stablehlo.deserialize_portable_artifact(context, serialized)
@@ -370,7 +363,7 @@ _PASSES = (
     "func.func(stablehlo-legalize-composite-to-call)",
     "inline",
     "symbol-dce",
-    # Locations hold the call stack of whoever converts, with the paths of their machine.
+    # Locations have the call stack of the conversion, with paths of that machine.
     "strip-debuginfo",
 )
 
@@ -380,7 +373,7 @@ def _run_passes(module: ir.Module, *passes: str) -> None:
 
 
 def _refuse_custom_calls(trace: Trace, module: ir.Module, options: Options) -> None:
-    """Takes the assertions about shapes out; raises where a call is left that TensorFlow lacks."""
+    """Drops the assertions about shapes; refuses calls to code that TensorFlow does not have."""
     trusted = {check.is_custom_call() for check in options.disabled_checks}
     for op in _custom_calls(module):
         target = ir.StringAttr(op.attributes["call_target_name"]).value
@@ -395,24 +388,24 @@ def _custom_calls(module: ir.Module) -> list[ir.Operation]:
 
 
 def _operations(module: ir.Module) -> list[ir.Operation]:
-    found: list[ir.Operation] = []
+    operations: list[ir.Operation] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
-        found.append(op)
+        operations.append(op)
         return ir.WalkResult.ADVANCE
 
     module.operation.walk(visit)
-    return found
+    return operations
 
 
 def _set_partitions(module: ir.Module, count: int) -> None:
-    # JAX counts the devices that it has itself, of which an AbstractMesh has none.
+    # JAX writes the number of its own devices, and an AbstractMesh has none.
     attribute = ir.IntegerAttr.get(ir.IntegerType.get_signless(32), count)
     module.operation.attributes["mhlo.num_partitions"] = attribute
 
 
 def _drop_shardings(module: ir.Module) -> None:
-    """Takes out what says how arrays are sharded, which for one device means nothing."""
+    """Drops all shardings, which mean nothing on one device."""
     for op in _operations(module):
         for name in [n for n in op.attributes if n.startswith(_SHARDY) or n in _OF_ARGUMENTS]:
             del op.attributes[name]
@@ -423,7 +416,7 @@ def _drop_shardings(module: ir.Module) -> None:
 
 
 def _refusal(trace: Trace, target: str, location: str) -> UnsupportedPrimitiveError:
-    # JAX ends the name of an op with the primitive that it comes from: "jit(f)/layer/cholesky".
+    # The last part of an op's name is its JAX primitive, as in "jit(f)/layer/cholesky".
     name = re.search(r'loc\("(?:[^"]*/)?([^"/]*)"', location)
     primitive = name[1] if name else target
     eqn = trace.find(primitive)

@@ -304,6 +304,8 @@ class Tracer:
             if trace is None:
                 scope = dims.new_scope(self._constraints, specs)
                 avals = _avals(leaves, specs, scope)
+                if not all(dims.is_static(aval.shape) for aval in avals):
+                    _register_symbolic_derivatives()
                 # Dimensions of different scopes do not compare: their texts do.
                 texts = tuple(tuple(str(d) for d in aval.shape) for aval in avals)
                 types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
@@ -416,6 +418,11 @@ class Tracer:
 
         values = [jax.ShapeDtypeStruct(v.shape, dtypes.jax_dtype(v)) for v in found]
         return jax.jit(fun).trace(args, kwargs, values), missing
+
+
+def _register_symbolic_derivatives() -> None:
+    """Puts our derivative rules in front of JAX's, which a program without symbolic sizes keeps."""
+    import jax2tf._src.gradients.symbolic  # noqa: F401
 
 
 def _avals(

@@ -1,7 +1,8 @@
-"""Derivative rules for sizes that are symbolic, where JAX's own rule asks for numbers.
+"""Derivative rules for symbolic sizes, where JAX's own rules need sizes that are numbers.
 
-Importing this package registers them, in front of JAX's own, which go on serving sizes that are
-numbers. What they bind has the name that JAX gives it: a conversion lowers it as any program.
+The first trace with symbolic sizes imports this package. The import registers the rules in front of
+JAX's own, which still serve sizes that are numbers. The rules bind ordinary JAX primitives, so that
+a conversion lowers their results like any other program.
 """
 
 from jax2tf._src.gradients.symbolic import convolution, cumulative, fft, padding, reductions

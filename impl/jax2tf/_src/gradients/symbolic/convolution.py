@@ -1,13 +1,13 @@
-"""The transposes of a convolution of unknown size.
+"""The transposes of a convolution with symbolic sizes.
 
-They are convolutions too, whose paddings depend on the sizes. JAX's own rules hand these paddings
-to lax.conv_general_dilated, which takes numbers alone. Here a padding that is no number becomes
+They are convolutions too, and their paddings depend on the sizes. JAX's own rules pass these
+paddings to lax.conv_general_dilated, which takes only numbers. Here a symbolic padding becomes
 a lax.pad in front of a convolution without padding.
 
-Notation of one spatial dimension: the operand has n elements, `low` and `high` ones of padding and
-`lhs_dilation` from one element to the next; the kernel has k elements, `rhs_dilation` apart; the
-window moves by `stride`, m times. The formulas follow from the definition of the convolution in
-the StableHLO specification.
+Notation for one spatial dimension: the operand has n elements that are `lhs_dilation` apart, with
+`low` and `high` elements of padding. The kernel has k elements that are `rhs_dilation` apart. The
+window takes m steps of `stride` elements. The formulas follow from the definition of the
+convolution in the StableHLO specification.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _transposed_rhs(
         dimension_numbers=lax.ConvDimensionNumbers(
             *((spec[1], spec[0], *spec[2:]) for spec in (lhs_spec, out_spec, rhs_spec))
         ),
-        # The channels of the operand are its batch here, and the other way round.
+        # Batch and channels of the operand change places, and so do the two kinds of groups.
         feature_group_count=batch_group_count,
         batch_group_count=feature_group_count,
         **params,
@@ -111,7 +111,7 @@ def _transposed_rhs(
 
 
 def _not_empty(x: jax.Array, axes: Sequence[int]) -> jax.Array:
-    """With an element of 0 along each axis that has none: no engine takes an empty kernel."""
+    """Pads each axis that may be empty to one element of 0: engines refuse an empty kernel."""
     config = [(0, 0, 0)] * x.ndim
     for axis in axes:
         if may_be_zero(x.shape[axis]):
@@ -120,7 +120,7 @@ def _not_empty(x: jax.Array, axes: Sequence[int]) -> jax.Array:
 
 
 def _dilated(size: Dim, dilation: int) -> Dim:
-    """How many elements there are from the first to the last, in JAX's own expression."""
+    """The dilated size, in the expression that JAX itself computes for it."""
 
     def dilate(x: jax.Array) -> jax.Array:
         return lax.pad(x, False, [(0, 0, dilation - 1)])
@@ -136,7 +136,7 @@ def _convolved(
     dimension_numbers: Param,
     **params: Param,
 ) -> jax.Array:
-    """A convolution with (low, high, dilation) for each spatial dimension of the operand."""
+    """Convolves with a padding of (low, high, dilation) in each spatial dimension of `lhs`."""
     conv, pad = list(config), [(0, 0, 0)] * lhs.ndim
     for i, (low, high, dilation) in enumerate(config):
         if not is_static((low, high)):
@@ -153,7 +153,7 @@ def _convolved(
 
 
 def _move_groups(x: jax.Array, groups: int, source: int, destination: int) -> jax.Array:
-    """The groups of one axis, which is cut into as many, put in front of another axis."""
+    """Splits the `source` axis into groups, and moves the groups in front of `destination`."""
     shape = list(x.shape)
     split = [*shape[:source], groups, shape[source] // groups, *shape[source + 1 :]]
     shape[source] //= groups
@@ -167,7 +167,7 @@ def _move_groups(x: jax.Array, groups: int, source: int, destination: int) -> ja
 def _transpose(
     operand: int, of_jax: Callable[..., jax.Array], for_symbols: Callable[..., jax.Array]
 ) -> Callable[..., jax.Array]:
-    """The transpose with respect to an operand: JAX's own where every size is a number."""
+    """The transpose with respect to an operand; JAX's own rule serves sizes that are numbers."""
 
     def rule(cotangent: Cotangent, *operands: PyTree, **params: Param) -> jax.Array:
         sizes = [
@@ -177,8 +177,8 @@ def _transpose(
             )
             for d in spec[2:]
         ]
-        chosen = of_jax if is_static(sizes) else for_symbols
-        return chosen(cotangent, *operands, **params)
+        transpose = of_jax if is_static(sizes) else for_symbols
+        return transpose(cotangent, *operands, **params)
 
     return rule
 

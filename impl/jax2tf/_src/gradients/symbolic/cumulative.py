@@ -1,25 +1,22 @@
-"""Derivatives of cumprod, cummax, cummin and cumlogsumexp along an axis of unknown size.
+"""Derivatives of cumprod, cummax, cummin and cumlogsumexp along an axis of symbolic size.
 
-JAX differentiates them as scans over a tree, whose depth depends on the size. Along an axis whose
-size is symbolic they are differentiated as scans from one element to the next.
+JAX differentiates these primitives as scans over a tree, whose depth depends on the size. These
+rules differentiate them as sequential scans.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend import core as jex_core
 from jax.interpreters import ad
 
 from jax2tf._src.util.symbolic_sizes import is_static
 from jax2tf._src.util.typing import Param
-
-if TYPE_CHECKING:
-    from jax.extend import core as jex_core
 
 _Combine = Callable[[jax.Array, jax.Array], jax.Array]
 
@@ -45,8 +42,7 @@ def _register(primitive: jex_core.Primitive, combine: _Combine) -> None:
         params = {"axis": axis, "reverse": reverse, **params}
         (x,), (tangent,) = primals, tangents
         if is_static(x.shape[axis : axis + 1]):
-            results: tuple[jax.Array, jax.Array] = of_numbers(primals, tangents, **params)
-            return results
+            return of_numbers(primals, tangents, **params)
         sequential = partial(_sequential, combine, axis=axis, reverse=reverse)
         return primitive.bind(x, **params), jax.jvp(sequential, (x,), (tangent,))[1]
 

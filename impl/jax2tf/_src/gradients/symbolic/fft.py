@@ -1,7 +1,6 @@
-"""The derivatives of real FFTs of unknown length.
+"""The derivatives of real FFTs of symbolic length.
 
-JAX's own rules ask whether the length is even and take the answer for no where it is symbolic: they
-are wrong for even lengths then. Seen on JAX 0.10 and 0.12.
+JAX's own rules treat a symbolic length as odd, and are wrong for even lengths (JAX 0.10 and 0.12).
 """
 
 from __future__ import annotations
@@ -39,15 +38,14 @@ def _transpose(
 
 
 def _of_real(cotangent: jax.Array, lengths: tuple[Dim, ...]) -> jax.Array:
-    """The transpose of the real FFT: the inverse, without its weights and its division."""
+    """The transpose of the real FFT: its inverse without the weights and the division."""
     spectrum = lax.conj(cotangent) / _weights(cotangent, lengths)
     inverse = _FFT.bind(spectrum, fft_type=lax.FftType.IRFFT, fft_lengths=lengths)
-    result: jax.Array = inverse * _count(lengths, inverse.dtype)
-    return result
+    return inverse * _count(lengths, inverse.dtype)
 
 
 def _of_inverse(cotangent: jax.Array, lengths: tuple[Dim, ...]) -> jax.Array:
-    """The transpose of the inverse: the real FFT, with its weights and its division."""
+    """The transpose of the inverse: the real FFT with the weights and the division."""
     spectrum = _FFT.bind(cotangent, fft_type=lax.FftType.RFFT, fft_lengths=lengths)
     return lax.conj(spectrum * _weights(spectrum, lengths)) / _count(lengths, spectrum.dtype)
 
@@ -58,8 +56,8 @@ _RULES = {lax.FftType.RFFT: _of_real, lax.FftType.IRFFT: _of_inverse}
 def _weights(spectrum: jax.Array, lengths: Sequence[Dim]) -> jax.Array:
     """How often the inverse real FFT counts each frequency.
 
-    It is twice, once for the negative one, which is left out. The frequency 0 is its own negative,
-    and so is half the length where that is even.
+    It counts most frequencies twice, because the spectrum leaves out their negatives. It counts
+    once those that are their own negative: 0, and half the length if the length is even.
     """
     frequency = lax.iota(np.int32, spectrum.shape[-1])
     is_own_negative = (frequency == 0) | (2 * frequency == jnp.asarray(lengths[-1]))

@@ -1,4 +1,4 @@
-"""The transpose of a pad of unknown size."""
+"""The transpose of a pad with symbolic sizes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _of_jax: Callable[..., tuple[Cotangent, Cotangent]] = ad.primitive_transposes[_P
 
 
 def of_shape(x: jax.Array, shape: Sequence[Dim]) -> jax.Array:
-    """The same array, whose sizes JAX may have in another expression of the same value."""
-    return padded(x, [(0, wanted - given, 0) for given, wanted in zip(x.shape, shape, strict=True)])
+    """The array with equal sizes in the expressions of `shape`, where JAX has other expressions."""
+    return padded(x, [(0, wanted - size, 0) for size, wanted in zip(x.shape, shape, strict=True)])
 
 
 def padded(x: jax.Array, config: Sequence[tuple[Dim, Dim, int]]) -> jax.Array:
-    """With zeros as lax.pad's config has it; the same array where that adds none."""
+    """The array padded with zeros by a config of lax.pad, unchanged if the config adds none."""
     if all(sizes == (0, 0, 0) for sizes in config):
         return x
     return lax.pad(x, x.dtype.type(0), config)
@@ -34,8 +34,8 @@ def _transpose(
     cotangent: Cotangent, operand: ad.UndefinedPrimal, padding_value: jax.Array, **params: Param
 ) -> tuple[Cotangent, Cotangent]:
     of_operand, of_value = _of_jax(cotangent, operand, padding_value, **params)
-    # JAX takes a dilation away by a strided slice. The size of its result is that of the operand,
-    # but where the operand may be empty the slice has another expression for it.
+    # JAX undoes a dilation by a strided slice, whose result has the size of the operand. If the
+    # operand may be empty, JAX writes that size as another expression.
     if isinstance(of_operand, jax.Array) and not is_static(of_operand.shape):
         of_operand = of_shape(of_operand, operand.aval.shape)
     return of_operand, of_value

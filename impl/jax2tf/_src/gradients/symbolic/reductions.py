@@ -1,9 +1,9 @@
-"""Derivatives of reduce_prod and reduce of arrays of unknown size.
+"""Derivatives of reduce_prod and reduce of arrays with symbolic sizes.
 
-JAX differentiates them as trees of products and of calls, and asks for every size, those of the
-axes that stay too. Where one is symbolic, a product is differentiated by the products of what
-stands before each element and behind it; a reduction by another function as a scan over the
-elements. So is one that carries integers along, as an argmax does: JAX has no rule for it.
+JAX differentiates them as trees of products and calls, and needs all sizes as numbers. Here the
+derivative of a product uses, for each element, the product of all elements before and after it.
+The derivative of any other reduction is that of a scan over the elements. The scan also serves
+reductions that carry integers, as an argmax does, for which JAX has no rule.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.extend import core as jex_core
 from jax.interpreters import ad
 
 from jax2tf._src.util.symbolic_sizes import is_static
@@ -42,7 +43,7 @@ def _product_jvp(
 
 
 def _product_before(factors: jax.Array, *, reverse: bool) -> jax.Array:
-    """For each factor the product of those that come before it; those behind it, in reverse."""
+    """For each factor the product of all factors before it, or after it with `reverse`."""
     shift = (-1, 1, 0) if reverse else (1, -1, 0)
     config = [shift, *[(0, 0, 0)] * (factors.ndim - 1)]
     return lax.cumprod(lax.pad(factors, factors.dtype.type(1), config), 0, reverse=reverse)
@@ -63,31 +64,29 @@ def _reduce_jvp(
     changes = [ad.instantiate_zeros(tangent) for tangent in tangents]
     if not dimensions:  # The results are the operands, whatever the function.
         return results, changes[: len(operands)]
-    from jax.extend import core as jex_core  # takes as long as the rest of what jax2tf imports
-
     function = jex_core.jaxpr_as_fun(params["jaxpr"])
 
     def sequential(*operands_and_inits: jax.Array) -> list[jax.Array]:
         n = len(operands_and_inits) // 2
         elements = [_reduced_first(x, dimensions) for x in operands_and_inits[:n]]
-        kept = elements[0].shape[1:]
-        totals = [jnp.broadcast_to(init, kept).ravel() for init in operands_and_inits[n:]]
+        shape = elements[0].shape[1:]
+        totals = [jnp.broadcast_to(init, shape).ravel() for init in operands_and_inits[n:]]
         rows = [x.reshape(x.shape[0], -1) for x in elements]
 
         def step(totals: list[jax.Array], row: list[jax.Array]) -> tuple[list[jax.Array], None]:
             return jax.vmap(function)(*totals, *row), None
 
         totals, _ = lax.scan(step, totals, rows)
-        return [total.reshape(kept) for total in totals]
+        return [total.reshape(shape) for total in totals]
 
     return results, jax.jvp(sequential, tuple(primals), tuple(changes))[1]
 
 
 def _reduced_first(x: jax.Array, axes: Sequence[int]) -> jax.Array:
-    """The array with the axes that are reduced as one axis, the first."""
-    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    """The array with the reduced axes joined into one, which comes first."""
+    others = [axis for axis in range(x.ndim) if axis not in axes]
     sizes = [x.shape[axis] for axis in axes]
-    return x.transpose(*axes, *kept).reshape(math.prod(sizes), *(x.shape[a] for a in kept))
+    return x.transpose(*axes, *others).reshape(math.prod(sizes), *(x.shape[a] for a in others))
 
 
 ad.primitive_jvps[_PRODUCT] = _product_jvp

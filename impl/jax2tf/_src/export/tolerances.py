@@ -1,4 +1,4 @@
-"""How far results are from JAX's, and how far they may be."""
+"""The deviation of results from those of JAX, and its default tolerances."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 class Precision(enum.Enum):
-    """How exact a file is meant to be, by the options that it was written with."""
+    """The precision of a file, which depends on the options of its format."""
 
     FULL = "full"
     FLOAT16_WEIGHTS = "float16 weights"
@@ -21,17 +21,17 @@ class Precision(enum.Enum):
     @property
     def is_quantised(self) -> bool:
         """Whether numbers have 8 bits or fewer."""
-        return self in _OF_QUANTISED
+        return self in _QUANTISED_TOLERANCES
 
 
-# What a function of many layers may gather, in units of the largest element of an output. An engine
-# adds in another order than XLA and has its own exp and tanh.
-_BY_BITS = {64: 1e-9, 32: 1e-4}
-_OF_FLOAT16 = 1e-2
-_OF_BFLOAT16 = 5e-2
-_OF_FLOAT8 = 0.3
-# Root mean square of the difference in units of that of the result.
-_OF_QUANTISED = {
+# Tolerances in units of the largest element of an output, for functions of many layers. An engine
+# adds in another order than XLA, and has its own exp and tanh.
+_TOLERANCE_BY_BITS = {64: 1e-9, 32: 1e-4}
+_FLOAT16_TOLERANCE = 1e-2
+_BFLOAT16_TOLERANCE = 5e-2
+_FLOAT8_TOLERANCE = 0.3
+# The root mean square of the difference, in units of the root mean square of the result.
+_QUANTISED_TOLERANCES = {
     Precision.INTEGER_WEIGHTS: 0.1,
     Precision.FOUR_BIT_WEIGHTS: 0.3,
     Precision.INTEGER: 0.2,
@@ -42,34 +42,34 @@ def tolerance_of(precision: Precision, dtypes: Iterable[np.dtype], output: np.dt
     """The default tolerance of an output.
 
     Args:
-      precision: how exact the file is meant to be.
-      dtypes: those of parameters, inputs and outputs: the least exact of them counts.
-      output: the dtype of the output. Integers and booleans should be equal, but for a file that is
+      precision: the precision of the file.
+      dtypes: the dtypes of parameters, inputs and outputs; the least exact one counts.
+      output: the dtype of the output. Integers and booleans should be equal, unless the file is
         less exact than the function.
     """
     if precision is Precision.FULL and not jnp.issubdtype(output, jnp.inexact):
         return 0.0
     if precision.is_quantised:
-        return _OF_QUANTISED[precision]
+        return _QUANTISED_TOLERANCES[precision]
     inexact = [np.dtype(d) for d in dtypes if jnp.issubdtype(d, jnp.inexact)]
     least = max(map(_of_dtype, inexact), default=0.0)
-    return max(least, _OF_FLOAT16) if precision is Precision.FLOAT16_WEIGHTS else least
+    return max(least, _FLOAT16_TOLERANCE) if precision is Precision.FLOAT16_WEIGHTS else least
 
 
 def _of_dtype(dtype: np.dtype) -> float:
     bits = jnp.finfo(dtype).bits
     if bits < 16:
-        return _OF_FLOAT8
+        return _FLOAT8_TOLERANCE
     if bits == 16:
-        return _OF_FLOAT16 if dtype == np.float16 else _OF_BFLOAT16
-    return _BY_BITS[bits]
+        return _FLOAT16_TOLERANCE if dtype == np.float16 else _BFLOAT16_TOLERANCE
+    return _TOLERANCE_BY_BITS[bits]
 
 
 def largest_difference(actual: np.ndarray, expected: np.ndarray) -> float:
-    """The largest absolute difference; infinite where NaN or an infinity stands in one alone."""
+    """The largest absolute difference; infinite if NaN or an infinity is in only one array."""
     a, e = _wide(actual), _wide(expected)
     if not jnp.issubdtype(expected.dtype, jnp.inexact):
-        # A float64 may not tell large integers from each other; those that differ do so by 1.
+        # Large integers that differ may be equal as float64; they differ by at least 1.
         differs = bool(np.any(np.asarray(actual != expected)))
         return max(1.0, float(np.abs(a - e).max())) if differs else 0.0
     finite = np.isfinite(a) & np.isfinite(e)
@@ -78,11 +78,12 @@ def largest_difference(actual: np.ndarray, expected: np.ndarray) -> float:
 
 
 def deviation(actual: np.ndarray, expected: np.ndarray, precision: Precision) -> float:
-    """How far a result is from JAX's: what is held against the tolerance.
+    """The deviation of a result from JAX's, which is compared with the tolerance.
 
-    Floating-point numbers: the largest difference, in units of JAX's largest finite element; where
-    numbers have 8 bits or fewer, the root mean square of the difference in units of that of JAX's
-    result. Integers and booleans: the share of the elements that differ.
+    For floating-point numbers it is the largest difference, in units of JAX's largest finite
+    element. In files of 8 bits or fewer it is the root mean square of the difference, in units of
+    the root mean square of JAX's result. For integers and booleans it is the share of elements that
+    differ.
     """
     difference = largest_difference(actual, expected)
     if difference == 0 or difference == float("inf"):
@@ -98,7 +99,7 @@ def deviation(actual: np.ndarray, expected: np.ndarray, precision: Precision) ->
 
 
 def measured(dtype: np.dtype, precision: Precision) -> str:
-    """The measure of `deviation`, in words."""
+    """The measure that `deviation` uses, in words."""
     if not jnp.issubdtype(dtype, jnp.inexact):
         return "share of elements that differ"
     if precision.is_quantised:

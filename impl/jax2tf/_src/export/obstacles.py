@@ -1,7 +1,7 @@
-"""What stands at a path, and may be replaced by a model of a format.
+"""Finds obstacles to replacing an existing path by a model, one function for each kind of format.
 
-Each function gives the reason why it may not: a file in the place of a folder, or files of the
-user's own in a folder. The text is empty where it may be replaced.
+Each function returns the reason why the path must not be replaced, such as files of the user in a
+folder. The text is empty if the path may be replaced.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import json
 import os
 from pathlib import Path
 
-# What systems leave in folders.
-_OF_SYSTEMS = frozenset({".DS_Store", "Thumbs.db"})
+# Operating systems leave these files in folders.
+_SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db"})
 _SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 _BESIDE_SAVED_MODEL = ("fingerprint.pb", "keras_metadata.pb", "assets", "debug")
-# The folder that SavedModels have for what is the user's own, and what is not.
+# Our own file in the folder that SavedModels have for files of the user.
 _EXTRA = "assets.extra/jax2tf.json"
 
 
 def of_file(target: Path) -> str:
-    """Of a format that is one file: a file may be replaced, and a link."""
+    """For formats of one file: a file or a link may be replaced."""
     if target.is_dir():
         return "it is a folder, and what is written is a file"
     if target.exists() and not target.is_file():
@@ -28,9 +28,9 @@ def of_file(target: Path) -> str:
 
 
 def of_saved_model(target: Path) -> str:
-    """Of a SavedModel: one may be replaced, and a folder that is empty."""
+    """For SavedModels: a SavedModel or an empty folder may be replaced."""
     if not target.is_dir():
-        return _no_folder(target)
+        return _obstacle_to_folder(target)
     names = _names(target)
     if names and not names.intersection(_SAVED_MODELS):
         return "it is not a SavedModel: it has no saved_model.pb"
@@ -45,9 +45,9 @@ def of_saved_model(target: Path) -> str:
 
 
 def of_tfjs(target: Path) -> str:
-    """Of a model of TensorFlow.js: one may be replaced, and a folder that is empty."""
+    """For TensorFlow.js: a model of TensorFlow.js or an empty folder may be replaced."""
     if not target.is_dir():
-        return _no_folder(target)
+        return _obstacle_to_folder(target)
     names = _names(target)
     if not names:
         return ""
@@ -59,18 +59,18 @@ def of_tfjs(target: Path) -> str:
 
 
 def _files_of_tfjs(file: Path) -> set[str]:
-    """The files that belong to a model.json, with itself; none if it is no such file."""
+    """A model.json and the files that belong to it; empty if it is not one of TensorFlow.js."""
     try:
         model = json.loads(file.read_text(encoding="utf-8"))
         shards = [path for group in model["weightsManifest"] for path in group["paths"]]
-    # It is not there, no JSON, or JSON of something else.
+    # The file is missing, or it is not the JSON of a model.
     except (OSError, ValueError, KeyError, TypeError):
         return set()
     return {file.name, *map(str, shards)} if "modelTopology" in model else set()
 
 
 def of_openvino(target: Path) -> str:
-    """Of OpenVINO: a .xml may be replaced, and a .bin that belongs to one of OpenVINO's."""
+    """For OpenVINO: a .xml may be replaced, and a .bin beside a .xml of OpenVINO."""
     reason = of_file(target)
     if reason or target.suffix != ".bin" or not os.path.lexists(target):
         return reason
@@ -85,10 +85,10 @@ def _beginning(file: Path) -> bytes:
         return opened.read(1024)
 
 
-def _no_folder(target: Path) -> str:
-    """Of what is no folder: a link that leads nowhere may be replaced."""
+def _obstacle_to_folder(target: Path) -> str:
+    """For paths that are not folders: only a dangling link may be replaced by a folder."""
     return "it is a file, and what is written is a folder" if target.exists() else ""
 
 
 def _names(folder: Path) -> set[str]:
-    return set(os.listdir(folder)) - _OF_SYSTEMS
+    return set(os.listdir(folder)) - _SYSTEM_FILES

@@ -1,4 +1,4 @@
-"""One spec of an input, as its shape and dtype."""
+"""Reads the shape and dtype of an input from its spec."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from jax2tf._src.util.typing import Dim, PyTree
 
 _DTYPE_OF_TEXT = "float32"
 
-# A size is a 64-bit integer in every file.
+# Files store a size as a signed 64-bit integer.
 _LARGEST = 2**63 - 1
 
-# Names that are no dimension's: who writes them has a dimension in mind that has no name.
-_NO_NAMES = frozenset({"None", "True", "False"})
+# These names are refused for dimensions, because their writer probably means an unnamed dimension.
+_REFUSED_NAMES = frozenset({"None", "True", "False"})
 
-# What to do for what stands for several tensors, or for none.
+# The remedy for each type that stands for several tensors.
 _REMEDIES = {
     tf.RaggedTensorSpec: "take its to_tensor() and row_lengths() as two inputs",
     tf.RaggedTensor: "take its to_tensor() and row_lengths() as two inputs",
@@ -36,7 +36,7 @@ class Reader:
     """Reads the specs of one signature.
 
     Attributes:
-      scope: that of the symbolic dimensions that the caller made, or None.
+      scope: the scope of the caller's symbolic dimensions, or None.
     """
 
     def __init__(self) -> None:
@@ -95,18 +95,18 @@ class Reader:
             for part in shape.split(","):
                 bounds.refuse_large_powers(part)
             symbolic = jax_export.symbolic_shape(shape.strip(), scope=self._scope)
-        # JAX reads the shape with Python's tokenizer, which has errors of its own.
+        # JAX reads the shape with Python's tokenizer, which raises other exceptions.
         except Exception as error:
             raise _unreadable(text, where, str(error)) from error
         if not dtypes.is_of_jax(tf.as_dtype(dtype)):
             raise _unreadable(text, where, f"files have no dtype {name.strip()!r}")
         if dtype.name != name.strip():
-            # NumPy's "float" has 64 bits, "int" those of the machine, ">f4" another order of bytes.
+            # NumPy's "float" has 64 bits, "int" has a varying size, ">f4" has another byte order.
             raise _unreadable(
                 text, where, f"{name.strip()!r} is {dtype.name} in NumPy, which has to be said"
             )
         for dim in symbolic:
-            if str(dim) in _NO_NAMES:
+            if str(dim) in _REFUSED_NAMES:
                 raise _unreadable(
                     text, where, f"{dim} is no name; name the dimensions that are open, as 'b'"
                 )
@@ -155,11 +155,11 @@ def _dtype_of_value(value: PyTree, where: str) -> np.dtype:
 
 def _dtype_named(dtype: PyTree, leaf: PyTree, where: str) -> np.dtype:
     try:
-        made: np.dtype = jax.dtypes.canonicalize_dtype(dtype)
-        tf.as_dtype(made)
+        canonical = jax.dtypes.canonicalize_dtype(dtype)
+        tf.as_dtype(canonical)
     except TypeError:
         raise _without_dtype(shown(dtype), where) from None
-    return made
+    return canonical
 
 
 def _without_dtype(name: str, where: str) -> TypeError:

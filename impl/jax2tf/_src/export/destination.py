@@ -1,4 +1,4 @@
-"""Files are written beside their place, and put there by renaming when all of them are right."""
+"""The path of an export: the folder beside it to write in, and the renames that replace it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export import disk
 from tf_substrates import swapping
 
-# What was written, and where it goes, in this order.
+# Pairs of a written file and its place, in the order in which they are renamed.
 Steps = Sequence[tuple[Path, Path]]
 
 
 def refuse_existing(
     targets: Sequence[Path], overwrite: bool, obstacle: Callable[[Path], str]
 ) -> None:
-    """Refuses to replace what is there.
+    """Refuses to replace files or folders.
 
     Args:
-      targets: what will be written, the path that the caller gave last.
+      targets: the paths to be written; the caller's own path comes last.
       overwrite: whether models may be replaced.
-      obstacle: why what stands at a path may not be replaced even so; empty if it may be.
+      obstacle: returns the reason why a path must never be replaced; empty if it may be.
 
     Raises:
       FileExistsError: one of the paths exists, and `overwrite` is False or there is an obstacle.
@@ -42,7 +42,7 @@ def refuse_existing(
     if not existing.is_dir():
         raise ExportError(f"jax2tf.export: {existing} should be a folder, and it is a file")
     for target in targets:
-        if not _stands(target):
+        if not _exists(target):
             continue
         reason = obstacle(target)
         if reason:
@@ -57,7 +57,7 @@ def refuse_existing(
             )
 
 
-def _stands(target: Path) -> bool:
+def _exists(target: Path) -> bool:
     try:
         os.lstat(target)
     except OSError as error:
@@ -73,20 +73,20 @@ def _stands(target: Path) -> bool:
 
 @contextlib.contextmanager
 def beside(target: Path) -> Iterator[Path]:
-    """A new folder next to `target`, which goes when the context ends, whatever happens.
+    """A new folder beside `target`, which is deleted when the context ends.
 
-    So do folders that are made around it, if nothing was put there.
+    New parent folders are deleted too, if they are empty.
     """
     parent = target.absolute().parent
     missing = [folder for folder in (parent, *parent.parents) if not folder.exists()]
     try:
-        with disk.making_folder(target):
+        with disk.writing(target, disk.REMEDIES_OF_FOLDERS):
             parent.mkdir(parents=True, exist_ok=True)
-            # The name of the target may be as long as the system takes: it is not part of this one.
-            made = tempfile.TemporaryDirectory(
+            # The target's own name may already have the greatest length, so it is not used here.
+            temporary = tempfile.TemporaryDirectory(
                 dir=parent, prefix=".jax2tf-", ignore_cleanup_errors=True
             )
-        with made as folder:
+        with temporary as folder:
             yield Path(folder)
     finally:
         for new in missing:
@@ -95,22 +95,22 @@ def beside(target: Path) -> Iterator[Path]:
 
 
 def each(written: Sequence[Path], targets: Sequence[Path]) -> Steps:
-    """Each file or folder to its place."""
+    """Pairs each file or folder with its place."""
     return list(zip(written, targets, strict=True))
 
 
 def put(steps: Steps) -> None:
-    """Renames what was written to its place: all of it, or nothing.
+    """Renames all written files and folders to their places, or none if one rename fails.
 
-    A file or folder is replaced in one step, as `swapping.put` says; what it replaces stands where
-    it was written, until the folder that `beside` made goes.
+    `swapping.put` replaces a file or folder in one step. The old one goes to the place of the new
+    one, and is deleted with the folder that `beside` made.
     """
     with contextlib.ExitStack() as undo:
-        for made, target in steps:
+        for written, target in steps:
             is_new = not os.path.lexists(target)
-            swapping.put(made, target)
+            swapping.put(written, target)
             if is_new:
-                undo.callback(os.rename, target, made)
+                undo.callback(os.rename, target, written)
             else:
-                undo.callback(swapping.put, made, target)
+                undo.callback(swapping.put, written, target)
         undo.pop_all()
