@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 import importlib
+from collections.abc import Callable
 from types import ModuleType
 from typing import Protocol
 
