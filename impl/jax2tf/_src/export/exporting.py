@@ -30,6 +30,7 @@ from jax2tf._src.export.result import ExportResult
 from jax2tf._src.export.signatures import Signature, given_arrays, refuse_several, signatures_of
 from jax2tf._src.export.verification import (
     Judge,
+    TitledShapes,
     Trial,
     cost,
     dtypes_of,
@@ -157,11 +158,7 @@ def export(
     is_random = verify is True and "representative_data" not in options
     shapes = {s.name: random_shapes(s) for s in signatures} if is_random else {}
     with step(f"running JAX{cost(signatures, shapes)}"):
-        if is_random:
-            inputs = {s.name: random_inputs(s, shapes[s.name]) for s in signatures}
-        else:
-            inputs = _given_inputs(signatures, verify, options)
-        trials = [t for s in signatures for t in trials_of(s, params, inputs.get(s.name, ()))]
+        trials = _trials(signatures, params, verify, options, shapes)
     if "representative_data" in options:
         calibration.refuse_results_without_ranges(trials)
     elif options.get("quantize") == "dynamic":
@@ -254,17 +251,25 @@ def _refuse_what_does_not_fit(
     chosen.check_size(sum(getattr(leaf, "nbytes", 0) for leaf in jax.tree.leaves(params)))
 
 
-def _given_inputs(
-    signatures: Sequence[Signature], verify: PyTree, options: Mapping[str, Option]
-) -> dict[str, list[tuple[str, list[np.ndarray]]]]:
-    """The caller's inputs with which the file is tried, by signature, each with a title."""
+def _trials(
+    signatures: Sequence[Signature],
+    params: PyTree,
+    verify: PyTree,
+    options: Mapping[str, Option],
+    shapes: Mapping[str, Iterable[TitledShapes]],
+) -> list[Trial]:
+    """Runs JAX on the inputs with which the file is verified; `shapes` are those of random ones."""
     if verify is False:
-        return {}
-    if verify is True:
-        samples = options["representative_data"]
-        return {n: _titled("representative input", s[:2]) for n, s in samples.items()}
-    arrays = given_arrays(signatures, verify, "verify")
-    return {name: _titled("given input", samples) for name, samples in arrays.items()}
+        return []
+    if verify is not True:
+        arrays = given_arrays(signatures, verify, "verify")
+        inputs = {name: _titled("given input", samples) for name, samples in arrays.items()}
+    elif "representative_data" in options:
+        data = options["representative_data"]
+        inputs = {name: _titled("representative input", s[:2]) for name, s in data.items()}
+    else:
+        inputs = {s.name: random_inputs(s, shapes[s.name]) for s in signatures}
+    return [trial for s in signatures for trial in trials_of(s, params, inputs[s.name])]
 
 
 def _titled(title: str, samples: Iterable[list[np.ndarray]]) -> list[tuple[str, list[np.ndarray]]]:
