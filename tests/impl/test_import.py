@@ -35,8 +35,10 @@ AT_FIRST_USE = [
     "_src.targets.targets",
     "_src.tracing.arguments",
     "_src.tracing.functions",
+    "_src.tracing.jaxprs",
     "_src.tracing.primitives",
     "_src.tracing.trace",
+    "_src.tracing.tracer",
     "_src.util.dtypes",
 ]
 

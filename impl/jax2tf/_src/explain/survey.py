@@ -23,7 +23,8 @@ from jax2tf._src.lowering.supported import STRUCTURAL, Observer
 from jax2tf._src.targets import targets
 from jax2tf._src.targets.targets import TARGETS, Target
 from jax2tf._src.tracing.functions import Function
-from jax2tf._src.tracing.trace import Trace, Tracer
+from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.tracing.tracer import Tracer
 from jax2tf._src.util import dtypes, option_checks
 from jax2tf._src.util.typing import Aval, PyTree, aval_of
 

@@ -22,9 +22,10 @@ from jax2tf._src.lowering.emit.compiled_calls import COMPILED_CONTROL_FLOW_DTYPE
 from jax2tf._src.lowering.plan import as_numpy
 from jax2tf._src.ops import writing
 from jax2tf._src.ops.written_functions import EagerFunction
+from jax2tf._src.tracing.jaxprs import count_equations
 from jax2tf._src.tracing.large_constants import LIMIT, SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.primitives import CALLBACKS
-from jax2tf._src.tracing.trace import Trace, count_equations
+from jax2tf._src.tracing.trace import Trace
 
 if TYPE_CHECKING:
     from jax2tf._src.lowering.interpreter import Lowering

@@ -24,8 +24,8 @@ from jax2tf._src.lowering import foreign, refusals, registry
 from jax2tf._src.lowering.emit import compiled_calls
 from jax2tf._src.lowering.passes import broadcasts, empties, idioms, keys, legalize, masks
 from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing.jaxprs import inner_jaxprs
 from jax2tf._src.tracing.primitives import CALLBACKS
-from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Atom, Param, aval_of
 

@@ -22,8 +22,8 @@ from jax2tf._src import compat, ops
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.lowering.emit import carries, pass_through
 from jax2tf._src.lowering.registry import Context
+from jax2tf._src.tracing.jaxprs import inner_jaxprs
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs
 
 _SUMS = frozenset(named("add", "add_any"))
 

@@ -6,9 +6,8 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat
+from jax2tf._src.tracing.jaxprs import Scan, While, branches_of, inner_jaxprs
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util.typing import Atom, aval_of
 
 # Each result is the operand of the same number, or the same numbers in another shape.
@@ -59,15 +58,15 @@ def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
         number, *places = _NEUTRAL[primitive]
         return next((1 - i for i in places if _is_number(eqn.invars[i], number)), None)
     if primitive is lax.while_p:
-        n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-        body = eqn.params["body_jaxpr"].jaxpr
-        return n_cond + n_body + result if _stays(body, n_body, result) else None
+        loop = While.of(eqn)
+        stays = _stays(loop.body.jaxpr, loop.n_body, result)
+        return loop.n_condition + loop.n_body + result if stays else None
     if primitive is lax.scan_p:
-        n_consts, n_carry = compat.jaxprs.scan_arity(eqn.params)
-        is_carried = result < n_carry and _stays(eqn.params["jaxpr"].jaxpr, n_consts, result)
-        return n_consts + result if is_carried else None
+        scan = Scan.of(eqn)
+        stays = result < scan.n_carry and _stays(scan.body.jaxpr, scan.n_consts, result)
+        return scan.n_consts + result if stays else None
     if primitive is lax.cond_p:
-        sources = {source_of(b.jaxpr, b.jaxpr.outvars[result]) for b in eqn.params["branches"]}
+        sources = {source_of(b.jaxpr, b.jaxpr.outvars[result]) for b in branches_of(eqn)}
         (source, *others) = sources
         return None if others or source is None else 1 + source
     called = list(inner_jaxprs(eqn))

@@ -16,8 +16,8 @@ from jax2tf._src import compat, dims
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_DTYPES
 from jax2tf._src.lowering.emit.compute_dtypes import INT4
 from jax2tf._src.lowering.registry import Context
+from jax2tf._src.tracing.jaxprs import inner_jaxprs
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval

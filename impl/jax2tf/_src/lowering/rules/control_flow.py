@@ -23,8 +23,8 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.passes import empties
 from jax2tf._src.lowering.registry import Context, register
 from jax2tf._src.lowering.supported import depends_on_an_argument
+from jax2tf._src.tracing.jaxprs import Scan, inner_jaxprs, variables
 from jax2tf._src.tracing.primitives import CALLBACKS
-from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval, Dim, Param
@@ -288,7 +288,7 @@ def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
 def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
     """Whether a scan of the jaxpr, or of one inside, writes what each step gives to a list."""
     return any(
-        (eqn.primitive is lax.scan_p and len(eqn.outvars) > compat.jaxprs.scan_arity(eqn.params)[1])
+        (eqn.primitive is lax.scan_p and len(eqn.outvars) > Scan.of(eqn).n_carry)
         or any(map(writes_lists, inner_jaxprs(eqn)))
         for eqn in jaxpr.eqns
     )
@@ -406,8 +406,7 @@ def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
     """Whether a result is certainly computed from an operand; inner jaxprs are not looked into."""
     made = {jaxpr.invars[operand]}
     for eqn in jaxpr.eqns:
-        operands = (v for v in eqn.invars if isinstance(v, jex_core.Var))
-        if made.intersection(operands) and next(inner_jaxprs(eqn), None) is None:
+        if made.intersection(variables(eqn.invars)) and next(inner_jaxprs(eqn), None) is None:
             made.update(eqn.outvars)
     made_of = jaxpr.outvars[result]
     return isinstance(made_of, jex_core.Var) and made_of in made

@@ -21,8 +21,8 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import Context, register
 from jax2tf._src.lowering.rules.casts import cast
 from jax2tf._src.lowering.rules.mesh import collectives
+from jax2tf._src.tracing.jaxprs import inner_jaxprs
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util.typing import Param, Shape
 
 Reducer = Callable[..., tf.Tensor]

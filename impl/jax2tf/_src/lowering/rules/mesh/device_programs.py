@@ -29,10 +29,11 @@ from jax2tf._src import compat
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import refusals
 from jax2tf._src.lowering.rules.mesh import collectives
+from jax2tf._src.tracing import jaxprs
+from jax2tf._src.tracing.jaxprs import inner_jaxprs
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs, is_jaxpr
 from jax2tf._src.util.identity import Identity
-from jax2tf._src.util.typing import Array, Atom, Dim, Param, Shape, aval_of
+from jax2tf._src.util.typing import Array, Dim, Param, Shape, aval_of
 
 Sizes = Mapping[Hashable, int]
 
@@ -155,19 +156,7 @@ class Body:
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Array]
     ) -> list[Array]:
         """The results of a jaxpr on one device."""
-        values: dict[Atom, Array] = dict(zip(jaxpr.constvars, consts, strict=True))
-        values |= zip(jaxpr.invars, args, strict=True)
-
-        def read(atom: Atom) -> Array:
-            if isinstance(atom, jex_core.Literal):
-                aval = aval_of(atom)
-                return np.asarray(atom.val, aval.dtype)
-            return values[atom]
-
-        for eqn in jaxpr.eqns:
-            results = self._results(eqn, [read(atom) for atom in eqn.invars])
-            values |= zip(eqn.outvars, results, strict=True)
-        return [read(atom) for atom in jaxpr.outvars]
+        return jaxprs.evaluate(jaxpr, consts, args, self._results)
 
     def _results(self, eqn: jex_core.JaxprEqn, operands: list[Array]) -> Sequence[Array]:
         primitive = eqn.primitive
@@ -189,11 +178,10 @@ class Body:
             return self.run(called.jaxpr, called.consts, operands)
         if compat.primitives.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
             raise _unknown(eqn)
-        params = primitive.get_bind_params(self._params(eqn))
+        params = self._params(eqn)
 
         def bind(*operands: Array) -> Sequence[Array]:
-            results = primitive.bind(*operands, **params)
-            return results if primitive.multiple_results else [results]
+            return jaxprs.bind(primitive, operands, params)
 
         return (_one_by_one(bind) if _runs_one_by_one(eqn) else bind)(*operands)
 
@@ -223,21 +211,16 @@ class Body:
         params = {k: None if k in _OF_THE_MESH else v for k, v in eqn.params.items()}
         if not any(map(_speaks_of_the_mesh, inner_jaxprs(eqn))):
             return params
-        found: dict[str, Param] = jax.tree.map(self._traced_again, params, is_leaf=is_jaxpr)
-        return found
+        return jaxprs.map_inner(params, self._traced_again)
 
-    def _traced_again(self, param: Param) -> Param:
-        """A jaxpr among params as this class evaluates it; any other param as it is."""
-        if not is_jaxpr(param):
-            return param
-        closed = isinstance(param, jex_core.ClosedJaxpr)
-        jaxpr, consts = (param.jaxpr, param.consts) if closed else (param, ())
+    def _traced_again(self, jaxpr: jaxprs.AnyJaxpr) -> jaxprs.AnyJaxpr:
+        """The jaxpr as this class evaluates it."""
+        inner = jaxprs.closed(jaxpr)
         specs = [
-            jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=v.aval.weak_type)
-            for v in jaxpr.invars
+            jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in inner.in_avals
         ]
-        again = jax.make_jaxpr(lambda *args: self.run(jaxpr, consts, args))(*specs)
-        return again if closed else again.jaxpr
+        again = jax.make_jaxpr(lambda *args: self.run(inner.jaxpr, inner.consts, args))(*specs)
+        return again if inner is jaxpr else again.jaxpr
 
 
 _SHARD_MAP = named("shard_map")

@@ -40,7 +40,8 @@ def is_partitioned(trace: Trace) -> bool:
     What a program of each device says of its own values, eager mode leaves out.
     """
     return trace.cached(
-        "is_partitioned", lambda: any(map(_asks_for_sharding, trace.equations(closed=_PROGRAMS)))
+        "is_partitioned",
+        lambda: any(map(_asks_for_sharding, trace.equations(without_inner=_PROGRAMS))),
     )
 
 
