@@ -15,17 +15,13 @@ from jax.extend import core as jex_core
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.signatures import Signature
-from jax2tf._src.tracing import jaxprs
+from jax2tf._src.tracing import jaxprs, traits
 from jax2tf._src.tracing.functions import Function
-from jax2tf._src.tracing.primitives import jit_p, named
+from jax2tf._src.tracing.primitives import jit_p
 from jax2tf._src.util.typing import Array, Atom, PyTree
 
 _NARROW = np.dtype(jnp.bfloat16)
 _WIDE = np.dtype(np.float32)
-# Calls that say how a function is differentiated, which no engine does.
-_INLINED = {
-    **dict.fromkeys(named("custom_jvp_call", "custom_vjp_call", "closed_call"), "call_jaxpr"),
-}
 
 
 def widened(tree: PyTree) -> PyTree:
@@ -104,8 +100,8 @@ def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> Sequence[PyTree
         named_function = _named(lambda *args: function(args), eqn.params["name"])
         made: Sequence[PyTree] = jax.jit(named_function)(*operands)
         return made
-    if primitive in _INLINED:
-        inner = jaxprs.closed(eqn.params[_INLINED[primitive]])
+    if primitive in traits.CALLS:
+        inner = jaxprs.called(eqn)
         return _evaluated(inner.jaxpr, inner.consts, operands)
     if primitive is lax.bitcast_convert_type_p and _NARROW in _dtypes(eqn):
         raise ExportError(

@@ -119,6 +119,15 @@ def branches_of(eqn: jex_core.JaxprEqn) -> Sequence[jex_core.ClosedJaxpr]:
     return cast(Sequence[jex_core.ClosedJaxpr], eqn.params["branches"])
 
 
+# The names of the param, in different primitives and versions of JAX.
+_CALLED = ("call_jaxpr", "jaxpr", "call")
+
+
+def called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
+    """The jaxpr that an equation with the trait `CALLS` calls."""
+    return closed(next(eqn.params[name] for name in _CALLED if name in eqn.params))
+
+
 def is_jaxpr(param: object) -> bool:
     """Whether a param of an equation is a jaxpr, open or closed."""
     return isinstance(param, jex_core.ClosedJaxpr | jex_core.Jaxpr)

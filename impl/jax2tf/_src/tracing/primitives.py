@@ -67,10 +67,5 @@ def _by_name() -> dict[str, dict[jex_core.Primitive, None]]:
     return dict(by_name)
 
 
-# Host callbacks: those of jax.debug give no values.
-DEBUG_CALLBACKS = frozenset(named("debug_callback", "debug_print"))
-CALLBACKS_WITH_VALUES = frozenset(named("pure_callback", "io_callback"))
-CALLBACKS = DEBUG_CALLBACKS | CALLBACKS_WITH_VALUES
-
-# What XLA computes by loops, and TensorFlow by kernels.
-EIGENVALUES = frozenset(named("eigh", "svd"))
+# The program of each device of a mesh; JAX has no public name for its primitive.
+(shard_map_p,) = named("shard_map")

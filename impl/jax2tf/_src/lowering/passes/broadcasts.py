@@ -13,17 +13,15 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes import legalize
 from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.dtypes import is_key
 from jax2tf._src.util.typing import Atom, Dim, aval_of
 
 # SelectV2 repeats arrays of at most so many dimensions wherever graphs are read.
 _MAX_RANK = 5
-_GIVE_DIMENSIONS = frozenset({lax.broadcast_in_dim_p, lax.reshape_p})
 # Ops of two operands that broadcast against each other.
-_OF_TWO = frozenset(
-    named("add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge")
-)
+_OF_TWO = traits.ARITHMETIC | traits.COMPARES
 # Narrow dtypes are held in others, complex numbers may be pairs.
 _FLOATS = frozenset(np.dtype(x) for x in (jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64))
 _DTYPES = _FLOATS | {np.dtype(np.int32), np.dtype(np.int64)}
@@ -54,7 +52,9 @@ def unrepeated_operands(
 
 def _is_aligned(eqn: jex_core.JaxprEqn) -> bool:
     """Whether ops that broadcast repeat the operand so: its dimensions are the last."""
-    if eqn.primitive not in _GIVE_DIMENSIONS or is_key(aval_of(eqn.invars[0]).dtype):
+    if eqn.primitive not in (lax.broadcast_in_dim_p, lax.reshape_p):
+        return False
+    if is_key(aval_of(eqn.invars[0]).dtype):
         return False
     old, new = _shape(eqn.invars[0]), _shape(eqn.outvars[0])
     if eqn.primitive is lax.reshape_p:

@@ -19,7 +19,7 @@ from jax2tf._src import compat, dims
 from jax2tf._src.lowering import registry
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing.jaxprs import inner_jaxprs, results_of
-from jax2tf._src.tracing.primitives import CALLBACKS
+from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, aval_of
 

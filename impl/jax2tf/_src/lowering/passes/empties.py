@@ -11,7 +11,7 @@ import tensorflow as tf
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.registry import Context, Lowered
-from jax2tf._src.tracing.primitives import CALLBACKS
+from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, aval_of
 

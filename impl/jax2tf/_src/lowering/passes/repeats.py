@@ -22,10 +22,10 @@ from typing import cast
 
 import jax
 import numpy as np
-from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
+from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.jaxprs import (
     AnyJaxpr,
     closed,
@@ -34,7 +34,6 @@ from jax2tf._src.tracing.jaxprs import (
     rewriting,
     variables,
 )
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Array, Atom
 
@@ -56,13 +55,9 @@ _TRIED_PERIODS = 16
 # What JAX calls the shared jaxprs in its messages.
 _DEBUG_INFO = jex_core.DebugInfo("jax2tf", "repeated equations", None, None)
 
-_CUSTOM_DERIVATIVES = named("custom_jvp_call", "custom_vjp_call")
 # What these call is looked at too. A program of a device of a mesh is traced anew where it is
 # lowered, and must find its collectives.
-_CALLS = frozenset(
-    {*named("jit", "closed_call", "remat2"), *_CUSTOM_DERIVATIVES}
-    | {lax.cond_p, lax.while_p, lax.scan_p}
-)
+_CALLS = traits.CALLS | traits.CONTROL_FLOW
 
 
 def with_shared_repeats(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
@@ -380,7 +375,7 @@ class _Codes:
     def of_equation(self, eqn: jex_core.JaxprEqn) -> int:
         if eqn.effects:
             return self._number(("effects", Identity(eqn)))
-        derivative = eqn.primitive in _CUSTOM_DERIVATIVES
+        derivative = eqn.primitive in traits.DERIVES
         params = tuple(
             (name, self._frozen(value))
             for name, value in sorted(eqn.params.items())

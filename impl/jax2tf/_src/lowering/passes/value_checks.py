@@ -28,6 +28,7 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
+from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.jaxprs import (
     AnyJaxpr,
     branches_of,
@@ -38,7 +39,8 @@ from jax2tf._src.tracing.jaxprs import (
     rewriting,
     variables,
 )
-from jax2tf._src.tracing.primitives import CALLBACKS_WITH_VALUES, jit_p, named
+from jax2tf._src.tracing.primitives import jit_p
+from jax2tf._src.tracing.traits import CALLBACKS_WITH_VALUES
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Array, Atom, Aval, Param, aval_of
 
@@ -156,7 +158,7 @@ def _never_ends(jaxpr: jex_core.Jaxpr) -> bool:
     return any(
         not _may_give_values(eqn)
         if eqn.primitive in CALLBACKS_WITH_VALUES
-        else eqn.primitive in _CALLS and any(map(_never_ends, inner_jaxprs(eqn)))
+        else eqn.primitive in traits.CALLS and any(map(_never_ends, inner_jaxprs(eqn)))
         for eqn in jaxpr.eqns
     )
 
@@ -362,18 +364,5 @@ def _effects_inside(params: Iterable[Param]) -> frozenset[object]:
     return frozenset(effect for jaxpr in jaxprs_in(params) for effect in jaxpr.effects)
 
 
-# The calls of a function in which a callback of a branch may stand.
-_CALLS = frozenset(named("closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "remat2"))
-# What gives the elements of its one operand, in other places or as another dtype.
-_MOVES = frozenset(
-    named(
-        "broadcast_in_dim",
-        "convert_element_type",
-        "copy",
-        "reduce_precision",
-        "reshape",
-        "rev",
-        "squeeze",
-        "transpose",
-    )
-)
+# They give the elements of their one operand, in other places or as another dtype.
+_MOVES = traits.REARRANGES | traits.CASTS | (traits.IDENTITY - traits.ANNOTATES)

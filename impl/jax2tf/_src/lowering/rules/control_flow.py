@@ -24,7 +24,7 @@ from jax2tf._src.lowering.passes import empties
 from jax2tf._src.lowering.registry import Context, register
 from jax2tf._src.lowering.supported import depends_on_an_argument
 from jax2tf._src.tracing.jaxprs import Scan, inner_jaxprs, variables
-from jax2tf._src.tracing.primitives import CALLBACKS
+from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval, Dim, Param

@@ -24,10 +24,12 @@ from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value, is_com
 from jax2tf._src.lowering.passes.complex_as_real.rules import rule_of
 from jax2tf._src.lowering.passes.legalize import linalg
 from jax2tf._src.targets.targets import Target
+from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.jaxprs import (
     Scan,
     While,
     branches_of,
+    called,
     evaluate,
     inner_jaxprs,
     results_of,
@@ -84,9 +86,8 @@ def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Valu
         of_inner = of_jaxprs(eqn, *operands)
         if of_inner is not None:
             return of_inner
-    called = _called(eqn)
-    if called is not None:
-        return _run(called.jaxpr, called.consts, operands)
+    if eqn.primitive in traits.CALLS:
+        return _function(called(eqn))(*operands)
     rule = rule_of(eqn.primitive)
     made = rule(eqn, *operands) if rule is not None else None
     if made is not None:
@@ -104,19 +105,6 @@ def _run_traced(
     specs = [jax.eval_shape(_joined, x) for x in operands]
     traced = jax.jit(function).trace(*specs).jaxpr
     return _run(traced.jaxpr, traced.consts, operands)
-
-
-def _called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr | None:
-    """The jaxpr that an equation calls once, with its own operands."""
-    if eqn.primitive not in _CALLS:
-        return None
-    names = ("call_jaxpr", "jaxpr", "call")
-    inner = next((eqn.params[name] for name in names if name in eqn.params), None)
-    if isinstance(inner, jex_core.Jaxpr) and not inner.constvars:
-        inner = jex_core.ClosedJaxpr(inner, ())
-    if not isinstance(inner, jex_core.ClosedJaxpr):
-        return None
-    return inner if len(inner.in_avals) == len(eqn.invars) else None
 
 
 def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:
@@ -230,18 +218,6 @@ def _where(which: Array, new: Array, old: Array) -> Array:
     return jnp.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
 
 
-_CALLS = frozenset(
-    named(
-        "closed_call",
-        "composite",
-        "custom_jvp_call",
-        "custom_partitioning",
-        "custom_vjp_call",
-        "eval_jaxpr",
-        "jit",
-        "remat2",
-    )
-)
 _OF_JAXPRS: dict[jex_core.Primitive, Callable[..., list[Value] | None]] = {
     lax.cond_p: _cond,
     lax.scan_p: _scan,

@@ -27,7 +27,6 @@ from jax2tf._src.lowering.passes.idioms.view import Frame, Path, Value, find
 from jax2tf._src.lowering.registry import Context
 from jax2tf._src.ops import raw
 from jax2tf._src.tracing.jaxprs import Scan, variables
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Atom, Param, aval_of
 
 OP = "BlockLSTMV2"
@@ -35,7 +34,6 @@ OP = "BlockLSTMV2"
 # In which order the op has the gates: of the input, of what is forgotten, the cell, the output.
 _GATES = "ifgo"
 
-_SPLIT = frozenset(named("split"))
 
 # Gives the tensor of a variable that is the same in all steps, or of a number.
 Read: TypeAlias = Callable[[jex_core.Var | np.ndarray], tf.Tensor]
@@ -348,7 +346,7 @@ def _columns(value: Value) -> tuple[int, int] | None:
     assert eqn is not None
     if len(value.aval.shape) != 2:
         return None
-    if eqn.primitive in _SPLIT and eqn.params["axis"] == 1:
+    if eqn.primitive is lax.split_p and eqn.params["axis"] == 1:
         ends = list(itertools.accumulate(eqn.params["sizes"]))
         first = ends[value.index - 1] if value.index else 0
         return first, ends[value.index]

@@ -41,7 +41,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 def _as_bits(eqn: jex_core.JaxprEqn, x: jax.Array, *others: jax.Array) -> Sequence[jax.Array]:
     dtype = aval_of(eqn.outvars[0]).dtype
     params = dict(eqn.params)
-    if eqn.primitive in named("gather"):
+    if eqn.primitive is lax.gather_p:
         fill = np.nan if params["fill_value"] is None else params["fill_value"]
         params["fill_value"] = int(np.asarray(fill, dtype).view(np.int16))
     bits = lax.bitcast_convert_type(x, np.int16)

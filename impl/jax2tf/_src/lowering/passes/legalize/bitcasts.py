@@ -15,10 +15,8 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.targets.targets import Target
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Aval, aval_of
 
-_BITCAST = named("bitcast_convert_type")
 # Of these conversions.py takes the bits for one another.
 _OF_32_BITS = frozenset({"float32", "int32", "uint32"})
 _OF_64_BITS = frozenset({"float64", "int64", "uint64"})
@@ -29,7 +27,7 @@ def function_of(
     eqn: jex_core.JaxprEqn, target: Target
 ) -> Callable[..., Sequence[jax.Array]] | None:
     """The function for a bitcast between dtypes, if the target has none of it."""
-    if eqn.primitive not in _BITCAST or "no_bitcast" not in target.quirks:
+    if eqn.primitive is not lax.bitcast_convert_type_p or "no_bitcast" not in target.quirks:
         return None
     old, new = (str(aval.dtype) for aval in _avals(eqn))
     if old == new or {old, new} <= _OF_32_BITS or target.lacks_dtypes & {old, new}:

@@ -28,7 +28,6 @@ from jax2tf._src.util.typing import aval_of
 Function = Callable[..., Sequence[jax.Array]]
 Rule = Callable[..., tf.Tensor]
 
-_DIVISIONS = named("div", "rem")
 _MULHI = named("mulhi")
 _LEAST = np.int32(-(2**31))
 # Less than 1 by more than a quotient in float32 is rounded, so that an estimate is never too large.
@@ -47,9 +46,10 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
         return _product_high if is_lacking else None
     if eqn.primitive is lax.clamp_p and "equates_large_integers" in target.quirks:
         return _clamp if _dtype_of(eqn) == np.uint32 else None
-    if eqn.primitive not in _DIVISIONS or "divides_integers_as_floats" not in target.quirks:
+    if "divides_integers_as_floats" not in target.quirks:
         return None
-    return _FUNCTIONS.get(str(_dtype_of(eqn)))
+    is_division = eqn.primitive in (lax.div_p, lax.rem_p)
+    return _FUNCTIONS.get(str(_dtype_of(eqn))) if is_division else None
 
 
 def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
@@ -97,7 +97,7 @@ def _product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequenc
 
 def _result(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array, quotient: jax.Array) -> jax.Array:
     """The quotient for div; the remainder for rem, which is x - (-1) * 0 for a division by zero."""
-    return quotient if eqn.primitive in named("div") else x - quotient * y
+    return quotient if eqn.primitive is lax.div_p else x - quotient * y
 
 
 def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:

@@ -85,10 +85,10 @@ def _nothing(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array
     """The results of no elements: there are engines whose loops end the process at them."""
     avals = [aval_of(v) for v in eqn.outvars]
     results = [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
-    if eqn.primitive in _OF_IDENTITY:
+    if eqn.primitive is lax.linalg.qr_p:
         results[0] = jnp.broadcast_to(np.eye(*avals[0].shape[-2:]), avals[0].shape)
         results[0] = results[0].astype(avals[0].dtype)
-    if eqn.primitive in _OF_PERMUTATION:
+    if eqn.primitive is lax.linalg.lu_p:
         results[-1] = jnp.broadcast_to(numbers(avals[-1].shape[-1]), avals[-1].shape)
     return results
 
@@ -515,8 +515,6 @@ _BY_NAME: dict[str, tuple[str, Function]] = {
 }
 _FUNCTIONS = {primitive: found for name, found in _BY_NAME.items() for primitive in named(name)}
 # Of matrices without elements these have an identity, or a permutation that changes nothing.
-_OF_IDENTITY = frozenset(named("qr"))
-_OF_PERMUTATION = frozenset(named("lu"))
 # Those whose functions know complex numbers.
 _OF_COMPLEX: dict[jex_core.Primitive, Function] = {
     **{

@@ -20,7 +20,6 @@ from jax.extend import random as jex_random
 
 from jax2tf._src.lowering.passes.legalize import uint32
 from jax2tf._src.targets.targets import Target
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Aval, aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
@@ -28,7 +27,6 @@ Function = Callable[..., Sequence[jax.Array]]
 Halves: TypeAlias = tuple[jax.Array, jax.Array]
 
 _OP = "StatelessRandomUniformFullIntV2"
-_GENERATOR = named("rng_bit_generator")
 _THREEFRY = 1
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
 # (SC 2011): the multipliers of Philox-4x32 and what its keys grow by in each of ten rounds.
@@ -42,7 +40,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
     None where the shape is open, and for bits of 64 where the target has none of these.
     """
-    if eqn.primitive not in _GENERATOR or not target.lacks_op(_OP, "uint64"):
+    if eqn.primitive is not lax.rng_bit_generator_p or not target.lacks_op(_OP, "uint64"):
         return None
     key, bits = aval_of(eqn.invars[0]), aval_of(eqn.outvars[1])
     has_wide_bits = "computes_64_bits_in_32" not in target.quirks

@@ -11,59 +11,31 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.targets.targets import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import traits
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
 
-_REDUCTIONS = named(
-    "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum"
-)
-_ANGLES = named("acos", "asin", "atan", "atan2")
-# They repeat operands along dimensions of size 1. Neighbours that are repeated alike are one
-# dimension to TensorFlow's kernels, which take so many.
-_OF_TWO = named(
-    *(
-        "add",
-        "add_any",
-        "and",
-        "atan2",
-        "complex",
-        "div",
-        "eq",
-        "ge",
-        "gt",
-        "le",
-        "lt",
-        "max",
-        "min",
-    ),
-    *("mul", "ne", "nextafter", "or", "pow", "rem", "shift_left", "shift_right_arithmetic"),
-    *("shift_right_logical", "sub", "xor"),
-)
+# TensorFlow's kernels repeat operands along dimensions of size 1. To them neighbours that are
+# repeated alike are one dimension, and they take so many.
 _MOST_GROUPS = 5
-# What puts rows in order, and the param that says along which dimension.
-_ORDERS = {
-    **dict.fromkeys(named("sort"), "dimension"),
-    **dict.fromkeys(named("top_k"), "axis"),
-    **dict.fromkeys(named("approx_top_k"), "reduction_dimension"),
-}
 # Engines reduce arrays of so many dimensions.
 _MOST_DIMENSIONS = 6
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for operands of ranks that the target gets wrong; None for others."""
-    if eqn.primitive in _OF_TWO and _has_many_groups(eqn):
+    if eqn.primitive in traits.BINARY and _has_many_groups(eqn):
         return _of_one_shape
     if eqn.primitive is lax.atan2_p and "no_atan2_of_scalar" in target.quirks:
         shapes = {v.aval.shape for v in (*eqn.invars, *eqn.outvars)}  # type: ignore[attr-defined]
         return _of_one_shape if len(shapes) > 1 else None
-    if eqn.primitive in _ANGLES and "no_angle_of_scalars" in target.quirks:
+    if eqn.primitive in traits.ANGLES and "no_angle_of_scalars" in target.quirks:
         return None if aval_of(eqn.outvars[0]).shape else _of_vectors
-    if eqn.primitive in _ORDERS and "no_gather_of_one_batch" in target.quirks:
+    if eqn.primitive in traits.ORDERED_ALONG and "no_gather_of_one_batch" in target.quirks:
         return _of_one_row if _is_one_row(eqn) else None
-    if eqn.primitive not in _REDUCTIONS:
+    # TensorFlow has no op for reduce_xor of integers: its rule is a general reduction.
+    if eqn.primitive not in traits.REDUCES or eqn.primitive is lax.reduce_xor_p:
         return None
     aval = aval_of(eqn.invars[0])
     rank = len(aval.shape)
@@ -100,13 +72,13 @@ def _of_vectors(eqn: jex_core.JaxprEqn, *scalars: jax.Array) -> Sequence[jax.Arr
 
 def _is_one_row(eqn: jex_core.JaxprEqn) -> bool:
     shape = list(aval_of(eqn.invars[0]).shape)
-    del shape[eqn.params[_ORDERS[eqn.primitive]]]
+    del shape[eqn.params[traits.ORDERED_ALONG[eqn.primitive]]]
     return bool(shape) and all(isinstance(size, int) and size == 1 for size in shape)
 
 
 def _of_one_row(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The order of a vector."""
-    param = _ORDERS[eqn.primitive]
+    param = traits.ORDERED_ALONG[eqn.primitive]
     along = eqn.params[param] % operands[0].ndim
     others = [d for d in range(operands[0].ndim) if d != along]
     vectors = (lax.squeeze(x, others) for x in operands)

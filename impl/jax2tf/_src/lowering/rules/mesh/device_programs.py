@@ -29,9 +29,9 @@ from jax2tf._src import compat
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import refusals
 from jax2tf._src.lowering.rules.mesh import collectives
-from jax2tf._src.tracing import jaxprs
+from jax2tf._src.tracing import jaxprs, traits
 from jax2tf._src.tracing.jaxprs import inner_jaxprs
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.primitives import jit_p, named, shard_map_p
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Array, Dim, Param, Shape, aval_of
 
@@ -160,21 +160,22 @@ class Body:
 
     def _results(self, eqn: jex_core.JaxprEqn, operands: list[Array]) -> Sequence[Array]:
         primitive = eqn.primitive
-        if primitive in _SHARD_MAP:
+        if primitive is shard_map_p:
             inner = as_program_of_all(eqn, self._sizes, stays_in_parts=self._stays_in_parts)
             return inner(*operands)
-        if primitive in _CONSTRAINTS and self._stays_in_parts:
+        if primitive in traits.SHARDS and self._stays_in_parts:
             return [_constrained(operands[0], eqn)]
         if primitive in _UNCHANGED:
             return operands
-        if primitive in _AXIS_INDEX:
+        if primitive is lax.axis_index_p:
             return [self._axis_index(eqn)]
         if primitive in _COLLECTIVES:
             return self._collective(eqn, operands)
-        if primitive in _JIT:
+        if primitive is jit_p:
             return self._call(eqn.params["jaxpr"], operands)
-        if primitive in _CUSTOM_CALLS:
-            called = eqn.params["call_jaxpr"]
+        if primitive in traits.DERIVES:
+            # By the time of lowering they are their functions: their rules have made the gradient.
+            called = jaxprs.called(eqn)
             return self.run(called.jaxpr, called.consts, operands)
         if compat.primitives.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
             raise _unknown(eqn)
@@ -195,7 +196,8 @@ class Body:
         axes = axes if isinstance(axes, tuple) else (axes,)
         collective = _COLLECTIVES[eqn.primitive](**params)
         # Other collectives of several operands are one of each.
-        together = [operands] if eqn.primitive in _RAGGED else [[x] for x in operands]
+        is_of_all = eqn.primitive is lax.ragged_all_to_all_p
+        together = [operands] if is_of_all else [[x] for x in operands]
         return [collectives.over_axes(collective, xs, axes, self._sizes) for xs in together]
 
     def _call(self, jaxpr: jex_core.ClosedJaxpr, operands: list[Array]) -> Sequence[Array]:
@@ -223,15 +225,8 @@ class Body:
         return again if inner is jaxpr else again.jaxpr
 
 
-_SHARD_MAP = named("shard_map")
-_JIT = named("jit")
-_AXIS_INDEX = named("axis_index")
-_RAGGED = named("ragged_all_to_all")
-_CONSTRAINTS = frozenset(named("sharding_constraint", "reshard"))
 # They say where a value is, or how it may differ between devices.
-_UNCHANGED = frozenset({*_CONSTRAINTS, *named("pvary")})
-# By the time of lowering they are their functions: their rules have made the gradient.
-_CUSTOM_CALLS = named("custom_jvp_call", "custom_vjp_call")
+_UNCHANGED = traits.SHARDS | frozenset(named("pvary"))
 _OF_THE_MESH = frozenset({"sharding", "out_sharding"})
 _BY_NAME: dict[str, Callable[..., collectives.Collective]] = {
     "psum": collectives.psum,
@@ -248,7 +243,7 @@ _BY_NAME: dict[str, Callable[..., collectives.Collective]] = {
 }
 _COLLECTIVES = {primitive: make for name, make in _BY_NAME.items() for primitive in named(name)}
 # Primitives that are gone in the program over whole arrays.
-ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, *_AXIS_INDEX, *_SHARD_MAP})
+ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, lax.axis_index_p, shard_map_p})
 
 
 def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
@@ -266,7 +261,6 @@ def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
     return result
 
 
-_DRAWS = frozenset(named("random_bits", "random_split", "random_fold_in", "random_gamma"))
 _ONE_BY_ONE = frozenset(named("rng_bit_generator", "pure_callback"))
 
 
@@ -276,7 +270,7 @@ def _runs_one_by_one(eqn: jex_core.JaxprEqn) -> bool:
     Draws by XLA's generator would all be from the key of the first device. A callback takes the
     arrays of one device, whether or not its vmap_method lets it be called with those of all.
     """
-    if eqn.primitive in _DRAWS:
+    if eqn.primitive in traits.TAKES_KEYS:
         keys = aval_of(eqn.invars[0])
         return "rbg" in str(keys.dtype)
     return eqn.primitive in _ONE_BY_ONE

@@ -17,6 +17,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import jax
 import numpy as np
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
@@ -24,14 +25,11 @@ from jax2tf._src import compat
 from jax2tf._src.api.errors import ConversionError
 from jax2tf._src.lowering.registry import Context, register
 from jax2tf._src.lowering.rules.mesh.device_programs import OPEN, as_program_of_all, in_parts_p
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.primitives import shard_map_p
 from jax2tf._src.tracing.trace import Trace, is_sharded, spans_devices
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.identity import Identity
-
-_PROGRAMS = named("shard_map")
-_CONSTRAINT = named("sharding_constraint")
-_RESHARD = named("reshard")
 
 
 def is_partitioned(trace: Trace) -> bool:
@@ -41,7 +39,7 @@ def is_partitioned(trace: Trace) -> bool:
     """
     return trace.cached(
         "is_partitioned",
-        lambda: any(map(_asks_for_sharding, trace.equations(without_inner=_PROGRAMS))),
+        lambda: any(map(_asks_for_sharding, trace.equations(without_inner=[shard_map_p]))),
     )
 
 
@@ -74,7 +72,7 @@ def constrained(
 
 def programs_of_devices(trace: Trace) -> list[jex_core.JaxprEqn]:
     """The programs of each device of a mesh (shard_map, and pmap which is made of it)."""
-    return [eqn for eqn in trace.equations() if eqn.primitive in _PROGRAMS]
+    return [eqn for eqn in trace.equations() if eqn.primitive is shard_map_p]
 
 
 def device_count(trace: Trace) -> int:
@@ -133,7 +131,7 @@ def split_to_logical_devices(
     return compat.xla.tiled(tensor, np.arange(math.prod(parts)).reshape(parts))
 
 
-@register(*_CONSTRAINT, takes_keys=True)
+@register("sharding_constraint", takes_keys=True)
 def _sharding_constraint(
     ctx: Context,
     x: tf.Tensor,
@@ -151,7 +149,7 @@ def _sharding_constraint(
     return _constrained(x, sharding, unconstrained_dims)
 
 
-@register(*_RESHARD, takes_keys=True)
+@register("reshard", takes_keys=True)
 def _reshard(
     ctx: Context, x: tf.Tensor, *, dst_sharding: jax.sharding.Sharding, **_: object
 ) -> tf.Tensor:
@@ -191,7 +189,7 @@ def _constrained(
 
 def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
     params = eqn.params
-    if eqn.primitive in _CONSTRAINT:
+    if eqn.primitive is lax.sharding_constraint_p:
         return _constrains(params["sharding"], params["unconstrained_dims"])
     return any(map(is_sharded, _shardings_of(eqn)))
 
@@ -199,9 +197,9 @@ def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
 def _shardings_of(eqn: jex_core.JaxprEqn) -> list[jax.sharding.Sharding]:
     """The shardings that an equation asks for; what was not asked for may be among them."""
     params = eqn.params
-    if eqn.primitive in _CONSTRAINT:
+    if eqn.primitive is lax.sharding_constraint_p:
         return [params["sharding"]]
-    if eqn.primitive in _RESHARD:
+    if eqn.primitive in traits.SHARDS:
         return [params["dst_sharding"]]
     return [*params.get("in_shardings", ()), *params.get("out_shardings", ())]
 
