@@ -109,8 +109,7 @@ def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> Sequence[PyTree
             "makes the bits of bfloat16 (bitcast_convert_type), which float32 has not. What to "
             "do: draw random numbers in float32 and cast them, or leave that part out"
         )
-    results = primitive.bind(*operands, **_wide_params(eqn.params))
-    return results if primitive.multiple_results else [results]
+    return jaxprs.bind(primitive, operands, _wide_params(eqn.params))
 
 
 def _named(function: Callable[..., PyTree], name: str) -> Callable[..., PyTree]:

@@ -28,8 +28,7 @@ def with_captures_inlined(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
     def opened(*args: jax.Array) -> list[Array]:
         return _evaluate(jaxpr, args)
 
-    made: jex_core.ClosedJaxpr = jax.jit(opened, keep_unused=True).trace(*specs).jaxpr
-    return made
+    return jaxprs.traced(opened, specs)
 
 
 def _captures(eqn: jex_core.JaxprEqn) -> bool:

@@ -13,6 +13,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, cast
 
+import jax
 import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
@@ -203,6 +204,13 @@ def rewriting(
         return done[key]
 
     return rewritten
+
+
+def traced(
+    function: Callable[..., PyTree], specs: Sequence[jax.ShapeDtypeStruct]
+) -> jex_core.ClosedJaxpr:
+    """The jaxpr of a function of arrays of these shapes and dtypes."""
+    return cast(jex_core.ClosedJaxpr, jax.jit(function).trace(*specs).jaxpr)
 
 
 def evaluate(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import jax
 from jax import lax
@@ -16,6 +17,8 @@ from jax.extend import core as jex_core
 from jax.extend.core import primitives as jex_primitives
 
 from jax2tf._src import compat
+
+T = TypeVar("T")
 
 # The call of a jitted function.
 jit_p = jex_primitives.jit_p
@@ -47,6 +50,14 @@ def named(*names: str) -> tuple[jex_core.Primitive, ...]:
       ValueError: no supported version of JAX has a primitive of that name.
     """
     return tuple(primitive for name in names for primitive in _named(name))
+
+
+def by_primitive(
+    table: Mapping[str, T] | Mapping[tuple[str, ...], T],
+) -> dict[jex_core.Primitive, T]:
+    """The table with JAX's primitives in place of their names, or of tuples of names."""
+    entries = (((key,) if isinstance(key, str) else key, entry) for key, entry in table.items())
+    return {primitive: entry for names, entry in entries for primitive in named(*names)}
 
 
 def _named(name: str) -> Iterable[jex_core.Primitive]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.tracing.primitives import named
@@ -241,26 +242,22 @@ CALLBACKS = CALLBACKS_WITH_VALUES | DEBUG_CALLBACKS
 
 # The number that, as one of these operands, leaves the other one as it is, up to the sign of zero.
 NEUTRAL: dict[jex_core.Primitive, tuple[float, tuple[int, ...]]] = {
-    primitive: neutral
-    for name, neutral in {
-        "add": (0, (0, 1)),
-        "add_any": (0, (0, 1)),
-        "div": (1, (1,)),
-        "max": (-math.inf, (0, 1)),
-        "min": (math.inf, (0, 1)),
-        "mul": (1, (0, 1)),
-        "sub": (0, (1,)),
-    }.items()
-    for primitive in named(name)
+    lax.add_p: (0, (0, 1)),
+    lax.div_p: (1, (1,)),
+    lax.max_p: (-math.inf, (0, 1)),
+    lax.min_p: (math.inf, (0, 1)),
+    lax.mul_p: (1, (0, 1)),
+    lax.sub_p: (0, (1,)),
 }
 # The first of the operands that say where elements are.
 POSITIONS: dict[jex_core.Primitive, int] = {
-    **dict.fromkeys(named("dynamic_slice", "gather"), 1),
-    **dict.fromkeys(named("dynamic_update_slice"), 2),
+    lax.dynamic_slice_p: 1,
+    lax.dynamic_update_slice_p: 2,
+    lax.gather_p: 1,
 }
 # The param that says along which dimension elements are put in order.
 ORDERED_ALONG: dict[jex_core.Primitive, str] = {
-    **dict.fromkeys(named("sort"), "dimension"),
-    **dict.fromkeys(named("top_k"), "axis"),
-    **dict.fromkeys(named("approx_top_k"), "reduction_dimension"),
+    lax.approx_top_k_p: "reduction_dimension",
+    lax.sort_p: "dimension",
+    lax.top_k_p: "axis",
 }

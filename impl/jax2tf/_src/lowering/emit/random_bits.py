@@ -17,7 +17,7 @@ from jax2tf._src.lowering.emit.compiled_calls import COMPILED_DTYPES
 from jax2tf._src.lowering.emit.compute_dtypes import INT4
 from jax2tf._src.lowering.registry import Context
 from jax2tf._src.tracing import traits
-from jax2tf._src.tracing.jaxprs import inner_jaxprs
+from jax2tf._src.tracing.jaxprs import equations
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
@@ -83,12 +83,5 @@ def _is_small(aval: Aval) -> bool:
 def _is_draw(jaxpr: jex_core.ClosedJaxpr) -> bool:
     if jaxpr.consts or any(str(aval.dtype) in _NOT_HANDED_OVER for aval in jaxpr.out_avals):
         return False
-    found: set[jex_core.Primitive] = set()
-    pending = [jaxpr.jaxpr]
-    while pending:
-        for eqn in pending.pop().eqns:
-            if eqn.primitive in traits.CALLS:
-                pending += inner_jaxprs(eqn)
-            else:
-                found.add(eqn.primitive)
-    return found <= _FUSED and not found.isdisjoint(traits.DRAWS)
+    primitives = {eqn.primitive for eqn in equations(jaxpr.jaxpr)} - traits.CALLS
+    return primitives <= _FUSED and not primitives.isdisjoint(traits.DRAWS)

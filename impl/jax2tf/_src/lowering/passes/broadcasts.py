@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import math
 from collections.abc import Collection, Mapping, Sequence
 
 import jax.numpy as jnp
@@ -14,7 +13,6 @@ from jax.extend import core as jex_core
 from jax2tf._src.lowering.passes import legalize
 from jax2tf._src.targets.targets import Target
 from jax2tf._src.tracing import traits
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.dtypes import is_key
 from jax2tf._src.util.typing import Atom, Dim, aval_of
 
@@ -107,9 +105,9 @@ def _before(atom: Atom, before: Mapping[Atom, Atom], repeats_arrays: bool) -> At
 
 
 # Reductions whose rules can keep dimensions.
-_REDUCTIONS = frozenset(named("reduce_sum", "reduce_max", "reduce_min"))
+_REDUCTIONS = frozenset({lax.reduce_sum_p, lax.reduce_max_p, lax.reduce_min_p})
 # What jax.nn.softmax and others have between: the maximum of a result and what is no more than it.
-_NEUTRAL = {lax.max_p: (lax.reduce_max_p, -math.inf), lax.min_p: (lax.reduce_min_p, math.inf)}
+_EXTREMES = {lax.max_p: lax.reduce_max_p, lax.min_p: lax.reduce_min_p}
 
 
 def with_kept_dimensions(
@@ -129,7 +127,7 @@ def with_kept_dimensions(
     made: dict[Atom, jex_core.JaxprEqn] = {
         eqn.outvars[0]: eqn
         for eqn in equations
-        if (eqn.primitive in _REDUCTIONS or eqn.primitive in _NEUTRAL) and eqn not in replaced
+        if (eqn.primitive in _REDUCTIONS or eqn.primitive in _EXTREMES) and eqn not in replaced
     }
     if "broadcast_operands" not in target.optimizations or not made:
         return equations
@@ -182,10 +180,10 @@ def _gives_dimensions_back(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn)
 
 def _is_neutral(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn) -> bool:
     """Whether the maximum or minimum of a literal and the result of a reduction is that result."""
-    primitive, number = _NEUTRAL[eqn.primitive]
+    number, _ = traits.NEUTRAL[eqn.primitive]
     literal = eqn.invars[0]
     return (
-        reduction.primitive is primitive
+        reduction.primitive is _EXTREMES[eqn.primitive]
         and isinstance(literal, jex_core.Literal)
         and literal.val == number
     )

@@ -134,7 +134,7 @@ class _Block:
         equations = []
         for inner in called.eqns:
             invars = [own[v] if isinstance(v, jex_core.Var) else v for v in inner.invars]
-            outvars = [_like(v) for v in inner.outvars]
+            outvars = [jex_core.Var(v.aval) for v in inner.outvars]
             own.update(zip(inner.outvars, outvars, strict=True))
             equations.append(inner.replace(invars=invars, outvars=outvars))
         results = [own[v] if isinstance(v, jex_core.Var) else v for v in called.outvars]
@@ -346,10 +346,6 @@ def _gives_none(before: dis.Instruction, after: dis.Instruction) -> bool:
     """Whether a return gives None; Python 3.12 and 3.13 have one instruction for a constant."""
     loads = after if after.opname == "RETURN_CONST" else before
     return loads.opname in ("RETURN_CONST", "LOAD_CONST") and loads.argval is None
-
-
-def _like(var: jex_core.Var) -> jex_core.Var:
-    return jex_core.Var(var.aval)
 
 
 def _has_callbacks(jaxpr: jex_core.Jaxpr) -> bool:

@@ -23,7 +23,7 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.passes import empties
 from jax2tf._src.lowering.registry import Context, register
 from jax2tf._src.lowering.supported import depends_on_an_argument
-from jax2tf._src.tracing.jaxprs import Scan, inner_jaxprs, variables
+from jax2tf._src.tracing.jaxprs import Scan, equations, inner_jaxprs, variables
 from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
@@ -287,11 +287,8 @@ def _output_for(ctx: Context, aval: Aval) -> Callable[..., tf.Tensor]:
 
 def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
     """Whether a scan of the jaxpr, or of one inside, writes what each step gives to a list."""
-    return any(
-        (eqn.primitive is lax.scan_p and len(eqn.outvars) > Scan.of(eqn).n_carry)
-        or any(map(writes_lists, inner_jaxprs(eqn)))
-        for eqn in jaxpr.eqns
-    )
+    scans = (eqn for eqn in equations(jaxpr) if eqn.primitive is lax.scan_p)
+    return any(len(eqn.outvars) > Scan.of(eqn).n_carry for eqn in scans)
 
 
 class _TensorArray:

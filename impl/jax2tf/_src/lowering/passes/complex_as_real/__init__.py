@@ -33,6 +33,7 @@ from jax2tf._src.tracing.jaxprs import (
     evaluate,
     inner_jaxprs,
     results_of,
+    traced,
 )
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.tracing.trace import Trace
@@ -54,7 +55,7 @@ def _without_complex(trace: Trace) -> Trace:
         return [_joined(value) for value in results]
 
     specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in closed.in_avals]
-    jaxpr = jax.jit(function, keep_unused=True).trace(*specs).jaxpr
+    jaxpr = traced(function, specs)
     return dataclasses.replace(trace, jaxpr=jaxpr, cache={}, lock=threading.RLock())
 
 
@@ -103,8 +104,7 @@ def _run_traced(
 ) -> Sequence[Value]:
     """The results of a function of complex arrays, by the jaxpr of it."""
     specs = [jax.eval_shape(_joined, x) for x in operands]
-    traced = jax.jit(function).trace(*specs).jaxpr
-    return _run(traced.jaxpr, traced.consts, operands)
+    return _function(traced(function, specs))(*operands)
 
 
 def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:

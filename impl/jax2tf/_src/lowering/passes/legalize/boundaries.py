@@ -18,7 +18,7 @@ from jax2tf._src import compat
 from jax2tf._src.lowering.passes.keys import is_keys
 from jax2tf._src.lowering.passes.legalize.emulated_dtypes import Function
 from jax2tf._src.targets.targets import Target
-from jax2tf._src.tracing.jaxprs import Scan, While, branches_of
+from jax2tf._src.tracing.jaxprs import Scan, While, branches_of, traced
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, Param, aval_of
 
@@ -73,16 +73,14 @@ def _while(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
     # Bound as it is: a vmap of a loop has a condition for each element.
     loop = While.of(eqn)
     condition_consts, body_consts, carry = loop.split(operands)
-    condition = _traced(loop.condition, [*condition_consts, *carry])
-    body = _traced(loop.body, [*body_consts, *carry])
+    condition = traced(_on_bits(loop.condition), _specs([*condition_consts, *carry]))
+    body = traced(_on_bits(loop.body), _specs([*body_consts, *carry]))
     results: Arrays = eqn.primitive.bind(*operands, **loop.params(condition, body))
     return results
 
 
-def _traced(jaxpr: jex_core.ClosedJaxpr, operands: Arrays) -> jex_core.ClosedJaxpr:
-    specs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
-    on_bits: jex_core.ClosedJaxpr = jax.jit(_on_bits(jaxpr)).trace(*specs).jaxpr
-    return on_bits
+def _specs(arrays: Arrays) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
 
 
 def _scan(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:

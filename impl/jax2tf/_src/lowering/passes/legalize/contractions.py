@@ -19,7 +19,6 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes, int8_contractions
 from jax2tf._src.targets.targets import Target
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Param, aval_of
 
 
@@ -112,10 +111,6 @@ def _grouped(seen: jax.Array, rhs: jax.Array, params: Mapping[str, Param]) -> ja
 
 
 _FUNCTIONS = {
-    primitive: function
-    for name, function in {
-        "conv_general_dilated": ("Conv2D", _convolution),
-        "dot_general": ("MatMul", _dot_general),
-    }.items()
-    for primitive in named(name)
+    lax.conv_general_dilated_p: ("Conv2D", _convolution),
+    lax.dot_general_p: ("MatMul", _dot_general),
 }

@@ -16,7 +16,7 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.legalize import int16, uint32
 from jax2tf._src.targets.targets import Target
-from jax2tf._src.tracing import traits
+from jax2tf._src.tracing import jaxprs, traits
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Atom, Aval, aval_of
@@ -163,8 +163,7 @@ def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
         params["index_dtype"] = np.dtype(np.int32)
     if params.get("out_dtype") is not None:
         return [lax.mul(*operands)]
-    results = eqn.primitive.bind(*operands, **params)
-    return results if eqn.primitive.multiple_results else [results]
+    return jaxprs.bind(eqn.primitive, operands, params)
 
 
 def _is_update(eqn: jex_core.JaxprEqn) -> bool:
@@ -241,7 +240,7 @@ def jaxpr_of(
         for aval in avals
     ]
 
-    def traced(*values: jax.Array) -> list[jax.Array]:
+    def results_of_variables(*values: jax.Array) -> list[jax.Array]:
         given = iter(values)
         operands = [
             _literal(v, carriers) if isinstance(v, jex_core.Literal) else next(given)
@@ -253,8 +252,7 @@ def jaxpr_of(
             for v, x in zip(eqn.outvars, results, strict=True)
         ]
 
-    jaxpr: jex_core.ClosedJaxpr = jax.jit(traced).trace(*specs).jaxpr
-    return jaxpr
+    return jaxprs.traced(results_of_variables, specs)
 
 
 def _carrier(aval: Aval, carriers: Mapping[str, str]) -> np.dtype:

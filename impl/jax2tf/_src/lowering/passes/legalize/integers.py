@@ -22,7 +22,7 @@ from jax2tf._src.lowering.passes.legalize import uint32
 from jax2tf._src.lowering.registry import Context
 from jax2tf._src.ops import raw
 from jax2tf._src.targets.targets import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.primitives import by_primitive, named
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
@@ -208,4 +208,4 @@ _RULES: dict[tuple[str, ...], Rule] = {
     ("gt",): _order(raw.Greater, raw.NotEqual, 1),
     ("le", "le_to"): _order(raw.LessEqual, raw.Equal, 1),
 }
-_COMPARISONS = {p: rule for names, rule in _RULES.items() for p in named(*names)}
+_COMPARISONS = by_primitive(_RULES)

@@ -31,7 +31,7 @@ from jax2tf._src.lowering import refusals
 from jax2tf._src.lowering.rules.mesh import collectives
 from jax2tf._src.tracing import jaxprs, traits
 from jax2tf._src.tracing.jaxprs import inner_jaxprs
-from jax2tf._src.tracing.primitives import jit_p, named, shard_map_p
+from jax2tf._src.tracing.primitives import by_primitive, jit_p, named, shard_map_p
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Array, Dim, Param, Shape, aval_of
 
@@ -228,7 +228,7 @@ class Body:
 # They say where a value is, or how it may differ between devices.
 _UNCHANGED = traits.SHARDS | frozenset(named("pvary"))
 _OF_THE_MESH = frozenset({"sharding", "out_sharding"})
-_BY_NAME: dict[str, Callable[..., collectives.Collective]] = {
+_MAKERS: dict[str, Callable[..., collectives.Collective]] = {
     "psum": collectives.psum,
     "psum_invariant": collectives.psum,
     "pmax": collectives.pmax,
@@ -241,7 +241,7 @@ _BY_NAME: dict[str, Callable[..., collectives.Collective]] = {
     "all_to_all": collectives.all_to_all,
     "ragged_all_to_all": collectives.ragged_all_to_all,
 }
-_COLLECTIVES = {primitive: make for name, make in _BY_NAME.items() for primitive in named(name)}
+_COLLECTIVES = by_primitive(_MAKERS)
 # Primitives that are gone in the program over whole arrays.
 ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, lax.axis_index_p, shard_map_p})
 
