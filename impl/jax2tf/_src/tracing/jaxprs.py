@@ -198,9 +198,12 @@ def rewriting(
         if key not in done:
             before = opened(jaxpr)
             after = rewrite(before)
-            is_open = after is before or jaxpr is before
-            result = jaxpr if after is before else after
-            done[key] = result if is_open else jex_core.ClosedJaxpr(after, jaxpr.consts)
+            if after is before:
+                done[key] = jaxpr
+            elif isinstance(jaxpr, jex_core.ClosedJaxpr):
+                done[key] = jex_core.ClosedJaxpr(after, jaxpr.consts)
+            else:
+                done[key] = after
         return done[key]
 
     return rewritten
