@@ -36,8 +36,10 @@ AT_FIRST_USE = [
     "_src.targets.target",
     "_src.tracing.arguments",
     "_src.tracing.functions",
+    "_src.tracing.jaxprs",
     "_src.tracing.primitives",
     "_src.tracing.trace",
+    "_src.tracing.tracer",
     "_src.util.dtypes",
 ]
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import jax2tf
 from jax2tf._src import dims
-from jax2tf._src.tracing import trace
+from jax2tf._src.tracing import trace, tracer
 from jax2tf._src.util.lru import Recent
 
 
@@ -38,7 +38,7 @@ def test_a_value_that_goes_is_not_kept_alive():
 
 @pytest.mark.parametrize("spec", [None, "b, ..."])
 def test_a_trace_that_was_forgotten_is_made_again(monkeypatch, spec):
-    monkeypatch.setattr(trace, "KEPT_TRACES", 4)
+    monkeypatch.setattr(tracer, "KEPT_TRACES", 4)
     converted = jax2tf.convert(lambda x: x * 2 + x.shape[0], polymorphic_shapes=spec)
     # Eleven sizes, of which the first is forgotten and the last is not.
     for size in (*range(1, 12), 1, 11, 1, 2):
@@ -47,7 +47,7 @@ def test_a_trace_that_was_forgotten_is_made_again(monkeypatch, spec):
 
 
 def test_traces_of_many_shapes_go(monkeypatch):
-    monkeypatch.setattr(trace, "KEPT_TRACES", 4)
+    monkeypatch.setattr(tracer, "KEPT_TRACES", 4)
     converted = jax2tf.convert(lambda x: x * 2)
     before = _count(trace.Trace)
     for size in range(1, 40):

@@ -28,8 +28,9 @@ from jax2tf._src.targets.target import XLA, Target
 from jax2tf._src.tracing.arguments import Argument
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.large_constants import LargeConstants, Policy
-from jax2tf._src.tracing.primitives import CALLBACKS, CALLBACKS_WITH_VALUES, EIGENVALUES
-from jax2tf._src.tracing.trace import Trace, Tracer
+from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.tracing.tracer import Tracer
+from jax2tf._src.tracing.traits import CALLBACKS, CALLBACKS_WITH_VALUES, EIGENVALUES
 from jax2tf._src.util import dtypes, option_checks
 from jax2tf._src.util.tf_decorators import without_autograph
 from jax2tf._src.util.typing import PyTree

@@ -12,7 +12,7 @@ from jax import export
 
 from jax2tf._src.tracing import arguments
 from jax2tf._src.tracing.functions import Function
-from jax2tf._src.tracing.trace import Tracer
+from jax2tf._src.tracing.tracer import Tracer
 from jax2tf._src.util import dtypes, option_checks
 from jax2tf._src.util.typing import KeyPath, PyTree
 

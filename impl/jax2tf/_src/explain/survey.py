@@ -25,7 +25,8 @@ from jax2tf._src.targets import by_name
 from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.functions import Function
-from jax2tf._src.tracing.trace import Trace, Tracer
+from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.tracing.tracer import Tracer
 from jax2tf._src.util import dtypes, option_checks
 from jax2tf._src.util.typing import Aval, PyTree, aval_of
 

@@ -20,7 +20,7 @@ from jax2tf._src.lowering.passes.complex_as_real import prepared
 from jax2tf._src.targets import by_name
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.functions import Function
-from jax2tf._src.tracing.trace import Tracer
+from jax2tf._src.tracing.tracer import Tracer
 from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import PyTree
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -15,16 +15,13 @@ from jax.extend import core as jex_core
 from jax2tf._src import compat
 from jax2tf._src.api.errors import ExportError
 from jax2tf._src.export.signatures import Signature
+from jax2tf._src.tracing import jaxprs, traits
 from jax2tf._src.tracing.functions import Function
-from jax2tf._src.tracing.primitives import jit_p, named
-from jax2tf._src.util.typing import Array, Atom, PyTree, aval_of
+from jax2tf._src.tracing.primitives import jit_p
+from jax2tf._src.util.typing import Array, Atom, PyTree
 
 _NARROW = np.dtype(jnp.bfloat16)
 _WIDE = np.dtype(np.float32)
-# Engines do not differentiate, so custom derivatives are inlined.
-_INLINED = {
-    **dict.fromkeys(named("custom_jvp_call", "custom_vjp_call", "closed_call"), "call_jaxpr"),
-}
 
 
 def widened(tree: PyTree) -> PyTree:
@@ -84,40 +81,34 @@ def _evaluated(
     jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[PyTree]
 ) -> list[PyTree]:
     """The results of a jaxpr, with float32 in place of bfloat16."""
-    values: dict[Atom, Array] = dict(zip(jaxpr.constvars, map(_wide, consts), strict=True))
-    values.update(zip(jaxpr.invars, args, strict=True))
+    return jaxprs.evaluate(
+        jaxpr, list(map(_wide, consts)), args, _results, lambda literal: _wide(literal.val)
+    )
 
-    def read(atom: Atom) -> PyTree:
-        return _wide(atom.val) if isinstance(atom, jex_core.Literal) else values[atom]
 
-    for eqn in jaxpr.eqns:
-        operands = [read(atom) for atom in eqn.invars]
-        with compat.jaxprs.bound_as(eqn):
-            results = _bound(eqn, operands)
-        values.update(zip(eqn.outvars, results, strict=True))
-    return [read(atom) for atom in jaxpr.outvars]
+def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> Sequence[PyTree]:
+    """The results of one equation."""
+    with compat.jaxprs.bound_as(eqn):
+        return _bound(eqn, operands)
 
 
 def _bound(eqn: jex_core.JaxprEqn, operands: Sequence[Array]) -> Sequence[PyTree]:
-    """The results of one equation."""
     primitive = eqn.primitive
     if primitive is jit_p:
         inner = eqn.params["jaxpr"]
         function = functools.partial(_evaluated, inner.jaxpr, inner.consts)
         named_function = _named(lambda *args: function(args), eqn.params["name"])
         return jax.jit(named_function)(*operands)
-    if primitive in _INLINED:
-        inner = eqn.params[_INLINED[primitive]]
-        jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, ())
-        return _evaluated(jaxpr, consts, operands)
+    if primitive in traits.CALLS:
+        inner = jaxprs.called(eqn)
+        return _evaluated(inner.jaxpr, inner.consts, operands)
     if primitive is lax.bitcast_convert_type_p and _NARROW in _dtypes(eqn):
         raise ExportError(
             "jax2tf.export: widen_bfloat16=True computes in float32, and the function reads or "
             "makes the bits of bfloat16 (bitcast_convert_type), which float32 has not. What to "
             "do: draw random numbers in float32 and cast them, or leave that part out"
         )
-    results = primitive.bind(*operands, **_wide_params(eqn.params))
-    return results if primitive.multiple_results else [results]
+    return jaxprs.bind(primitive, operands, _wide_params(eqn.params))
 
 
 def _named(function: Callable[..., PyTree], name: str) -> Callable[..., PyTree]:
@@ -134,26 +125,18 @@ def _wide(value: PyTree) -> PyTree:
     return value.astype(_WIDE) if _is_narrow(value) else value
 
 
-def _wide_params(params: Mapping[str, PyTree]) -> dict[str, PyTree]:
-    return {name: _wide_param(value) for name, value in params.items()}
+def _wide_params(params: dict[str, PyTree]) -> dict[str, PyTree]:
+    return {
+        name: _WIDE if isinstance(value, np.dtype | type) and value == _NARROW else value
+        for name, value in jaxprs.map_inner(params, _wide_jaxpr).items()
+    }
 
 
-def _wide_param(value: PyTree) -> PyTree:
-    if isinstance(value, jex_core.ClosedJaxpr):
-        return _wide_jaxpr(value.jaxpr, value.consts)
-    if isinstance(value, jex_core.Jaxpr):
-        return _wide_jaxpr(value, ()).jaxpr
-    if isinstance(value, tuple) and type(value) is tuple:
-        return tuple(map(_wide_param, value))
-    if isinstance(value, np.dtype | type) and value == _NARROW:
-        return _WIDE
-    return value
-
-
-def _wide_jaxpr(jaxpr: jex_core.Jaxpr, consts: Sequence[Array]) -> jex_core.ClosedJaxpr:
-    avals = [aval_of(var) for var in jaxpr.invars]
+def _wide_jaxpr(jaxpr: jaxprs.AnyJaxpr) -> jaxprs.AnyJaxpr:
+    inner = jaxprs.closed(jaxpr)
     specs = [
         jax.ShapeDtypeStruct(a.shape, _WIDE if a.dtype == _NARROW else a.dtype, weak_type=False)
-        for a in avals
+        for a in inner.in_avals
     ]
-    return jax.make_jaxpr(lambda *args: _evaluated(jaxpr, consts, args))(*specs)
+    wide = jax.make_jaxpr(lambda *args: _evaluated(inner.jaxpr, inner.consts, args))(*specs)
+    return wide if inner is jaxpr else wide.jaxpr

@@ -17,14 +17,14 @@ import tensorflow as tf
 
 from jax2tf._src import compat, ops
 from jax2tf._src.lowering.context import LoweringInterface
-from jax2tf._src.lowering.emit import random_bits
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_CONTROL_FLOW_DTYPES
 from jax2tf._src.lowering.plan import as_numpy
 from jax2tf._src.ops import writing
 from jax2tf._src.ops.written_functions import EagerFunction
+from jax2tf._src.tracing.jaxprs import count_equations
 from jax2tf._src.tracing.large_constants import LIMIT, SMALL_CONSTANT_SIZE
-from jax2tf._src.tracing.primitives import CALLBACKS
-from jax2tf._src.tracing.trace import Trace, count_equations
+from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.tracing.traits import CALLBACKS, DRAWS
 
 # From how many equations on a function is a graph at the first call.
 FEWEST_EQUATIONS = 50
@@ -140,7 +140,7 @@ def _is_graph_now(lowering: LoweringInterface) -> bool:
     trace = lowering.trace
     # A graph with ops that a target has not is refused; op by op, eager mode runs them. What XLA
     # compiles of a draw has other bits where it sees that an operand is a constant.
-    if not lowering.target.takes_all or not random_bits.GENERATORS.isdisjoint(trace.primitives):
+    if not lowering.target.takes_all or not DRAWS.isdisjoint(trace.primitives):
         return False
     return next(trace.cached("calls", itertools.count)) >= CALLS_OP_BY_OP
 

@@ -42,8 +42,9 @@ from jax2tf._src.lowering.supported import (
 from jax2tf._src.ops import writing
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
+from jax2tf._src.tracing.jaxprs import count_equations
 from jax2tf._src.tracing.large_constants import SMALL_CONSTANT_SIZE
-from jax2tf._src.tracing.trace import Trace, count_equations
+from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity, SameElements
 from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of

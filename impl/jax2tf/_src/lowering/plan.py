@@ -14,7 +14,6 @@ from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Se
 import jax
 import numpy as np
 import tensorflow as tf
-from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
@@ -23,8 +22,8 @@ from jax2tf._src.lowering import foreign, refusals, registry
 from jax2tf._src.lowering.emit import compiled_calls
 from jax2tf._src.lowering.passes import broadcasts, empties, idioms, keys, legalize, masks
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import CALLBACKS
-from jax2tf._src.tracing.trace import inner_jaxprs
+from jax2tf._src.tracing.jaxprs import inner_jaxprs
+from jax2tf._src.tracing.traits import CALLBACKS, CONTROL_FLOW
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.typing import Atom, Param, aval_of
@@ -208,7 +207,7 @@ def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
     if eqn.primitive in CALLBACKS:
         return False
     names = {_name(getattr(v.aval, "dtype", "")) for v in (*eqn.invars, *eqn.outvars)}
-    if eqn.primitive in _CONTROL_FLOW:
+    if eqn.primitive in CONTROL_FLOW:
         return not names.isdisjoint(compiled_calls.COMPILED_CONTROL_FLOW_DTYPES)
     return not names.isdisjoint(compiled_calls.COMPILED_DTYPES) and not any(
         map(_is_called, inner_jaxprs(eqn))
@@ -223,9 +222,6 @@ def _name(dtype: Hashable) -> str:
 def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
     """Whether a jaxpr takes arrays; that by which a scatter combines elements takes scalars."""
     return any(getattr(v.aval, "shape", ()) for v in jaxpr.invars)
-
-
-_CONTROL_FLOW = frozenset({lax.cond_p, lax.while_p, lax.scan_p})
 
 
 def _refuse(eqn: jex_core.JaxprEqn, target: Target, *operands: tf.Tensor) -> registry.Lowered:

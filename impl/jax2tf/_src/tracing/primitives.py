@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import jax
 from jax import lax
@@ -16,6 +17,8 @@ from jax.extend import core as jex_core
 from jax.extend.core import primitives as jex_primitives
 
 from jax2tf._src import compat
+
+T = TypeVar("T")
 
 # The call of a jitted function.
 jit_p = jex_primitives.jit_p
@@ -49,6 +52,14 @@ def named(*names: str) -> tuple[jex_core.Primitive, ...]:
     return tuple(primitive for name in names for primitive in _named(name))
 
 
+def by_primitive(
+    table: Mapping[str, T] | Mapping[tuple[str, ...], T],
+) -> dict[jex_core.Primitive, T]:
+    """The table with JAX's primitives in place of their names, or of tuples of names."""
+    entries = (((key,) if isinstance(key, str) else key, entry) for key, entry in table.items())
+    return {primitive: entry for names, entry in entries for primitive in named(*names)}
+
+
 def _named(name: str) -> Iterable[jex_core.Primitive]:
     found = _by_name().get(name, {})
     is_known = found or name in _NOT_IN_EVERY_VERSION
@@ -67,10 +78,5 @@ def _by_name() -> dict[str, dict[jex_core.Primitive, None]]:
     return dict(by_name)
 
 
-# Host callbacks: those of jax.debug give no values.
-DEBUG_CALLBACKS = frozenset(named("debug_callback", "debug_print"))
-CALLBACKS_WITH_VALUES = frozenset(named("pure_callback", "io_callback"))
-CALLBACKS = DEBUG_CALLBACKS | CALLBACKS_WITH_VALUES
-
-# What XLA computes by loops, and TensorFlow by kernels.
-EIGENVALUES = frozenset(named("eigh", "svd"))
+# The program of each device of a mesh; JAX has no public name for its primitive.
+(shard_map_p,) = named("shard_map")

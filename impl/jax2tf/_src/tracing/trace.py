@@ -1,8 +1,4 @@
-"""JAX function + argument specs -> closed jaxpr and output tree, cached.
-
-A trace is made once per argument tree, dtypes, shapes and JAX configuration; each later call of the
-converted function finds it by key and costs its TensorFlow ops alone.
-"""
+"""A traced function: its jaxpr, the structure of its results, and caches of what is made of it."""
 
 from __future__ import annotations
 
@@ -12,29 +8,22 @@ import dataclasses
 import functools
 import gc
 import threading
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import jax
-import numpy as np
 import tensorflow as tf
-from jax import export
 from jax.extend import core as jex_core
 from jax.interpreters import partial_eval
 
 from jax2tf._src import compat, dims
-from jax2tf._src.call_tf import variables
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.lowering.passes import value_checks
 from jax2tf._src.lowering.passes.repeats import with_shared_repeats
-from jax2tf._src.tracing import arguments, functions
-from jax2tf._src.tracing.functions import Function
+from jax2tf._src.tracing import functions, jaxprs
 from jax2tf._src.tracing.large_constants import LargeConstants
-from jax2tf._src.tracing.primitives import jit_p
-from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
-from jax2tf._src.util.lru import Recent
-from jax2tf._src.util.typing import Array, Dim, Param, PyTree
+from jax2tf._src.util.typing import Array, PyTree
 
 T = TypeVar("T")
 
@@ -78,31 +67,11 @@ class _Uncollected:
 _uncollected = _Uncollected()
 
 
-class Leaf(Protocol):
-    """What a trace needs to know of one leaf of the arguments; see arguments.Argument."""
-
-    dtype: np.dtype
-    shape: tf.TensorShape
-    weak_type: bool
-
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def where(self) -> str: ...
-
-
 # In the place of a value that a cache has not.
 _ABSENT = object()
 
 # From so many equations on, a graph keeps its shared functions.
 INLINED_MAX_EQUATIONS = 10_000
-
-# How many traces of one function are kept. One takes from 50 kB to some megabytes, and a process
-# that meets a new shape with every call would keep all of them.
-KEPT_TRACES = 256
-
-LeafOrArgument = TypeVar("LeafOrArgument", bound=Leaf)
 
 
 @dataclasses.dataclass(eq=False)
@@ -184,12 +153,12 @@ class Trace:
         """
         return self.cached(
             ("use_counts", shares_repeats),
-            lambda: _count_uses(self.jaxpr_to_share(shares_repeats).jaxpr),
+            lambda: jaxprs.count_uses(self.jaxpr_to_share(shares_repeats).jaxpr),
         )
 
     def inlined(self) -> Trace:
         """The trace that shares no function, or this one where the graph would be large."""
-        if count_equations(self.jaxpr.jaxpr, INLINED_MAX_EQUATIONS) >= INLINED_MAX_EQUATIONS:
+        if jaxprs.count_equations(self.jaxpr.jaxpr, INLINED_MAX_EQUATIONS) >= INLINED_MAX_EQUATIONS:
             return self
         return dataclasses.replace(self, shares=False, cache={}, lock=threading.RLock())
 
@@ -219,7 +188,7 @@ class Trace:
     def inner_constants(self) -> list[Array]:
         """The arrays that jitted functions inside of the function capture."""
         params = (p for e in self.equations() for p in e.params.values())
-        leaves = jax.tree.leaves(list(params), is_leaf=is_jaxpr)
+        leaves = jax.tree.leaves(list(params), is_leaf=jaxprs.is_jaxpr)
         closed = (leaf for leaf in leaves if isinstance(leaf, jex_core.ClosedJaxpr))
         return [c for jaxpr in closed for c in jaxpr.consts if hasattr(c, "dtype")]
 
@@ -227,241 +196,11 @@ class Trace:
         """The first equation of a primitive of that name, whoever's, in inner jaxprs too."""
         return next((e for e in self.equations() if e.primitive.name == name), None)
 
-    def equations(self, closed: Collection[jex_core.Primitive] = ()) -> Iterator[jex_core.JaxprEqn]:
-        """All equations, those of an inner jaxpr once; none of what is inside of those `closed`."""
-        return _equations(self.jaxpr.jaxpr, closed, set())
-
-
-class Tracer:
-    """A function of JAX's and its traces so far.
-
-    Args:
-      function: what to trace.
-      shapes: the polymorphic shapes that the caller gave.
-      constraints: the polymorphic constraints that the caller gave.
-      large_constants: what becomes of large arrays that the function captures.
-      debug_callbacks: whether jax.debug.callback and jax.debug.print run.
-      checks: what becomes of callbacks that check values.
-    """
-
-    def __init__(
-        self,
-        function: Function,
-        shapes: PyTree = None,
-        constraints: Sequence[str] | export.SymbolicScope = (),
-        large_constants: LargeConstants | None = None,
-        debug_callbacks: bool = True,
-        checks: value_checks.Choice = "raise",
-    ):
-        self._function = function
-        self._shapes = shapes
-        self._constraints = dims.constraints_of(constraints)
-        self._large_constants = large_constants or LargeConstants()
-        self._debug_callbacks = debug_callbacks
-        self._checks = checks
-        self._specs: dict[Hashable, list[dims.Spec | None]] = {}
-        # By what the arguments are, and by what JAX traces for them.
-        self._by_signature: Recent[Trace] = Recent(KEPT_TRACES)
-        self._traces: Recent[Trace] = Recent(KEPT_TRACES)
-        self._lock = threading.RLock()
-
-    def trace(
-        self,
-        args: tuple[PyTree, ...],
-        kwargs: dict[str, PyTree],
-        leaf: Callable[..., LeafOrArgument],
-    ) -> tuple[Trace, list[LeafOrArgument]]:
-        """The trace for these arguments, and what `leaf(path, value, function)` makes of each leaf.
-
-        Shapes that a spec maps to the same symbolic shape share one trace.
-        """
-        args, kwargs = arguments.plain(args, kwargs, self._function)
-        paths, in_tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
-        leaves = [leaf(path, value, self._function) for path, value in paths]
-        specs = self._specs.get(in_tree)
-        if specs is None:
-            specs = dims.spec_leaves(self._shapes, args, kwargs, self._function)
-            self._specs[in_tree] = specs
-        return self._cached(in_tree, leaves, specs), leaves
-
-    def _cached(
-        self,
-        in_tree: jax.tree_util.PyTreeDef,
-        leaves: Sequence[Leaf],
-        specs: Sequence[dims.Spec | None],
-    ) -> Trace:
-        given = tuple(
-            (_known(leaf.shape), spec, leaf.dtype, leaf.weak_type)
-            for leaf, spec in zip(leaves, specs, strict=True)
-        )
-        context = compat.jaxprs.trace_context()
-        key = (in_tree, given, context)
-        known = self._by_signature.get(key)
-        if known is not None:
-            return known
-        with self._lock:
-            trace = self._by_signature.get(key)
-            if trace is None:
-                scope = dims.new_scope(self._constraints, specs)
-                avals = _avals(leaves, specs, scope)
-                if not all(dims.is_static(aval.shape) for aval in avals):
-                    _register_symbolic_derivatives()
-                # Dimensions of different scopes do not compare: their texts do.
-                texts = tuple(tuple(str(d) for d in aval.shape) for aval in avals)
-                types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
-                assumed = dims.assumptions(self._constraints, scope)
-                shared = (in_tree, texts, types, assumed.constraints, context)
-                trace = self._traces.get(shared)
-                if trace is None:
-                    with self._advising(in_tree, leaves, specs, avals):
-                        trace = self._trace(in_tree, leaves, avals, assumed)
-                self._traces.add(shared, trace)
-                self._by_signature.add(key, trace)
-            return trace
-
-    def _advising(
-        self,
-        in_tree: jax.tree_util.PyTreeDef,
-        leaves: Sequence[Leaf],
-        specs: Sequence[dims.Spec | None],
-        avals: Sequence[jax.ShapeDtypeStruct],
-    ) -> contextlib.AbstractContextManager[None]:
-        """A context that names the constraints with which a trace that fails would not."""
-        # A scope is the caller's, and takes no constraints from us.
-        of_scopes = any(spec is not None and spec.scopes for spec in specs)
-        given = self._constraints
-        if of_scopes or isinstance(given, export.SymbolicScope):
-            return contextlib.nullcontext()
-        if all(dims.is_static(aval.shape) for aval in avals):
-            return contextlib.nullcontext()
-
-        def retrace(constraints: Sequence[str]) -> Exception | None:
-            try:
-                scope = dims.new_scope([*given, *constraints])
-                constrained = _avals(leaves, specs, scope)
-            except ValueError as error:  # these constraints contradict the others
-                return error
-            args, kwargs = jax.tree.unflatten(in_tree, constrained)
-            return self._function.failure(args, kwargs)
-
-        def trace_known() -> dict[str, str] | None:
-            args, kwargs = jax.tree.unflatten(in_tree, _with_known_sizes(leaves, avals))
-            if self._function.failure(args, kwargs) is not None:
-                return None
-            return {
-                leaf.path: f"({', '.join(map(str, aval.shape))})"
-                for leaf, aval in zip(leaves, avals, strict=True)
-                if not dims.is_static(aval.shape)
-            }
-
-        return dims.advising(retrace, trace_known)
-
-    @uncollected()
-    def _trace(
-        self,
-        in_tree: jax.tree_util.PyTreeDef,
-        leaves: Sequence[Leaf],
-        avals: Sequence[jax.ShapeDtypeStruct],
-        assumed: dims.Assumptions,
-    ) -> Trace:
-        args, kwargs = jax.tree.unflatten(in_tree, avals)
-        try:
-            traced = self._function.trace(args, kwargs)
-        except Exception as error:
-            error.add_note(self._function.note(error, args, kwargs))
-            raise
-        if any(map(spans_devices, compat.jitted.shardings_of(traced))):
-            # An equation that calls the function has its shardings, the function's jaxpr has not.
-            traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
-        trace = dataclasses.replace(
-            trace_of(traced, self._checks),
-            paths=tuple(leaf.path for leaf in leaves),
-            assumptions=assumed,
-            large_constants=self._large_constants,
-            debug_callbacks=self._debug_callbacks,
-        )
-        return dataclasses.replace(
-            trace, retrace=lambda: self._trace_with_variables(trace, args, kwargs)
-        )
-
-    def _trace_with_variables(
-        self, trace: Trace, args: PyTree, kwargs: PyTree
-    ) -> tuple[Sequence[tf.Variable], Trace]:
-        found: list[tf.Variable] = []
-        while True:
-            traced, missing = self._traced_passing(found, args, kwargs)
-            if not missing:
-                break
-            found += missing
-        if not found:
-            return (), trace
-        again = trace_of(traced, self._checks)
-        return found, dataclasses.replace(
-            trace,
-            jaxpr=again.jaxpr,
-            differentiable_jaxpr=again.differentiable_jaxpr,
-            cache={},
-        )
-
-    @uncollected()
-    def _traced_passing(
-        self, found: Sequence[tf.Variable], args: PyTree, kwargs: PyTree
-    ) -> tuple[jax.stages.Traced, list[tf.Variable]]:
-        """The function traced with the values of these variables, and those that it misses."""
-        missing: list[tf.Variable] = []
-
-        def fun(args: PyTree, kwargs: PyTree, values: Sequence[jax.Array]) -> PyTree:
-            with variables.passing(found, values) as passed:
-                results = self._function.callable()(*args, **kwargs)
-            missing.extend(passed.missing)
-            return results
-
-        values = [jax.ShapeDtypeStruct(v.shape, dtypes.jax_dtype(v)) for v in found]
-        return jax.jit(fun).trace(args, kwargs, values), missing
-
-
-def _register_symbolic_derivatives() -> None:
-    """Puts our derivative rules in front of JAX's, which a program without symbolic sizes keeps."""
-    import jax2tf._src.gradients.symbolic  # noqa: F401
-
-
-def _avals(
-    leaves: Sequence[Leaf], specs: Sequence[dims.Spec | None], scope: export.SymbolicScope
-) -> list[jax.ShapeDtypeStruct]:
-    return [
-        jax.ShapeDtypeStruct(_shape(leaf, spec, scope), leaf.dtype, weak_type=leaf.weak_type)
-        for leaf, spec in zip(leaves, specs, strict=True)
-    ]
-
-
-def _shape(leaf: Leaf, spec: dims.Spec | None, scope: export.SymbolicScope) -> tuple[Dim, ...]:
-    # Most need no message, for which the place of the argument would be put into words.
-    if spec is None and leaf.shape.is_fully_defined():
-        return tuple(leaf.shape.as_list())
-    return dims.symbolic_shape(spec, leaf.shape, scope, leaf.where)
-
-
-# What a size is taken to be that nobody knows: it has many divisors.
-_A_SIZE = 24
-
-
-def _with_known_sizes(
-    leaves: Sequence[Leaf], avals: Sequence[jax.ShapeDtypeStruct]
-) -> list[jax.ShapeDtypeStruct]:
-    """The avals with the sizes of the arguments, or with numbers of their own where unknown."""
-    if all(leaf.shape.is_fully_defined() for leaf in leaves):
-        shapes = [tuple(leaf.shape.as_list()) for leaf in leaves]
-    else:
-        values = dict.fromkeys(dims.variables_of(d for a in avals for d in a.shape), _A_SIZE)
-        shapes = [tuple(dims.evaluate(d, values) for d in aval.shape) for aval in avals]
-    return [
-        jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type)
-        for shape, aval in zip(shapes, avals, strict=True)
-    ]
-
-
-def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:
-    return None if shape.rank is None else tuple(shape.as_list())
+    def equations(
+        self, without_inner: Collection[jex_core.Primitive] = ()
+    ) -> Iterator[jex_core.JaxprEqn]:
+        """As `jaxprs.equations` of the jaxpr."""
+        return jaxprs.equations(self.jaxpr.jaxpr, without_inner)
 
 
 def trace_of(traced: jax.stages.Traced, checks: value_checks.Choice = "raise") -> Trace:
@@ -502,11 +241,6 @@ def _without_dead_code(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
     return jex_core.ClosedJaxpr(live, consts)
 
 
-def is_call_of_jitted(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether the equation calls an inner jitted function."""
-    return eqn.primitive is jit_p
-
-
 def is_sharded(sharding: object) -> bool:
     """Whether a sharding that JAX keeps puts parts of an array on different devices."""
     # What was not asked for is a value of a class of its own.
@@ -516,86 +250,3 @@ def is_sharded(sharding: object) -> bool:
 def spans_devices(sharding: object) -> bool:
     """Whether a sharding that JAX keeps puts an array, whole or in parts, on several devices."""
     return getattr(sharding, "num_devices", 1) > 1
-
-
-def results_of(eqn: jex_core.JaxprEqn, operands: Sequence[PyTree]) -> Sequence[Array]:
-    """What JAX makes of an equation; `operands` are those of `variables_of(eqn)`."""
-    alone = jex_core.Jaxpr(
-        [], variables_of(eqn), eqn.outvars, [eqn], eqn.effects, debug_info=_OF_ONE_EQUATION
-    )
-    results: Sequence[Array] = jex_core.jaxpr_as_fun(jex_core.ClosedJaxpr(alone, []))(*operands)
-    return results
-
-
-# What JAX calls it in its messages.
-_OF_ONE_EQUATION = jex_core.DebugInfo("jax2tf", "an equation", None, None)
-
-
-def variables_of(eqn: jex_core.JaxprEqn) -> list[jex_core.Var]:
-    """The variables that an equation reads, each once."""
-    return list(dict.fromkeys(v for v in eqn.invars if isinstance(v, jex_core.Var)))
-
-
-def inner_jaxprs(eqn: jex_core.JaxprEqn) -> Iterator[jex_core.Jaxpr]:
-    """The jaxprs among the params of an equation, closed ones opened."""
-    return _jaxprs_in(eqn.params.values())
-
-
-# What nearly all params are, which are looked at many times: no jaxprs.
-_PLAIN = frozenset({type(None), bool, int, float, str})
-
-
-def _jaxprs_in(params: Iterable[Param]) -> Iterator[jex_core.Jaxpr]:
-    for param in params:
-        if type(param) in _PLAIN:
-            continue
-        if isinstance(param, jex_core.ClosedJaxpr):
-            yield param.jaxpr
-        elif isinstance(param, jex_core.Jaxpr):
-            yield param
-        elif isinstance(param, tuple | list):
-            yield from _jaxprs_in(param)
-        elif isinstance(param, dict):
-            yield from _jaxprs_in(param.values())
-
-
-def is_jaxpr(param: object) -> bool:
-    """Whether a param of an equation is a jaxpr, open or closed."""
-    return isinstance(param, jex_core.ClosedJaxpr | jex_core.Jaxpr)
-
-
-def _equations(
-    jaxpr: jex_core.Jaxpr, closed: Collection[jex_core.Primitive], seen: set[Identity]
-) -> Iterator[jex_core.JaxprEqn]:
-    for eqn in jaxpr.eqns:
-        yield eqn
-        for inner in () if eqn.primitive in closed else inner_jaxprs(eqn):
-            if Identity(inner) not in seen:
-                seen.add(Identity(inner))
-                yield from _equations(inner, closed, seen)
-
-
-def count_equations(jaxpr: jex_core.Jaxpr, enough: int) -> int:
-    """How many equations there are with those of inner jaxprs in place of their calls.
-
-    A number that is at least `enough` is no more than that: counting ends there.
-    """
-    count = 0
-    for eqn in jaxpr.eqns:
-        inner = list(inner_jaxprs(eqn))
-        count += sum(count_equations(j, enough) for j in inner) if inner else 1
-        if count >= enough:
-            break
-    return count
-
-
-def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[Identity]:
-    counts: collections.Counter[Identity] = collections.Counter()
-    pending = [jaxpr]
-    while pending:
-        for eqn in pending.pop().eqns:
-            for inner in inner_jaxprs(eqn):
-                counts[Identity(inner)] += 1
-                if counts[Identity(inner)] == 1:
-                    pending.append(inner)
-    return counts

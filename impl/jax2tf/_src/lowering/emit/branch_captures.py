@@ -22,10 +22,8 @@ from jax2tf._src import compat, ops
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, pass_through
-from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs
-
-_SUMS = frozenset(named("add", "add_any"))
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.jaxprs import inner_jaxprs
 
 
 def inline(
@@ -64,7 +62,7 @@ def _summed(jaxpr: jex_core.Jaxpr) -> Iterator[tuple[int, int]]:
     """
     for eqn in jaxpr.eqns:
         called = list(inner_jaxprs(eqn))
-        if eqn.primitive in _SUMS:
+        if eqn.primitive in traits.SUMS:
             pairs = [(0, 1)]
         elif eqn.primitive is call_tf_p:
             pairs = [(i, i) for i in range(len(eqn.invars))]

@@ -13,8 +13,8 @@ from jax2tf._src import compat
 from jax2tf._src.call_tf.primitive import call_tf_p
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.targets.forms import Optimization
-from jax2tf._src.tracing.primitives import CALLBACKS
-from jax2tf._src.tracing.trace import inner_jaxprs
+from jax2tf._src.tracing.jaxprs import Scan, equations
+from jax2tf._src.tracing.traits import CALLBACKS
 
 # These run outside of the graph, or in ops of the user.
 _OUTSIDE = CALLBACKS | {call_tf_p}
@@ -22,11 +22,8 @@ _OUTSIDE = CALLBACKS | {call_tf_p}
 
 def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
     """Whether a scan of the jaxpr, or of one inside, writes what each step gives to a list."""
-    return any(
-        (eqn.primitive is lax.scan_p and len(eqn.outvars) > compat.jaxprs.scan_arity(eqn.params)[1])
-        or any(map(writes_lists, inner_jaxprs(eqn)))
-        for eqn in jaxpr.eqns
-    )
+    scans = (eqn for eqn in equations(jaxpr) if eqn.primitive is lax.scan_p)
+    return any(len(eqn.outvars) > Scan.of(eqn).n_carry for eqn in scans)
 
 
 def order_of_effects(ctx: Context) -> AbstractContextManager[None]:

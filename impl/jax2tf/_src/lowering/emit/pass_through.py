@@ -6,30 +6,9 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat
-from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.jaxprs import Scan, While, branches_of, inner_jaxprs
 from jax2tf._src.util.typing import Atom, aval_of
-
-# Each result is the operand of the same number, or the same numbers in another shape.
-_IDENTITIES = frozenset(named("copy", "device_put", "name", "optimization_barrier"))
-_VIEWS = frozenset(
-    named(
-        "broadcast_in_dim",
-        "convert_element_type",
-        "reshape",
-        "slice",
-        "squeeze",
-        "stop_gradient",
-        "transpose",
-    )
-)
-# By the number as one of these operands, a converter takes the other operand for the result.
-_NEUTRAL = {
-    primitive: neutral
-    for name, neutral in {"add": (0, 0, 1), "div": (1, 1), "mul": (1, 0, 1), "sub": (0, 1)}.items()
-    for primitive in named(name)
-}
 
 
 def source_of(jaxpr: jex_core.Jaxpr, result: Atom) -> int | None:
@@ -48,26 +27,27 @@ def source_of(jaxpr: jex_core.Jaxpr, result: Atom) -> int | None:
 def _operand(eqn: jex_core.JaxprEqn, result: int) -> int | None:
     """The index of the operand that a result of an equation equals; None if there is none."""
     primitive = eqn.primitive
-    if primitive in _IDENTITIES:
+    if primitive in traits.IDENTITY:
         return result
-    if primitive in _VIEWS:
+    if primitive in traits.REARRANGES or primitive in (lax.slice_p, lax.convert_element_type_p):
         # A slice or a broadcast of all elements is none.
         old = aval_of(eqn.invars[0])
         new = aval_of(eqn.outvars[0])
         return 0 if old.size == new.size and old.dtype == new.dtype else None
-    if primitive in _NEUTRAL:
-        number, *places = _NEUTRAL[primitive]
+    if primitive in traits.NEUTRAL:
+        # A converter takes the other operand for the result.
+        number, places = traits.NEUTRAL[primitive]
         return next((1 - i for i in places if _is_number(eqn.invars[i], number)), None)
     if primitive is lax.while_p:
-        n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-        body = eqn.params["body_jaxpr"].jaxpr
-        return n_cond + n_body + result if _stays(body, n_body, result) else None
+        loop = While.of(eqn)
+        stays = _stays(loop.body.jaxpr, loop.n_body, result)
+        return loop.n_condition + loop.n_body + result if stays else None
     if primitive is lax.scan_p:
-        n_consts, n_carry = compat.jaxprs.scan_arity(eqn.params)
-        is_carried = result < n_carry and _stays(eqn.params["jaxpr"].jaxpr, n_consts, result)
-        return n_consts + result if is_carried else None
+        scan = Scan.of(eqn)
+        stays = result < scan.n_carry and _stays(scan.body.jaxpr, scan.n_consts, result)
+        return scan.n_consts + result if stays else None
     if primitive is lax.cond_p:
-        sources = {source_of(b.jaxpr, b.jaxpr.outvars[result]) for b in eqn.params["branches"]}
+        sources = {source_of(b.jaxpr, b.jaxpr.outvars[result]) for b in branches_of(eqn)}
         (source, *others) = sources
         return None if others or source is None else 1 + source
     called = list(inner_jaxprs(eqn))
@@ -81,5 +61,5 @@ def _stays(body: jex_core.Jaxpr, n_consts: int, carry: int) -> bool:
     return source_of(body, body.outvars[carry]) == n_consts + carry
 
 
-def _is_number(atom: Atom, number: int) -> bool:
+def _is_number(atom: Atom, number: float) -> bool:
     return isinstance(atom, jex_core.Literal) and bool(np.all(np.asarray(atom.val) == number))

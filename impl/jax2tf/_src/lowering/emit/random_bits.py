@@ -17,8 +17,9 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_DTYPES
 from jax2tf._src.lowering.emit.compute_dtypes import INT4
 from jax2tf._src.targets.forms import Optimization
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.jaxprs import equations
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval
@@ -26,10 +27,8 @@ from jax2tf._src.util.typing import Aval
 # The raw data of a key, the bounds of a distribution.
 _FEW_NUMBERS = 4
 
-GENERATORS = frozenset(named("random_bits", "random_split", "random_fold_in", "threefry2x32"))
-
 # What draws are made of beside calls: what XLA fuses, and sorts.
-_FUSED = GENERATORS | frozenset(
+_FUSED = traits.DRAWS | frozenset(
     {
         *named("random_wrap", "random_unwrap", "random_clone", "iota", "stop_gradient", "copy"),
         *named("broadcast_in_dim", "reshape", "slice", "squeeze", "concatenate", "transpose"),
@@ -42,9 +41,6 @@ _FUSED = GENERATORS | frozenset(
         *named("reduce_sum", "reduce_max", "argmax", "cumsum", "sort"),
     }
 )
-
-
-_CALLS = frozenset(named("jit", "closed_call", "custom_jvp_call"))
 
 # TensorFlow cannot hand these to compiled code as they are.
 _NOT_HANDED_OVER = COMPILED_DTYPES | {dtype.name for dtype in INT4}
@@ -88,12 +84,5 @@ def _is_small(aval: Aval) -> bool:
 def _is_draw(jaxpr: jex_core.ClosedJaxpr) -> bool:
     if jaxpr.consts or any(str(aval.dtype) in _NOT_HANDED_OVER for aval in jaxpr.out_avals):
         return False
-    found: set[jex_core.Primitive] = set()
-    pending = [jaxpr.jaxpr]
-    while pending:
-        for eqn in pending.pop().eqns:
-            if eqn.primitive in _CALLS:
-                pending += inner_jaxprs(eqn)
-            else:
-                found.add(eqn.primitive)
-    return found <= _FUSED and not found.isdisjoint(GENERATORS)
+    primitives = {eqn.primitive for eqn in equations(jaxpr.jaxpr)} - traits.CALLS
+    return primitives <= _FUSED and not primitives.isdisjoint(traits.DRAWS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import math
 from collections.abc import Collection, Mapping, Sequence
 
 import jax.numpy as jnp
@@ -14,17 +13,14 @@ from jax.extend import core as jex_core
 from jax2tf._src.lowering.passes import legalize
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import traits
 from jax2tf._src.util.dtypes import is_key
 from jax2tf._src.util.typing import Atom, Dim, aval_of
 
 # SelectV2 repeats arrays of at most so many dimensions wherever graphs are read.
 _MAX_RANK = 5
-_GIVE_DIMENSIONS = frozenset({lax.broadcast_in_dim_p, lax.reshape_p})
 # Ops of two operands that broadcast against each other.
-_OF_TWO = frozenset(
-    named("add", "sub", "mul", "div", "max", "min", "eq", "ne", "lt", "le", "gt", "ge")
-)
+_OF_TWO = traits.ARITHMETIC | traits.COMPARES
 # Narrow dtypes are held in others, complex numbers may be pairs.
 _FLOATS = frozenset(np.dtype(x) for x in (jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64))
 _DTYPES = _FLOATS | {np.dtype(np.int32), np.dtype(np.int64)}
@@ -55,7 +51,9 @@ def unrepeated_operands(
 
 def _is_aligned(eqn: jex_core.JaxprEqn) -> bool:
     """Whether ops that broadcast repeat the operand so: its dimensions are the last."""
-    if eqn.primitive not in _GIVE_DIMENSIONS or is_key(aval_of(eqn.invars[0]).dtype):
+    if eqn.primitive not in (lax.broadcast_in_dim_p, lax.reshape_p):
+        return False
+    if is_key(aval_of(eqn.invars[0]).dtype):
         return False
     old, new = _shape(eqn.invars[0]), _shape(eqn.outvars[0])
     if eqn.primitive is lax.reshape_p:
@@ -108,9 +106,9 @@ def _before(atom: Atom, before: Mapping[Atom, Atom], repeats_arrays: bool) -> At
 
 
 # Reductions whose rules can keep dimensions.
-_REDUCTIONS = frozenset(named("reduce_sum", "reduce_max", "reduce_min"))
+_REDUCTIONS = frozenset({lax.reduce_sum_p, lax.reduce_max_p, lax.reduce_min_p})
 # What jax.nn.softmax and others have between: the maximum of a result and what is no more than it.
-_NEUTRAL = {lax.max_p: (lax.reduce_max_p, -math.inf), lax.min_p: (lax.reduce_min_p, math.inf)}
+_EXTREMES = {lax.max_p: lax.reduce_max_p, lax.min_p: lax.reduce_min_p}
 
 
 def with_kept_dimensions(
@@ -130,7 +128,7 @@ def with_kept_dimensions(
     made: dict[Atom, jex_core.JaxprEqn] = {
         eqn.outvars[0]: eqn
         for eqn in equations
-        if (eqn.primitive in _REDUCTIONS or eqn.primitive in _NEUTRAL) and eqn not in replaced
+        if (eqn.primitive in _REDUCTIONS or eqn.primitive in _EXTREMES) and eqn not in replaced
     }
     if not target.wants(Optimization.BROADCAST_OPERANDS) or not made:
         return equations
@@ -183,10 +181,10 @@ def _gives_dimensions_back(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn)
 
 def _is_neutral(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn) -> bool:
     """Whether the maximum or minimum of a literal and the result of a reduction is that result."""
-    primitive, number = _NEUTRAL[eqn.primitive]
+    number, _ = traits.NEUTRAL[eqn.primitive]
     literal = eqn.invars[0]
     return (
-        reduction.primitive is primitive
+        reduction.primitive is _EXTREMES[eqn.primitive]
         and isinstance(literal, jex_core.Literal)
         and literal.val == number
     )

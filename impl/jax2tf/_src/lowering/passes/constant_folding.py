@@ -18,8 +18,8 @@ from jax.extend import core as jex_core
 from jax2tf._src import compat, dims
 from jax2tf._src.lowering import registry
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import CALLBACKS
-from jax2tf._src.tracing.trace import inner_jaxprs, results_of
+from jax2tf._src.tracing.jaxprs import inner_jaxprs, results_of
+from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, aval_of
 
@@ -38,13 +38,12 @@ def folded(
         return None
     if not _is_computed_by_jax(eqn, target):
         return None
-    values = {
-        v: np.broadcast_to(tf.get_static_value(x), aval.shape)
-        for v, x, aval in zip(eqn.invars, operands, avals, strict=True)
-        if isinstance(v, jex_core.Var)
-    }
+    values = [
+        np.broadcast_to(tf.get_static_value(x), aval.shape)
+        for x, aval in zip(operands, avals, strict=True)
+    ]
     with jax.ensure_compile_time_eval():
-        return [np.asarray(result) for result in results_of(eqn, list(values.values()))]
+        return [np.asarray(result) for result in results_of(eqn, values)]
 
 
 def _is_small(aval: Aval, target: Target) -> bool:

@@ -11,7 +11,7 @@ from jax.extend import core as jex_core
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.constants import without_elements
 from jax2tf._src.lowering.registry import Lowered
-from jax2tf._src.tracing.primitives import CALLBACKS
+from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util.typing import aval_of
 
 

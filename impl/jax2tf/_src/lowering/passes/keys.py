@@ -18,6 +18,7 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.registry import Lowered, Rule
+from jax2tf._src.tracing.jaxprs import traced
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, Param, PyTree, Shape, aval_of
@@ -56,8 +57,7 @@ def _mapped(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
         one,
     )
     specs = [_data_spec(aval) for aval in operands]
-    jaxpr: jex_core.ClosedJaxpr = jax.jit(per_key).trace(*specs).jaxpr
-    return jaxpr
+    return traced(per_key, specs)
 
 
 def _moved(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:

@@ -18,17 +18,24 @@ import collections
 import dataclasses
 import itertools
 from collections.abc import Container, Hashable, Iterable, Iterator, Sequence
-from typing import TypeAlias, cast
+from typing import cast
 
 import jax
 import numpy as np
-from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.jaxprs import (
+    AnyJaxpr,
+    closed,
+    map_inner,
+    opened,
+    rewriting,
+    variables,
+)
 from jax2tf._src.util.identity import Identity
-from jax2tf._src.util.typing import Array, Atom, Param
+from jax2tf._src.util.typing import Array, Atom
 
 # A call costs about as many nodes as a window of so few equations.
 MIN_PERIOD = 8
@@ -48,13 +55,9 @@ _TRIED_PERIODS = 16
 # What JAX calls the shared jaxprs in its messages.
 _DEBUG_INFO = jex_core.DebugInfo("jax2tf", "repeated equations", None, None)
 
-_CUSTOM_DERIVATIVES = named("custom_jvp_call", "custom_vjp_call")
 # What these call is looked at too. A program of a device of a mesh is traced anew where it is
 # lowered, and must find its collectives.
-_CALLS = frozenset(
-    {*named("jit", "closed_call", "remat2"), *_CUSTOM_DERIVATIVES}
-    | {lax.cond_p, lax.while_p, lax.scan_p}
-)
+_CALLS = traits.CALLS | traits.CONTROL_FLOW
 
 
 def with_shared_repeats(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
@@ -63,50 +66,26 @@ def with_shared_repeats(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
     Inner jaxprs of calls, loops and branches are looked at, too. Derivative rules of custom_jvp and
     custom_vjp are not compared: the result is there to be lowered, not to be differentiated.
     """
-    shared: jex_core.ClosedJaxpr = _Sharing().closed(jaxpr)
-    return shared
-
-
-_Jaxpr: TypeAlias = jex_core.Jaxpr | jex_core.ClosedJaxpr
+    return cast(jex_core.ClosedJaxpr, _Sharing().rewritten(jaxpr))
 
 
 class _Sharing:
-    """One pass over a jaxpr and those inside of it, each of which is looked at once."""
+    """One pass over a jaxpr and those inside of it."""
 
     def __init__(self) -> None:
         self._codes = _Codes()
-        self._done: dict[Identity, _Jaxpr] = {}
+        self.rewritten = rewriting(self._rewrite)
 
-    def closed(self, jaxpr: Param) -> Param:
-        """As `with_shared_repeats`; open jaxprs are taken too, and params that are none."""
-        if type(jaxpr) is tuple:
-            branches = tuple(map(self.closed, jaxpr))
-            return jaxpr if branches == jaxpr else branches
-        if not isinstance(jaxpr, jex_core.ClosedJaxpr | jex_core.Jaxpr):
-            return jaxpr
-        key = Identity(jaxpr)
-        if key not in self._done:
-            self._done[key] = self._of(jaxpr)
-        return self._done[key]
-
-    def _of(self, jaxpr: _Jaxpr) -> _Jaxpr:
-        opened = cast(jex_core.Jaxpr, getattr(jaxpr, "jaxpr", jaxpr))
-        equations = [self._inside(eqn) for eqn in opened.eqns]
-        shared = self._shared(equations, opened.outvars)
-        if shared == list(opened.eqns):
-            return jaxpr
-        changed = opened.replace(eqns=shared)
-        if isinstance(jaxpr, jex_core.ClosedJaxpr):
-            return jex_core.ClosedJaxpr(changed, jaxpr.consts)
-        made: _Jaxpr = changed
-        return made
+    def _rewrite(self, jaxpr: jex_core.Jaxpr) -> jex_core.Jaxpr:
+        equations = [self._inside(eqn) for eqn in jaxpr.eqns]
+        shared = self._shared(equations, jaxpr.outvars)
+        return jaxpr if shared == list(jaxpr.eqns) else jaxpr.replace(eqns=shared)
 
     def _inside(self, eqn: jex_core.JaxprEqn) -> jex_core.JaxprEqn:
         if eqn.primitive not in _CALLS:
             return eqn
-        params = {name: self.closed(value) for name, value in eqn.params.items()}
-        same = all(value is eqn.params[name] for name, value in params.items())
-        return eqn if same else eqn.replace(params=params)
+        params = map_inner(eqn.params, self.rewritten)
+        return eqn if params is eqn.params else eqn.replace(params=params)
 
     def _shared(
         self, given: Sequence[jex_core.JaxprEqn], results: Sequence[Atom]
@@ -158,7 +137,7 @@ def _neighbours(equations: Sequence[jex_core.JaxprEqn]) -> tuple[Neighbours, Nei
     """For each equation those that it reads from, and those that read from it."""
     made_by = {var: i for i, eqn in enumerate(equations) for var in eqn.outvars}
     read_from = [
-        [made_by[var] for var in _variables(eqn.invars) if var in made_by] for eqn in equations
+        [made_by[var] for var in variables(eqn.invars) if var in made_by] for eqn in equations
     ]
     read_by: list[list[int]] = [[] for _ in equations]
     for i, makers in enumerate(read_from):
@@ -238,8 +217,8 @@ class _Uses:
         self._equations = equations
         self._last: dict[jex_core.Var, int] = {}
         for i, eqn in enumerate(equations):
-            self._last |= dict.fromkeys(_variables(eqn.invars), i)
-        self._last |= dict.fromkeys(_variables(results), len(equations))
+            self._last |= dict.fromkeys(variables(eqn.invars), i)
+        self._last |= dict.fromkeys(variables(results), len(equations))
 
     def is_read_from(self, var: jex_core.Var, place: int) -> bool:
         """Whether an equation from that place on, or a result, reads the value."""
@@ -329,7 +308,7 @@ class _Wiring:
         inputs: list[jex_core.Var] = []
         references = []
         for eqn in window:
-            for var in _variables(eqn.invars):
+            for var in variables(eqn.invars):
                 if var not in numbers:
                     inputs.append(var)
                     numbers[var] = -len(inputs)
@@ -352,8 +331,7 @@ class _Body:
         inside = [
             e.replace(source_info=compat.jaxprs.in_scopes(e, slice(n_scopes, None))) for e in window
         ]
-        opened = jex_core.Jaxpr([], inputs, results, inside, debug_info=_DEBUG_INFO)
-        body = jex_core.ClosedJaxpr(opened, [])
+        body = closed(jex_core.Jaxpr([], inputs, results, inside, debug_info=_DEBUG_INFO))
 
         def repeated(*args: Array) -> list[int]:
             return [0] * len(results)
@@ -397,7 +375,7 @@ class _Codes:
     def of_equation(self, eqn: jex_core.JaxprEqn) -> int:
         if eqn.effects:
             return self._number(("effects", Identity(eqn)))
-        derivative = eqn.primitive in _CUSTOM_DERIVATIVES
+        derivative = eqn.primitive in traits.DERIVES
         params = tuple(
             (name, self._frozen(value))
             for name, value in sorted(eqn.params.items())
@@ -429,16 +407,16 @@ class _Codes:
             return (type(value), value)
         return Identity(value)
 
-    def _of_jaxpr(self, jaxpr: _Jaxpr) -> int:
+    def _of_jaxpr(self, jaxpr: AnyJaxpr) -> int:
         key = Identity(jaxpr)
         if key not in self._of_jaxprs:
             self._of_jaxprs[key] = self._number(self._structure(jaxpr))
         return self._of_jaxprs[key]
 
-    def _structure(self, jaxpr: _Jaxpr) -> Hashable:
-        opened = getattr(jaxpr, "jaxpr", jaxpr)
-        arguments = [*opened.constvars, *opened.invars]
-        results = [var for eqn in opened.eqns for var in eqn.outvars]
+    def _structure(self, jaxpr: AnyJaxpr) -> Hashable:
+        inner = opened(jaxpr)
+        arguments = [*inner.constvars, *inner.invars]
+        results = [var for eqn in inner.eqns for var in eqn.outvars]
         numbers = {var: i for i, var in enumerate([*arguments, *results])}
 
         def reference(atom: Atom) -> Hashable:
@@ -451,17 +429,13 @@ class _Codes:
             tuple(map(Identity, getattr(jaxpr, "consts", ()))),
             tuple(v.aval for v in arguments),
             tuple(
-                (self.of_equation(eqn), *map(reference, _variables(eqn.invars)))
-                for eqn in opened.eqns
+                (self.of_equation(eqn), *map(reference, variables(eqn.invars)))
+                for eqn in inner.eqns
             ),
-            tuple(map(reference, opened.outvars)),
+            tuple(map(reference, inner.outvars)),
         )
 
 
 def _literal(literal: jex_core.Literal) -> Hashable:
     value = np.asarray(literal.val)
     return (value.dtype, value.shape, value.tobytes())
-
-
-def _variables(atoms: Sequence[Atom]) -> Iterator[jex_core.Var]:
-    return (a for a in atoms if not isinstance(a, jex_core.Literal))

@@ -18,9 +18,8 @@ import dis
 import functools
 import inspect
 import itertools
-import operator
 import types
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias, cast, get_args
 
 import jax
@@ -29,14 +28,23 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
-from jax2tf._src.tracing.primitives import CALLBACKS_WITH_VALUES, jit_p, named
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.jaxprs import (
+    AnyJaxpr,
+    branches_of,
+    equations,
+    inner_jaxprs,
+    jaxprs_in,
+    map_inner,
+    rewriting,
+    variables,
+)
+from jax2tf._src.tracing.primitives import jit_p
+from jax2tf._src.tracing.traits import CALLBACKS_WITH_VALUES
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Array, Atom, Aval, Param, aval_of
 
 Choice: TypeAlias = Literal["raise", "drop", "nan"]
-
-_Jaxpr: TypeAlias = jex_core.Jaxpr | jex_core.ClosedJaxpr
-
 
 CHOICES: tuple[Choice, ...] = get_args(Choice)
 
@@ -49,36 +57,12 @@ def without_checks(jaxpr: jex_core.ClosedJaxpr, choice: Choice) -> jex_core.Clos
     """
     if choice == "raise":
         return jaxpr
-    return cast(jex_core.ClosedJaxpr, _Removal(choice).of(jaxpr))
 
+    def rewrite(inner: jex_core.Jaxpr) -> jex_core.Jaxpr:
+        return _Block(inner, choice, rewritten).result() if _has_callbacks(inner) else inner
 
-class _Removal:
-    """One pass over a jaxpr and its inner jaxprs, each of which is visited once."""
-
-    def __init__(self, choice: Choice):
-        self._choice = choice
-        self._done: dict[Identity, Param] = {}
-
-    def of(self, param: Param) -> Param:
-        """A jaxpr, open or closed, without checks; jaxprs in a tuple; any other param as it is."""
-        if type(param) is tuple:
-            made = tuple(map(self.of, param))
-            return param if all(map(operator.is_, made, param)) else made
-        if not _is_jaxpr(param):
-            return param
-        key = Identity(param)
-        if key not in self._done:
-            self._done[key] = self._without(param)
-        return self._done[key]
-
-    def _without(self, jaxpr: _Jaxpr) -> _Jaxpr:
-        opened = _opened(jaxpr)
-        if not _has_callbacks(opened):
-            return jaxpr
-        changed = _Block(opened, self._choice, self.of).result()
-        if isinstance(jaxpr, jex_core.ClosedJaxpr):
-            return jex_core.ClosedJaxpr(changed, jaxpr.consts)
-        return changed
+    rewritten = rewriting(rewrite)
+    return cast(jex_core.ClosedJaxpr, rewritten(jaxpr))
 
 
 class _Block:
@@ -89,7 +73,9 @@ class _Block:
       instead: what stands in place of variables whose equations are gone.
     """
 
-    def __init__(self, jaxpr: jex_core.Jaxpr, choice: Choice, inner: Callable[[Param], Param]):
+    def __init__(
+        self, jaxpr: jex_core.Jaxpr, choice: Choice, inner: Callable[[AnyJaxpr], AnyJaxpr]
+    ):
         self._jaxpr = jaxpr
         self._choice = choice
         self._inner = inner
@@ -122,12 +108,12 @@ class _Block:
         if eqn.primitive is lax.cond_p:
             failing, kept = _branches(eqn)
             if failing and len(kept) == 1 and self._choice == "drop":
-                branch = eqn.params["branches"][kept[0]]
+                branch = branches_of(eqn)[kept[0]]
                 if not branch.consts:
                     return self._opened(eqn, branch.jaxpr, eqn.invars[1:])
             if failing and kept:
                 eqn = _with_instead(eqn, failing, kept, self._choice)
-        reads_given = not self._given.isdisjoint(_variables(eqn.invars))
+        reads_given = not self._given.isdisjoint(variables(eqn.invars))
         # jax.numpy.where is a jitted function with the select_n in it.
         if eqn.primitive is jit_p and reads_given and not eqn.params["jaxpr"].consts:
             return self._opened(eqn, eqn.params["jaxpr"].jaxpr, eqn.invars)
@@ -137,10 +123,8 @@ class _Block:
         return []
 
     def _inside(self, eqn: jex_core.JaxprEqn) -> jex_core.JaxprEqn:
-        params = {name: self._inner(value) for name, value in eqn.params.items()}
-        if all(value is eqn.params[name] for name, value in params.items()):
-            return eqn
-        return _with_params(eqn, params)
+        params = map_inner(eqn.params, self._inner)
+        return eqn if params is eqn.params else _with_params(eqn, params)
 
     def _opened(
         self, eqn: jex_core.JaxprEqn, called: jex_core.Jaxpr, operands: Sequence[Atom]
@@ -150,7 +134,7 @@ class _Block:
         equations = []
         for inner in called.eqns:
             invars = [own[v] if isinstance(v, jex_core.Var) else v for v in inner.invars]
-            outvars = [_like(v) for v in inner.outvars]
+            outvars = [jex_core.Var(v.aval) for v in inner.outvars]
             own.update(zip(inner.outvars, outvars, strict=True))
             equations.append(inner.replace(invars=invars, outvars=outvars))
         results = [own[v] if isinstance(v, jex_core.Var) else v for v in called.outvars]
@@ -160,7 +144,7 @@ class _Block:
 
 def _branches(eqn: jex_core.JaxprEqn) -> tuple[list[int], list[int]]:
     """Which branches of a cond are taken where a check fails, and which are not."""
-    branches = [branch.jaxpr for branch in eqn.params["branches"]]
+    branches = [branch.jaxpr for branch in branches_of(eqn)]
     failing = [i for i, branch in enumerate(branches) if _never_ends(branch)]
     others = [i for i in range(len(branches)) if i not in failing]
     if not failing and len(branches) == 2:
@@ -174,7 +158,7 @@ def _never_ends(jaxpr: jex_core.Jaxpr) -> bool:
     return any(
         not _may_give_values(eqn)
         if eqn.primitive in CALLBACKS_WITH_VALUES
-        else eqn.primitive in _CALLS and any(map(_never_ends, _jaxprs_in(eqn.params.values())))
+        else eqn.primitive in traits.CALLS and any(map(_never_ends, inner_jaxprs(eqn)))
         for eqn in jaxpr.eqns
     )
 
@@ -189,13 +173,13 @@ def _replaces(branch: jex_core.Jaxpr, other: jex_core.Jaxpr) -> bool:
     """Whether callbacks give all results of `branch`, and `other` gives operands as they are."""
     given: set[jex_core.Var] = set()
     for eqn in branch.eqns:
-        reads_given = not given.isdisjoint(_variables(eqn.invars))
+        reads_given = not given.isdisjoint(variables(eqn.invars))
         if eqn.primitive in CALLBACKS_WITH_VALUES or (reads_given and eqn.primitive in _MOVES):
             given.update(eqn.outvars)
     return (
         not other.eqns
-        and any(v in given for v in _variables(branch.outvars))
-        and all(v in given or v in branch.invars for v in _variables(branch.outvars))
+        and any(v in given for v in variables(branch.outvars))
+        and all(v in given or v in branch.invars for v in variables(branch.outvars))
     )
 
 
@@ -203,7 +187,7 @@ def _with_instead(
     eqn: jex_core.JaxprEqn, failing: Sequence[int], kept: Sequence[int], choice: Choice
 ) -> jex_core.JaxprEqn:
     """A cond with other branches in place of those that fail: NaN where several might be meant."""
-    branches = list(eqn.params["branches"])
+    branches = list(branches_of(eqn))
     of_one = branches[kept[0]] if choice == "drop" and len(kept) == 1 else None
     for i in failing:
         branches[i] = of_one or _failure(branches[i])
@@ -243,10 +227,10 @@ def _without_cases(
     """The equations without callbacks whose values are one case of a select_n and nothing else."""
     readers: dict[jex_core.Var, list[jex_core.JaxprEqn]] = collections.defaultdict(list)
     for eqn in equations:
-        for v in set(_variables(eqn.invars)):
+        for v in set(variables(eqn.invars)):
             readers[v].append(eqn)
     made = {v: eqn for eqn in equations for v in eqn.outvars}
-    returned = set(_variables(results))
+    returned = set(variables(results))
     instead: dict[Identity, list[jex_core.JaxprEqn]] = {}
     for eqn in equations:
         if eqn.primitive not in CALLBACKS_WITH_VALUES or eqn.effects:
@@ -302,7 +286,7 @@ def _knows(
 ) -> bool:
     """Whether a callback gets the predicate or a case of a selection, moved or as it is."""
     selected = {_origin(v, made) for v in selection.invars}
-    return any(_origin(v, made) in selected for v in _variables(callback.invars))
+    return any(_origin(v, made) in selected for v in variables(callback.invars))
 
 
 # So far back it is seen that two variables are computed alike.
@@ -364,33 +348,8 @@ def _gives_none(before: dis.Instruction, after: dis.Instruction) -> bool:
     return loads.opname in ("RETURN_CONST", "LOAD_CONST") and loads.argval is None
 
 
-def _like(var: jex_core.Var) -> jex_core.Var:
-    return jex_core.Var(var.aval)
-
-
-def _opened(jaxpr: _Jaxpr) -> jex_core.Jaxpr:
-    return jaxpr.jaxpr if isinstance(jaxpr, jex_core.ClosedJaxpr) else jaxpr
-
-
-def _variables(atoms: Iterable[Atom]) -> Iterator[jex_core.Var]:
-    return (atom for atom in atoms if isinstance(atom, jex_core.Var))
-
-
-def _is_jaxpr(param: object) -> bool:
-    return isinstance(param, jex_core.Jaxpr | jex_core.ClosedJaxpr)
-
-
-def _jaxprs_in(params: Iterable[Param]) -> Iterator[jex_core.Jaxpr]:
-    leaves = jax.tree.leaves(list(params), is_leaf=_is_jaxpr)
-    return (_opened(leaf) for leaf in leaves if _is_jaxpr(leaf))
-
-
 def _has_callbacks(jaxpr: jex_core.Jaxpr) -> bool:
-    return any(
-        eqn.primitive in CALLBACKS_WITH_VALUES
-        or any(map(_has_callbacks, _jaxprs_in(eqn.params.values())))
-        for eqn in jaxpr.eqns
-    )
+    return any(eqn.primitive in CALLBACKS_WITH_VALUES for eqn in equations(jaxpr))
 
 
 def _effects(equations: Iterable[jex_core.JaxprEqn]) -> frozenset[object]:
@@ -398,21 +357,8 @@ def _effects(equations: Iterable[jex_core.JaxprEqn]) -> frozenset[object]:
 
 
 def _effects_inside(params: Iterable[Param]) -> frozenset[object]:
-    return frozenset(effect for jaxpr in _jaxprs_in(params) for effect in jaxpr.effects)
+    return frozenset(effect for jaxpr in jaxprs_in(params) for effect in jaxpr.effects)
 
 
-# The calls of a function in which a callback of a branch may stand.
-_CALLS = frozenset(named("closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "remat2"))
-# What gives the elements of its one operand, in other places or as another dtype.
-_MOVES = frozenset(
-    named(
-        "broadcast_in_dim",
-        "convert_element_type",
-        "copy",
-        "reduce_precision",
-        "reshape",
-        "rev",
-        "squeeze",
-        "transpose",
-    )
-)
+# They give the elements of their one operand, in other places or as another dtype.
+_MOVES = traits.REARRANGES | traits.CASTS | (traits.IDENTITY - traits.ANNOTATES)

@@ -21,7 +21,7 @@ from jax.extend import core as jex_core
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.registry import register
-from jax2tf._src.tracing.primitives import CALLBACKS, DEBUG_CALLBACKS
+from jax2tf._src.tracing.traits import CALLBACKS, DEBUG_CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.tf_decorators import custom_gradient

@@ -22,7 +22,7 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.lowering.supported import depends_on_an_argument
 from jax2tf._src.targets.quirks import Quirk
-from jax2tf._src.tracing.trace import inner_jaxprs
+from jax2tf._src.tracing.jaxprs import inner_jaxprs, variables
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval, Dim, Param
@@ -392,8 +392,7 @@ def _is_made_of(jaxpr: jex_core.Jaxpr, result: int, operand: int) -> bool:
     """Whether a result is certainly computed from an operand; inner jaxprs are not looked into."""
     made = {jaxpr.invars[operand]}
     for eqn in jaxpr.eqns:
-        operands = (v for v in eqn.invars if isinstance(v, jex_core.Var))
-        if made.intersection(operands) and next(inner_jaxprs(eqn), None) is None:
+        if made.intersection(variables(eqn.invars)) and next(inner_jaxprs(eqn), None) is None:
             made.update(eqn.outvars)
     made_of = jaxpr.outvars[result]
     return isinstance(made_of, jex_core.Var) and made_of in made

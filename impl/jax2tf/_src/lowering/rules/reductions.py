@@ -23,8 +23,8 @@ from jax2tf._src.lowering.emit.mesh import collectives
 from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.targets.quirks import Quirk
+from jax2tf._src.tracing.jaxprs import equations
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs
 from jax2tf._src.util.typing import Param, Shape
 
 Reducer = Callable[..., tf.Tensor]
@@ -280,7 +280,8 @@ def _reduce(
 ) -> Sequence[tf.Tensor]:
     n = len(operands) // 2
     has_narrow = any(x.dtype in HOLDS_NARROW for x in operands[:n])
-    if has_narrow or _primitives(jaxpr.jaxpr) & _NOT_IN_COMPUTATIONS:
+    primitives = (eqn.primitive for eqn in equations(jaxpr.jaxpr))
+    if has_narrow or not _NOT_IN_COMPUTATIONS.isdisjoint(primitives):
         return _reduce_by_folding(
             ctx, *operands, computation=computation, jaxpr=jaxpr, dimensions=dimensions
         )
@@ -303,11 +304,6 @@ _NOT_IN_COMPUTATIONS = frozenset(
         "rem",
     )
 )
-
-
-def _primitives(jaxpr: jex_core.Jaxpr) -> set[jex_core.Primitive]:
-    found = {eqn.primitive for eqn in jaxpr.eqns}
-    return found.union(*(_primitives(j) for eqn in jaxpr.eqns for j in inner_jaxprs(eqn)))
 
 
 @register("reduce")

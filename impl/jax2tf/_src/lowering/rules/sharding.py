@@ -21,8 +21,6 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.mesh.device_programs import OPEN, as_program_of_all, in_parts_p
 from jax2tf._src.lowering.emit.mesh.shardings import (
-    CONSTRAINT,
-    RESHARD,
     constrained,
     constrains,
     says_something,
@@ -33,7 +31,7 @@ from jax2tf._src.tracing.trace import spans_devices
 from jax2tf._src.util.identity import Identity
 
 
-@register(*CONSTRAINT, takes_keys=True)
+@register("sharding_constraint", takes_keys=True)
 def _sharding_constraint(
     ctx: Context,
     x: tf.Tensor,
@@ -51,7 +49,7 @@ def _sharding_constraint(
     return with_sharding(x, sharding, unconstrained_dims)
 
 
-@register(*RESHARD, takes_keys=True)
+@register("reshard", takes_keys=True)
 def _reshard(
     ctx: Context, x: tf.Tensor, *, dst_sharding: jax.sharding.Sharding, **_: object
 ) -> tf.Tensor:

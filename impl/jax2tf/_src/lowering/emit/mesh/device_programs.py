@@ -29,10 +29,11 @@ from jax2tf._src import compat
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.lowering import refusals
 from jax2tf._src.lowering.emit.mesh import collectives
-from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import inner_jaxprs, is_jaxpr
+from jax2tf._src.tracing import jaxprs, traits
+from jax2tf._src.tracing.jaxprs import inner_jaxprs
+from jax2tf._src.tracing.primitives import by_primitive, jit_p, named, shard_map_p
 from jax2tf._src.util.identity import Identity
-from jax2tf._src.util.typing import Array, Atom, Dim, Param, Shape, aval_of
+from jax2tf._src.util.typing import Array, Dim, Param, Shape, aval_of
 
 Sizes = Mapping[Hashable, int]
 
@@ -155,45 +156,33 @@ class Body:
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Array]
     ) -> list[Array]:
         """The results of a jaxpr on one device."""
-        values: dict[Atom, Array] = dict(zip(jaxpr.constvars, consts, strict=True))
-        values |= zip(jaxpr.invars, args, strict=True)
-
-        def read(atom: Atom) -> Array:
-            if isinstance(atom, jex_core.Literal):
-                aval = aval_of(atom)
-                return np.asarray(atom.val, aval.dtype)
-            return values[atom]
-
-        for eqn in jaxpr.eqns:
-            results = self._results(eqn, [read(atom) for atom in eqn.invars])
-            values |= zip(eqn.outvars, results, strict=True)
-        return [read(atom) for atom in jaxpr.outvars]
+        return jaxprs.evaluate(jaxpr, consts, args, self._results)
 
     def _results(self, eqn: jex_core.JaxprEqn, operands: list[Array]) -> Sequence[Array]:
         primitive = eqn.primitive
-        if primitive in _SHARD_MAP:
+        if primitive is shard_map_p:
             inner = as_program_of_all(eqn, self._sizes, stays_in_parts=self._stays_in_parts)
             return inner(*operands)
-        if primitive in _CONSTRAINTS and self._stays_in_parts:
+        if primitive in traits.SHARDS and self._stays_in_parts:
             return [_constrained(operands[0], eqn)]
         if primitive in _UNCHANGED:
             return operands
-        if primitive in _AXIS_INDEX:
+        if primitive is lax.axis_index_p:
             return [self._axis_index(eqn)]
         if primitive in _COLLECTIVES:
             return self._collective(eqn, operands)
-        if primitive in _JIT:
+        if primitive is jit_p:
             return self._call(eqn.params["jaxpr"], operands)
-        if primitive in _CUSTOM_CALLS:
-            called = eqn.params["call_jaxpr"]
+        if primitive in traits.DERIVES:
+            # By the time of lowering they are their functions: their rules have made the gradient.
+            called = jaxprs.called(eqn)
             return self.run(called.jaxpr, called.consts, operands)
         if compat.primitives.is_collective(eqn) and next(inner_jaxprs(eqn), None) is None:
             raise _unknown(eqn)
-        params = primitive.get_bind_params(self._params(eqn))
+        params = self._params(eqn)
 
         def bind(*operands: Array) -> Sequence[Array]:
-            results = primitive.bind(*operands, **params)
-            return results if primitive.multiple_results else [results]
+            return jaxprs.bind(primitive, operands, params)
 
         return (_one_by_one(bind) if _runs_one_by_one(eqn) else bind)(*operands)
 
@@ -207,7 +196,8 @@ class Body:
         axes = axes if isinstance(axes, tuple) else (axes,)
         collective = _COLLECTIVES[eqn.primitive](**params)
         # Other collectives of several operands are one of each.
-        together = [operands] if eqn.primitive in _RAGGED else [[x] for x in operands]
+        is_of_all = eqn.primitive is lax.ragged_all_to_all_p
+        together = [operands] if is_of_all else [[x] for x in operands]
         return [collectives.over_axes(collective, xs, axes, self._sizes) for xs in together]
 
     def _call(self, jaxpr: jex_core.ClosedJaxpr, operands: list[Array]) -> Sequence[Array]:
@@ -223,34 +213,22 @@ class Body:
         params = {k: None if k in _OF_THE_MESH else v for k, v in eqn.params.items()}
         if not any(map(_speaks_of_the_mesh, inner_jaxprs(eqn))):
             return params
-        found: dict[str, Param] = jax.tree.map(self._traced_again, params, is_leaf=is_jaxpr)
-        return found
+        return jaxprs.map_inner(params, self._traced_again)
 
-    def _traced_again(self, param: Param) -> Param:
-        """A jaxpr among params as this class evaluates it; any other param as it is."""
-        if not is_jaxpr(param):
-            return param
-        closed = isinstance(param, jex_core.ClosedJaxpr)
-        jaxpr, consts = (param.jaxpr, param.consts) if closed else (param, ())
+    def _traced_again(self, jaxpr: jaxprs.AnyJaxpr) -> jaxprs.AnyJaxpr:
+        """The jaxpr as this class evaluates it."""
+        inner = jaxprs.closed(jaxpr)
         specs = [
-            jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype, weak_type=v.aval.weak_type)
-            for v in jaxpr.invars
+            jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type) for a in inner.in_avals
         ]
-        again = jax.make_jaxpr(lambda *args: self.run(jaxpr, consts, args))(*specs)
-        return again if closed else again.jaxpr
+        again = jax.make_jaxpr(lambda *args: self.run(inner.jaxpr, inner.consts, args))(*specs)
+        return again if inner is jaxpr else again.jaxpr
 
 
-_SHARD_MAP = named("shard_map")
-_JIT = named("jit")
-_AXIS_INDEX = named("axis_index")
-_RAGGED = named("ragged_all_to_all")
-_CONSTRAINTS = frozenset(named("sharding_constraint", "reshard"))
 # They say where a value is, or how it may differ between devices.
-_UNCHANGED = frozenset({*_CONSTRAINTS, *named("pvary")})
-# By the time of lowering they are their functions: their rules have made the gradient.
-_CUSTOM_CALLS = named("custom_jvp_call", "custom_vjp_call")
+_UNCHANGED = traits.SHARDS | frozenset(named("pvary"))
 _OF_THE_MESH = frozenset({"sharding", "out_sharding"})
-_BY_NAME: dict[str, Callable[..., collectives.Collective]] = {
+_MAKERS: dict[str, Callable[..., collectives.Collective]] = {
     "psum": collectives.psum,
     "psum_invariant": collectives.psum,
     "pmax": collectives.pmax,
@@ -263,9 +241,9 @@ _BY_NAME: dict[str, Callable[..., collectives.Collective]] = {
     "all_to_all": collectives.all_to_all,
     "ragged_all_to_all": collectives.ragged_all_to_all,
 }
-_COLLECTIVES = {primitive: make for name, make in _BY_NAME.items() for primitive in named(name)}
+_COLLECTIVES = by_primitive(_MAKERS)
 # Primitives that are gone in the program over whole arrays.
-ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, *_AXIS_INDEX, *_SHARD_MAP})
+ELIMINATED = frozenset({*_UNCHANGED, *_COLLECTIVES, lax.axis_index_p, shard_map_p})
 
 
 def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
@@ -283,7 +261,6 @@ def _constrained(x: Array, eqn: jex_core.JaxprEqn) -> Array:
     return result
 
 
-_DRAWS = frozenset(named("random_bits", "random_split", "random_fold_in", "random_gamma"))
 _ONE_BY_ONE = frozenset(named("rng_bit_generator", "pure_callback"))
 
 
@@ -293,7 +270,7 @@ def _runs_one_by_one(eqn: jex_core.JaxprEqn) -> bool:
     Draws by XLA's generator would all be from the key of the first device. A callback takes the
     arrays of one device, whether or not its vmap_method lets it be called with those of all.
     """
-    if eqn.primitive in _DRAWS:
+    if eqn.primitive in traits.TAKES_KEYS:
         keys = aval_of(eqn.invars[0])
         return "rbg" in str(keys.dtype)
     return eqn.primitive in _ONE_BY_ONE

@@ -6,16 +6,14 @@ from collections.abc import Iterable, Sequence
 
 import jax
 import tensorflow as tf
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
 from jax2tf._src.lowering.context import Context
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.primitives import shard_map_p
 from jax2tf._src.tracing.trace import Trace, is_sharded, spans_devices
-
-_PROGRAMS = named("shard_map")
-CONSTRAINT = named("sharding_constraint")
-RESHARD = named("reshard")
 
 
 def is_partitioned(trace: Trace) -> bool:
@@ -24,7 +22,8 @@ def is_partitioned(trace: Trace) -> bool:
     What a program of each device says of its own values, eager mode leaves out.
     """
     return trace.cached(
-        "is_partitioned", lambda: any(map(_asks_for_sharding, trace.equations(closed=_PROGRAMS)))
+        "is_partitioned",
+        lambda: any(map(_asks_for_sharding, trace.equations(without_inner=[shard_map_p]))),
     )
 
 
@@ -48,7 +47,7 @@ def constrained(
 
 def programs_of_devices(trace: Trace) -> list[jex_core.JaxprEqn]:
     """The programs of each device of a mesh (shard_map, and pmap which is made of it)."""
-    return [eqn for eqn in trace.equations() if eqn.primitive in _PROGRAMS]
+    return [eqn for eqn in trace.equations() if eqn.primitive is shard_map_p]
 
 
 def device_count(trace: Trace) -> int:
@@ -68,7 +67,7 @@ def with_sharding(
 
 def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
     params = eqn.params
-    if eqn.primitive in CONSTRAINT:
+    if eqn.primitive is lax.sharding_constraint_p:
         return constrains(params["sharding"], params["unconstrained_dims"])
     return any(map(is_sharded, _shardings_of(eqn)))
 
@@ -76,9 +75,9 @@ def _asks_for_sharding(eqn: jex_core.JaxprEqn) -> bool:
 def _shardings_of(eqn: jex_core.JaxprEqn) -> list[jax.sharding.Sharding]:
     """The shardings that an equation asks for; what was not asked for may be among them."""
     params = eqn.params
-    if eqn.primitive in CONSTRAINT:
+    if eqn.primitive is lax.sharding_constraint_p:
         return [params["sharding"]]
-    if eqn.primitive in RESHARD:
+    if eqn.primitive in traits.SHARDS:
         return [params["dst_sharding"]]
     return [*params.get("in_shardings", ()), *params.get("out_shardings", ())]
 

@@ -24,9 +24,20 @@ from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value, is_com
 from jax2tf._src.lowering.passes.complex_as_real.rules import rule_of
 from jax2tf._src.lowering.passes.legalize import linalg
 from jax2tf._src.targets.target import Target
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.jaxprs import (
+    Scan,
+    While,
+    branches_of,
+    called,
+    evaluate,
+    inner_jaxprs,
+    results_of,
+    traced,
+)
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import Trace, inner_jaxprs, results_of, variables_of
-from jax2tf._src.util.typing import Array, Atom
+from jax2tf._src.tracing.trace import Trace
+from jax2tf._src.util.typing import Array
 
 
 def prepared(trace: Trace, target: Target) -> Trace:
@@ -44,7 +55,7 @@ def _without_complex(trace: Trace) -> Trace:
         return [_joined(value) for value in results]
 
     specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in closed.in_avals]
-    jaxpr = jax.jit(function, keep_unused=True).trace(*specs).jaxpr
+    jaxpr = traced(function, specs)
     return dataclasses.replace(trace, jaxpr=jaxpr, cache={}, lock=threading.RLock())
 
 
@@ -59,20 +70,15 @@ def _mentions_complex(eqn: jex_core.JaxprEqn) -> bool:
 
 def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) -> list[Value]:
     """The results of a jaxpr on such values; under a trace, which makes another jaxpr of it."""
-    values = dict(zip(jaxpr.constvars, map(_split, consts), strict=True))
-    values.update(zip(jaxpr.invars, args, strict=True))
+    split = list(map(_split, consts))
+    return evaluate(jaxpr, split, args, _rule, lambda literal: _split(literal.val))
 
-    def read(atom: Atom) -> Value:
-        return _split(atom.val) if isinstance(atom, jex_core.Literal) else values[atom]
 
-    for eqn in jaxpr.eqns:
-        if _mentions_complex(eqn):
-            with compat.jaxprs.bound_as(eqn):
-                results = _results(eqn, [read(v) for v in eqn.invars])
-        else:
-            results = results_of(eqn, [values[v] for v in variables_of(eqn)])
-        values.update(zip(eqn.outvars, results, strict=True))
-    return [read(v) for v in jaxpr.outvars]
+def _rule(eqn: jex_core.JaxprEqn, operands: list[Value]) -> Sequence[Value]:
+    if not _mentions_complex(eqn):
+        return results_of(eqn, operands)
+    with compat.jaxprs.bound_as(eqn):
+        return _results(eqn, operands)
 
 
 def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Value]:
@@ -81,9 +87,8 @@ def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Valu
         of_inner = of_jaxprs(eqn, *operands)
         if of_inner is not None:
             return of_inner
-    called = _called(eqn)
-    if called is not None:
-        return _run(called.jaxpr, called.consts, operands)
+    if eqn.primitive in traits.CALLS:
+        return _function(called(eqn))(*operands)
     rule = rule_of(eqn.primitive)
     made = rule(eqn, *operands) if rule is not None else None
     if made is not None:
@@ -91,9 +96,7 @@ def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Valu
     function = linalg.of_complex(eqn)
     if function is not None:
         return _run_traced(functools.partial(function, eqn), operands)
-    given = zip(eqn.invars, operands, strict=True)
-    joined = {v: _joined(x) for v, x in given if isinstance(v, jex_core.Var)}
-    return [_split(x) for x in results_of(eqn, list(joined.values()))]
+    return [_split(x) for x in results_of(eqn, list(map(_joined, operands)))]
 
 
 def _run_traced(
@@ -101,21 +104,7 @@ def _run_traced(
 ) -> Sequence[Value]:
     """The results of a function of complex arrays, by the jaxpr of it."""
     specs = [jax.eval_shape(_joined, x) for x in operands]
-    traced = jax.jit(function).trace(*specs).jaxpr
-    return _run(traced.jaxpr, traced.consts, operands)
-
-
-def _called(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr | None:
-    """The jaxpr that an equation calls once, with its own operands."""
-    if eqn.primitive not in _CALLS:
-        return None
-    names = ("call_jaxpr", "jaxpr", "call")
-    inner = next((eqn.params[name] for name in names if name in eqn.params), None)
-    if isinstance(inner, jex_core.Jaxpr) and not inner.constvars:
-        inner = jex_core.ClosedJaxpr(inner, ())
-    if not isinstance(inner, jex_core.ClosedJaxpr):
-        return None
-    return inner if len(inner.in_avals) == len(eqn.invars) else None
+    return _function(traced(function, specs))(*operands)
 
 
 def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:
@@ -123,50 +112,31 @@ def _function(closed: jex_core.ClosedJaxpr) -> Callable[..., list[Value]]:
 
 
 def _cond(eqn: jex_core.JaxprEqn, index: Array, *operands: Value) -> list[Value]:
-    branches = [_function(branch) for branch in eqn.params["branches"]]
-    results: list[Value] = lax.switch(index, branches, *operands)
+    results: list[Value] = lax.switch(index, [*map(_function, branches_of(eqn))], *operands)
     return results
 
 
 def _scan(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
-    params = eqn.params
-    n_consts, n_carry = compat.jaxprs.scan_arity(params)
-    consts, xs = operands[:n_consts], list(operands[n_consts + n_carry :])
-    step = _function(params["jaxpr"])
-
-    def body(carry: list[Value], x: list[Value]) -> tuple[list[Value], list[Value]]:
-        results = step(*consts, *carry, *x)
-        return results[:n_carry], results[n_carry:]
-
-    carry, ys = lax.scan(
-        body,
-        list(operands[n_consts : n_consts + n_carry]),
-        xs,
-        # A length that is symbolic JAX takes from the operands alone.
-        length=None if xs else params["length"],
-        reverse=params["reverse"],
-        unroll=params["unroll"],
-    )
-    return [*carry, *ys]
+    scan = Scan.of(eqn)
+    consts, carry, xs = scan.split(operands)
+    return scan.run(functools.partial(_function(scan.body), *consts), carry, xs)
 
 
 def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
-    params = eqn.params
-    n_cond, n_body = params["cond_nconsts"], params["body_nconsts"]
-    cond_consts, body_consts = operands[:n_cond], operands[n_cond : n_cond + n_body]
-    condition, body = _function(params["cond_jaxpr"]), _function(params["body_jaxpr"])
-    carry = list(operands[n_cond + n_body :])
+    loop = While.of(eqn)
+    condition_consts, body_consts, carry = loop.split(operands)
+    condition, body = _function(loop.condition), _function(loop.body)
 
     def going(carry: list[Value]) -> Array:
-        goes = condition(*cond_consts, *carry)[0]
+        goes = condition(*condition_consts, *carry)[0]
         assert not isinstance(goes, Pair)
         return goes
 
     def step(carry: list[Value]) -> list[Value]:
         return body(*body_consts, *carry)
 
-    if not params["cond_jaxpr"].out_avals[0].shape:
-        return lax.while_loop(going, step, carry)
+    if not loop.condition.out_avals[0].shape:
+        return lax.while_loop(going, step, list(carry))
 
     # A loop mapped over a batch whose members stop at different times.
     def step_of_some(carry: list[Value]) -> list[Value]:
@@ -176,7 +146,7 @@ def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
         )
         return results
 
-    return lax.while_loop(lambda carry: jnp.any(going(carry)), step_of_some, carry)
+    return lax.while_loop(lambda carry: jnp.any(going(carry)), step_of_some, list(carry))
 
 
 def _linear_solve(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
@@ -248,18 +218,6 @@ def _where(which: Array, new: Array, old: Array) -> Array:
     return jnp.where(which.reshape(which.shape + (1,) * (new.ndim - which.ndim)), new, old)
 
 
-_CALLS = frozenset(
-    named(
-        "closed_call",
-        "composite",
-        "custom_jvp_call",
-        "custom_partitioning",
-        "custom_vjp_call",
-        "eval_jaxpr",
-        "jit",
-        "remat2",
-    )
-)
 _OF_JAXPRS: dict[jex_core.Primitive, Callable[..., list[Value] | None]] = {
     lax.cond_p: _cond,
     lax.scan_p: _scan,

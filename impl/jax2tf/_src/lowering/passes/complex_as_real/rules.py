@@ -13,6 +13,7 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.complex_as_real import fourier, inverse_functions, pair, scatters
 from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value
+from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Array, Param, aval_of
 
@@ -288,33 +289,16 @@ def _iota(eqn: jex_core.JaxprEqn) -> Sequence[Value]:
     return [Pair(real, jnp.zeros_like(real))]
 
 
+# They do to each part what they do to the whole, as what moves elements does.
 _PART_BY_PART = (
     "add",
     "add_any",
-    "broadcast_in_dim",
-    "concatenate",
-    "copy",
     "cumsum",
-    "dynamic_slice",
-    "dynamic_update_slice",
-    "gather",
-    "name",
     "neg",
-    "pad",
     "reduce_sum",
     "reduce_window_sum",
-    "reshape",
-    "rev",
     "select_n",
-    "slice",
-    "split",
-    "squeeze",
-    "stack",
-    "stop_gradient",
     "sub",
-    "tile",
-    "transpose",
-    "unstack",
 )
 _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "abs": pair.absolute,
@@ -401,4 +385,5 @@ def _rules() -> dict[jex_core.Primitive, Rule]:
         **{name: _of(function) for name, function in _FUNCTIONS.items()},
         **_OTHERS,
     }
-    return {p: rule for name, rule in by_name.items() for p in named(name)}
+    moves = dict.fromkeys(traits.MOVES, _part_by_part)
+    return moves | {p: rule for name, rule in by_name.items() for p in named(name)}

@@ -7,14 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import numpy as np
-from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.idioms.view import Frame, Path, Value, find
 from jax2tf._src.lowering.registry import IGNORED_PARAMS
+from jax2tf._src.tracing import traits
 from jax2tf._src.util.typing import Atom, Aval, Dim, Param, aval_of
-
-_COMMUTATIVE = frozenset({lax.add_p, lax.mul_p, lax.max_p, lax.min_p})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +130,7 @@ def _with_operands(pattern: Pattern, sought: Value, value: Value, known: Match) 
     assert sought.eqn is not None
     assert value.eqn is not None
     orders = [value.eqn.invars]
-    if sought.eqn.primitive in _COMMUTATIVE:
+    if sought.eqn.primitive in traits.COMMUTES:
         orders.append(value.eqn.invars[::-1])
     for operands in orders:
         made: Match | None = known

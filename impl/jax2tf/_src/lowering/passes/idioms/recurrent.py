@@ -22,12 +22,11 @@ import tensorflow as tf
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, dims, ops
+from jax2tf._src import dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.passes.idioms.view import Frame, Path, Value, find
 from jax2tf._src.ops import raw
-from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import variables_of
+from jax2tf._src.tracing.jaxprs import Scan, variables
 from jax2tf._src.util.typing import Atom, Param, aval_of
 
 OP = "BlockLSTMV2"
@@ -35,7 +34,6 @@ OP = "BlockLSTMV2"
 # In which order the op has the gates: of the input, of what is forgotten, the cell, the output.
 _GATES = "ifgo"
 
-_SPLIT = frozenset(named("split"))
 
 # Gives the tensor of a variable that is the same in all steps, or of a number.
 Read: TypeAlias = Callable[[jex_core.Var | np.ndarray], tf.Tensor]
@@ -108,12 +106,11 @@ class Cell:
 
 def lstm(ctx: Context, *operands: tf.Tensor, cell: Cell) -> list[tf.Tensor]:
     """The rule of a scan that is an LSTM."""
-    params = ctx.eqn.params
-    n_consts, n_carry = compat.jaxprs.scan_arity(params)
-    consts, carry, (x,) = operands[:n_consts], operands[n_consts:-1], operands[-1:]
+    scan = Scan.of(ctx.eqn)
+    consts, carry, (x,) = scan.split(operands)
     weights, bias = _weights(ctx, cell, consts)
     h, c = carry[cell.hidden], carry[1 - cell.hidden]
-    if params["reverse"]:
+    if scan.reverse:
         x = ops.reverse(x, [0])
     unused = ops.zeros([bias.shape[0] // 4], x.dtype)
     states = raw.BlockLSTMV2(
@@ -131,8 +128,8 @@ def lstm(ctx: Context, *operands: tf.Tensor, cell: Cell) -> list[tf.Tensor]:
     )
     last = [states.cs[-1], states.cs[-1]]
     last[cell.hidden] = states.h[-1]
-    steps = ops.reverse(states.h, [0]) if params["reverse"] else states.h
-    return [*last, *[steps] * (len(ctx.eqn.outvars) - n_carry)]
+    steps = ops.reverse(states.h, [0]) if scan.reverse else states.h
+    return [*last, *[steps] * (len(ctx.eqn.outvars) - scan.n_carry)]
 
 
 def _weights(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
@@ -148,7 +145,7 @@ def _weights(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> tuple[tf.
 
 def _reader(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> Read:
     """Computes what is the same in all steps, once."""
-    closed: jex_core.ClosedJaxpr = ctx.eqn.params["jaxpr"]
+    closed = Scan.of(ctx.eqn).body
     body = closed.jaxpr
     parts = [part for g in cell.gates.values() for part in (*g.of_x, *g.of_h, *g.bias)]
     variables = [part.atom for part in parts if isinstance(part.atom, jex_core.Var)]
@@ -170,15 +167,15 @@ def _sum(parts: Sequence[Part], read: Read, *more: tf.Tensor) -> tf.Tensor:
 
 def cell_of(eqn: jex_core.JaxprEqn) -> Cell | None:
     """The LSTM that a scan is, or None."""
-    n_consts, n_carry = compat.jaxprs.scan_arity(eqn.params)
-    body: jex_core.Jaxpr = eqn.params["jaxpr"].jaxpr
-    given = body.invars[n_consts:]
-    if n_carry != 2 or len(given) != 3 or not _are_rows(given):
+    scan = Scan.of(eqn)
+    body = scan.body.jaxpr
+    given = body.invars[scan.n_consts :]
+    if scan.n_carry != 2 or len(given) != 3 or not _are_rows(given):
         return None
-    if dims.may_be_zero(eqn.params["length"]) or eqn.effects:
+    if dims.may_be_zero(scan.length) or eqn.effects:
         return None
     for hidden in (0, 1):
-        step = _Step(body, n_consts, hidden)
+        step = _Step(body, scan.n_consts, hidden)
         gates = step.gates()
         if gates is not None and all(gate.of_x and gate.of_h for gate in gates.values()):
             return Cell(hidden, gates, step.invariant)
@@ -206,7 +203,7 @@ class _Step:
         self._varying: set[Atom] = {*carries, self._x}
         self.invariant: list[jex_core.JaxprEqn] = []
         for eqn in body.eqns:
-            if self._varying.isdisjoint(variables_of(eqn)):
+            if self._varying.isdisjoint(variables(eqn.invars)):
                 self.invariant.append(eqn)
             else:
                 self._varying.update(eqn.outvars)
@@ -349,7 +346,7 @@ def _columns(value: Value) -> tuple[int, int] | None:
     assert eqn is not None
     if len(value.aval.shape) != 2:
         return None
-    if eqn.primitive in _SPLIT and eqn.params["axis"] == 1:
+    if eqn.primitive is lax.split_p and eqn.params["axis"] == 1:
         ends = list(itertools.accumulate(eqn.params["sizes"]))
         first = ends[value.index - 1] if value.index else 0
         return first, ends[value.index]

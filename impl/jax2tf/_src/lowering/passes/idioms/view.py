@@ -13,14 +13,9 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.tracing.primitives import jit_p, named
+from jax2tf._src.tracing import traits
+from jax2tf._src.tracing.jaxprs import called
 from jax2tf._src.util.typing import Atom, Aval, aval_of
-
-_CALLS = {
-    jit_p: "jaxpr",
-    **dict.fromkeys(named("closed_call", "custom_jvp_call", "custom_vjp_call"), "call_jaxpr"),
-}
-_HANDS_ON = frozenset(named("stop_gradient", "copy"))
 
 
 class Frame:
@@ -44,8 +39,7 @@ class Frame:
     def enter(self, call: jex_core.JaxprEqn) -> Frame:
         """The jaxpr that an equation of this one calls."""
         if call not in self._inner:
-            jaxpr = call.params[_CALLS[call.primitive]]
-            self._inner[call] = Frame(getattr(jaxpr, "jaxpr", jaxpr), call, self)
+            self._inner[call] = Frame(called(call).jaxpr, call, self)
         return self._inner[call]
 
 
@@ -107,7 +101,7 @@ def find(atom: Atom, frame: Frame) -> Path:
         eqn, index = made
         if frame.outer is None:
             passed.append(eqn)
-        if eqn.primitive in _CALLS and not eqn.effects:
+        if eqn.primitive in traits.CALLS and not eqn.effects:
             frame = frame.enter(eqn)
             atom = frame.jaxpr.outvars[index]
             continue
@@ -135,7 +129,7 @@ def _converted_literal(eqn: jex_core.JaxprEqn, frame: Frame) -> np.ndarray | Non
 
 def _handed_on(eqn: jex_core.JaxprEqn) -> Atom | None:
     """The operand that an equation hands on as it is, or None."""
-    if eqn.primitive in _HANDS_ON:
+    if eqn.primitive in traits.IDENTITY and eqn.primitive not in traits.ANNOTATES:
         return eqn.invars[0]
     if eqn.primitive is lax.convert_element_type_p:
         given = aval_of(eqn.invars[0])

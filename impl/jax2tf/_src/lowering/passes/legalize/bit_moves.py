@@ -13,9 +13,9 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
+from jax2tf._src.tracing.jaxprs import Scan
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Atom, PyTree, aval_of
 
@@ -42,7 +42,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 def _as_bits(eqn: jex_core.JaxprEqn, x: jax.Array, *others: jax.Array) -> Sequence[jax.Array]:
     dtype = aval_of(eqn.outvars[0]).dtype
     params = dict(eqn.params)
-    if eqn.primitive in named("gather"):
+    if eqn.primitive is lax.gather_p:
         fill = np.nan if params["fill_value"] is None else params["fill_value"]
         params["fill_value"] = int(np.asarray(fill, dtype).view(np.int16))
     bits = lax.bitcast_convert_type(x, np.int16)
@@ -57,28 +57,25 @@ def _has_rows_of_uint32(eqn: jex_core.JaxprEqn) -> bool:
     """Whether a scan or a reduction takes or gives elements of uint32, one after the other."""
     if eqn.primitive is not lax.scan_p:
         return any(_are_uint32(eqn.invars))
-    n_consts, n_carry = compat.jaxprs.scan_arity(eqn.params)
-    return any(_are_uint32([*eqn.invars[n_consts + n_carry :], *eqn.outvars[n_carry:]]))
+    scan = Scan.of(eqn)
+    return any(_are_uint32([*scan.split(eqn.invars)[2], *eqn.outvars[scan.n_carry :]]))
 
 
 def _scanned_as_bits(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The scan of the bits of uint32 as int32, which its step makes uint32 of."""
-    params = eqn.params
-    n_consts, n_carry = compat.jaxprs.scan_arity(params)
-    n_fixed = n_consts + n_carry
-    taken, given = _are_uint32(eqn.invars[n_fixed:]), _are_uint32(eqn.outvars[n_carry:])
-    step = jex_core.jaxpr_as_fun(params["jaxpr"])
+    scan = Scan.of(eqn)
+    n_carry = scan.n_carry
+    consts, start, xs = scan.split(operands)
+    taken, given = _are_uint32(scan.split(eqn.invars)[2]), _are_uint32(eqn.outvars[n_carry:])
+    run = jex_core.jaxpr_as_fun(scan.body)
 
-    def body(carry: PyTree, rows: PyTree) -> PyTree:
-        results = step(*operands[:n_consts], *carry, *_as(np.uint32, rows, taken))
-        return results[:n_carry], _as(np.int32, results[n_carry:], given)
+    def step(*values: jax.Array) -> list[jax.Array]:
+        carry, rows = values[:n_carry], values[n_carry:]
+        results = run(*consts, *carry, *_as(np.uint32, rows, taken))
+        return [*results[:n_carry], *_as(np.int32, results[n_carry:], given)]
 
-    xs = _as(np.int32, operands[n_fixed:], taken)
-    # A length that is symbolic JAX takes from the operands alone.
-    length = None if xs else params["length"]
-    start = list(operands[n_consts:n_fixed])
-    carry, ys = lax.scan(body, start, xs, length=length, reverse=params["reverse"])
-    return [*carry, *_as(np.uint32, ys, given)]
+    results = scan.run(step, start, _as(np.int32, xs, taken))
+    return [*results[:n_carry], *_as(np.uint32, results[n_carry:], given)]
 
 
 def _reduced_as_bits(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:

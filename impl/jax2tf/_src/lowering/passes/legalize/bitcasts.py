@@ -16,10 +16,8 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Aval, aval_of
 
-_BITCAST = named("bitcast_convert_type")
 # Of these rules/casts.py takes the bits for one another.
 _OF_32_BITS = frozenset({"float32", "int32", "uint32"})
 _OF_64_BITS = frozenset({"float64", "int64", "uint64"})
@@ -30,7 +28,7 @@ def function_of(
     eqn: jex_core.JaxprEqn, target: Target
 ) -> Callable[..., Sequence[jax.Array]] | None:
     """The function for a bitcast between dtypes, if the target has none of it."""
-    if eqn.primitive not in _BITCAST or target.takes("Bitcast"):
+    if eqn.primitive is not lax.bitcast_convert_type_p or target.takes("Bitcast"):
         return None
     old, new = (str(aval.dtype) for aval in _avals(eqn))
     if old == new or {old, new} <= _OF_32_BITS or target.refused_dtypes & {old, new}:

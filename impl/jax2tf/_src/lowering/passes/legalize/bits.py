@@ -17,7 +17,7 @@ from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.known_values import known_value
 from jax2tf._src.ops import raw
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.primitives import by_primitive
 from jax2tf._src.util.typing import aval_of
 
 Rule = Callable[..., tf.Tensor]
@@ -205,7 +205,7 @@ def _masked(x: tf.Tensor, mask: int) -> tf.Tensor:
 
 
 # Each with the op that its own rule makes.
-_BY_NAME: dict[str, tuple[str, Rule]] = {
+_RULES_BY_NAME: dict[str, tuple[str, Rule]] = {
     "and": ("BitwiseAnd", _and),
     "clz": ("PopulationCount", _count_leading_zeros),
     "not": ("Invert", _not),
@@ -216,4 +216,4 @@ _BY_NAME: dict[str, tuple[str, Rule]] = {
     "shift_right_logical": ("RightShift", _shift_right_logical),
     "xor": ("BitwiseXor", _xor),
 }
-_RULES = {primitive: rule for name, rule in _BY_NAME.items() for primitive in named(name)}
+_RULES = by_primitive(_RULES_BY_NAME)

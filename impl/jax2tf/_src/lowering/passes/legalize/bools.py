@@ -11,20 +11,16 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import jaxprs
 from jax2tf._src.util.typing import Atom, aval_of
 
 # The op of each primitive; `xor` of bools says where they differ.
-_OPS: dict[jex_core.Primitive, str] = {
-    primitive: op
-    for name, op in (
-        ("eq", "Equal"),
-        ("ne", "NotEqual"),
-        ("xor", "NotEqual"),
-        ("gather", "GatherV2"),
-        ("sort", "GatherV2"),
-    )
-    for primitive in named(name)
+_OPS = {
+    lax.eq_p: "Equal",
+    lax.ne_p: "NotEqual",
+    lax.xor_p: "NotEqual",
+    lax.gather_p: "GatherV2",
+    lax.sort_p: "GatherV2",
 }
 
 
@@ -39,10 +35,8 @@ def _in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Arra
     numbers = [lax.convert_element_type(x, np.int32) if x.dtype == bool else x for x in operands]
     if eqn.primitive is lax.xor_p:
         return [lax.ne(*numbers)]
-    results = eqn.primitive.bind(*numbers, **eqn.params)
-    if not eqn.primitive.multiple_results:
-        return [results != 0 if eqn.primitive is lax.gather_p else results]
-    return [x != 0 if _is_bool(v) else x for v, x in zip(eqn.outvars, results, strict=True)]
+    results = zip(eqn.outvars, jaxprs.bind(eqn.primitive, numbers, eqn.params), strict=True)
+    return [x != 0 if _is_bool(v) and x.dtype != np.bool_ else x for v, x in results]
 
 
 def _is_bool(atom: Atom) -> bool:

@@ -6,6 +6,7 @@ is no op where the next equation computes with int32 (see held.py). So are the d
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import jax
@@ -17,6 +18,7 @@ from jax2tf._src import compat
 from jax2tf._src.lowering.passes.keys import is_keys
 from jax2tf._src.lowering.passes.legalize.emulated_dtypes import Function
 from jax2tf._src.targets.target import Target
+from jax2tf._src.tracing.jaxprs import Scan, While, branches_of, traced
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, Param, aval_of
 
@@ -69,39 +71,26 @@ def _as_bits(x: jax.Array) -> jax.Array:
 
 def _while(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
     # Bound as it is: a vmap of a loop has a condition for each element.
-    n_cond, n_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
-    carry = operands[n_cond + n_body :]
-    condition = _traced(eqn.params["cond_jaxpr"], [*operands[:n_cond], *carry])
-    body = _traced(eqn.params["body_jaxpr"], operands[n_cond:])
-    params = eqn.params | {"cond_jaxpr": condition, "body_jaxpr": body}
-    results: Arrays = eqn.primitive.bind(*operands, **params)
+    loop = While.of(eqn)
+    condition_consts, body_consts, carry = loop.split(operands)
+    condition = traced(_on_bits(loop.condition), _specs([*condition_consts, *carry]))
+    body = traced(_on_bits(loop.body), _specs([*body_consts, *carry]))
+    results: Arrays = eqn.primitive.bind(*operands, **loop.params(condition, body))
     return results
 
 
-def _traced(jaxpr: jex_core.ClosedJaxpr, operands: Arrays) -> jex_core.ClosedJaxpr:
-    specs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in operands]
-    on_bits: jex_core.ClosedJaxpr = jax.jit(_on_bits(jaxpr)).trace(*specs).jaxpr
-    return on_bits
+def _specs(arrays: Arrays) -> list[jax.ShapeDtypeStruct]:
+    return [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in arrays]
 
 
 def _scan(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
-    params = eqn.params
-    n_consts, n_carry = compat.jaxprs.scan_arity(params)
-    consts, init = operands[:n_consts], operands[n_consts : n_consts + n_carry]
-    body = _on_bits(params["jaxpr"])
-
-    def step(carry: list[jax.Array], xs: list[jax.Array]) -> tuple[list[jax.Array], Arrays]:
-        results = body(*consts, *carry, *xs)
-        return results[:n_carry], results[n_carry:]
-
-    kept = {name: params[name] for name in ("length", "reverse", "unroll")}
-    carry, ys = lax.scan(step, list(init), list(operands[n_consts + n_carry :]), **kept)
-    return [*carry, *ys]
+    scan = Scan.of(eqn)
+    consts, carry, xs = scan.split(operands)
+    return scan.run(functools.partial(_on_bits(scan.body), *consts), carry, xs)
 
 
 def _cond(eqn: jex_core.JaxprEqn, index: jax.Array, *operands: jax.Array) -> Arrays:
-    branches = [_on_bits(branch) for branch in eqn.params["branches"]]
-    results: Arrays = lax.switch(index, branches, *operands)
+    results: Arrays = lax.switch(index, [*map(_on_bits, branches_of(eqn))], *operands)
     return results
 
 

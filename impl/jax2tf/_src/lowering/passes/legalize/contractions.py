@@ -20,7 +20,6 @@ from jax.extend import core as jex_core
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes, int8_contractions
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Param, aval_of
 
 
@@ -113,10 +112,6 @@ def _grouped(seen: jax.Array, rhs: jax.Array, params: Mapping[str, Param]) -> ja
 
 
 _FUNCTIONS = {
-    primitive: function
-    for name, function in {
-        "conv_general_dilated": ("Conv2D", _convolution),
-        "dot_general": ("MatMul", _dot_general),
-    }.items()
-    for primitive in named(name)
+    lax.conv_general_dilated_p: ("Conv2D", _convolution),
+    lax.dot_general_p: ("MatMul", _dot_general),
 }

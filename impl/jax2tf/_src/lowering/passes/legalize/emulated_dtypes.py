@@ -16,153 +16,16 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.passes.legalize import int16, uint32
 from jax2tf._src.targets.target import Target
+from jax2tf._src.tracing import jaxprs, traits
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Atom, aval_of
 
 # Gets the equation and, for each operand, what carries it; gives what carries the results.
 Function = Callable[..., Sequence[jax.Array]]
 
-# They move elements.
-_MOVES = frozenset(
-    named(
-        "broadcast_in_dim",
-        "concatenate",
-        "copy",
-        "dynamic_slice",
-        "dynamic_update_slice",
-        "gather",
-        "name",
-        "optimization_barrier",
-        "pad",
-        "reshape",
-        "rev",
-        "slice",
-        "split",
-        "squeeze",
-        "stack",
-        "stop_gradient",
-        "tile",
-        "transpose",
-        "unstack",
-    )
-)
 # Every target moves these, but for the moves whose op it may lack.
 _BYTES = frozenset({"int8", "uint8", "bool"})
 _OPS_OF_MOVES = {lax.rev_p: "ReverseV2"}
-# From which operand on they say where elements are.
-_POSITIONS: dict[jex_core.Primitive, int] = {
-    **dict.fromkeys(named("dynamic_slice", "gather"), 1),
-    **dict.fromkeys(named("dynamic_update_slice"), 2),
-}
-# They give the same bits, whether or not numbers have a sign, and wrap around.
-_MODULAR = frozenset(
-    named(
-        "add",
-        "add_any",
-        "and",
-        "cumprod",
-        "cumsum",
-        "eq",
-        "eq_to",
-        "integer_pow",
-        "mul",
-        "ne",
-        "neg",
-        "not",
-        "or",
-        "reduce_and",
-        "reduce_or",
-        "reduce_prod",
-        "reduce_sum",
-        "reduce_xor",
-        "select_n",
-        "shift_left",
-        "square",
-        "sub",
-        "xor",
-    )
-)
-# Of these, those that multiply: two numbers, or more.
-_OF_TWO_FACTORS = frozenset(named("mul", "square"))
-_MULTIPLYING = _OF_TWO_FACTORS | frozenset(named("cumprod", "integer_pow", "reduce_prod"))
-# So do these, of as many bits.
-_OF_BITS = frozenset(
-    named("clz", "population_count", "shift_right_arithmetic", "shift_right_logical")
-)
-# They give the same number in a wider dtype, or one that the result is rounded from.
-_OF_NUMBERS = frozenset(
-    named(
-        "abs",
-        "approx_top_k",
-        "argmax",
-        "argmin",
-        "clamp",
-        "cummax",
-        "cummin",
-        "div",
-        "ge",
-        "gt",
-        "le",
-        "le_to",
-        "lt",
-        "lt_to",
-        "max",
-        "min",
-        "reduce_max",
-        "reduce_min",
-        "rem",
-        "sign",
-        "sort",
-        "top_k",
-    )
-)
-_OF_FLOATS = frozenset(
-    named(
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atan2",
-        "atanh",
-        "cbrt",
-        "ceil",
-        "cos",
-        "cosh",
-        "cumlogsumexp",
-        "erf",
-        "erf_inv",
-        "erfc",
-        "exp",
-        "exp2",
-        "expm1",
-        "floor",
-        "is_finite",
-        "log",
-        "log1p",
-        "log2",
-        "logistic",
-        "one_minus_square",
-        "polynomial",
-        "pow",
-        "round",
-        "rsqrt",
-        "sin",
-        "sinh",
-        "sqrt",
-        "tan",
-        "tanh",
-    )
-)
-_WINDOWS = frozenset(
-    named(
-        "reduce_window_max",
-        "reduce_window_min",
-        "reduce_window_sum",
-        "select_and_gather_add",
-        "select_and_scatter_add",
-    )
-)
 # Updates by index, each with the function that makes it: the param update_jaxpr is of one dtype.
 _UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
     lax.scatter_p: lax.scatter,
@@ -174,7 +37,7 @@ _UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
 }
 # Functions of float16 that engines have not, or get wrong, while they have arithmetic of it.
 OF_FEW_ENGINES = (
-    _WINDOWS
+    traits.WINDOWS
     | (frozenset(_UPDATES) - {lax.scatter_mul_p})
     | frozenset(
         named(
@@ -200,9 +63,13 @@ OF_FEW_ENGINES = (
     )
 )
 _UPDATES_IN_ORDER = (lax.scatter_max_p, lax.scatter_min_p)
-# They add products up in float32 and round the sum once.
-_PRODUCTS = frozenset((lax.conv_general_dilated_p, lax.dot_general_p))
-_NOT_OF_FLOATS = frozenset(named("cumprod", "cumsum", "integer_pow"))
+# They round more than once, or have a function of their own.
+_ROUNDING = frozenset(named("cumprod", "cumsum", "integer_pow"))
+_OF_FLOATS = (
+    traits.MOVES | traits.WRAPS | traits.WIDENS | traits.FLOATS | traits.WINDOWS
+) - _ROUNDING
+_OF_UINT32 = traits.MOVES | traits.WRAPS | traits.READS_BITS
+_OF_INT32 = traits.MOVES | traits.WRAPS | traits.WIDENS
 
 
 def function_of(
@@ -212,31 +79,31 @@ def function_of(
     held = {name for name, carrier in carriers.items() if name != carrier}
     primitive = eqn.primitive
     if held == {"uint32"}:
-        if primitive in _MULTIPLYING and not target.takes_arrays("uint32"):
-            return uint32.exact_product if primitive in _OF_TWO_FACTORS else None
+        if primitive in traits.MULTIPLIES and not target.takes_arrays("uint32"):
+            is_of_two = primitive in (lax.mul_p, lax.square_p)
+            return uint32.exact_product if is_of_two else None
         of_bits = uint32.FUNCTIONS.get(primitive)
         if of_bits is not None:
             return of_bits
         if _is_update(eqn):
             return _updated_in_order if primitive in _UPDATES_IN_ORDER else _updated
-        return _same if primitive in _MOVES | _MODULAR | _OF_BITS else None
+        return _same if primitive in _OF_UINT32 else None
     if "uint32" in held or _is_moved_as_it_is(primitive, held, target):
         return None
     if all(carriers[name].startswith("float") for name in held):
         if primitive is lax.integer_pow_p:
             return _power_of_float
-        if primitive in _PRODUCTS:
+        if primitive in (lax.conv_general_dilated_p, lax.dot_general_p):
             return _product
         if _is_update(eqn):
             return _updated
         if primitive is lax.convert_element_type_p:
             return _is_not_zero if _is_lacking_to_bool(eqn, target) else None
-        of_floats = (_MOVES | _MODULAR | _OF_NUMBERS | _OF_FLOATS | _WINDOWS) - _NOT_OF_FLOATS
-        return _same if primitive in of_floats else None
+        return _same if primitive in _OF_FLOATS else None
     if all(carriers[name] == "int32" for name in held):
         if _is_update(eqn):
             return _updated
-        if primitive in _OF_BITS:
+        if primitive in traits.READS_BITS:
             return _of_bits_in_int32
         if primitive is lax.convert_element_type_p:
             return _is_not_zero if _is_lacking_to_bool(eqn, target) else None
@@ -255,7 +122,7 @@ def with_results_in_range(
 def _is_moved_as_it_is(primitive: jex_core.Primitive, held: set[str], target: Target) -> bool:
     op = _OPS_OF_MOVES.get(primitive)
     is_lacking = op is not None and any(not target.takes(op, name) for name in held)
-    return primitive in _MOVES and held <= _BYTES and not is_lacking
+    return primitive in traits.MOVES and held <= _BYTES and not is_lacking
 
 
 def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
@@ -263,7 +130,7 @@ def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
         # Of nothing they give the end of the dtype's range.
         aval = aval_of(eqn.invars[0])
         return all(isinstance(d, int) and d > 0 for d in aval.shape)
-    return eqn.primitive in _MOVES | _MODULAR | _OF_NUMBERS
+    return eqn.primitive in _OF_INT32
 
 
 def _of_bits_in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
@@ -285,7 +152,7 @@ def _of_bits_in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[
 
 def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The same primitive, of the operands in their carrier dtypes."""
-    first = _POSITIONS.get(eqn.primitive, len(operands))
+    first = traits.POSITIONS.get(eqn.primitive, len(operands))
     operands = tuple(
         uint32.position(x) if i >= first and _is_uint32(eqn.invars[i]) else x
         for i, x in enumerate(operands)
@@ -295,8 +162,7 @@ def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
         params["index_dtype"] = np.dtype(np.int32)
     if params.get("out_dtype") is not None:
         return [lax.mul(*operands)]
-    results = eqn.primitive.bind(*operands, **params)
-    return results if eqn.primitive.multiple_results else [results]
+    return jaxprs.bind(eqn.primitive, operands, params)
 
 
 def _is_update(eqn: jex_core.JaxprEqn) -> bool:

@@ -12,7 +12,7 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import traits
 from jax2tf._src.util.typing import aval_of
 
 # Gets the equation and the operands; gives the results as int32.
@@ -25,17 +25,6 @@ _IN_RANGE = {
     "int16": frozenset({"bool", "int8", "uint8", "int16"}),
     "uint16": frozenset({"bool", "uint8", "uint16"}),
 }
-# What they give is an operand, or lies between two of them.
-_KEEP_THE_RANGE = frozenset(
-    {
-        *named("and", "argmax", "argmin", "clamp", "cummax", "cummin", "max", "min", "or"),
-        *named("broadcast_in_dim", "concatenate", "copy", "dynamic_slice", "dynamic_update_slice"),
-        *named("gather", "name", "optimization_barrier", "pad", "reshape", "rev", "slice"),
-        *named("reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_xor", "rem"),
-        *named("select_n", "sign", "sort", "split", "squeeze", "stack", "stop_gradient", "tile"),
-        *named("top_k", "transpose", "unstack", "xor"),
-    }
-)
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
@@ -56,7 +45,8 @@ def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 
 def may_leave_the_range(eqn: jex_core.JaxprEqn, target: Target) -> bool:
     """Whether a result of the equation, computed in int32, has to be brought into 16 bits."""
-    return target.has(Quirk.KEEPS_WHAT_16_BITS_LOSE) and eqn.primitive not in _KEEP_THE_RANGE
+    stays = eqn.primitive in traits.MOVES or eqn.primitive in traits.KEEPS_RANGE
+    return target.has(Quirk.KEEPS_WHAT_16_BITS_LOSE) and not stays
 
 
 def in_range(x: jax.Array, dtype: np.dtype) -> jax.Array:

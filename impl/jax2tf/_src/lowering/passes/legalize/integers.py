@@ -23,13 +23,12 @@ from jax2tf._src.lowering.passes.legalize import uint32
 from jax2tf._src.ops import raw
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.primitives import by_primitive, named
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
 Rule = Callable[..., tf.Tensor]
 
-_DIVISIONS = named("div", "rem")
 _MULHI = named("mulhi")
 _LEAST = np.int32(-(2**31))
 # Less than 1 by more than a quotient in float32 is rounded, so that an estimate is never too large.
@@ -48,9 +47,10 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
         return _product_high if is_lacking else None
     if eqn.primitive is lax.clamp_p and target.has(Quirk.EQUATES_LARGE_INTEGERS):
         return _clamp if _dtype_of(eqn) == np.uint32 else None
-    if eqn.primitive not in _DIVISIONS or not target.has(Quirk.DIVIDES_INTEGERS_AS_FLOATS):
+    if not target.has(Quirk.DIVIDES_INTEGERS_AS_FLOATS):
         return None
-    return _FUNCTIONS.get(str(_dtype_of(eqn)))
+    is_division = eqn.primitive in (lax.div_p, lax.rem_p)
+    return _FUNCTIONS.get(str(_dtype_of(eqn))) if is_division else None
 
 
 def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
@@ -98,7 +98,7 @@ def _product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequenc
 
 def _result(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array, quotient: jax.Array) -> jax.Array:
     """The quotient for div; the remainder for rem, which is x - (-1) * 0 for a division by zero."""
-    return quotient if eqn.primitive in named("div") else x - quotient * y
+    return quotient if eqn.primitive is lax.div_p else x - quotient * y
 
 
 def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
@@ -209,4 +209,4 @@ _RULES: dict[tuple[str, ...], Rule] = {
     ("gt",): _order(raw.Greater, raw.NotEqual, 1),
     ("le", "le_to"): _order(raw.LessEqual, raw.Equal, 1),
 }
-_COMPARISONS = {p: rule for names, rule in _RULES.items() for p in named(*names)}
+_COMPARISONS = by_primitive(_RULES)

@@ -34,7 +34,7 @@ from jax2tf._src.lowering.passes.legalize.matrices import (
     with_element,
 )
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.primitives import by_primitive
 from jax2tf._src.util.typing import Param, PyTree, aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
@@ -85,10 +85,11 @@ def _nothing(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array
     """The results of no elements: there are engines whose loops end the process at them."""
     avals = [aval_of(v) for v in eqn.outvars]
     results = [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
-    if eqn.primitive in _OF_IDENTITY:
+    # An orthogonal matrix is the identity then, and a permutation changes nothing.
+    if eqn.primitive is lax.linalg.qr_p:
         results[0] = jnp.broadcast_to(np.eye(*avals[0].shape[-2:]), avals[0].shape)
         results[0] = results[0].astype(avals[0].dtype)
-    if eqn.primitive in _OF_PERMUTATION:
+    if eqn.primitive is lax.linalg.lu_p:
         results[-1] = jnp.broadcast_to(numbers(avals[-1].shape[-1]), avals[-1].shape)
     return results
 
@@ -513,29 +514,12 @@ _BY_NAME: dict[str, tuple[str, Function]] = {
     "triangular_solve": ("MatrixTriangularSolve", _triangular_solve),
     "tridiagonal_solve": ("TridiagonalSolve", _tridiagonal_solve),
 }
-_FUNCTIONS = {primitive: found for name, found in _BY_NAME.items() for primitive in named(name)}
-# Of matrices without elements these have an identity, or a permutation that changes nothing.
-_OF_IDENTITY = frozenset(named("qr"))
-_OF_PERMUTATION = frozenset(named("lu"))
-# Those whose functions know complex numbers.
+_FUNCTIONS = by_primitive(_BY_NAME)
+# The functions of complex matrices.
 _OF_COMPLEX: dict[jex_core.Primitive, Function] = {
-    **{
-        primitive: _FUNCTIONS[primitive][1]
-        for primitive in named(
-            "cholesky",
-            "eigh",
-            "geqrf",
-            "householder_product",
-            "lu",
-            "ormqr",
-            "qr",
-            "svd",
-            "triangular_solve",
-            "tridiagonal_solve",
-        )
-    },
-    **dict.fromkeys(named("eig"), schur.eig),
-    **dict.fromkeys(named("hessenberg"), schur.hessenberg),
-    **dict.fromkeys(named("schur"), schur.schur),
-    **dict.fromkeys(named("tridiagonal"), schur.tridiagonal),
+    **{primitive: function for primitive, (_, function) in _FUNCTIONS.items()},
+    lax.linalg.eig_p: schur.eig,
+    lax.linalg.hessenberg_p: schur.hessenberg,
+    lax.linalg.schur_p: schur.schur,
+    lax.linalg.tridiagonal_p: schur.tridiagonal,
 }

@@ -11,19 +11,17 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
 
-_NEXTAFTER = named("nextafter")
 # The integers of as many bits. Narrower floats have a rule without the op.
 _BITS: dict[str, type[np.integer]] = {"float32": np.int32, "float64": np.int64}
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for a nextafter whose op the target lacks; None for any other equation."""
-    if eqn.primitive not in _NEXTAFTER:
+    if eqn.primitive is not lax.nextafter_p:
         return None
     aval = aval_of(eqn.outvars[0])
     dtype = str(aval.dtype)

@@ -21,7 +21,6 @@ from jax.extend import random as jex_random
 from jax2tf._src.lowering.passes.legalize import uint32
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Aval, aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
@@ -29,7 +28,6 @@ Function = Callable[..., Sequence[jax.Array]]
 Halves: TypeAlias = tuple[jax.Array, jax.Array]
 
 _OP = "StatelessRandomUniformFullIntV2"
-_GENERATOR = named("rng_bit_generator")
 _THREEFRY = 1
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
 # (SC 2011): the multipliers of Philox-4x32 and what its keys grow by in each of ten rounds.
@@ -43,7 +41,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
     None where the shape is open, and for bits of 64 where the target has none of these.
     """
-    if eqn.primitive not in _GENERATOR or target.takes(_OP, "uint64"):
+    if eqn.primitive is not lax.rng_bit_generator_p or target.takes(_OP, "uint64"):
         return None
     key, bits = aval_of(eqn.invars[0]), aval_of(eqn.outvars[1])
     has_wide_bits = not target.has(Quirk.COMPUTES_64_BITS_IN_32)

@@ -13,61 +13,35 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import traits
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
 
-# Each with the op that it is lowered to.
+# The op that each reduction is lowered to.
 _REDUCTIONS = {
-    **dict.fromkeys(named("reduce_and"), "All"),
-    **dict.fromkeys(named("reduce_max"), "Max"),
-    **dict.fromkeys(named("reduce_min"), "Min"),
-    **dict.fromkeys(named("reduce_or"), "Any"),
-    **dict.fromkeys(named("reduce_prod"), "Prod"),
-    **dict.fromkeys(named("reduce_sum"), "Sum"),
+    lax.reduce_and_p: "All",
+    lax.reduce_max_p: "Max",
+    lax.reduce_min_p: "Min",
+    lax.reduce_or_p: "Any",
+    lax.reduce_prod_p: "Prod",
+    lax.reduce_sum_p: "Sum",
 }
-_ANGLES = named("acos", "asin", "atan", "atan2")
-# They repeat operands along dimensions of size 1. Neighbours that are repeated alike are one
-# dimension to TensorFlow's kernels, which take so many.
-_OF_TWO = named(
-    *(
-        "add",
-        "add_any",
-        "and",
-        "atan2",
-        "complex",
-        "div",
-        "eq",
-        "ge",
-        "gt",
-        "le",
-        "lt",
-        "max",
-        "min",
-    ),
-    *("mul", "ne", "nextafter", "or", "pow", "rem", "shift_left", "shift_right_arithmetic"),
-    *("shift_right_logical", "sub", "xor"),
-)
+# TensorFlow's kernels repeat operands along dimensions of size 1. To them neighbours that are
+# repeated alike are one dimension, and they take so many.
 _MOST_GROUPS = 5
-# What puts rows in order, and the param that says along which dimension.
-_ORDERS = {
-    **dict.fromkeys(named("sort"), "dimension"),
-    **dict.fromkeys(named("top_k"), "axis"),
-    **dict.fromkeys(named("approx_top_k"), "reduction_dimension"),
-}
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
     """The function for operands of ranks that the target gets wrong; None for others."""
-    if eqn.primitive in _OF_TWO and _has_many_groups(eqn):
+    if eqn.primitive in traits.BINARY and _has_many_groups(eqn):
         return _of_one_shape
     if eqn.primitive is lax.atan2_p and target.has(Quirk.NO_ATAN2_OF_SCALAR):
         shapes = {v.aval.shape for v in (*eqn.invars, *eqn.outvars)}  # type: ignore[attr-defined]
         return _of_one_shape if len(shapes) > 1 else None
-    if eqn.primitive in _ANGLES and target.has(Quirk.NO_ANGLE_OF_SCALARS):
+    if eqn.primitive in traits.ANGLES and target.has(Quirk.NO_ANGLE_OF_SCALARS):
         return None if aval_of(eqn.outvars[0]).shape else _of_vectors
-    if eqn.primitive in _ORDERS and target.has(Quirk.NO_GATHER_OF_ONE_BATCH):
+    if eqn.primitive in traits.ORDERED_ALONG and target.has(Quirk.NO_GATHER_OF_ONE_BATCH):
         return _of_one_row if _is_one_row(eqn) else None
     if eqn.primitive not in _REDUCTIONS:
         return None
@@ -106,13 +80,13 @@ def _of_vectors(eqn: jex_core.JaxprEqn, *scalars: jax.Array) -> Sequence[jax.Arr
 
 def _is_one_row(eqn: jex_core.JaxprEqn) -> bool:
     shape = list(aval_of(eqn.invars[0]).shape)
-    del shape[eqn.params[_ORDERS[eqn.primitive]]]
+    del shape[eqn.params[traits.ORDERED_ALONG[eqn.primitive]]]
     return bool(shape) and all(isinstance(size, int) and size == 1 for size in shape)
 
 
 def _of_one_row(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
     """The order of a vector."""
-    param = _ORDERS[eqn.primitive]
+    param = traits.ORDERED_ALONG[eqn.primitive]
     along = eqn.params[param] % operands[0].ndim
     others = [d for d in range(operands[0].ndim) if d != along]
     vectors = (lax.squeeze(x, others) for x in operands)

@@ -11,12 +11,10 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
 
-_REDUCE_PRECISION = named("reduce_precision")
 _SIGN = np.int32(1 << 15)
 
 
@@ -25,7 +23,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
     emit/float_bits.py has the ops for other floats, and for targets that compute with int16.
     """
-    if eqn.primitive not in _REDUCE_PRECISION:
+    if eqn.primitive is not lax.reduce_precision_p:
         return None
     dtype = aval_of(eqn.invars[0]).dtype
     is_lacking = not target.takes("Bitcast") or str(dtype) in target.computes_in

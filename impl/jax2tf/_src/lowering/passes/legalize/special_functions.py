@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
+from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import compat
@@ -20,7 +21,7 @@ from jax2tf._src.lowering.emit import special_functions
 from jax2tf._src.lowering.emit.special_functions import in_wide_dtype
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing.primitives import by_primitive
 from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., jax.Array]
@@ -49,22 +50,19 @@ def _as_jax_does(primitive: jex_core.Primitive) -> Function:
 
 
 # The op, and the function where JAX has none.
-_FUNCTIONS: dict[jex_core.Primitive, tuple[str, Function | None]] = {
-    primitive: entry
-    for name, entry in {
-        "atan2": ("Atan2", special_functions.atan2),
-        "bessel_i0e": ("BesselI0e", None),
-        "bessel_i1e": ("BesselI1e", special_functions.bessel_i1e),
-        "digamma": ("Digamma", special_functions.digamma),
-        "igamma": ("Igamma", None),
-        "igamma_grad_a": ("IgammaGradA", None),
-        "igammac": ("Igammac", None),
-        "lgamma": ("Lgamma", special_functions.lgamma),
-        "regularized_incomplete_beta": ("Betainc", None),
-        # Engines do not flush, and are held against JAX on a CPU.
-        "zeta": ("Zeta", functools.partial(special_functions.zeta, flushed=True)),
-    }.items()
-    for primitive in named(name)
+_BY_NAME: dict[str, tuple[str, Function | None]] = {
+    "atan2": ("Atan2", special_functions.atan2),
+    "bessel_i0e": ("BesselI0e", None),
+    "bessel_i1e": ("BesselI1e", special_functions.bessel_i1e),
+    "digamma": ("Digamma", special_functions.digamma),
+    "igamma": ("Igamma", None),
+    "igamma_grad_a": ("IgammaGradA", None),
+    "igammac": ("Igammac", None),
+    "lgamma": ("Lgamma", special_functions.lgamma),
+    "regularized_incomplete_beta": ("Betainc", None),
+    # Engines do not flush, and are held against JAX on a CPU.
+    "zeta": ("Zeta", functools.partial(special_functions.zeta, flushed=True)),
 }
+_FUNCTIONS = by_primitive(_BY_NAME)
 # Cephes has another series for it.
-_UNKNOWN = frozenset((primitive, "float64") for primitive in named("bessel_i1e"))
+_UNKNOWN = frozenset({(lax.bessel_i1e_p, "float64")})

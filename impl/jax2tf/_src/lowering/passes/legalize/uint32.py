@@ -12,7 +12,8 @@ from jax import lax
 from jax.extend import core as jex_core
 from jax.typing import ArrayLike
 
-from jax2tf._src.tracing.primitives import named
+from jax2tf._src.tracing import jaxprs
+from jax2tf._src.tracing.primitives import by_primitive
 from jax2tf._src.util.typing import Atom, aval_of
 
 # Gets the equation and the operands as int32; gives the results as int32.
@@ -47,10 +48,7 @@ def _by_order(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Arra
         # An index may be of uint32 too, and it is never negative.
         params = {**params, "index_dtype": np.dtype(np.int32)}
         return [eqn.primitive.bind(*ordered, **params)]
-    results = eqn.primitive.bind(*ordered, **params)
-    if not eqn.primitive.multiple_results:
-        results = [results]
-    of = zip(eqn.outvars, results, strict=True)
+    of = zip(eqn.outvars, jaxprs.bind(eqn.primitive, ordered, params), strict=True)
     return [flipped(x) if _is_of_uint32(v) else x for v, x in of]
 
 
@@ -211,4 +209,4 @@ _BY_NAMES: Mapping[tuple[str, ...], Function] = {
     ("sign",): _sign,
     ("threefry2x32",): _threefry2x32,
 }
-FUNCTIONS = {p: function for names, function in _BY_NAMES.items() for p in named(*names)}
+FUNCTIONS = by_primitive(_BY_NAMES)

@@ -1,0 +1,282 @@
+"""A function of JAX's and its traces, by what it is called with.
+
+A trace is made once for each argument tree, dtypes, shapes and configuration of JAX. A later call
+of the converted function finds it by these, and runs no more than its TensorFlow ops.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from typing import Protocol, TypeVar
+
+import jax
+import numpy as np
+import tensorflow as tf
+from jax import export
+
+from jax2tf._src import compat, dims
+from jax2tf._src.call_tf import variables
+from jax2tf._src.lowering.passes import value_checks
+from jax2tf._src.tracing import arguments
+from jax2tf._src.tracing.functions import Function
+from jax2tf._src.tracing.large_constants import LargeConstants
+from jax2tf._src.tracing.trace import Trace, spans_devices, trace_of, uncollected
+from jax2tf._src.util import dtypes
+from jax2tf._src.util.lru import Recent
+from jax2tf._src.util.typing import Dim, PyTree
+
+
+class Leaf(Protocol):
+    """What a trace needs to know of one leaf of the arguments; see arguments.Argument."""
+
+    dtype: np.dtype
+    shape: tf.TensorShape
+    weak_type: bool
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def where(self) -> str: ...
+
+
+# How many traces of one function are kept. One takes from 50 kB to some megabytes, and a process
+# that meets a new shape with every call would keep all of them.
+KEPT_TRACES = 256
+
+LeafOrArgument = TypeVar("LeafOrArgument", bound=Leaf)
+
+
+class Tracer:
+    """A function of JAX's and its traces so far.
+
+    Args:
+      function: what to trace.
+      shapes: the polymorphic shapes that the caller gave.
+      constraints: the polymorphic constraints that the caller gave.
+      large_constants: what becomes of large arrays that the function captures.
+      debug_callbacks: whether jax.debug.callback and jax.debug.print run.
+      checks: what becomes of callbacks that check values.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        shapes: PyTree = None,
+        constraints: Sequence[str] | export.SymbolicScope = (),
+        large_constants: LargeConstants | None = None,
+        debug_callbacks: bool = True,
+        checks: value_checks.Choice = "raise",
+    ):
+        self._function = function
+        self._shapes = shapes
+        self._constraints = dims.constraints_of(constraints)
+        self._large_constants = large_constants or LargeConstants()
+        self._debug_callbacks = debug_callbacks
+        self._checks = checks
+        self._specs: dict[Hashable, list[dims.Spec | None]] = {}
+        # By what the arguments are, and by what JAX traces for them.
+        self._by_signature: Recent[Trace] = Recent(KEPT_TRACES)
+        self._traces: Recent[Trace] = Recent(KEPT_TRACES)
+        self._lock = threading.RLock()
+
+    def trace(
+        self,
+        args: tuple[PyTree, ...],
+        kwargs: dict[str, PyTree],
+        leaf: Callable[..., LeafOrArgument],
+    ) -> tuple[Trace, list[LeafOrArgument]]:
+        """The trace for these arguments, and what `leaf(path, value, function)` makes of each leaf.
+
+        Shapes that a spec maps to the same symbolic shape share one trace.
+        """
+        args, kwargs = arguments.plain(args, kwargs, self._function)
+        paths, in_tree = jax.tree_util.tree_flatten_with_path((args, kwargs))
+        leaves = [leaf(path, value, self._function) for path, value in paths]
+        specs = self._specs.get(in_tree)
+        if specs is None:
+            specs = dims.spec_leaves(self._shapes, args, kwargs, self._function)
+            self._specs[in_tree] = specs
+        return self._cached(in_tree, leaves, specs), leaves
+
+    def _cached(
+        self,
+        in_tree: jax.tree_util.PyTreeDef,
+        leaves: Sequence[Leaf],
+        specs: Sequence[dims.Spec | None],
+    ) -> Trace:
+        given = tuple(
+            (_known(leaf.shape), spec, leaf.dtype, leaf.weak_type)
+            for leaf, spec in zip(leaves, specs, strict=True)
+        )
+        context = compat.jaxprs.trace_context()
+        key = (in_tree, given, context)
+        known = self._by_signature.get(key)
+        if known is not None:
+            return known
+        with self._lock:
+            trace = self._by_signature.get(key)
+            if trace is None:
+                scope = dims.new_scope(self._constraints, specs)
+                avals = _avals(leaves, specs, scope)
+                if not all(dims.is_static(aval.shape) for aval in avals):
+                    _register_symbolic_derivatives()
+                # Dimensions of different scopes do not compare: their texts do.
+                texts = tuple(tuple(str(d) for d in aval.shape) for aval in avals)
+                types = tuple((leaf.dtype, leaf.weak_type) for leaf in leaves)
+                assumed = dims.assumptions(self._constraints, scope)
+                shared = (in_tree, texts, types, assumed.constraints, context)
+                trace = self._traces.get(shared)
+                if trace is None:
+                    with self._advising(in_tree, leaves, specs, avals):
+                        trace = self._trace(in_tree, leaves, avals, assumed)
+                self._traces.add(shared, trace)
+                self._by_signature.add(key, trace)
+            return trace
+
+    def _advising(
+        self,
+        in_tree: jax.tree_util.PyTreeDef,
+        leaves: Sequence[Leaf],
+        specs: Sequence[dims.Spec | None],
+        avals: Sequence[jax.ShapeDtypeStruct],
+    ) -> contextlib.AbstractContextManager[None]:
+        """A context that names the constraints with which a trace that fails would not."""
+        # A scope is the caller's, and takes no constraints from us.
+        of_scopes = any(spec is not None and spec.scopes for spec in specs)
+        given = self._constraints
+        if of_scopes or isinstance(given, export.SymbolicScope):
+            return contextlib.nullcontext()
+        if all(dims.is_static(aval.shape) for aval in avals):
+            return contextlib.nullcontext()
+
+        def retrace(constraints: Sequence[str]) -> Exception | None:
+            try:
+                scope = dims.new_scope([*given, *constraints])
+                constrained = _avals(leaves, specs, scope)
+            except ValueError as error:  # these constraints contradict the others
+                return error
+            args, kwargs = jax.tree.unflatten(in_tree, constrained)
+            return self._function.failure(args, kwargs)
+
+        def trace_known() -> dict[str, str] | None:
+            args, kwargs = jax.tree.unflatten(in_tree, _with_known_sizes(leaves, avals))
+            if self._function.failure(args, kwargs) is not None:
+                return None
+            return {
+                leaf.path: f"({', '.join(map(str, aval.shape))})"
+                for leaf, aval in zip(leaves, avals, strict=True)
+                if not dims.is_static(aval.shape)
+            }
+
+        return dims.advising(retrace, trace_known)
+
+    @uncollected()
+    def _trace(
+        self,
+        in_tree: jax.tree_util.PyTreeDef,
+        leaves: Sequence[Leaf],
+        avals: Sequence[jax.ShapeDtypeStruct],
+        assumed: dims.Assumptions,
+    ) -> Trace:
+        args, kwargs = jax.tree.unflatten(in_tree, avals)
+        try:
+            traced = self._function.trace(args, kwargs)
+        except Exception as error:
+            error.add_note(self._function.note(error, args, kwargs))
+            raise
+        if any(map(spans_devices, compat.jitted.shardings_of(traced))):
+            # An equation that calls the function has its shardings, the function's jaxpr has not.
+            traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
+        trace = dataclasses.replace(
+            trace_of(traced, self._checks),
+            paths=tuple(leaf.path for leaf in leaves),
+            assumptions=assumed,
+            large_constants=self._large_constants,
+            debug_callbacks=self._debug_callbacks,
+        )
+        return dataclasses.replace(
+            trace, retrace=lambda: self._trace_with_variables(trace, args, kwargs)
+        )
+
+    def _trace_with_variables(
+        self, trace: Trace, args: PyTree, kwargs: PyTree
+    ) -> tuple[Sequence[tf.Variable], Trace]:
+        found: list[tf.Variable] = []
+        while True:
+            traced, missing = self._traced_passing(found, args, kwargs)
+            if not missing:
+                break
+            found += missing
+        if not found:
+            return (), trace
+        again = trace_of(traced, self._checks)
+        return found, dataclasses.replace(
+            trace,
+            jaxpr=again.jaxpr,
+            differentiable_jaxpr=again.differentiable_jaxpr,
+            cache={},
+        )
+
+    @uncollected()
+    def _traced_passing(
+        self, found: Sequence[tf.Variable], args: PyTree, kwargs: PyTree
+    ) -> tuple[jax.stages.Traced, list[tf.Variable]]:
+        """The function traced with the values of these variables, and those that it misses."""
+        missing: list[tf.Variable] = []
+
+        def fun(args: PyTree, kwargs: PyTree, values: Sequence[jax.Array]) -> PyTree:
+            with variables.passing(found, values) as passed:
+                results = self._function.callable()(*args, **kwargs)
+            missing.extend(passed.missing)
+            return results
+
+        values = [jax.ShapeDtypeStruct(v.shape, dtypes.jax_dtype(v)) for v in found]
+        return jax.jit(fun).trace(args, kwargs, values), missing
+
+
+def _register_symbolic_derivatives() -> None:
+    """Puts our derivative rules in front of JAX's, which a program without symbolic sizes keeps."""
+    import jax2tf._src.gradients.symbolic  # noqa: F401
+
+
+def _avals(
+    leaves: Sequence[Leaf], specs: Sequence[dims.Spec | None], scope: export.SymbolicScope
+) -> list[jax.ShapeDtypeStruct]:
+    return [
+        jax.ShapeDtypeStruct(_shape(leaf, spec, scope), leaf.dtype, weak_type=leaf.weak_type)
+        for leaf, spec in zip(leaves, specs, strict=True)
+    ]
+
+
+def _shape(leaf: Leaf, spec: dims.Spec | None, scope: export.SymbolicScope) -> tuple[Dim, ...]:
+    # Most need no message, for which the place of the argument would be put into words.
+    if spec is None and leaf.shape.is_fully_defined():
+        return tuple(leaf.shape.as_list())
+    return dims.symbolic_shape(spec, leaf.shape, scope, leaf.where)
+
+
+# What a size is taken to be that nobody knows: it has many divisors.
+_A_SIZE = 24
+
+
+def _with_known_sizes(
+    leaves: Sequence[Leaf], avals: Sequence[jax.ShapeDtypeStruct]
+) -> list[jax.ShapeDtypeStruct]:
+    """The avals with the sizes of the arguments, or with numbers of their own where unknown."""
+    if all(leaf.shape.is_fully_defined() for leaf in leaves):
+        shapes = [tuple(leaf.shape.as_list()) for leaf in leaves]
+    else:
+        values = dict.fromkeys(dims.variables_of(d for a in avals for d in a.shape), _A_SIZE)
+        shapes = [tuple(dims.evaluate(d, values) for d in aval.shape) for aval in avals]
+    return [
+        jax.ShapeDtypeStruct(shape, aval.dtype, weak_type=aval.weak_type)
+        for shape, aval in zip(shapes, avals, strict=True)
+    ]
+
+
+def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())
