@@ -6,6 +6,7 @@ the same ops as TensorFlow's; elsewhere, and for operands that it does not know,
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,17 +21,17 @@ Function = Callable[..., tf.Tensor]
 
 def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., OpArgument]], Function]:
     """`by_tensorflow`, but in graphs the decorated function where that gives a tensor."""
+    return functools.partial(_written_in_graphs, by_tensorflow)
 
-    def decorate(written: Callable[..., OpArgument]) -> Function:
-        def function(*args: OpArgument, **options: OpArgument) -> tf.Tensor:
-            result = written(*args, **options) if writing.writes() else None
-            return by_tensorflow(*args, **options) if result is None else result
 
-        function.__doc__ = by_tensorflow.__doc__
-        function.__name__ = function.__qualname__ = by_tensorflow.__name__
-        return function
+def _written_in_graphs(by_tensorflow: Function, written: Callable[..., OpArgument]) -> Function:
+    def function(*args: OpArgument, **options: OpArgument) -> tf.Tensor:
+        result = written(*args, **options) if writing.writes() else None
+        return by_tensorflow(*args, **options) if result is None else result
 
-    return decorate
+    function.__doc__ = by_tensorflow.__doc__
+    function.__name__ = function.__qualname__ = by_tensorflow.__name__
+    return function
 
 
 def _unary(by_tensorflow: Function, op: str, operand: str = "x") -> Function:

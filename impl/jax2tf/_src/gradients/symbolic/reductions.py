@@ -8,6 +8,7 @@ elements. So is one that carries integers along, as an argmax does: JAX has no r
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -66,21 +67,27 @@ def _reduce_jvp(
     from jax.extend import core as jex_core  # takes as long as the rest of what jax2tf imports
 
     function = jex_core.jaxpr_as_fun(params["jaxpr"])
-
-    def sequential(*operands_and_inits: jax.Array) -> list[jax.Array]:
-        n = len(operands_and_inits) // 2
-        elements = [_reduced_first(x, dimensions) for x in operands_and_inits[:n]]
-        kept = elements[0].shape[1:]
-        totals = [jnp.broadcast_to(init, kept).ravel() for init in operands_and_inits[n:]]
-        rows = [x.reshape(x.shape[0], -1) for x in elements]
-
-        def step(totals: list[jax.Array], row: list[jax.Array]) -> tuple[list[jax.Array], None]:
-            return jax.vmap(function)(*totals, *row), None
-
-        totals, _ = lax.scan(step, totals, rows)
-        return [total.reshape(kept) for total in totals]
-
+    sequential = functools.partial(_reduced_in_turns, function, dimensions)
     return results, jax.jvp(sequential, tuple(primals), tuple(changes))[1]
+
+
+def _reduced_in_turns(
+    function: Callable[..., list[jax.Array]],
+    dimensions: Sequence[int],
+    *operands_and_inits: jax.Array,
+) -> list[jax.Array]:
+    """The reduction by a scan over the elements, which JAX can differentiate."""
+    n = len(operands_and_inits) // 2
+    elements = [_reduced_first(x, dimensions) for x in operands_and_inits[:n]]
+    kept = elements[0].shape[1:]
+    totals = [jnp.broadcast_to(init, kept).ravel() for init in operands_and_inits[n:]]
+    rows = [x.reshape(x.shape[0], -1) for x in elements]
+
+    def step(totals: list[jax.Array], row: list[jax.Array]) -> tuple[list[jax.Array], None]:
+        return jax.vmap(function)(*totals, *row), None
+
+    totals, _ = lax.scan(step, totals, rows)
+    return [total.reshape(kept) for total in totals]
 
 
 def _reduced_first(x: jax.Array, axes: Sequence[int]) -> jax.Array:
