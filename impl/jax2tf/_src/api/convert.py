@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 
@@ -13,11 +14,10 @@ from jax import export
 from jax2tf._src import compat, dims
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.gradients import custom_gradient, in_graph
-from jax2tf._src.lowering import eager
+from jax2tf._src.lowering import eager, pipeline
 from jax2tf._src.lowering.emit import compiled_calls
 from jax2tf._src.lowering.interpreter import Lowering
 from jax2tf._src.lowering.passes import value_checks as checks
-from jax2tf._src.lowering.passes.complex_as_real import prepared
 from jax2tf._src.lowering.rules.mesh import sharding
 from jax2tf._src.lowering.supported import Observer
 from jax2tf._src.native import xla_call_module
@@ -166,7 +166,7 @@ def convert(
         polymorphic_constraints,
         LargeConstants(large_constants),
         debug_callbacks,
-        value_checks,
+        functools.partial(pipeline.simplified, choice=value_checks),
     )
     conversion = Conversion(
         function,
@@ -288,7 +288,7 @@ class Conversion:
 
     def prepare(self, trace: Trace) -> Trace:
         """The trace after the passes over its jaxpr that the target asks for."""
-        return prepared(trace, self.target)
+        return pipeline.for_target(trace, self.target)
 
     def lower(
         self, trace: Trace, tensors: Sequence[tf.Tensor], observer: Observer | None = None

@@ -17,6 +17,7 @@ from jax2tf._src.api.convert import Conversion
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.explain import known
 from jax2tf._src.explain.explanation import Explanation, Refusal, Report
+from jax2tf._src.lowering import pipeline
 from jax2tf._src.lowering.supported import STRUCTURAL
 from jax2tf._src.targets import targets
 from jax2tf._src.targets.targets import TARGETS, Target
@@ -72,7 +73,9 @@ def explain(
         for each in _several(target)
     )
     function = Function(fun_jax)
-    tracer = Tracer(function, polymorphic_shapes, polymorphic_constraints)
+    tracer = Tracer(
+        function, polymorphic_shapes, polymorphic_constraints, simplify=pipeline.simplified
+    )
     trace, leaves = tracer.trace(args, kwargs, shape_evaluation.described)
     return Explanation(
         function.name,
@@ -121,7 +124,8 @@ class _Survey:
         self._line, self._scope = "", ""
 
     @contextlib.contextmanager
-    def within(self, eqn: jex_core.JaxprEqn) -> Iterator[None]:
+    def within(self, eqn: jex_core.JaxprEqn, lowered_by: str) -> Iterator[None]:
+        del lowered_by
         around = self._line, self._scope
         # What JAX's own functions bind has no line of the user's; what calls them may have one.
         self._line = compat.jaxprs.user_source(eqn) or self._line

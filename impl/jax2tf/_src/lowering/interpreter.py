@@ -20,11 +20,10 @@ from jax.typing import ArrayLike
 import jax2tf._src.lowering.rules.families  # noqa: F401  registers the rules
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
-from jax2tf._src.lowering import eager
+from jax2tf._src.lowering import eager, pipeline
 from jax2tf._src.lowering.emit import carries, compiled_calls
 from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
 from jax2tf._src.lowering.emit.truth_values import is_truth_value
-from jax2tf._src.lowering.passes.constant_folding import folded
 from jax2tf._src.lowering.passes.legalize.boundaries import has_uint32
 from jax2tf._src.lowering.plan import Constant, Step, as_numpy, identifier, no_rule, plan_of
 from jax2tf._src.lowering.registry import Context
@@ -78,7 +77,7 @@ class Lowering:
         if not tf.executing_eagerly():
             require_arrays(self.trace, self.target)
             with writing.called_from_here():
-                results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+                results = self.run(pipeline.for_graph(self.trace, self.target), args)
             if "drops_constant_results" in self.target.quirks:
                 return [_kept(result) for result in results]
             return results
@@ -304,7 +303,7 @@ class Lowering:
         # A function would take or give arrays that the target has not.
         if "no_uint32" in self.target.quirks and has_uint32((*jaxpr.invars, *jaxpr.outvars)):
             return False
-        if self.trace.use_counts(self.target.shares_repeats)[Identity(jaxpr)] < 2:
+        if pipeline.use_counts(self.trace, self.target)[Identity(jaxpr)] < 2:
             return False
         enough = SHARED_FUNCTION_MIN_EQUATIONS
         if count_equations(jaxpr, enough) < enough:
@@ -340,7 +339,7 @@ class Lowering:
             if not self.target.takes_all:
                 self._require_taken(step, self._new_ops.behind(operands, results))
             return results
-        with self._observer.within(step.eqn):
+        with self._observer.within(step.eqn, step.lowered_by):
             try:
                 results = self._results(step, operands)
                 made = self._new_ops.behind(operands, results)
@@ -363,8 +362,8 @@ class Lowering:
         return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
 
     def _results(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
-        if "no_folding" in self.target.quirks and not (tf.executing_eagerly() or step.is_idiom):
-            constants = folded(step.eqn, operands, self.target)
+        if not (tf.executing_eagerly() or step.is_idiom):
+            constants = pipeline.on_tensors(step.eqn, operands, self.target)
             if constants is not None:
                 return [self.constant(value) for value in constants]
         if step.compiled:

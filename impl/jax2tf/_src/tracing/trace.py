@@ -13,20 +13,17 @@ import functools
 import gc
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import jax
 import numpy as np
 import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
-from jax.interpreters import partial_eval
 
 from jax2tf._src import compat, dims
 from jax2tf._src.call_tf import variables
 from jax2tf._src.call_tf.primitive import call_tf_p
-from jax2tf._src.lowering.passes import value_checks
-from jax2tf._src.lowering.passes.repeats import with_shared_repeats
 from jax2tf._src.tracing import arguments, functions
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.large_constants import LargeConstants
@@ -37,6 +34,14 @@ from jax2tf._src.util.lru import Recent
 from jax2tf._src.util.typing import Array, Dim, Param, PyTree
 
 T = TypeVar("T")
+
+# The passes over a jaxpr that JAX traced: of the jaxpr, and whether ops are made of it.
+Simplify: TypeAlias = Callable[[jex_core.ClosedJaxpr, bool], jex_core.ClosedJaxpr]
+
+
+def _as_it_is(jaxpr: jex_core.ClosedJaxpr, is_lowered: bool) -> jex_core.ClosedJaxpr:
+    del is_lowered
+    return jaxpr
 
 
 @contextlib.contextmanager
@@ -118,7 +123,7 @@ class Trace:
       assumptions: what was assumed of dimension variables.
       large_constants: what becomes of large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
-      value_checks: what became of callbacks that check values.
+      simplify: makes the jaxprs of what JAX traces later, as derivatives.
       is_vjp: whether it is a vjp, which tape.jacobian maps over cotangents.
       retrace: traces the function with the variables that its calls of TensorFlow capture as
         arguments behind its own; None where that is done, and for a vjp.
@@ -134,7 +139,7 @@ class Trace:
     assumptions: dims.Assumptions = dataclasses.field(default_factory=dims.Assumptions)
     large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
     debug_callbacks: bool = True
-    value_checks: value_checks.Choice = "raise"
+    simplify: Simplify = _as_it_is
     is_vjp: bool = False
     retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
     shares: bool = True
@@ -170,22 +175,6 @@ class Trace:
         """Where the i-th argument stands, for messages; those of a vjp are followed by others."""
         n = len(self.paths)
         return f"argument {self.paths[i]}" if i < n else f"cotangent {i - n}"
-
-    def jaxpr_to_share(self, shares_repeats: bool) -> jex_core.ClosedJaxpr:
-        """The jaxpr for graphs: equations that repeat are calls of one inner jaxpr, if wanted."""
-        if not (self.shares and shares_repeats):
-            return self.jaxpr
-        return self.cached("with_shared_repeats", lambda: with_shared_repeats(self.jaxpr))
-
-    def use_counts(self, shares_repeats: bool) -> collections.Counter[Identity]:
-        """How many equations of `jaxpr_to_share` call each inner jaxpr, by the jaxpr's identity.
-
-        JAX gives the same object for each call of the same jitted function on the same avals.
-        """
-        return self.cached(
-            ("use_counts", shares_repeats),
-            lambda: _count_uses(self.jaxpr_to_share(shares_repeats).jaxpr),
-        )
 
     def inlined(self) -> Trace:
         """The trace that shares no function, or this one where the graph would be large."""
@@ -241,7 +230,7 @@ class Tracer:
       constraints: the polymorphic constraints that the caller gave.
       large_constants: what becomes of large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
-      checks: what becomes of callbacks that check values.
+      simplify: the passes over what JAX traces.
     """
 
     def __init__(
@@ -251,14 +240,14 @@ class Tracer:
         constraints: Sequence[str] | export.SymbolicScope = (),
         large_constants: LargeConstants | None = None,
         debug_callbacks: bool = True,
-        checks: value_checks.Choice = "raise",
+        simplify: Simplify = _as_it_is,
     ):
         self._function = function
         self._shapes = shapes
         self._constraints = dims.constraints_of(constraints)
         self._large_constants = large_constants or LargeConstants()
         self._debug_callbacks = debug_callbacks
-        self._checks = checks
+        self._simplify = simplify
         self._specs: dict[Hashable, list[dims.Spec | None]] = {}
         # By what the arguments are, and by what JAX traces for them.
         self._by_signature: Recent[Trace] = Recent(KEPT_TRACES)
@@ -372,7 +361,7 @@ class Tracer:
             # An equation that calls the function has its shardings, the function's jaxpr has not.
             traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
-            trace_of(traced, self._checks),
+            trace_of(traced, self._simplify),
             paths=tuple(leaf.path for leaf in leaves),
             assumptions=assumed,
             large_constants=self._large_constants,
@@ -393,7 +382,7 @@ class Tracer:
             found += missing
         if not found:
             return (), trace
-        again = trace_of(traced, self._checks)
+        again = trace_of(traced, self._simplify)
         return found, dataclasses.replace(
             trace,
             jaxpr=again.jaxpr,
@@ -457,12 +446,12 @@ def _known(shape: tf.TensorShape) -> tuple[int | None, ...] | None:
     return None if shape.rank is None else tuple(shape.as_list())
 
 
-def trace_of(traced: jax.stages.Traced, checks: value_checks.Choice = "raise") -> Trace:
+def trace_of(traced: jax.stages.Traced, simplify: Simplify) -> Trace:
     """The trace that JAX's own `traced` stands for.
 
     Args:
       traced: what JAX traced.
-      checks: what becomes of callbacks that check values.
+      simplify: the passes over it.
 
     Raises:
       jax.errors.UnexpectedTracerError: the function reads a value of another trace of JAX's.
@@ -476,23 +465,10 @@ def trace_of(traced: jax.stages.Traced, checks: value_checks.Choice = "raise") -
             "of the jax.jit around the conversion. Return what a call computes, and take what the "
             "function reads as an argument."
         )
-    lowered = value_checks.without_checks(traced.lojax.jaxpr, checks)
-    jaxpr = _without_dead_code(compat.jaxprs.without_references(lowered))
-    differentiable = value_checks.without_checks(traced.jaxpr, checks)
+    jaxpr = simplify(traced.lojax.jaxpr, True)
+    differentiable = simplify(traced.jaxpr, False)
     out_tree = jax.tree.structure(traced.out_info)
-    return Trace(jaxpr, differentiable, out_tree, value_checks=checks)
-
-
-def _without_dead_code(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
-    """`jaxpr` without the equations that no result needs and that have no side effect.
-
-    Inner jaxprs lose theirs, too. All arguments stay.
-    """
-    is_kept = [False] * len(jaxpr.consts) + [True] * len(jaxpr.in_avals)
-    is_used = [True] * len(jaxpr.out_avals)
-    live, uses_const, _ = partial_eval.dce_jaxpr_consts(jaxpr.jaxpr, is_used, is_kept)
-    consts = [c for c, used in zip(jaxpr.consts, uses_const, strict=True) if used]
-    return jex_core.ClosedJaxpr(live, consts)
+    return Trace(jaxpr, differentiable, out_tree, simplify=simplify)
 
 
 def is_call_of_jitted(eqn: jex_core.JaxprEqn) -> bool:
@@ -580,15 +556,3 @@ def count_equations(jaxpr: jex_core.Jaxpr, enough: int) -> int:
         if count >= enough:
             break
     return count
-
-
-def _count_uses(jaxpr: jex_core.Jaxpr) -> collections.Counter[Identity]:
-    counts: collections.Counter[Identity] = collections.Counter()
-    pending = [jaxpr]
-    while pending:
-        for eqn in pending.pop().eqns:
-            for inner in inner_jaxprs(eqn):
-                counts[Identity(inner)] += 1
-                if counts[Identity(inner)] == 1:
-                    pending.append(inner)
-    return counts
