@@ -28,6 +28,7 @@ from jax2tf._src import compat
 from jax2tf._src.lowering import foreign, registry
 from jax2tf._src.lowering.passes import (
     Instead,
+    Pass,
     broadcasts,
     complex_as_real,
     constant_folding,
@@ -49,40 +50,29 @@ from jax2tf._src.util.typing import Atom, Param
 
 # Told of each pass that ran: its name, and the jaxpr after it.
 Seen = Callable[[str, jex_core.ClosedJaxpr], None]
+Simplify = Callable[[jex_core.ClosedJaxpr, value_checks.Choice], jex_core.ClosedJaxpr]
+JaxprPass = Pass[
+    Callable[[Trace, Target], bool], Callable[[jex_core.ClosedJaxpr], jex_core.ClosedJaxpr]
+]
 
-
-@dataclasses.dataclass(frozen=True)
-class TracePass:
-    """A pass over what JAX has traced: `run(jaxpr, value_checks)` is a jaxpr of the same results.
-
-    Attributes:
-      is_for_derivatives: whether it runs over the jaxpr that JAX differentiates, too.
-      reason: why it stands where it stands.
-    """
-
-    name: str
-    run: Callable[[jex_core.ClosedJaxpr, value_checks.Choice], jex_core.ClosedJaxpr]
-    is_for_derivatives: bool
-    reason: str
-
-
-ON_TRACE = (
-    TracePass(
+# `applies(is_lowered)`, where JAX differentiates the jaxprs that are not lowered.
+ON_TRACE: tuple[Pass[Callable[[bool], bool], Simplify], ...] = (
+    Pass(
         "value checks",
+        lambda is_lowered: True,
         value_checks.without_checks,
-        True,
         "It is the first, so that the derivative of a program without checks has none either.",
     ),
-    TracePass(
+    Pass(
         "references",
+        lambda is_lowered: is_lowered,
         lambda jaxpr, _: compat.jaxprs.without_references(jaxpr),
-        False,
         "It comes before dead code, which sees a write to a reference as a side effect.",
     ),
-    TracePass(
+    Pass(
         "dead code",
+        lambda is_lowered: is_lowered,
         lambda jaxpr, _: without_dead_code(jaxpr),
-        False,
         "It is the last, because the passes before it leave equations that nothing reads.",
     ),
 )
@@ -103,26 +93,11 @@ def simplified(
       seen: told of each pass that ran.
     """
     for each in ON_TRACE:
-        if (is_lowered or each.is_for_derivatives) and each.name not in switched_off():
+        if each.applies(is_lowered) and each.name not in switched_off():
             jaxpr = each.run(jaxpr, choice)
             if seen is not None:
                 seen(each.name, jaxpr)
     return jaxpr
-
-
-@dataclasses.dataclass(frozen=True)
-class JaxprPass:
-    """A pass over a whole jaxpr for a target: `run(jaxpr)` is a jaxpr of the same results.
-
-    Attributes:
-      applies: says of a trace and a target whether the pass runs.
-      reason: why it stands where it stands.
-    """
-
-    name: str
-    applies: Callable[[Trace, Target], bool]
-    run: Callable[[jex_core.ClosedJaxpr], jex_core.ClosedJaxpr]
-    reason: str
 
 
 def _has_complex_to_avoid(trace: Trace, target: Target) -> bool:
@@ -130,8 +105,8 @@ def _has_complex_to_avoid(trace: Trace, target: Target) -> bool:
     return is_lacking and complex_as_real.has_complex(trace.jaxpr.jaxpr)
 
 
-FOR_TARGET = (
-    JaxprPass(
+FOR_TARGET: tuple[JaxprPass, ...] = (
+    Pass(
         "complex numbers as real ones",
         _has_complex_to_avoid,
         complex_as_real.without_complex,
@@ -139,8 +114,8 @@ FOR_TARGET = (
         "functions that are shared.",
     ),
 )
-FOR_GRAPH = (
-    JaxprPass(
+FOR_GRAPH: tuple[JaxprPass, ...] = (
+    Pass(
         "shared repeats",
         lambda trace, target: trace.shares and target.shares_repeats,
         with_shared_repeats,
@@ -221,22 +196,7 @@ class Block:
         return eqn.invars if instead is None else instead.operands
 
 
-@dataclasses.dataclass(frozen=True)
-class EquationPass:
-    """A pass over the equations of one jaxpr.
-
-    Attributes:
-      applies: says of a target whether the pass runs.
-      run: gives the block after it.
-      reason: why it stands where it stands.
-    """
-
-    name: str
-    applies: Callable[[Target], bool]
-    run: Callable[[Block], Block]
-    reason: str
-
-
+EquationPass = Pass[Callable[[Target], bool], Callable[[Block], Block]]
 Found = Mapping[jex_core.JaxprEqn, Instead]
 
 
@@ -255,7 +215,7 @@ def _taking(
         taken_by = {**dict.fromkeys(found, name), **block.taken_by}
         return dataclasses.replace(block, instead={**found, **block.instead}, taken_by=taken_by)
 
-    return EquationPass(name, applies, run, reason)
+    return Pass(name, applies, run, reason)
 
 
 def _always(target: Target) -> bool:
@@ -284,7 +244,7 @@ def _with_kept_dimensions(block: Block) -> Block:
     return dataclasses.replace(block, equations=equations)
 
 
-ON_EQUATIONS = (
+ON_EQUATIONS: tuple[EquationPass, ...] = (
     _taking(
         "empties",
         empties.found,
@@ -309,14 +269,14 @@ ON_EQUATIONS = (
         _always,
         "It is the last to take equations: it changes operands, and leaves the rule to RULES.",
     ),
-    EquationPass(
+    Pass(
         "unread equations",
         _always,
         _without_unread,
         "It comes after all that take operands away, and before reductions are looked at, which "
         "may have been read by an equation that is gone.",
     ),
-    EquationPass(
+    Pass(
         "kept dimensions",
         lambda target: "broadcast_operands" in target.optimizations,
         _with_kept_dimensions,
@@ -360,34 +320,16 @@ class Chosen:
     gives_many: bool
 
 
-@dataclasses.dataclass(frozen=True)
-class RuleSource:
-    """Where the rule of an equation may come from.
-
-    Attributes:
-      find: gives the name of what lowers the equation, the rule and its params; None if it does not
-        know the equation.
-      reason: why it stands where it stands.
-    """
-
-    name: str
-    find: Callable[
-        [jex_core.JaxprEqn, Target],
-        tuple[str, Callable[..., registry.Lowered], dict[str, Param]] | None,
-    ]
-    reason: str
+# The name of what lowers an equation, the rule and its keyword arguments.
+Lookup = tuple[str, Callable[..., registry.Lowered], dict[str, Param]]
 
 
-def _legalized(
-    eqn: jex_core.JaxprEqn, target: Target
-) -> tuple[str, Callable[..., registry.Lowered], dict[str, Param]] | None:
+def _legalized(eqn: jex_core.JaxprEqn, target: Target) -> Lookup | None:
     found = legalize.found(eqn, target)
     return None if found is None else (f"legalize: {found[0]}", found[1], {})
 
 
-def _of_data(
-    eqn: jex_core.JaxprEqn, target: Target
-) -> tuple[str, Callable[..., registry.Lowered], dict[str, Param]] | None:
+def _of_data(eqn: jex_core.JaxprEqn, target: Target) -> Lookup | None:
     if not keys.has_keys(eqn):
         return None
     rule = _registered(eqn, target)
@@ -396,16 +338,12 @@ def _of_data(
     return "keys", keys.ON_DATA.function, registry.select_params(keys.ON_DATA, eqn)
 
 
-def _by_rule(
-    eqn: jex_core.JaxprEqn, target: Target
-) -> tuple[str, Callable[..., registry.Lowered], dict[str, Param]] | None:
+def _by_rule(eqn: jex_core.JaxprEqn, target: Target) -> Lookup | None:
     rule = _registered(eqn, target)
     return None if rule is None else ("rule", rule.function, registry.select_params(rule, eqn))
 
 
-def _by_foreign_rule(
-    eqn: jex_core.JaxprEqn, target: Target
-) -> tuple[str, Callable[..., registry.Lowered], dict[str, Param]] | None:
+def _by_foreign_rule(eqn: jex_core.JaxprEqn, target: Target) -> Lookup | None:
     del target
     rule = foreign.rule(eqn)
     return None if rule is None else ("foreign", rule.function, registry.select_params(rule, eqn))
@@ -418,20 +356,26 @@ def _registered(eqn: jex_core.JaxprEqn, target: Target) -> registry.Rule | None:
     return registry.find(eqn.primitive, target, dtype)
 
 
-RULES = (
-    RuleSource(
+# `run` gives None for an equation that it does not know.
+RULES: tuple[
+    Pass[Callable[[Target], bool], Callable[[jex_core.JaxprEqn, Target], Lookup | None]], ...
+] = (
+    Pass(
         "legalize",
+        _always,
         _legalized,
         "It is the first: what the target lacks, or gets wrong, is what the rule would make.",
     ),
-    RuleSource(
+    Pass(
         "keys",
+        _always,
         _of_data,
         "It comes before the rules, most of which know nothing of PRNG keys.",
     ),
-    RuleSource("rule", _by_rule, "A rule is what nearly all equations have."),
-    RuleSource(
+    Pass("rule", _always, _by_rule, "A rule is what nearly all equations have."),
+    Pass(
         "foreign",
+        _always,
         _by_foreign_rule,
         "It is the last: the implementation of a primitive serves only where nobody wrote a rule.",
     ),
@@ -446,25 +390,22 @@ def chosen(block: Block, eqn: jex_core.JaxprEqn) -> Chosen | None:
         if instead.gives_many is not None:
             gives_many = instead.gives_many
         return Chosen(block.taken_by[eqn], instead.rule, instead.params, gives_many)
+    off = switched_off()
     for each in RULES:
-        found = None if each.name in switched_off() else each.find(eqn, block.target)
+        found = None if each.name in off else each.run(eqn, block.target)
         if found is not None:
             return Chosen(*found, gives_many)
     return None
 
 
-@dataclasses.dataclass(frozen=True)
-class TensorPass:
-    """A pass that sees the tensors of an equation; `applies` and `reason` as for the others."""
-
-    name: str
-    applies: Callable[[Target], bool]
-    run: Callable[[jex_core.JaxprEqn, Sequence[tf.Tensor], Target], Sequence[np.ndarray] | None]
-    reason: str
-
-
-ON_TENSORS = (
-    TensorPass(
+ON_TENSORS: tuple[
+    Pass[
+        Callable[[Target], bool],
+        Callable[[jex_core.JaxprEqn, Sequence[tf.Tensor], Target], Sequence[np.ndarray] | None],
+    ],
+    ...,
+] = (
+    Pass(
         "constant folding",
         lambda target: "no_folding" in target.quirks,
         constant_folding.folded,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeVar
 
 from jax2tf._src.util.typing import Atom, Param
 
@@ -27,6 +28,26 @@ class Instead:
     rule: Callable[..., object] | None = None
     params: dict[str, Param] = dataclasses.field(default_factory=dict)
     gives_many: bool | None = None
+
+
+Condition = TypeVar("Condition")
+Run = TypeVar("Run")
+
+
+@dataclasses.dataclass(frozen=True)
+class Pass(Generic[Condition, Run]):
+    """One pass of a list.
+
+    Attributes:
+      applies: says whether it runs; the list says of what.
+      run: does its work; the list says with which arguments.
+      reason: why it stands where it stands.
+    """
+
+    name: str
+    applies: Condition
+    run: Run
+    reason: str
 
 
 _off: frozenset[str] = frozenset()
