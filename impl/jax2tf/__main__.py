@@ -1,7 +1,8 @@
-"""`python -m jax2tf explain | export | run | versions`.
+"""`python -m jax2tf explain | plan | export | run | versions`.
 
-Tells what a function becomes for each target; writes it as a file of an engine; runs a program in
-which jax.experimental.jax2tf is jax2tf; says what is installed.
+Tells what a function becomes for each target; prints what each pass makes of it; writes it as a
+file of an engine; runs a program in which jax.experimental.jax2tf is jax2tf; says what is
+installed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def main(argv: list[str]) -> int:
     """Runs the command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m jax2tf", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for function in (explain, export, run, versions_):
+    for function in (explain, plan, export, run, versions_):
         name = function.__name__.rstrip("_")
         command = commands.add_parser(name, help=function.__doc__, description=function.__doc__)
         command.set_defaults(command=function)
@@ -44,12 +45,21 @@ def explain(options: argparse.Namespace) -> int:
     return explain_command.run(options)
 
 
+def plan(options: argparse.Namespace) -> int:
+    """Prints the equations of a JAX function after each pass, and what lowers each of them."""
+    return explain_command.run_plan(options)
+
+
 def export(options: argparse.Namespace) -> int:
     """Writes a JAX function as a file or folder of an engine, and runs it there."""
     return export_command.run(options)
 
 
-_ARGUMENTS = {explain: explain_command.add_arguments, export: export_command.add_arguments}
+_ARGUMENTS = {
+    explain: explain_command.add_arguments,
+    plan: explain_command.add_plan_arguments,
+    export: export_command.add_arguments,
+}
 
 
 def run(options: argparse.Namespace) -> int:

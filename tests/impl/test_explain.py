@@ -259,3 +259,56 @@ def test_the_page_says_how_many_rows_it_leaves_out():
 
     assert "10 more" in of_lines(50)
     assert " more<" not in of_lines(3)
+
+
+class TestPlanCommand:
+    """`python -m jax2tf plan`: the equations after each pass, and what lowers each of them."""
+
+    @pytest.fixture
+    def run(self, monkeypatch, capsys):
+        monkeypatch.setitem(sys.modules, "models", sys.modules[__name__])
+
+        def call(*arguments):
+            status = command.main(["plan", *arguments])
+            said = capsys.readouterr()
+            return status, said.out, said.err
+
+        return call
+
+    def test_passes_that_change_something_and_who_lowers_what(self, run):
+        status, out, _ = run("models:_model", "--input", "2,4", "--target", "litert")
+        assert status == 0
+        stages, _, lowered = out.partition("\nlowered by:\n")
+        heads = [line for line in stages.splitlines() if line.endswith(":")]
+        assert heads == ["traced:", "after idioms:", "after unread equations:"]
+        assert stages.startswith("_model, target litert\n\ntraced:\n  a:float32[2,4] = tanh b\n")
+        rows = [line.split() for line in lowered.splitlines()]
+        assert ["tanh", "->", "float32[2,4]", "rule:"] in [row[:4] for row in rows]
+        softmax = next(row for row in rows if row[0] == "div")
+        assert softmax[3:] == ["idioms:", "lowering.passes.idioms.table._softmax"]
+
+    def test_equations_inside_stand_further_in(self, run):
+        _, out, _ = run("models:_with_a_loop", "--input", "2:uint32", "--target", "litert")
+        assert "\n      " in out.partition("lowered by")[0]
+        assert "    mul -> uint32[2]" in out
+        assert "legalize: emulated dtypes: lowering.passes.legalize." in out
+
+    def test_what_is_refused(self, run):
+        status, out, _ = run("models:_with_refusals", "--input", "2,4")
+        assert status == 1
+        assert out.count("refused: it calls compiled code") == 3
+
+    def test_a_target_that_is_not_there(self, run, capsys):
+        with pytest.raises(SystemExit) as exit:
+            run("models:_model", "--input", "2,4", "--target", "abacus")
+        assert exit.value.code == 2
+        assert "--target: invalid choice: 'abacus'" in capsys.readouterr().err
+
+    def test_open_dimensions(self, run):
+        status, out, _ = run("models:_model", "--input", "b,4", "--target", "onnx")
+        assert status == 0
+        assert "tanh -> float32[b,4]" in out
+
+
+def _with_a_loop(x):
+    return jax.lax.fori_loop(0, 3, lambda i, y: y * y, x)

@@ -10,7 +10,7 @@ import pytest
 from jax.extend.core import primitives
 
 from harnesses.harness import all_harnesses
-from jax2tf._src.lowering import registry
+from jax2tf._src.lowering import pipeline, registry
 from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.tracing import trace
 from tests.running import check
@@ -42,7 +42,9 @@ def test_a_rule_requires_no_param_that_jax_does_not():
         if not harness.runs_on(jax.__version__):
             continue
         with jax.enable_x64(harness.x64):
-            traced = trace.trace_of(jax.jit(harness.fun).trace(*harness.make_args()))
+            traced = trace.trace_of(
+                jax.jit(harness.fun).trace(*harness.make_args()), pipeline.simplified
+            )
             eqn = traced.find(name)
             if eqn is None or not all(hasattr(v.aval, "shape") for v in eqn.invars):
                 continue

@@ -30,26 +30,26 @@ ARROWS = {
     "rules": {"a rule"},
     "passes": {"emit", "context", "registry"},
     "foreign": {"emit", "context", "registry"},
-    "plan": {"passes", "registry", "foreign", "emit", "refusals"},
-    "eager": {"plan", "emit", "context"},
+    "pipeline": {"passes", "registry", "foreign"},
+    "plan": {"pipeline", "passes", "registry", "emit", "refusals"},
+    "eager": {"pipeline", "plan", "emit", "context"},
     "shared_functions": set(),
     "interpreter": {
-        *("plan", "eager", "rules", "shared_functions", "passes", "emit", "context", "supported"),
+        *("plan", "pipeline", "eager", "rules", "shared_functions", "passes", "emit"),
+        *("context", "supported"),
     },
 }
 USERS = {
     "interpreter": {"api", "gradients", "export", "explain", "native"},
+    "pipeline": {"api", "explain"},
+    "registry": {"explain"},
     "eager": {"api"},
     "passes": {"api", "gradients", "export", "explain"},
-    "supported": {"explain"},
+    "supported": {"api", "explain"},
     "emit": {"api", "call_tf", "native"},
     "refusals": {"native"},
 }
-EXCEPTIONS = {
-    ("jax2tf._src.tracing.trace", "jax2tf._src.lowering.passes.repeats"),
-    ("jax2tf._src.tracing.trace", "jax2tf._src.lowering.passes.value_checks"),
-    ("jax2tf._src.tracing.tracer", "jax2tf._src.lowering.passes.value_checks"),
-}
+EXCEPTIONS: set[tuple[str, str]] = set()
 # Modules of more than MAX_LINES lines, with the number that they may have.
 TOO_LONG = {
     "jax2tf._src.lowering.emit.linalg_algorithms": 470,

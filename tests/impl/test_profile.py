@@ -57,13 +57,13 @@ def test_time_of_a_call_is_not_that_of_what_it_calls(monkeypatch):
     lines = profiling._Lines()
     jaxpr = jax.make_jaxpr(model)(X)
     eqns = {e.primitive.name: e for e in jaxpr.eqns}
-    with lines.within(eqns["tanh"]):
+    with lines.within(eqns["tanh"], "rule"):
         now[0] += 1
-        with lines.within(eqns["jit"] if "jit" in eqns else eqns["pjit"]):
+        with lines.within(eqns["jit"] if "jit" in eqns else eqns["pjit"], "rule"):
             now[0] += 10
         now[0] += 2
     now[0] += 100
-    with lines.within(eqns["tanh"]):
+    with lines.within(eqns["tanh"], "rule"):
         now[0] += 4
     by_line = {line.source.rpartition(":")[0].rpartition(":")[2]: line for line in lines.found()}
     assert sorted(line.seconds for line in by_line.values()) == [7, 10]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pathlib
 import re
+from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
@@ -263,3 +264,41 @@ def test_the_place_of_a_refusal_is_the_first_that_is_known():
     error.locate("")
     assert "It comes from model.py:3. What to do: leave it out." in str(error)
     assert error.source == "model.py:3"
+
+
+# Functions with a nested function that has one of its own. The table only shrinks.
+DEEPLY_NESTED = {
+    "known_values.py: without.of.shorter",
+    "scatter_kernels.py: in_turns.write.step",
+    "scatter_kernels.py: in_turns.write.turn",
+    "callbacks.py: _warn_when_saved.marked.gradient",
+    "device_programs.py: as_program_of_all.vmapped.each",
+    "device_programs.py: _one_by_one._.of_one",
+    "special.py: _traced.rule.body",
+}
+
+
+def test_no_nested_function_has_a_nested_function():
+    found = {
+        f"{path.name}: {'.'.join(names)}"
+        for path in SOURCES
+        for names in _nested(ast.parse(path.read_text(encoding="utf-8")))
+        if len(names) > 2
+    }
+    assert found == DEEPLY_NESTED
+
+
+def test_a_method_is_not_nested_in_its_class():
+    source = "class A:\n    def f(x):\n        def g(y):\n            def h(z): ...\n"
+    assert list(_nested(ast.parse(source))) == [("f",), ("f", "g"), ("f", "g", "h")]
+
+
+def _nested(node: ast.AST, around: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The names of each function in the node, behind those of the functions around it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            names = (*around, child.name)
+            yield names
+            yield from _nested(child, names)
+        else:
+            yield from _nested(child, around)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
+import dataclasses
+import functools
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import jax
 import tensorflow as tf
@@ -14,12 +14,12 @@ from jax2tf._src import compat, dims
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.api.partitioning import refuse_eager
 from jax2tf._src.gradients import custom_gradient, in_graph
-from jax2tf._src.lowering import eager
+from jax2tf._src.lowering import eager, pipeline
 from jax2tf._src.lowering.emit import compiled_calls
 from jax2tf._src.lowering.emit.mesh.shardings import is_partitioned
 from jax2tf._src.lowering.interpreter import Lowering
 from jax2tf._src.lowering.passes import value_checks as checks
-from jax2tf._src.lowering.passes.complex_as_real import prepared
+from jax2tf._src.lowering.supported import Observer
 from jax2tf._src.native import xla_call_module
 from jax2tf._src.targets import by_name
 from jax2tf._src.targets.by_name import TARGETS
@@ -29,7 +29,7 @@ from jax2tf._src.tracing.arguments import Argument
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.large_constants import LargeConstants, Policy
 from jax2tf._src.tracing.trace import Trace
-from jax2tf._src.tracing.tracer import Tracer
+from jax2tf._src.tracing.tracer import LeafOrArgument, Tracer
 from jax2tf._src.tracing.traits import CALLBACKS, CALLBACKS_WITH_VALUES, EIGENVALUES
 from jax2tf._src.util import dtypes, option_checks
 from jax2tf._src.util.tf_decorators import without_autograph
@@ -155,7 +155,7 @@ def convert(
     )
     option_checks.one_of(value_checks, "jax2tf.convert: value_checks", checks.CHOICES)
     lowered_for = by_name.chosen(target, enable_xla=enable_xla, assume_finite=assume_finite)
-    options = _native_options(
+    native = _native_options(
         native_serialization,
         lowered_for,
         enable_xla,
@@ -169,146 +169,231 @@ def convert(
         polymorphic_constraints,
         LargeConstants(large_constants),
         debug_callbacks,
-        value_checks,
+        functools.partial(pipeline.simplified, choice=value_checks),
     )
-    name = function.name
-
-    def lower(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        try:
-            return lower_somehow(trace, tensors)
-        except UnsupportedPrimitiveError as error:
-            error.locate(f"the function {name}")
-            raise
-
-    def lower_somehow(trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        if options is None and lowered_for.enable_xla and is_partitioned(trace):
-            refuse_eager(f"jax2tf.convert({name})")
-        if options is not None:
-            if xla_call_module.is_partitioned(trace, options):
-                refuse_eager(f"jax2tf.convert({name})")
-            native_here = partial(_lower_native, trace, options)
-            return checked(trace, tensors, name, polymorphic_checks, native_here)
-        lower_here = partial(_lower, trace, lowered_for, name, polymorphic_checks, eager_graphs)
-        on_host = CALLBACKS if debug_callbacks else CALLBACKS_WITH_VALUES
-        is_jitted = lowered_for.enable_xla and function.is_jitted
-        if is_jitted and not on_host & trace.primitives and not _has_kernels(trace, lowered_for):
-            compile_here = partial(_compiled, trace, lower_here)
-            compiled = trace.cached(("compiled", lowered_for), compile_here)
-            # TensorFlow captures the arguments of a compiled function as if all around it were
-            # compiled: the gradient of a tf.cond does not find them then.
-            return list(compiled(*in_graph.in_this_graph(tensors)))
-        return lower_here(tensors)
+    conversion = Conversion(
+        function,
+        tracer,
+        lowered_for,
+        polymorphic_checks,
+        with_gradient,
+        saved_gradient_order,
+        eager_graphs,
+        native,
+    )
 
     @without_autograph
     def converted_fun(*args: PyTree, **kwargs: PyTree) -> PyTree:
-        trace, leaves = tracer.trace(args, kwargs, Argument)
-        tensors = [leaf.tensor() for leaf in leaves]
+        return conversion.call(args, kwargs)
+
+    # Not functools.wraps: tf.function would open a function that it gets as an argument down to
+    # what that wraps, and the names of a library's objects need not be texts.
+    converted_fun.__name__ = converted_fun.__qualname__ = function.name
+    converted_fun.__doc__ = fun_jax.__doc__
+    signature = function.parameters.signature_without_defaults()
+    setattr(converted_fun, "__signature__", signature)  # noqa: B010
+    return converted_fun
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Conversion:
+    """One JAX function, to be lowered for one target: the stages of a conversion are its methods.
+
+    `trace` has JAX trace the function, `prepare` runs the passes over its jaxpr, `check` tests the
+    shapes of arguments, and `lower`, `lower_native` and `compile` give the ops. `call` runs the
+    stages on the arguments of a user, and `make_graph` on placeholders.
+
+    Attributes:
+      function: the JAX function.
+      tracer: makes and keeps its traces; several targets may share it.
+      target: what reads the ops.
+      polymorphic_checks: whether graphs check what was assumed of dimensions.
+      with_gradient: whether TensorFlow can differentiate the results.
+      saved_gradient_order: up to which order derivatives can be saved.
+      eager_graphs: whether eager mode may run the function as one graph.
+      native: the options of native serialization; None where the ops are TensorFlow's.
+    """
+
+    function: Function
+    tracer: Tracer
+    target: Target
+    polymorphic_checks: bool = False
+    with_gradient: bool = True
+    saved_gradient_order: int = 1
+    eager_graphs: bool = False
+    native: xla_call_module.Options | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the function, for messages."""
+        return self.function.name
+
+    def call(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> PyTree:
+        """The results of the function, as `convert` describes them."""
+        trace, leaves = self.trace(args, kwargs, Argument)
         results = custom_gradient.differentiable(
             trace,
-            lower,
-            tensors,
-            with_gradient,
-            name,
-            saved_gradient_order,
-            lowered_for.enable_xla,
+            self.run,
+            [leaf.tensor() for leaf in leaves],
+            self.with_gradient,
+            self.name,
+            self.saved_gradient_order,
+            self.target.enable_xla,
             given=[leaf.value for leaf in leaves],
         )
         if not tf.executing_eagerly():
             compat.graphs.skip_order_of_effects(tf.compat.v1.get_default_graph())
         return trace.results(results)
 
-    # Not functools.wraps: tf.function would open a function that it gets as an argument down to
-    # what that wraps, and the names of a library's objects need not be texts.
-    converted_fun.__name__ = converted_fun.__qualname__ = name
-    converted_fun.__doc__ = fun_jax.__doc__
-    signature = _without_defaults(function.parameters.signature)
-    setattr(converted_fun, "__signature__", signature)  # noqa: B010
-    return converted_fun
+    def trace(
+        self,
+        args: tuple[PyTree, ...],
+        kwargs: dict[str, PyTree],
+        leaf: Callable[..., LeafOrArgument],
+    ) -> tuple[Trace, list[LeafOrArgument]]:
+        """JAX's trace for these arguments, and `leaf(path, value, function)` of each leaf."""
+        return self.tracer.trace(args, kwargs, leaf)
 
+    def run(self, trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The results of a trace of the function, or of its derivative, by the stage it needs."""
+        try:
+            self._refuse_partitioned(trace)
+            if self.native is not None:
+                return self.lower_native(trace, tensors)
+            return self._compile_or_lower(trace, tensors)
+        except UnsupportedPrimitiveError as error:
+            error.locate(f"the function {self.name}")
+            raise
 
-def _without_defaults(signature: inspect.Signature) -> inspect.Signature:
-    """The signature with *args and **kwargs for the parameters that have defaults.
+    def _refuse_partitioned(self, trace: Trace) -> None:
+        """Refuses eager mode for a function that JAX partitions over devices."""
+        if self.native is not None:
+            spans_devices = xla_call_module.is_partitioned(trace, self.native)
+        else:
+            spans_devices = self.target.enable_xla and is_partitioned(trace)
+        if spans_devices:
+            refuse_eager(f"jax2tf.convert({self.name})")
 
-    tf.function passes the default of a parameter that the caller left out. JAX would trace it like
-    any argument, but leaves a Python value (`train=False`) where the caller leaves it out.
-    """
-    parameters = signature.parameters.values()
-    kinds = {p.kind for p in parameters}
-    optional = {p.kind for p in parameters if p.default is not p.empty}
-    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    kept = [p for p in parameters if p.default is p.empty and p.kind in by_position]
-    if optional.intersection(by_position) or inspect.Parameter.VAR_POSITIONAL in kinds:
-        kept.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
-    kept += [p for p in parameters if p.default is p.empty and p.kind == p.KEYWORD_ONLY]
-    if optional or inspect.Parameter.VAR_KEYWORD in kinds:
-        kept.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
-    return inspect.Signature(kept)
+    def _compile_or_lower(self, trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        if not self._is_compiled(trace):
+            return self.lower(trace, tensors)
+        compiled = trace.cached(("compiled", self.target), lambda: self.compile(trace))
+        # TensorFlow captures the arguments of a compiled function as if all around it were
+        # compiled: the gradient of a tf.cond does not find them then.
+        return list(compiled(*in_graph.in_this_graph(tensors)))
 
+    def _is_compiled(self, trace: Trace) -> bool:
+        """Whether XLA compiles the function because its user jitted it."""
+        if not (self.target.enable_xla and self.function.is_jitted):
+            return False
+        on_host = CALLBACKS if trace.debug_callbacks else CALLBACKS_WITH_VALUES
+        return not on_host & trace.primitives and not _has_kernels(trace, self.target)
 
-def _lower(
-    trace: Trace,
-    target: Target,
-    name: str,
-    with_checks: bool,
-    eager_graphs: bool,
-    tensors: Sequence[tf.Tensor],
-) -> list[tf.Tensor]:
-    trace = prepared(trace, target)
+    def prepare(self, trace: Trace) -> Trace:
+        """The trace after the passes over its jaxpr that the target asks for."""
+        return pipeline.for_target(trace, self.target)
 
-    def lower(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
-        return Lowering(trace, target, values).run_trace(tensors, eager_graphs)
+    def lower(
+        self, trace: Trace, tensors: Sequence[tf.Tensor], observer: Observer | None = None
+    ) -> list[tf.Tensor]:
+        """The results of a trace, in ops that the target takes.
 
-    return checked(trace, tensors, name, with_checks, lower)
+        Args:
+          trace: the function, as `trace` gives it.
+          tensors: one for each argument of the trace.
+          observer: sees the equations and their ops.
+        """
+        trace = self.prepare(trace)
 
+        def lower_checked(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
+            lowering = Lowering(trace, self.target, values, observer)
+            return lowering.run_trace(tensors, self.eager_graphs)
 
-def _lower_native(
-    trace: Trace,
-    options: xla_call_module.Options,
-    tensors: Sequence[tf.Tensor],
-    values: dims.Values,
-) -> list[tf.Tensor]:
-    return xla_call_module.call(trace, options, Lowering(trace, TARGETS[XLA], values), tensors)
+        return self.check(trace, tensors, lower_checked)
 
+    def lower_native(self, trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The results of a trace, by one XlaCallModule op that holds JAX's StableHLO."""
+        assert self.native is not None
+        options = self.native
 
-def checked(
-    trace: Trace,
-    tensors: Sequence[tf.Tensor],
-    name: str,
-    with_checks: bool,
-    lower: Callable[[Sequence[tf.Tensor], dims.Values], list[tf.Tensor]],
-) -> list[tf.Tensor]:
-    """What `lower` gives for the arguments and the sizes of dimension variables, once the shapes of
-    the arguments have been checked.
-    """
-    if not trace.is_polymorphic:
-        return lower(tensors, {})
-    where = f"jax2tf.convert({name})"
-    shapes = [dtypes.physical_shape(aval) for aval in trace.jaxpr.in_avals]
-    solution = dims.solve(shapes, tensors, trace.path, where)
-    # The arguments of a vjp are those of its function, which were checked there.
-    if not trace.paths:
-        return lower(tensors, solution.values)
-    checks = dims.check(solution, trace.assumptions, where, at_run_time=with_checks)
-    if not checks:
-        return lower(tensors, solution.values)
-    # What reads an argument whose shape is in question waits for the checks, and so does what reads
-    # a size: an op that fails for a wrong one would fail first. The results wait too, which may
-    # depend on nothing but what was assumed.
-    with tf.control_dependencies(checks):
-        checked = [
-            t if dims.is_static(shape) else tf.identity(t)
-            for t, shape in zip(tensors, shapes, strict=True)
-        ]
-        values = {
-            name: size if isinstance(size, int) else tf.identity(size)
-            for name, size in solution.values.items()
-        }
-    results = lower(checked, values)
-    # With the arguments beside them, results that are constants are not folded: where a compiled
-    # function calls this one, only what its results are computed from is run.
-    with tf.control_dependencies(checks):
-        made: list[tf.Tensor] = tf.raw_ops.IdentityN(input=[*results, *checked])[: len(results)]
-        return made
+        def call_module(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
+            lowering = Lowering(trace, TARGETS[XLA], values)
+            return xla_call_module.call(trace, options, lowering, tensors)
+
+        return self.check(trace, tensors, call_module)
+
+    def compile(self, trace: Trace) -> Callable[..., list[tf.Tensor]]:
+        """A function of the trace's arguments that XLA compiles."""
+        in_dtypes, out_dtypes = (
+            [dtypes.to_tf(aval.dtype) for aval in avals]
+            for avals in (trace.jaxpr.in_avals, trace.jaxpr.out_avals)
+        )
+
+        def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
+            operands = compiled_calls.in_dtypes(tensors, in_dtypes)
+            return compiled_calls.unpacked(self.lower(trace, operands))
+
+        function = tf.function(body, autograph=False, jit_compile=True)
+
+        def call(*tensors: tf.Tensor) -> list[tf.Tensor]:
+            crossing = compiled_calls.unpacked(tensors)
+            results = eager.run_compiled(trace, body, crossing) if tf.executing_eagerly() else None
+            results = function(*crossing) if results is None else results
+            return compiled_calls.in_dtypes(results, out_dtypes)
+
+        return call
+
+    def make_graph(self, trace: Trace, observer: Observer) -> None:
+        """Lowers the trace to a graph that nobody keeps, before the eyes of `observer`."""
+
+        def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
+            return [tf.identity(result) for result in self.lower(trace, tensors, observer)]
+
+        specs = [dtypes.tensor_spec(aval) for aval in trace.jaxpr.in_avals]
+        tf.function(body, autograph=False).get_concrete_function(*specs)
+
+    def check(
+        self,
+        trace: Trace,
+        tensors: Sequence[tf.Tensor],
+        lower: Callable[[Sequence[tf.Tensor], dims.Values], list[tf.Tensor]],
+    ) -> list[tf.Tensor]:
+        """The results of `lower`, once the shapes of the arguments have been checked.
+
+        Args:
+          trace: what is lowered.
+          tensors: one for each argument of the trace.
+          lower: gets the tensors and the sizes of dimension variables.
+        """
+        if not trace.is_polymorphic:
+            return lower(tensors, {})
+        where = f"jax2tf.convert({self.name})"
+        shapes = [dtypes.physical_shape(aval) for aval in trace.jaxpr.in_avals]
+        solution = dims.solve(shapes, tensors, trace.path, where)
+        # The arguments of a vjp are those of its function, which were checked there.
+        if not trace.paths:
+            return lower(tensors, solution.values)
+        checks = dims.check(solution, trace.assumptions, where, at_run_time=self.polymorphic_checks)
+        if not checks:
+            return lower(tensors, solution.values)
+        # What reads an argument whose shape is in question waits for the checks, and so does what
+        # reads a size: an op that fails for a wrong one would fail first. The results wait too,
+        # which may depend on nothing but what was assumed.
+        with tf.control_dependencies(checks):
+            tensors = [
+                t if dims.is_static(shape) else tf.identity(t)
+                for t, shape in zip(tensors, shapes, strict=True)
+            ]
+            values = {
+                name: size if isinstance(size, int) else tf.identity(size)
+                for name, size in solution.values.items()
+            }
+        results = lower(tensors, values)
+        # With the arguments beside them, results that are constants are not folded: where a
+        # compiled function calls this one, only what its results are computed from is run.
+        with tf.control_dependencies(checks):
+            waiting: list[tf.Tensor] = tf.raw_ops.IdentityN(input=[*results, *tensors])
+        return waiting[: len(results)]
 
 
 def _has_kernels(trace: Trace, target: Target) -> bool:
@@ -317,27 +402,6 @@ def _has_kernels(trace: Trace, target: Target) -> bool:
     # A TPU has no kernels: all that it runs is compiled.
     has_eigenvalues = not EIGENVALUES.isdisjoint(trace.primitives)
     return by_kernels and has_eigenvalues and not tf.config.list_logical_devices("TPU")
-
-
-def _compiled(
-    trace: Trace, lower: Callable[[Sequence[tf.Tensor]], list[tf.Tensor]]
-) -> Callable[..., PyTree]:
-    given, made = (
-        [dtypes.to_tf(aval.dtype) for aval in avals]
-        for avals in (trace.jaxpr.in_avals, trace.jaxpr.out_avals)
-    )
-
-    def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        return compiled_calls.unpacked(lower(compiled_calls.in_dtypes(tensors, given)))
-
-    function = tf.function(run, autograph=False, jit_compile=True)
-
-    def call(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        crossing = compiled_calls.unpacked(tensors)
-        results = eager.run_compiled(trace, run, crossing) if tf.executing_eagerly() else None
-        return compiled_calls.in_dtypes(function(*crossing) if results is None else results, made)
-
-    return call
 
 
 def _native_options(

@@ -255,20 +255,24 @@ class Batched(_Derived):
         self, mapper: _Mapper, specs: Sequence[tf.TensorSpec]
     ) -> tf.types.experimental.ConcreteFunction:
         def run(*tensors: tf.Tensor) -> list[tf.Tensor]:
-            dtypes: list[tf.DType] = []
-
-            def function(elements: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-                results = self.base.run(self._merged(elements, tensors))
-                dtypes[:] = [r.dtype for r in results]
-                return [tf.cast(r, carrier_of(STACKED, r.dtype)) for r in results]
-
-            mapped = [t for t, is_mapped in zip(tensors, self.mapped, strict=True) if is_mapped]
-            results = [tf.cast(*r) for r in zip(mapper(function, mapped), dtypes, strict=True)]
-            return [tf.reduce_sum(r, 0) if i in self.summed else r for i, r in enumerate(results)]
+            return self._mapped(mapper, tensors)
 
         # The trace has a graph of its own, so that the ops of a failed trace go away with it.
         function = tf.function(run, autograph=False)
         return function.get_concrete_function(*specs)
+
+    def _mapped(self, mapper: _Mapper, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """The results of all elements, which TensorFlow's `mapper` maps the function over."""
+        dtypes: list[tf.DType] = []
+
+        def function(elements: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+            results = self.base.run(self._merged(elements, tensors))
+            dtypes[:] = [r.dtype for r in results]
+            return [tf.cast(r, carrier_of(STACKED, r.dtype)) for r in results]
+
+        mapped = [t for t, is_mapped in zip(tensors, self.mapped, strict=True) if is_mapped]
+        results = [tf.cast(*r) for r in zip(mapper(function, mapped), dtypes, strict=True)]
+        return [tf.reduce_sum(r, 0) if i in self.summed else r for i, r in enumerate(results)]
 
     def _merged(
         self, elements: Sequence[tf.Tensor], tensors: Sequence[tf.Tensor]

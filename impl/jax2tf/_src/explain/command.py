@@ -1,17 +1,22 @@
-"""`python -m jax2tf explain`: the public function on the command line."""
+"""`python -m jax2tf explain` and `python -m jax2tf plan`."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from jax2tf._src import dims
 from jax2tf._src.api import command_line
+from jax2tf._src.explain.stages import plan
 from jax2tf._src.explain.survey import explain
 from jax2tf._src.export import checkpoints
 from jax2tf._src.export.signatures import signatures_of
 from jax2tf._src.targets.by_name import TARGETS
+
+T = TypeVar("T")
 
 _EXAMPLE = """
 example:
@@ -21,21 +26,37 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of the command."""
+    """Adds the arguments of `explain`."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EXAMPLE
     command_line.add_function(parser)
     parser.add_argument(
         "--target",
-        dest="targets",
+        dest="target",
         action="append",
         choices=list(TARGETS),
         help="what will read the graph; may be repeated; default: all",
     )
+    _add_assume_finite(parser)
+    parser.add_argument("--html", metavar="FILE", help="write a page, too")
+
+
+def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of `plan`."""
+    command_line.add_function(parser)
+    parser.add_argument(
+        "--target",
+        choices=list(TARGETS),
+        default="xla",
+        help="what will read the graph; default: xla",
+    )
+    _add_assume_finite(parser)
+
+
+def _add_assume_finite(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--assume-finite", action="store_true", help="leave guards of NaN and infinity out"
     )
-    parser.add_argument("--html", metavar="FILE", help="write a page, too")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,27 +65,42 @@ def run(options: argparse.Namespace) -> int:
         if options.html:
             # Before the work, which may take long.
             _require_writable(Path(options.html))
-        params = checkpoints.load(options.params) if options.params else None
-        fun, specs = command_line.function(options.function), command_line.specs(options.inputs)
-        (signature,) = signatures_of(fun, params, specs)
-        args, kwargs = signature.arguments([given.spec for given in signature.inputs])
-        shapes = signature.polymorphic_shapes
-        explanation = explain(
-            fun,
-            *([] if params is None else [params]),
-            *args,
-            target=options.targets,
-            polymorphic_shapes=shapes if params is None else dims.OfInputs(shapes),
-            polymorphic_constraints=options.constraints,
-            assume_finite=options.assume_finite,
-            **kwargs,
-        )
+        explanation = _called(explain, options)
     except Exception as error:
         return command_line.told("explain", error)
     print(explanation)
     if options.html:
         Path(options.html).write_text(explanation.html(), encoding="utf-8")
     return 0 if all(report.converts for report in explanation.reports) else 1
+
+
+def run_plan(options: argparse.Namespace) -> int:
+    """Prints the equations after each pass; the exit status is 1 where one cannot be lowered."""
+    try:
+        text, converts = _called(plan, options)
+    except Exception as error:
+        return command_line.told("plan", error)
+    print(text)
+    return 0 if converts else 1
+
+
+def _called(function: Callable[..., T], options: argparse.Namespace) -> T:
+    """The result of `explain` or `plan` for the arguments of a command line."""
+    params = checkpoints.load(options.params) if options.params else None
+    fun, specs = command_line.function(options.function), command_line.specs(options.inputs)
+    (signature,) = signatures_of(fun, params, specs)
+    args, kwargs = signature.arguments([given.spec for given in signature.inputs])
+    shapes = signature.polymorphic_shapes
+    return function(
+        fun,
+        *([] if params is None else [params]),
+        *args,
+        target=options.target,
+        polymorphic_shapes=shapes if params is None else dims.OfInputs(shapes),
+        polymorphic_constraints=options.constraints,
+        assume_finite=options.assume_finite,
+        **kwargs,
+    )
 
 
 def _require_writable(path: Path) -> None:

@@ -11,23 +11,22 @@ import tensorflow as tf
 from jax import export
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, dims
+from jax2tf._src import compat
 from jax2tf._src.api import shape_evaluation
-from jax2tf._src.api.convert import checked
+from jax2tf._src.api.convert import Conversion
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
 from jax2tf._src.explain import known
 from jax2tf._src.explain.explanation import Explanation
 from jax2tf._src.explain.report import Refusal, Report
-from jax2tf._src.lowering.interpreter import Lowering
-from jax2tf._src.lowering.passes.complex_as_real import prepared
-from jax2tf._src.lowering.supported import STRUCTURAL, Observer
+from jax2tf._src.lowering import pipeline
+from jax2tf._src.lowering.supported import STRUCTURAL
 from jax2tf._src.targets import by_name
 from jax2tf._src.targets.by_name import TARGETS
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.tracing.tracer import Tracer
-from jax2tf._src.util import dtypes, option_checks
+from jax2tf._src.util import option_checks
 from jax2tf._src.util.typing import Aval, PyTree, aval_of
 
 
@@ -77,13 +76,15 @@ def explain(
         for each in _several(target)
     )
     function = Function(fun_jax)
-    tracer = Tracer(function, polymorphic_shapes, polymorphic_constraints)
+    tracer = Tracer(
+        function, polymorphic_shapes, polymorphic_constraints, simplify=pipeline.simplified
+    )
     trace, leaves = tracer.trace(args, kwargs, shape_evaluation.described)
     return Explanation(
         function.name,
         {leaf.path: _spec(aval) for leaf, aval in zip(leaves, trace.jaxpr.in_avals, strict=True)},
         tuple(map(_spec, trace.jaxpr.out_avals)),
-        tuple(_report(trace, each, function.name) for each in chosen),
+        tuple(_report(trace, Conversion(function, tracer, each)) for each in chosen),
     )
 
 
@@ -107,27 +108,10 @@ def _spec(aval: Aval) -> str:
     return f"{aval.dtype.name}[{','.join(map(str, aval.shape))}]"
 
 
-def _report(trace: Trace, target: Target, name: str) -> Report:
+def _report(trace: Trace, conversion: Conversion) -> Report:
     survey = _Survey()
-    lower(prepared(trace, target), target, name, survey)
-    return survey.report(target)
-
-
-def lower(trace: Trace, target: Target, name: str, observer: Observer) -> None:
-    """Makes the graph of a prepared trace, before the eyes of `observer`."""
-
-    def lower_here(tensors: Sequence[tf.Tensor], values: dims.Values) -> list[tf.Tensor]:
-        return Lowering(trace, target, values, observer).run_trace(tensors)
-
-    def function(*tensors: tf.Tensor) -> list[tf.Tensor]:
-        return [tf.identity(r) for r in checked(trace, tensors, name, False, lower_here)]
-
-    specs = []
-    for aval in trace.jaxpr.in_avals:
-        shape = dtypes.physical_shape(aval)
-        known = [d if isinstance(d, int) else None for d in shape]
-        specs.append(tf.TensorSpec(known, dtypes.to_tf(aval.dtype)))
-    tf.function(function, autograph=False).get_concrete_function(*specs)
+    conversion.make_graph(trace, survey)
+    return survey.report(conversion.target)
 
 
 class _Survey:
@@ -143,7 +127,8 @@ class _Survey:
         self._line, self._scope = "", ""
 
     @contextlib.contextmanager
-    def within(self, eqn: jex_core.JaxprEqn) -> Iterator[None]:
+    def within(self, eqn: jex_core.JaxprEqn, lowered_by: str) -> Iterator[None]:
+        del lowered_by
         around = self._line, self._scope
         # What JAX's own functions bind has no line of the user's; what calls them may have one.
         self._line = compat.jaxprs.user_source(eqn) or self._line

@@ -14,9 +14,9 @@ from jax.extend import core as jex_core
 
 from jax2tf._src import compat
 from jax2tf._src.api import shape_evaluation
+from jax2tf._src.api.convert import Conversion
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
-from jax2tf._src.explain.survey import lower
-from jax2tf._src.lowering.passes.complex_as_real import prepared
+from jax2tf._src.lowering import pipeline
 from jax2tf._src.targets import by_name
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.functions import Function
@@ -129,16 +129,18 @@ def profile(
     option_checks.switches("jax2tf.profile", assume_finite=assume_finite)
     chosen = by_name.chosen(target, enable_xla=True, assume_finite=assume_finite)
     function = Function(fun_jax)
-    tracer = Tracer(function, polymorphic_shapes, polymorphic_constraints)
+    tracer = Tracer(
+        function, polymorphic_shapes, polymorphic_constraints, simplify=pipeline.simplified
+    )
+    conversion = Conversion(function, tracer, chosen)
     clock = _Clock()
     with clock.step("trace"):
-        trace, _ = tracer.trace(args, kwargs, shape_evaluation.described)
+        trace, _ = conversion.trace(args, kwargs, shape_evaluation.described)
     with clock.step("prepare"):
-        trace = prepared(trace, chosen)
-        trace.jaxpr_to_share(chosen.shares_repeats)
+        pipeline.for_graph(conversion.prepare(trace), chosen)
     lines = _Lines()
     with clock.step("graph"):
-        lower(trace, chosen, function.name, lines)
+        conversion.make_graph(trace, lines)
     lowering = sum(lines.seconds.values())
     steps = clock.seconds | {"lower": lowering, "graph": clock.seconds["graph"] - lowering}
     in_order = {name: steps[name] for name in ("trace", "prepare", "lower", "graph")}
@@ -170,7 +172,8 @@ class _Lines:
         self._depth = 0
 
     @contextlib.contextmanager
-    def within(self, eqn: jex_core.JaxprEqn) -> Iterator[None]:
+    def within(self, eqn: jex_core.JaxprEqn, lowered_by: str) -> Iterator[None]:
+        del lowered_by
         around = self._line
         if self._depth:
             self._add_time()

@@ -37,7 +37,7 @@ from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
 from jax2tf._src.util.tf_decorators import custom_gradient
-from jax2tf._src.util.typing import Aval, PyTree
+from jax2tf._src.util.typing import PyTree
 
 LowerTrace = Callable[[Trace, Sequence[tf.Tensor]], list[tf.Tensor]]
 # The results, and a function from the cotangents of inexact results to gradients.
@@ -304,25 +304,26 @@ class _Function:
 
     def gradient_function(self) -> PyTree:
         """The gradients as a TensorFlow function of arguments and cotangents."""
-        avals = self.trace.jaxpr.in_avals
-        avals = [*avals, *(self.trace.jaxpr.out_avals[i] for i in self.vjp.outputs)]
-
-        def make() -> PyTree:
-            @partial(tf.function, autograph=False)
-            def gradient(*operands: tf.Tensor) -> list[tf.Tensor]:
-                return self._gradients(operands, self.saved_order - 1)
-
-            # Residuals would be useless, because TensorFlow differentiates the call.
-            with compat.tapes.nothing_recorded():
-                return gradient.get_concrete_function(*map(_tensor_spec, avals))
-
         # Compiled graphs refuse callbacks. A SavedModel holds the function that is in the graph.
         compiled = (
             self.compiled
             if compat.graphs.is_saving_gradient()
             else compat.functions.in_compiled_function()
         )
-        return self.trace.cached(("gradient function", self.saved_order, compiled), make)
+        key = ("gradient function", self.saved_order, compiled)
+        return self.trace.cached(key, self._make_gradient_function)
+
+    def _make_gradient_function(self) -> PyTree:
+        jaxpr = self.trace.jaxpr
+        avals = [*jaxpr.in_avals, *(jaxpr.out_avals[i] for i in self.vjp.outputs)]
+
+        @partial(tf.function, autograph=False)
+        def gradient(*operands: tf.Tensor) -> list[tf.Tensor]:
+            return self._gradients(operands, self.saved_order - 1)
+
+        # Residuals would be useless, because TensorFlow differentiates the call.
+        with compat.tapes.nothing_recorded():
+            return gradient.get_concrete_function(*map(dtypes.tensor_spec, avals))
 
     def _recomputed(self, args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]) -> Gradients:
         if not self.vjp.is_differentiable:
@@ -438,11 +439,6 @@ def _with_note(name: str, trace: Trace) -> Iterator[None]:
             )
         error.add_note(note)
         raise
-
-
-def _tensor_spec(aval: Aval) -> tf.TensorSpec:
-    shape = [d if isinstance(d, int) else None for d in dtypes.physical_shape(aval)]
-    return tf.TensorSpec(shape, dtypes.to_tf(aval.dtype))
 
 
 def _conjugate(tensor: tf.Tensor) -> tf.Tensor:

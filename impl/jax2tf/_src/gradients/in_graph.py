@@ -100,49 +100,51 @@ def map_rows(
         results: Sequence[tf.Tensor], others: Sequence[tf.Tensor], have_rows: Sequence[bool]
     ) -> list[tf.Tensor]:
         args = others[:n_args]
-        of_rows = _gradient_by_rows(gradient_of, have_rows[:n_args])
+        of_rows: GradientOf = partial(_gradient_by_rows, gradient_of, have_rows[:n_args])
         if is_differentiated:
             of_rows = _as_calls(of_rows, args, results)
-
-        def gradient(*cotangents: tf.Tensor) -> list[tf.Tensor | None]:
-            return of_rows(args, cotangents)
-
-        return with_gradient(results, args, gradient, of_rows, name, is_differentiated)
+        return with_gradient(
+            results,
+            args,
+            lambda *cotangents: of_rows(args, cotangents),
+            of_rows,
+            name,
+            is_differentiated,
+        )
 
     compat.vectorized.map_op_by(op, n_results, mapped)
 
 
-def _gradient_by_rows(gradient_of: GradientOf, have_rows: Sequence[bool]) -> GradientOf:
+def _gradient_by_rows(
+    gradient_of: GradientOf,
+    have_rows: Sequence[bool],
+    args: Sequence[tf.Tensor],
+    cotangents: Sequence[tf.Tensor],
+) -> list[tf.Tensor | None]:
     """The gradient of a program that tf.vectorized_map maps over rows.
 
     The cotangents have rows, and `have_rows` says which arguments do. The gradient of an argument
     without rows is the sum over all rows.
     """
+    differentiated: list[int] = []
 
-    def of_all(
-        args: Sequence[tf.Tensor], cotangents: Sequence[tf.Tensor]
-    ) -> list[tf.Tensor | None]:
-        differentiated: list[int] = []
+    def of_one(row: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        n_cotangents = len(row) - sum(have_rows)
+        cotangents, arg_rows = row[:n_cotangents], iter(row[n_cotangents:])
+        args_of_row = [
+            next(arg_rows) if has_rows else arg
+            for arg, has_rows in zip(args, have_rows, strict=True)
+        ]
+        gradients = gradient_of(args_of_row, cotangents)
+        differentiated[:] = [i for i, g in enumerate(gradients) if g is not None]
+        return [gradients[i] for i in differentiated]
 
-        def of_one(row: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-            n_cotangents = len(row) - sum(have_rows)
-            cotangents, arg_rows = row[:n_cotangents], iter(row[n_cotangents:])
-            args_of_row = [
-                next(arg_rows) if has_rows else arg
-                for arg, has_rows in zip(args, have_rows, strict=True)
-            ]
-            gradients = gradient_of(args_of_row, cotangents)
-            differentiated[:] = [i for i, g in enumerate(gradients) if g is not None]
-            return [gradients[i] for i in differentiated]
-
-        mapped = [arg for arg, has_rows in zip(args, have_rows, strict=True) if has_rows]
-        of_rows = tf.vectorized_map(of_one, [*map(tf.convert_to_tensor, cotangents), *mapped])
-        gradients: list[tf.Tensor | None] = [None] * len(args)
-        for i, gradient in zip(differentiated, of_rows, strict=True):
-            gradients[i] = gradient if have_rows[i] else tf.reduce_sum(gradient, 0)
-        return gradients
-
-    return of_all
+    mapped = [arg for arg, has_rows in zip(args, have_rows, strict=True) if has_rows]
+    of_rows = tf.vectorized_map(of_one, [*map(tf.convert_to_tensor, cotangents), *mapped])
+    gradients: list[tf.Tensor | None] = [None] * len(args)
+    for i, gradient in zip(differentiated, of_rows, strict=True):
+        gradients[i] = gradient if have_rows[i] else tf.reduce_sum(gradient, 0)
+    return gradients
 
 
 def _identities(tensors: list[tf.Tensor]) -> list[tf.Tensor]:

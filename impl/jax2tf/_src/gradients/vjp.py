@@ -111,7 +111,7 @@ class Vjp:
 
     @uncollected()
     def _trace_of(self, fun: Callable[..., PyTree], *specs: PyTree) -> Trace:
-        trace = trace_of(jax.jit(fun).trace(*specs), self._trace.value_checks)
+        trace = trace_of(jax.jit(fun).trace(*specs), self._trace.simplify)
         return dataclasses.replace(
             trace,
             large_constants=self._trace.large_constants,

@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from jax2tf._src import compat, ops
+from jax2tf._src.lowering import pipeline
 from jax2tf._src.lowering.context import LoweringInterface
 from jax2tf._src.lowering.emit.compiled_calls import COMPILED_CONTROL_FLOW_DTYPES
 from jax2tf._src.lowering.plan import as_numpy
@@ -94,8 +95,7 @@ class EagerGraph:
     ) -> EagerGraph | None:
         """The graph of a lowering's trace; None for a small one that TensorFlow has to make."""
         trace = lowering.trace
-        shares_repeats = is_large and lowering.target.shares_repeats
-        jaxpr = trace.jaxpr_to_share(shares_repeats)
+        jaxpr = pipeline.for_graph(trace, lowering.target) if is_large else trace.jaxpr
         is_captured = [np.size(c) > SMALL_CONSTANT_SIZE for c in jaxpr.consts]
         captured = [
             _held(trace, as_numpy(c)) for c in itertools.compress(jaxpr.consts, is_captured)

@@ -79,7 +79,7 @@ def _traced(
 ) -> Lowered:
     trace = ctx.cached(
         ("foreign", ctx.eqn),
-        lambda: trace_of(jax.jit(function).trace(*_specs(ctx.avals_in)), ctx.trace.value_checks),
+        lambda: trace_of(jax.jit(function).trace(*_specs(ctx.avals_in)), ctx.trace.simplify),
     )
     results = ctx.inline(trace.jaxpr, *operands)
     return results if ctx.eqn.primitive.multiple_results else results[0]
@@ -104,7 +104,7 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
     def trace() -> Trace:
         # The module finds the sizes of dimensions in the shapes of its arguments: in these first.
         sizes = [jax.ShapeDtypeStruct((dim, 0), bool) for dim in names.values()]
-        return trace_of(jax.jit(whole).trace(*sizes, *_specs(ctx.avals_in)))
+        return trace_of(jax.jit(whole).trace(*sizes, *_specs(ctx.avals_in)), ctx.trace.simplify)
 
     sized = [ops.zeros(ctx.shape((dim, 0)), tf.bool) for dim in names.values()]
     inner = ctx.cached(("module", ctx.eqn), trace)

@@ -20,7 +20,7 @@ from jax.typing import ArrayLike
 import jax2tf._src.lowering.rules  # noqa: F401  registers the rules
 from jax2tf._src import compat, dims, ops
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
-from jax2tf._src.lowering import eager
+from jax2tf._src.lowering import eager, pipeline
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import carries, compiled_calls
 from jax2tf._src.lowering.emit.casts import cast
@@ -28,7 +28,6 @@ from jax2tf._src.lowering.emit.compute_dtypes import HOLDS_NARROW, carrier_of
 from jax2tf._src.lowering.emit.constants import as_result
 from jax2tf._src.lowering.emit.loops import writes_lists
 from jax2tf._src.lowering.emit.truth_values import is_truth_value
-from jax2tf._src.lowering.passes.constant_folding import folded
 from jax2tf._src.lowering.passes.legalize.boundaries import has_uint32
 from jax2tf._src.lowering.plan import Constant, Step, as_numpy, no_rule, plan_of
 from jax2tf._src.lowering.shared_functions import SHARED_FUNCTION_MIN_EQUATIONS, shared_function
@@ -78,7 +77,7 @@ class Lowering:
         if not tf.executing_eagerly():
             require_arrays(self.trace, self.target)
             with writing.called_from_here():
-                results = self.run(self.trace.jaxpr_to_share(self.target.shares_repeats), args)
+                results = self.run(pipeline.for_graph(self.trace, self.target), args)
             if self.target.has(Quirk.DROPS_CONSTANT_RESULTS):
                 return [as_result(result) for result in results]
             return results
@@ -305,7 +304,7 @@ class Lowering:
         boundary = (*jaxpr.invars, *jaxpr.outvars)
         if not self.target.takes_arrays("uint32") and has_uint32(boundary):
             return False
-        if self.trace.use_counts(self.target.shares_repeats)[Identity(jaxpr)] < 2:
+        if pipeline.use_counts(self.trace, self.target)[Identity(jaxpr)] < 2:
             return False
         enough = SHARED_FUNCTION_MIN_EQUATIONS
         if count_equations(jaxpr, enough) < enough:
@@ -341,7 +340,7 @@ class Lowering:
             if not self.target.takes_all:
                 self._require_taken(step, self._new_ops.behind(operands, results))
             return results
-        with self._observer.within(step.eqn):
+        with self._observer.within(step.eqn, step.lowered_by):
             try:
                 results = self._results(step, operands)
                 made = self._new_ops.behind(operands, results)
@@ -364,8 +363,8 @@ class Lowering:
         return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
 
     def _results(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
-        if self.target.has(Quirk.NO_FOLDING) and not (tf.executing_eagerly() or step.is_idiom):
-            constants = folded(step.eqn, operands, self.target)
+        if not (tf.executing_eagerly() or step.is_idiom):
+            constants = pipeline.on_tensors(step.eqn, operands, self.target)
             if constants is not None:
                 return [self.constant(value) for value in constants]
         if step.compiled:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import weakref
-from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable
 
 import jax
 import numpy as np
@@ -18,11 +18,12 @@ from jax.extend import core as jex_core
 
 from jax2tf._src import compat
 from jax2tf._src.api.errors import UnsupportedPrimitiveError
-from jax2tf._src.lowering import foreign, refusals, registry
+from jax2tf._src.lowering import pipeline, refusals, registry
 from jax2tf._src.lowering.emit import compiled_calls
-from jax2tf._src.lowering.passes import broadcasts, empties, idioms, keys, legalize, masks
+from jax2tf._src.lowering.passes import switched_off
+from jax2tf._src.lowering.pipeline import Chosen
 from jax2tf._src.targets.target import Target
-from jax2tf._src.tracing.jaxprs import inner_jaxprs
+from jax2tf._src.tracing.jaxprs import inner_jaxprs, variables
 from jax2tf._src.tracing.traits import CALLBACKS, CONTROL_FLOW
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identifiers import identifier
@@ -49,7 +50,7 @@ class Step:
       last_uses: slots that hold a value which no later step reads.
       scope: the name scope of its ops.
       compiled: whether only XLA can run it, so that eager mode and graphs have it compile the step.
-      is_idiom: whether it stands for an idiom, which the target has an op for.
+      made_by: the name of the pass, or of the entry of pipeline.RULES, whose rule it has.
     """
 
     eqn: jex_core.JaxprEqn
@@ -61,7 +62,23 @@ class Step:
     scope: str
     multiple_results: bool
     compiled: bool
-    is_idiom: bool
+    made_by: str
+
+    @property
+    def is_idiom(self) -> bool:
+        """Whether it stands for an idiom, which the target has an op for."""
+        return self.made_by == "idioms"
+
+    @property
+    def lowered_by(self) -> str:
+        """The pass or the entry of pipeline.RULES, and the function: `rule: module.function`."""
+        rule = self.rule
+        # A rule that traces a JAX function has this as its first argument.
+        while isinstance(rule, functools.partial):
+            first = rule.args[0] if rule.args else None
+            rule = first if callable(first) else rule.func
+        name = getattr(rule, "__qualname__", type(rule).__qualname__)
+        return f"{self.made_by}: {rule.__module__.removeprefix('jax2tf._src.')}.{name}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,15 +101,18 @@ class Plan:
     refused: jex_core.JaxprEqn | None
 
 
-_PLANS: weakref.WeakKeyDictionary[jex_core.Jaxpr, dict[Target, Plan]] = weakref.WeakKeyDictionary()
+_PLANS: weakref.WeakKeyDictionary[jex_core.Jaxpr, dict[Hashable, Plan]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def plan_of(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
     """The plan of a jaxpr, made once for each target."""
     plans = _PLANS.setdefault(jaxpr, {})
-    if target not in plans:
-        plans[target] = _make_plan(jaxpr, target)
-    return plans[target]
+    key = (target, switched_off())
+    if key not in plans:
+        plans[key] = _make_plan(jaxpr, target)
+    return plans[key]
 
 
 def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
@@ -108,98 +128,35 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
         return slots[atom]
 
     inputs = [slot(v) for v in (*jaxpr.constvars, *jaxpr.invars)]
-    converted = masks.conversions(jaxpr)
-    masked = masks.products(jaxpr, converted)
-    empty = {e for e in jaxpr.eqns if empties.are_all_results(e)}
-    places = {e: place for e, place in idioms.found(jaxpr, target).items() if e not in empty}
-    replaced = {
-        **broadcasts.unrepeated_operands(jaxpr, target),
-        **masked,
-        **{eqn: place.operands for eqn, place in places.items()},
-        **dict.fromkeys(empty, ()),
-    }
-    kept = set(_variables(jaxpr.outvars))
-    equations = broadcasts.with_kept_dimensions(
-        _read_equations(jaxpr, replaced, kept), replaced, kept, target
-    )
-    operands = [replaced.get(eqn, eqn.invars) for eqn in equations]
-    last_use = {v: i for i, atoms in enumerate(operands) for v in _variables(atoms)}
+    block = pipeline.block_of(jaxpr, target)
+    kept = set(variables(jaxpr.outvars))
+    operands = [block.operands(eqn) for eqn in block.equations]
+    last_use = {v: i for i, atoms in enumerate(operands) for v in variables(atoms)}
     steps, refused = [], None
-    for i, eqn in enumerate(equations):
-        found = _rule_and_params(eqn, target, empty, places, masked)
-        if found is None:
+    for i, eqn in enumerate(block.equations):
+        chosen = pipeline.chosen(block, eqn)
+        if chosen is None:
             refused = refused or eqn
-        rule, params = found or (functools.partial(_refuse, eqn, target), {})
+            chosen = Chosen("refused", functools.partial(_refuse, eqn, target), {}, False)
         steps.append(
             Step(
                 eqn=eqn,
-                rule=rule,
-                params=params,
+                rule=chosen.rule,
+                params=chosen.params,
                 inputs=[ref(v) for v in operands[i]],
                 outputs=[slot(v) for v in eqn.outvars],
                 last_uses=[
                     slots[v]
-                    for v in set(_variables(operands[i]))
+                    for v in set(variables(operands[i]))
                     if last_use[v] == i and v not in kept
                 ],
                 scope=_scope(eqn),
-                multiple_results=(
-                    places[eqn].gives_many if eqn in places else eqn.primitive.multiple_results
-                ),
-                is_idiom=eqn in places,
+                multiple_results=chosen.gives_many,
                 compiled=_needs_compiler(eqn),
+                made_by=chosen.made_by,
             )
         )
     return Plan(len(inputs), len(slots), steps, [ref(v) for v in jaxpr.outvars], refused)
-
-
-def _read_equations(
-    jaxpr: jex_core.Jaxpr,
-    replaced: Mapping[jex_core.JaxprEqn, Sequence[Atom]],
-    kept: set[jex_core.Var],
-) -> list[jex_core.JaxprEqn]:
-    """The equations without those that nothing reads once others have the operands `replaced`."""
-    if not replaced:
-        return jaxpr.eqns
-    read = set(kept)
-    equations = []
-    for eqn in reversed(jaxpr.eqns):
-        if not eqn.effects and read.isdisjoint(eqn.outvars):
-            continue
-        read.update(_variables(replaced.get(eqn, eqn.invars)))
-        equations.append(eqn)
-    return equations[::-1]
-
-
-def _rule_and_params(
-    eqn: jex_core.JaxprEqn,
-    target: Target,
-    empty: Container[jex_core.JaxprEqn],
-    places: Mapping[jex_core.JaxprEqn, idioms.Place],
-    masked: masks.Products,
-) -> tuple[Callable[..., registry.Lowered], dict[str, Param]] | None:
-    if eqn in empty:
-        return empties.nothing, {}
-    if eqn in places:
-        return places[eqn].rule, places[eqn].params
-    if eqn in masked:
-        return masks.select, {}
-    instead = legalize.rule_of(eqn, target)
-    if instead is not None:
-        return instead, {}
-    # A dtype decides between rules alone; its name takes longer than to find the one that there is.
-    has_choice = eqn.invars and registry.ops_of(eqn.primitive)
-    dtype = str(getattr(eqn.invars[0].aval, "dtype", "")) if has_choice else None
-    rule = registry.find(eqn.primitive, target, dtype) or foreign.rule(eqn)
-    if rule is None:
-        return None
-    if not rule.takes_keys and keys.has_keys(eqn):
-        rule = keys.ON_DATA
-    return rule.function, registry.select_params(rule, eqn)
-
-
-def _variables(atoms: Sequence[Atom]) -> Iterator[jex_core.Var]:
-    return (a for a in atoms if not isinstance(a, jex_core.Literal))
 
 
 def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:

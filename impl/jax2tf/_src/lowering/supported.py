@@ -35,8 +35,8 @@ STRUCTURAL = frozenset(
 class Observer(Protocol):
     """Sees what each equation is lowered to, and goes on where one cannot be lowered."""
 
-    def within(self, eqn: jex_core.JaxprEqn) -> AbstractContextManager[None]:
-        """Around the lowering of an equation, and of the equations of what it calls."""
+    def within(self, eqn: jex_core.JaxprEqn, lowered_by: str) -> AbstractContextManager[None]:
+        """Around the lowering of an equation by a rule, and of the equations of what it calls."""
 
     def made(self, eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation]) -> None:
         """These ops are new in the graph."""

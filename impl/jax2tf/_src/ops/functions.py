@@ -6,6 +6,7 @@ TensorFlow's functions. Elsewhere, and for operands of other types, they call th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,17 +21,17 @@ Function = Callable[..., tf.Tensor]
 
 def _in_graphs(by_tensorflow: Function) -> Callable[[Callable[..., OpArgument]], Function]:
     """A decorator: in graphs its function is called, and `by_tensorflow` where that gives None."""
+    return functools.partial(_written_in_graphs, by_tensorflow)
 
-    def decorate(written: Callable[..., OpArgument]) -> Function:
-        def function(*args: OpArgument, **options: OpArgument) -> tf.Tensor:
-            result = written(*args, **options) if writing.writes() else None
-            return by_tensorflow(*args, **options) if result is None else result
 
-        function.__doc__ = by_tensorflow.__doc__
-        function.__name__ = function.__qualname__ = by_tensorflow.__name__
-        return function
+def _written_in_graphs(by_tensorflow: Function, written: Callable[..., OpArgument]) -> Function:
+    def function(*args: OpArgument, **options: OpArgument) -> tf.Tensor:
+        result = written(*args, **options) if writing.writes() else None
+        return by_tensorflow(*args, **options) if result is None else result
 
-    return decorate
+    function.__doc__ = by_tensorflow.__doc__
+    function.__name__ = function.__qualname__ = by_tensorflow.__name__
+    return function
 
 
 def _unary(by_tensorflow: Function, op: str, operand: str = "x") -> Function:

@@ -80,6 +80,25 @@ class Parameters:
         self.rest = next(iter(of_kind.get(inspect.Parameter.VAR_POSITIONAL, [])), None)
         self.takes_any_keyword = inspect.Parameter.VAR_KEYWORD in of_kind
 
+    def signature_without_defaults(self) -> inspect.Signature:
+        """The signature with *args and **kwargs for the parameters that have defaults.
+
+        tf.function passes the default of a parameter that the caller left out. JAX would trace it
+        like any argument, but leaves a Python value (`train=False`) as it is if the caller leaves
+        it out.
+        """
+        parameters = self.signature.parameters.values()
+        kinds = {p.kind for p in parameters}
+        optional = {p.kind for p in parameters if p.default is not p.empty}
+        by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        required = [p for p in parameters if p.default is p.empty and p.kind in by_position]
+        if optional.intersection(by_position) or inspect.Parameter.VAR_POSITIONAL in kinds:
+            required.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
+        required += [p for p in parameters if p.default is p.empty and p.kind == p.KEYWORD_ONLY]
+        if optional or inspect.Parameter.VAR_KEYWORD in kinds:
+            required.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+        return inspect.Signature(required)
+
     def at(self, i: int) -> str:
         """What the i-th positional argument is called."""
         n = len(self.by_position)

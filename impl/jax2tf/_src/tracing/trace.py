@@ -9,23 +9,28 @@ import functools
 import gc
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import tensorflow as tf
 from jax.extend import core as jex_core
-from jax.interpreters import partial_eval
 
-from jax2tf._src import compat, dims
+from jax2tf._src import dims
 from jax2tf._src.call_tf.primitive import call_tf_p
-from jax2tf._src.lowering.passes import value_checks
-from jax2tf._src.lowering.passes.repeats import with_shared_repeats
 from jax2tf._src.tracing import functions, jaxprs
 from jax2tf._src.tracing.large_constants import LargeConstants
-from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Array, PyTree
 
 T = TypeVar("T")
+
+# The passes over a jaxpr that JAX traced: of the jaxpr, and whether ops are made of it.
+Simplify: TypeAlias = Callable[[jex_core.ClosedJaxpr, bool], jex_core.ClosedJaxpr]
+
+
+def as_it_is(jaxpr: jex_core.ClosedJaxpr, is_lowered: bool) -> jex_core.ClosedJaxpr:
+    """The jaxpr itself: no pass runs."""
+    del is_lowered
+    return jaxpr
 
 
 @contextlib.contextmanager
@@ -87,7 +92,7 @@ class Trace:
       assumptions: what was assumed of dimension variables.
       large_constants: what becomes of large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
-      value_checks: what became of callbacks that check values.
+      simplify: makes the jaxprs of what JAX traces later, as derivatives.
       is_vjp: whether it is a vjp, which tape.jacobian maps over cotangents.
       retrace: traces the function with the variables that its calls of TensorFlow capture as
         arguments behind its own; None where that is done, and for a vjp.
@@ -103,7 +108,7 @@ class Trace:
     assumptions: dims.Assumptions = dataclasses.field(default_factory=dims.Assumptions)
     large_constants: LargeConstants = dataclasses.field(default_factory=LargeConstants)
     debug_callbacks: bool = True
-    value_checks: value_checks.Choice = "raise"
+    simplify: Simplify = as_it_is
     is_vjp: bool = False
     retrace: Callable[[], tuple[Sequence[tf.Variable], Trace]] | None = None
     shares: bool = True
@@ -139,22 +144,6 @@ class Trace:
         """Where the i-th argument stands, for messages; those of a vjp are followed by others."""
         n = len(self.paths)
         return f"argument {self.paths[i]}" if i < n else f"cotangent {i - n}"
-
-    def jaxpr_to_share(self, shares_repeats: bool) -> jex_core.ClosedJaxpr:
-        """The jaxpr for graphs: equations that repeat are calls of one inner jaxpr, if wanted."""
-        if not (self.shares and shares_repeats):
-            return self.jaxpr
-        return self.cached("with_shared_repeats", lambda: with_shared_repeats(self.jaxpr))
-
-    def use_counts(self, shares_repeats: bool) -> collections.Counter[Identity]:
-        """How many equations of `jaxpr_to_share` call each inner jaxpr, by the jaxpr's identity.
-
-        JAX gives the same object for each call of the same jitted function on the same avals.
-        """
-        return self.cached(
-            ("use_counts", shares_repeats),
-            lambda: jaxprs.count_uses(self.jaxpr_to_share(shares_repeats).jaxpr),
-        )
 
     def inlined(self) -> Trace:
         """The trace that shares no function, or this one where the graph would be large."""
@@ -203,12 +192,12 @@ class Trace:
         return jaxprs.equations(self.jaxpr.jaxpr, without_inner)
 
 
-def trace_of(traced: jax.stages.Traced, checks: value_checks.Choice = "raise") -> Trace:
+def trace_of(traced: jax.stages.Traced, simplify: Simplify) -> Trace:
     """The trace that JAX's own `traced` stands for.
 
     Args:
       traced: what JAX traced.
-      checks: what becomes of callbacks that check values.
+      simplify: the passes over it.
 
     Raises:
       jax.errors.UnexpectedTracerError: the function reads a value of another trace of JAX's.
@@ -222,23 +211,10 @@ def trace_of(traced: jax.stages.Traced, checks: value_checks.Choice = "raise") -
             "of the jax.jit around the conversion. Return what a call computes, and take what the "
             "function reads as an argument."
         )
-    lowered = value_checks.without_checks(traced.lojax.jaxpr, checks)
-    jaxpr = _without_dead_code(compat.jaxprs.without_references(lowered))
-    differentiable = value_checks.without_checks(traced.jaxpr, checks)
+    jaxpr = simplify(traced.lojax.jaxpr, True)
+    differentiable = simplify(traced.jaxpr, False)
     out_tree = jax.tree.structure(traced.out_info)
-    return Trace(jaxpr, differentiable, out_tree, value_checks=checks)
-
-
-def _without_dead_code(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
-    """`jaxpr` without the equations that no result needs and that have no side effect.
-
-    Inner jaxprs lose theirs, too. All arguments stay.
-    """
-    is_kept = [False] * len(jaxpr.consts) + [True] * len(jaxpr.in_avals)
-    is_used = [True] * len(jaxpr.out_avals)
-    live, uses_const, _ = partial_eval.dce_jaxpr_consts(jaxpr.jaxpr, is_used, is_kept)
-    consts = [c for c, used in zip(jaxpr.consts, uses_const, strict=True) if used]
-    return jex_core.ClosedJaxpr(live, consts)
+    return Trace(jaxpr, differentiable, out_tree, simplify=simplify)
 
 
 def is_sharded(sharding: object) -> bool:

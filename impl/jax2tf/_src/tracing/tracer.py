@@ -19,11 +19,17 @@ from jax import export
 
 from jax2tf._src import compat, dims
 from jax2tf._src.call_tf import variables
-from jax2tf._src.lowering.passes import value_checks
 from jax2tf._src.tracing import arguments
 from jax2tf._src.tracing.functions import Function
 from jax2tf._src.tracing.large_constants import LargeConstants
-from jax2tf._src.tracing.trace import Trace, spans_devices, trace_of, uncollected
+from jax2tf._src.tracing.trace import (
+    Simplify,
+    Trace,
+    as_it_is,
+    spans_devices,
+    trace_of,
+    uncollected,
+)
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.lru import Recent
 from jax2tf._src.util.typing import Dim, PyTree
@@ -59,7 +65,7 @@ class Tracer:
       constraints: the polymorphic constraints that the caller gave.
       large_constants: what becomes of large arrays that the function captures.
       debug_callbacks: whether jax.debug.callback and jax.debug.print run.
-      checks: what becomes of callbacks that check values.
+      simplify: the passes over what JAX traces.
     """
 
     def __init__(
@@ -69,14 +75,14 @@ class Tracer:
         constraints: Sequence[str] | export.SymbolicScope = (),
         large_constants: LargeConstants | None = None,
         debug_callbacks: bool = True,
-        checks: value_checks.Choice = "raise",
+        simplify: Simplify = as_it_is,
     ):
         self._function = function
         self._shapes = shapes
         self._constraints = dims.constraints_of(constraints)
         self._large_constants = large_constants or LargeConstants()
         self._debug_callbacks = debug_callbacks
-        self._checks = checks
+        self._simplify = simplify
         self._specs: dict[Hashable, list[dims.Spec | None]] = {}
         # By what the arguments are, and by what JAX traces for them.
         self._by_signature: Recent[Trace] = Recent(KEPT_TRACES)
@@ -192,7 +198,7 @@ class Tracer:
             # An equation that calls the function has its shardings, the function's jaxpr has not.
             traced = jax.jit(self._function.callable()).trace(*args, **kwargs)
         trace = dataclasses.replace(
-            trace_of(traced, self._checks),
+            trace_of(traced, self._simplify),
             paths=tuple(leaf.path for leaf in leaves),
             assumptions=assumed,
             large_constants=self._large_constants,
@@ -213,7 +219,7 @@ class Tracer:
             found += missing
         if not found:
             return (), trace
-        again = trace_of(traced, self._checks)
+        again = trace_of(traced, self._simplify)
         return found, dataclasses.replace(
             trace,
             jaxpr=again.jaxpr,

@@ -77,6 +77,12 @@ def physical_shape(aval: Aval) -> tuple[Dim, ...]:
     return tuple(aval.shape)
 
 
+def tensor_spec(aval: Aval) -> tf.TensorSpec:
+    """The spec of the tensor that stands for `aval`; sizes of dimension variables are unknown."""
+    shape = [d if isinstance(d, int) else None for d in physical_shape(aval)]
+    return tf.TensorSpec(shape, to_tf(aval.dtype))
+
+
 def dtype_of_val(val: object) -> tf.DType:
     """The TensorFlow dtype that JAX's typing rules give to a value.
 

@@ -8,6 +8,7 @@ reductions that carry integers, as an argmax does, for which JAX has no rule.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 
@@ -65,21 +66,27 @@ def _reduce_jvp(
     if not dimensions:  # The results are the operands, whatever the function.
         return results, changes[: len(operands)]
     function = jex_core.jaxpr_as_fun(params["jaxpr"])
-
-    def sequential(*operands_and_inits: jax.Array) -> list[jax.Array]:
-        n = len(operands_and_inits) // 2
-        elements = [_reduced_first(x, dimensions) for x in operands_and_inits[:n]]
-        shape = elements[0].shape[1:]
-        totals = [jnp.broadcast_to(init, shape).ravel() for init in operands_and_inits[n:]]
-        rows = [x.reshape(x.shape[0], -1) for x in elements]
-
-        def step(totals: list[jax.Array], row: list[jax.Array]) -> tuple[list[jax.Array], None]:
-            return jax.vmap(function)(*totals, *row), None
-
-        totals, _ = lax.scan(step, totals, rows)
-        return [total.reshape(shape) for total in totals]
-
+    sequential = functools.partial(_reduced_in_turns, function, dimensions)
     return results, jax.jvp(sequential, tuple(primals), tuple(changes))[1]
+
+
+def _reduced_in_turns(
+    function: Callable[..., list[jax.Array]],
+    dimensions: Sequence[int],
+    *operands_and_inits: jax.Array,
+) -> list[jax.Array]:
+    """The reduction by a scan over the elements, which JAX can differentiate."""
+    n = len(operands_and_inits) // 2
+    elements = [_reduced_first(x, dimensions) for x in operands_and_inits[:n]]
+    shape = elements[0].shape[1:]
+    totals = [jnp.broadcast_to(init, shape).ravel() for init in operands_and_inits[n:]]
+    rows = [x.reshape(x.shape[0], -1) for x in elements]
+
+    def step(totals: list[jax.Array], row: list[jax.Array]) -> tuple[list[jax.Array], None]:
+        return jax.vmap(function)(*totals, *row), None
+
+    totals, _ = lax.scan(step, totals, rows)
+    return [total.reshape(shape) for total in totals]
 
 
 def _reduced_first(x: jax.Array, axes: Sequence[int]) -> jax.Array:

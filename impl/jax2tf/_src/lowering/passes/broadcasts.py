@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 from jax.extend import core as jex_core
 
-from jax2tf._src.lowering.passes import legalize
+from jax2tf._src.lowering.passes import Instead, legalize
 from jax2tf._src.targets.forms import Optimization
 from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing import traits
@@ -26,9 +26,7 @@ _FLOATS = frozenset(np.dtype(x) for x in (jnp.bfloat16, jnp.float16, jnp.float32
 _DTYPES = _FLOATS | {np.dtype(np.int32), np.dtype(np.int64)}
 
 
-def unrepeated_operands(
-    jaxpr: jex_core.Jaxpr, target: Target
-) -> dict[jex_core.JaxprEqn, list[Atom]]:
+def unrepeated_operands(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Instead]:
     """The operands of equations before JAX repeats them to the shape of the others.
 
     JAX repeats scalars, and arrays, which stay as they are where the target lacks the optimisation.
@@ -45,7 +43,7 @@ def unrepeated_operands(
         else:
             continue
         if operands != eqn.invars:
-            found[eqn] = operands
+            found[eqn] = Instead(operands)
     return found
 
 
@@ -93,7 +91,7 @@ def _of_two(eqn: jex_core.JaxprEqn, before: Mapping[Atom, Atom], target: Target)
         only_adds = _adds_ones_in_front(_shape(operands[place]), _shape(operand))
         if not only_adds and _shape(other) != shape:
             continue
-        is_one_op = aval_of(operand).dtype in _DTYPES and legalize.rule_of(eqn, target) is None
+        is_one_op = aval_of(operand).dtype in _DTYPES and legalize.found(eqn, target) is None
         return operands if is_one_op else eqn.invars
     return eqn.invars
 
@@ -143,7 +141,7 @@ def with_kept_dimensions(
         reduction, between = _reduction_before(eqn, made, reads)
         if reduction is None or not _gives_dimensions_back(eqn, reduction):
             continue
-        if legalize.rule_of(reduction, target) is None:
+        if legalize.found(reduction, target) is None:
             instead |= dict.fromkeys([eqn, *between])
             instead[reduction] = reduction.replace(outvars=eqn.outvars)
     changed = (instead.get(eqn, eqn) for eqn in equations)

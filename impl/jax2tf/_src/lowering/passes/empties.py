@@ -10,7 +10,9 @@ from jax.extend import core as jex_core
 
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.constants import without_elements
+from jax2tf._src.lowering.passes import Instead
 from jax2tf._src.lowering.registry import Lowered
+from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util.typing import aval_of
 
@@ -21,6 +23,12 @@ def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
         if 0 not in getattr(aval_of(var), "shape", ()):
             return False
     return bool(eqn.outvars) and not eqn.effects and eqn.primitive not in CALLBACKS
+
+
+def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Instead]:
+    """What is lowered in place of the equations of a jaxpr whose results have no elements."""
+    del target
+    return {eqn: Instead((), nothing) for eqn in jaxpr.eqns if are_all_results(eqn)}
 
 
 def nothing(ctx: Context) -> Lowered:

@@ -14,17 +14,30 @@ from jax.extend import core as jex_core
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.constants import scalar
-from jax2tf._src.util.typing import Atom, aval_of
+from jax2tf._src.lowering.passes import Instead
+from jax2tf._src.targets.target import Target
+from jax2tf._src.util.typing import aval_of
 
 _DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"})
 
-# An equation that is such a product, with the number and the truth value.
-Products = dict[jex_core.JaxprEqn, list[Atom]]
+
+def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Instead]:
+    """What is lowered in place of the products with a mask among the equations of a jaxpr."""
+    del target
+    converted = conversions(jaxpr)
+    products: dict[jex_core.JaxprEqn, Instead] = {}
+    for eqn in jaxpr.eqns if converted else ():
+        if eqn.primitive is not lax.mul_p or eqn.params.get("out_dtype") is not None:
+            continue
+        for mask, number in (eqn.invars, reversed(eqn.invars)):
+            if isinstance(mask, jex_core.Var) and mask in converted and _fills(mask, eqn):
+                products[eqn] = Instead([number, converted[mask]], select, gives_many=False)
+    return products
 
 
 def conversions(jaxpr: jex_core.Jaxpr) -> dict[jex_core.Var, jex_core.Var]:
     """The truth values that a jaxpr converts to numbers, by the variables of the numbers."""
-    found = {}
+    numbers = {}
     for eqn in jaxpr.eqns:
         if eqn.primitive is lax.convert_element_type_p:
             given, made = eqn.invars[0], eqn.outvars[0]
@@ -33,20 +46,8 @@ def conversions(jaxpr: jex_core.Jaxpr) -> dict[jex_core.Var, jex_core.Var]:
                 and _dtype(given) == "bool"
                 and _dtype(made) in _DTYPES
             ):
-                found[made] = given
-    return found
-
-
-def products(jaxpr: jex_core.Jaxpr, converted: dict[jex_core.Var, jex_core.Var]) -> Products:
-    """The products with a mask among the equations of a jaxpr with those `conversions`."""
-    found: Products = {}
-    for eqn in jaxpr.eqns if converted else ():
-        if eqn.primitive is not lax.mul_p or eqn.params.get("out_dtype") is not None:
-            continue
-        for mask, number in (eqn.invars, reversed(eqn.invars)):
-            if isinstance(mask, jex_core.Var) and mask in converted and _fills(mask, eqn):
-                found[eqn] = [number, converted[mask]]
-    return found
+                numbers[made] = given
+    return numbers
 
 
 def _dtype(var: jex_core.Var) -> str:

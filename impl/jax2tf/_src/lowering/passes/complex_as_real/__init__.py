@@ -6,10 +6,8 @@ complex numbers, made of the parts just before it; so do the arguments and resul
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
-import threading
 from collections.abc import Callable, Sequence
 
 import jax
@@ -23,7 +21,6 @@ from jax2tf._src.lowering.passes.complex_as_real import pair, scatters
 from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value, is_complex
 from jax2tf._src.lowering.passes.complex_as_real.rules import rule_of
 from jax2tf._src.lowering.passes.legalize import linalg
-from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.jaxprs import (
     Scan,
@@ -36,36 +33,30 @@ from jax2tf._src.tracing.jaxprs import (
     traced,
 )
 from jax2tf._src.tracing.primitives import named
-from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util.typing import Array
 
 
-def prepared(trace: Trace, target: Target) -> Trace:
-    """The trace as it is lowered for a target: without complex numbers, for one that has none."""
-    if "complex64" not in target.computes_in or not _has_complex(trace.jaxpr.jaxpr):
-        return trace
-    return trace.cached("without_complex", lambda: _without_complex(trace))
-
-
-def _without_complex(trace: Trace) -> Trace:
-    closed = trace.jaxpr
+def without_complex(closed: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
+    """The jaxpr in which two real arrays stand for each complex one, between the arguments and
+    results, which stay complex.
+    """
 
     def function(*args: Array) -> list[Array]:
         results = _run(closed.jaxpr, closed.consts, [_split(x) for x in args])
         return [_joined(value) for value in results]
 
     specs = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in closed.in_avals]
-    jaxpr = traced(function, specs)
-    return dataclasses.replace(trace, jaxpr=jaxpr, cache={}, lock=threading.RLock())
+    return traced(function, specs)
 
 
-def _has_complex(jaxpr: jex_core.Jaxpr) -> bool:
+def has_complex(jaxpr: jex_core.Jaxpr) -> bool:
+    """Whether an equation of a jaxpr, or of one inside of it, has complex numbers."""
     return any(map(_mentions_complex, jaxpr.eqns))
 
 
 def _mentions_complex(eqn: jex_core.JaxprEqn) -> bool:
     atoms = (*eqn.invars, *eqn.outvars)
-    return any(is_complex(v.aval) for v in atoms) or any(map(_has_complex, inner_jaxprs(eqn)))
+    return any(is_complex(v.aval) for v in atoms) or any(map(has_complex, inner_jaxprs(eqn)))
 
 
 def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) -> list[Value]:

@@ -8,9 +8,8 @@ op can stand; a target says which idioms it takes.
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import jax
 import numpy as np
@@ -18,11 +17,11 @@ from jax import lax
 from jax.extend import core as jex_core
 
 from jax2tf._src import dims
+from jax2tf._src.lowering.passes import Instead
 from jax2tf._src.lowering.passes.idioms import matching, recurrent
 from jax2tf._src.lowering.passes.idioms.matching import Match, Pattern
 from jax2tf._src.lowering.passes.idioms.table import IDIOMS, Idiom
 from jax2tf._src.lowering.passes.idioms.view import Frame, Path, find
-from jax2tf._src.lowering.registry import Lowered
 from jax2tf._src.targets.target import Target
 from jax2tf._src.util.typing import Atom, Aval, Param, Shape, aval_of
 
@@ -30,28 +29,14 @@ LSTM = "lstm"
 NAMES = frozenset({LSTM, *(idiom.name for idiom in IDIOMS)})
 
 
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """Where the op of an idiom can stand: in place of one equation of a jaxpr.
-
-    Attributes:
-      rule: makes the op, called as the rule of a primitive.
-      params: its keyword arguments.
-      operands: atoms of the jaxpr.
-      gives_many: whether the equation has several results, which the rule gives as a list.
-    """
-
-    rule: Callable[..., Lowered]
-    params: dict[str, Param]
-    operands: list[Atom]
-    gives_many: bool = False
+def has_some(target: Target) -> bool:
+    """Whether a target has an idiom."""
+    return bool(target.idioms or target.finite_idioms or target.assume_finite)
 
 
-def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Place]:
-    """The places of the idioms that a target has, by the equation whose result they give."""
-    places: dict[jex_core.JaxprEqn, Place] = {}
-    if not (target.idioms or target.finite_idioms or target.assume_finite):
-        return places
+def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Instead]:
+    """The ops of the idioms that a target has, by the equation whose result they give."""
+    places: dict[jex_core.JaxprEqn, Instead] = {}
     frame = Frame(jaxpr, None, None)
     readers = _readers(jaxpr)
     covered: set[jex_core.JaxprEqn] = set()
@@ -59,7 +44,7 @@ def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Plac
         if eqn.primitive is lax.scan_p and target.wants(LSTM):
             cell = recurrent.cell_of(eqn)
             if cell is not None:
-                places[eqn] = Place(recurrent.lstm, {"cell": cell}, eqn.invars, gives_many=True)
+                places[eqn] = Instead(eqn.invars, recurrent.lstm, {"cell": cell}, gives_many=True)
             continue
         if eqn in covered or len(eqn.outvars) != 1 or eqn.effects:
             continue
@@ -71,7 +56,7 @@ def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Plac
             made, operands, params = matched
             if _is_read_inside(made.covered - {eqn}, made.covered, readers):
                 covered |= made.covered
-                places[eqn] = Place(idiom.rule, params, operands)
+                places[eqn] = Instead(operands, idiom.rule, params, gives_many=False)
                 break
     return places
 

@@ -1,26 +1,17 @@
-"""What a target has not, in what it has: the equations that are lowered otherwise for it.
+"""Equations that a target lacks, or gets wrong, in terms of what it has.
 
 The target says which ones: `computes_in` has the dtypes that it computes in another, `lacks` the
-ops that it does not take, `quirks` what it gets wrong. Two ways lead around a lack:
-
-- An equation of numbers that are held in another dtype becomes a JAX function of that dtype
-  (held.py, unsigned.py, short.py), an integer contraction one of products and sums
-  (contractions.py), a special function one of elementary functions (special.py), a factorisation
-  one of loops over columns or rotations (linalg.py), the next float one of bits (neighbours.py),
-  random bits those of sums and products (generators.py), the bits of one dtype those of another
-  (bitcasts.py), fewer bits those of int32 (precision.py), floats that are moved their bits
-  (moved.py), bools numbers (bools.py), what has
-  operands of some ranks one of others (ranks.py), a quotient of integers one of estimates
-  (integers.py), control flow that carries uint32 one of int32 (boundaries.py). It is traced, and
-  lowered in place as any other, so that one lack may lead to another.
-- Logic of bits and shifts of int32 become arithmetic (bits.py), comparisons of large ones become
-  those of differences with zero (integers.py).
+ops that it does not take, `quirks` what it gets wrong. Most of them become a JAX function of the
+operands, which is traced and lowered in place as any other, so that one lack may lead to another.
+`WAYS` lists them in their order.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import tensorflow as tf
 from jax import lax
@@ -29,7 +20,7 @@ from jax.extend import core as jex_core
 from jax2tf._src import ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit.equation_jaxprs import jaxpr_of
-from jax2tf._src.lowering.passes import keys
+from jax2tf._src.lowering.passes import keys, switched_off
 from jax2tf._src.lowering.passes.legalize import (
     bit_moves,
     bitcasts,
@@ -52,40 +43,124 @@ from jax2tf._src.targets.target import Target
 from jax2tf._src.util import dtypes
 
 LoweringRule = Callable[..., tf.Tensor]
+RuleOf = Callable[[jex_core.JaxprEqn, Target], LoweringRule | None]
 
 
-def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
-    """How an equation is lowered for a target that lacks what its rule makes; None if it does not.
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """A way to lower equations that a target lacks.
 
-    The rule takes no params: they stand in the equation.
+    Attributes:
+      applies: says of a target whether it may need that way.
+      rule_of: gives the rule of an equation, or None. The rule takes no params: they stand in the
+        equation.
+      reason: why it stands where it stands.
+      takes_keys: whether it is asked about equations with PRNG keys.
     """
-    function = boundaries.function_of(eqn, target)
-    if function is not None:
-        return functools.partial(_traced, function, boundaries.CARRIERS)
-    if keys.has_keys(eqn):
-        is_moved = eqn.primitive is lax.squeeze_p and not target.takes_arrays("uint32")
-        return keys.ON_DATA.function if is_moved else None
-    for module in (ranks, integers, bitcasts, bit_moves, reduce_precision):
-        function = module.function_of(eqn, target)
-        if function is not None:
-            return functools.partial(_traced, function, {})
-    function = int16.function_of(eqn, target)
-    if function is not None:
-        return functools.partial(_traced, function, int16.CARRIERS)
-    if not (target.computes_in or target.lacks):
-        return None
+
+    name: str
+    applies: Callable[[Target], bool]
+    rule_of: RuleOf
+    reason: str
+    takes_keys: bool = False
+
+
+def _always(target: Target) -> bool:
+    del target
+    return True
+
+
+def _lacks_ops_or_dtypes(target: Target) -> bool:
+    return bool(target.computes_in or target.lacks)
+
+
+def _by(
+    function_of: Callable[[jex_core.JaxprEqn, Target], emulated_dtypes.Function | None],
+    carriers: Mapping[str, str] = MappingProxyType({}),
+) -> RuleOf:
+    """The rule that traces the JAX function of an equation; `carriers` as for `_traced`."""
+
+    def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
+        function = function_of(eqn, target)
+        return None if function is None else functools.partial(_traced, function, carriers)
+
+    return rule_of
+
+
+def _squeezed_keys(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
+    is_moved = eqn.primitive is lax.squeeze_p and not target.takes_arrays("uint32")
+    return keys.ON_DATA.function if is_moved and keys.has_keys(eqn) else None
+
+
+def _emulated(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
     carriers = _carriers(eqn, target)
-    if any(name != carrier for name, carrier in carriers.items()):
-        function = emulated_dtypes.function_of(eqn, carriers, target)
-        if function is not None:
-            if int16.may_leave_the_range(eqn, target):
-                function = functools.partial(emulated_dtypes.with_results_in_range, function)
-            return functools.partial(_traced, function, carriers)
-    for module in (bools, contractions, random_bits, special_functions, linalg, nextafter):
-        function = module.function_of(eqn, target)
-        if function is not None:
-            return functools.partial(_traced, function, {})
-    return bits.rule_of(eqn, target) or integers.rule_of(eqn, target)
+    if all(name == carrier for name, carrier in carriers.items()):
+        return None
+    function = emulated_dtypes.function_of(eqn, carriers, target)
+    if function is None:
+        return None
+    if int16.may_leave_the_range(eqn, target):
+        function = functools.partial(emulated_dtypes.with_results_in_range, function)
+    return functools.partial(_traced, function, carriers)
+
+
+_ANYWHERE = "No other way takes its equations, so that it may stand anywhere."
+WAYS = (
+    Way(
+        "boundaries",
+        _always,
+        _by(boundaries.function_of, boundaries.CARRIERS),
+        _ANYWHERE,
+        takes_keys=True,
+    ),
+    Way("squeezed keys", _always, _squeezed_keys, _ANYWHERE, takes_keys=True),
+    Way("ranks", _always, _by(ranks.function_of), _ANYWHERE),
+    Way(
+        "integers",
+        _always,
+        _by(integers.function_of),
+        "It comes before emulated dtypes, whose division and clamp of uint32 need exact int32.",
+    ),
+    Way("bitcasts", _always, _by(bitcasts.function_of), _ANYWHERE),
+    Way(
+        "moves of bits",
+        _always,
+        _by(bit_moves.function_of),
+        "It comes before emulated dtypes, which would cast the floats that are only moved.",
+    ),
+    Way("reduce_precision", _always, _by(reduce_precision.function_of), _ANYWHERE),
+    Way("int16", _always, _by(int16.function_of, int16.CARRIERS), _ANYWHERE),
+    Way(
+        "emulated dtypes",
+        _lacks_ops_or_dtypes,
+        _emulated,
+        "It comes after integers and moves of bits, which have other forms of its equations.",
+    ),
+    Way("bools", _lacks_ops_or_dtypes, _by(bools.function_of), _ANYWHERE),
+    Way("contractions", _lacks_ops_or_dtypes, _by(contractions.function_of), _ANYWHERE),
+    Way("random bits", _lacks_ops_or_dtypes, _by(random_bits.function_of), _ANYWHERE),
+    Way("special functions", _lacks_ops_or_dtypes, _by(special_functions.function_of), _ANYWHERE),
+    Way("linear algebra", _lacks_ops_or_dtypes, _by(linalg.function_of), _ANYWHERE),
+    Way("nextafter", _lacks_ops_or_dtypes, _by(nextafter.function_of), _ANYWHERE),
+    Way("bits", _lacks_ops_or_dtypes, bits.rule_of, _ANYWHERE),
+    Way("comparisons", _lacks_ops_or_dtypes, integers.rule_of, _ANYWHERE),
+)
+
+
+def found(eqn: jex_core.JaxprEqn, target: Target) -> tuple[str, LoweringRule] | None:
+    """The first way that lowers an equation otherwise than its rule, and the rule that it gives."""
+    is_of_keys = keys.has_keys(eqn)
+    for way in _ways(target, switched_off()):
+        if way.takes_keys or not is_of_keys:
+            rule = way.rule_of(eqn, target)
+            if rule is not None:
+                return way.name, rule
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _ways(target: Target, off: frozenset[str]) -> tuple[Way, ...]:
+    return tuple(way for way in WAYS if way.applies(target) and way.name not in off)
 
 
 def _carriers(eqn: jex_core.JaxprEqn, target: Target) -> dict[str, str]:
@@ -107,7 +182,10 @@ def _dtype_names(eqn: jex_core.JaxprEqn) -> set[str]:
 
 
 def _traced(
-    function: emulated_dtypes.Function, carriers: dict[str, str], ctx: Context, *operands: tf.Tensor
+    function: emulated_dtypes.Function,
+    carriers: Mapping[str, str],
+    ctx: Context,
+    *operands: tf.Tensor,
 ) -> tf.Tensor:
     """The results of a JAX function of the operands, each in the dtype that carries it."""
     eqn = ctx.eqn
@@ -122,7 +200,7 @@ def _traced(
     return results if eqn.primitive.multiple_results else results[0]
 
 
-def _to_carrier(ctx: Context, x: tf.Tensor, carriers: dict[str, str]) -> tf.Tensor:
+def _to_carrier(ctx: Context, x: tf.Tensor, carriers: Mapping[str, str]) -> tf.Tensor:
     """The tensor in the dtype that carries it: what it was cast from, if that is the same bits."""
     carrier = tf.as_dtype(carriers.get(x.dtype.name, x.dtype.name))
     if carrier == x.dtype:
