@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,14 +50,24 @@ _PRECISION = {
 }
 
 
+@contextlib.contextmanager
+def _without_log() -> Iterator[None]:
+    """Hides the log of tf2onnx, which names each op that it cannot convert. So does our error."""
+    logger = logging.getLogger("tf2onnx")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
 def write(job: Job) -> int:
     """Writes the file `job.target`; returns the number of ops."""
     tf2onnx = packages.import_package("tf2onnx", "the format 'onnx'")
     onnx = packages.import_package("onnx", "the format 'onnx'")
-    # tf2onnx logs each op that it cannot convert; the error below names it too.
-    logging.getLogger("tf2onnx").setLevel(logging.CRITICAL)
     (function,) = job.program().functions.values()
-    with converting("tf2onnx", job):
+    with converting("tf2onnx", job), _without_log():
         model, _ = tf2onnx.convert.from_function(
             function,
             input_signature=function.input_signature,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -33,9 +34,21 @@ _NOT_COUNTED = frozenset({"Constant", "Parameter", "Result"})
 
 
 def _openvino() -> PyTree:
-    # OpenVINO reports each conversion to its makers if it finds its telemetry package.
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
-    return packages.import_package("openvino", "the format 'openvino'")
+    with _without_telemetry():
+        return packages.import_package("openvino", "the format 'openvino'")
+
+
+@contextlib.contextmanager
+def _without_telemetry() -> Iterator[None]:
+    """Hides OpenVINO's telemetry package, by which OpenVINO reports conversions to its makers."""
+    is_hidden = "openvino_telemetry" not in sys.modules
+    if is_hidden:
+        sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        if is_hidden:
+            sys.modules.pop("openvino_telemetry", None)
 
 
 def write(job: Job) -> int:
@@ -43,7 +56,7 @@ def write(job: Job) -> int:
     openvino = _openvino()
     # OpenVINO loses the names of outputs when it converts a tf.function instead of a SavedModel.
     folder = job.saved_model()
-    with converting("the converter of OpenVINO", job):
+    with converting("the converter of OpenVINO", job), _without_telemetry():
         model = openvino.convert_model(str(folder))
     kind = job.options.get("quantize")
     if kind is not None:
