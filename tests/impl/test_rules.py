@@ -103,6 +103,24 @@ class TestRegistry:
             registry.select_params(found, eqn)
 
 
+# Rules with **params, which pass over a param that they do not know.
+TAKE_ALL = {
+    # They call a jaxpr or return their operands: other params say where, how fast, or for whom.
+    *("_closed_call", "_composite", "_custom_derivative_call", "_custom_partitioning", "_dce_sink"),
+    *("_identities", "_identity", "_inspect_sharding", "_jit", "_remat"),
+    *("_reshard", "_shard_map", "_sharding_constraint"),
+    # Their params go on to a function that names each of them, or to JAX.
+    *("_callback", "_reduce_window", "_reduce_window_monoid"),
+    *("_select_and_gather_add", "_select_and_scatter", "_select_and_scatter_add"),
+}
+
+
+def test_rules_name_the_params_that_they_know():
+    """All others raise for a param that a later JAX adds."""
+    rules = (rule for of_op in registry._RULES.values() for rule in of_op.values())
+    assert {rule.function.__name__ for rule in rules if rule.takes_all} == TAKE_ALL
+
+
 ENGINES = re.compile(
     r"enable_xla|op_set|no_xla|litert|tflite|onnx|openvino|tfjs|tensorflow\.js|core ?ml",
     re.IGNORECASE,

@@ -8,7 +8,7 @@ A conversion goes through these lists from the top to the bottom:
 4. `RULES`: the first that knows an equation lowers it. `legalize.WAYS` is a list of this kind.
 5. `ON_TENSORS`: what needs tensors is decided while the interpreter runs.
 
-Programs of the devices of a mesh (rules/mesh) are no pass: the rule of jax.shard_map traces them.
+Programs of the devices of a mesh (emit/mesh) are no pass: the rule of jax.shard_map traces them.
 """
 
 from __future__ import annotations

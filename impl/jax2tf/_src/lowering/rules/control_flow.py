@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 from jax.extend import core as jex_core
 
-from jax2tf._src import compat, dims, ops
+from jax2tf._src import dims, ops
 from jax2tf._src.lowering.context import Context
 from jax2tf._src.lowering.emit import branch_captures, carries
 from jax2tf._src.lowering.emit.constants import without_elements
@@ -22,7 +22,7 @@ from jax2tf._src.lowering.emit.selection import select
 from jax2tf._src.lowering.registry import register
 from jax2tf._src.lowering.supported import depends_on_an_argument
 from jax2tf._src.targets.quirks import Quirk
-from jax2tf._src.tracing.jaxprs import inner_jaxprs, variables
+from jax2tf._src.tracing.jaxprs import Scan, inner_jaxprs, variables
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Aval, Dim, Param
@@ -206,10 +206,16 @@ def _scan(
     length: Dim,
     reverse: bool,
     unroll: Param,
-    **arity: Param,
+    num_consts: int = 0,
+    num_carry: int = 0,
+    ft_in: Param = None,
+    ft_out: Param = None,
 ) -> Tensors:
-    del unroll  # how many steps JAX's compiler writes out: speed, not values
-    n_consts, n_carry = compat.jaxprs.scan_arity(arity)
+    # How many steps JAX's compiler writes out changes the speed only. The others are named, so that
+    # a param which a later JAX adds is an error: JAX before 0.12 has two numbers, then two trees.
+    del unroll, num_consts, num_carry, ft_in, ft_out
+    scan = Scan.of(ctx.eqn)
+    n_consts, n_carry = scan.n_consts, scan.n_carry
     n_fixed = n_consts + n_carry
 
     def loop(ctx: Context, *operands: tf.Tensor) -> Tensors:

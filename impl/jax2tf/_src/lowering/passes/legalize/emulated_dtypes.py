@@ -1,8 +1,8 @@
-"""Numbers that are held in another dtype: those of uint32 as the bits of int32, int8 in int32 ...
+"""Primitives of a dtype that the target does not compute with, by those of another dtype.
 
-A primitive of them is the same one of the other dtype where the result, cast back, is the same:
-what moves elements, and what wraps around alike at every width. unsigned.py has the others for
-uint32.
+uint32 becomes the bits of int32, int8 becomes int32. The same primitive serves if its result, cast
+back, is the same: it moves elements, or wraps around alike at every width. uint32.py has the other
+primitives of uint32.
 """
 
 from __future__ import annotations
