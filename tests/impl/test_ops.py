@@ -16,7 +16,7 @@ import jax2tf
 from jax2tf._src import compat, ops
 from jax2tf._src.ops import writing
 
-LOWERING = Path(jax2tf.__file__).parent / "lowering"
+LOWERING = Path(jax2tf.__file__).parent / "_src/lowering"
 
 # What rules take from TensorFlow itself: none of it makes an op.
 NOT_OPS = {
