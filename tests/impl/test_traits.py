@@ -12,7 +12,7 @@ import pytest
 from jax.extend import core as jex_core
 
 from harnesses.harness import all_harnesses
-from jax2tf._src.lowering import interpreter, registry
+from jax2tf._src.lowering import interpreter, pipeline, registry
 from jax2tf._src.tracing import jaxprs, primitives, traits
 from jax2tf._src.tracing.trace import trace_of
 
@@ -60,7 +60,8 @@ def uses(primitive, dtype):
 
     for harness in HARNESSES[primitive.name, dtype][:N_HARNESSES]:
         args = harness.make_args()
-        jaxpr = trace_of(jax.jit(harness.fun).trace(*args)).jaxpr
+        traced = jax.jit(harness.fun).trace(*args)
+        jaxpr = trace_of(traced, pipeline.simplified).jaxpr
         jaxprs.evaluate(jaxpr.jaxpr, jaxpr.consts, jax.tree.leaves(args), rule)
     if not seen:
         pytest.skip("no harness has the primitive in its outermost jaxpr")
