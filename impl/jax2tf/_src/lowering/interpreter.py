@@ -49,7 +49,7 @@ from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of
 
 
 class Lowering:
-    """One run of a trace's jaxpr over tensors: the target, the shared functions, the constants."""
+    """Runs a trace's jaxpr on tensors once; holds the target, shared functions and constants."""
 
     def __init__(
         self,

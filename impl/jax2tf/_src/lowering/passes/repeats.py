@@ -147,7 +147,7 @@ def _neighbours(equations: Sequence[jex_core.JaxprEqn]) -> tuple[Neighbours, Nei
 
 
 def _moved(unique: Iterable[int], neighbours: Neighbours, fixed: Container[int]) -> set[int]:
-    """Returns the equations to move to one end, with all neighbours in that direction if few."""
+    """Returns the equations to move to one end: few at a time, with all neighbours on that side."""
     moved: set[int] = set()
     for start in unique:
         together = {start}
@@ -163,7 +163,7 @@ def _moved(unique: Iterable[int], neighbours: Neighbours, fixed: Container[int])
 
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """Equations from `start` to `end`, not included; each equals the one a `period` later."""
+    """Equations from `start` up to, not including, `end`. Each equals the one a `period` later."""
 
     start: int
     end: int
@@ -202,7 +202,7 @@ def _periods(codes: Sequence[int]) -> list[int]:
 
 def _runs_of(codes: np.ndarray, period: int) -> Iterator[_Run]:
     repeats = codes[:-period] == codes[period:]
-    # The places where equations begin and end to repeat, in turn.
+    # The borders are the places where equations begin to repeat and where they stop, in turn.
     (borders,) = np.diff(repeats, prepend=False, append=False).nonzero()
     for start, end in borders.reshape(-1, 2).tolist():
         run = _Run(start, end + period, period)
@@ -276,7 +276,7 @@ def _called(
 def _outputs(
     windows: Sequence[tuple[Sequence[jex_core.JaxprEqn], int]], uses: _Uses
 ) -> list[tuple[int, int]]:
-    """Returns the results of a window's equations that are read outside any of the windows."""
+    """Returns the results of a window's equations that are read outside at least one window."""
     read = {
         (i, j)
         for window, start in windows
@@ -393,7 +393,7 @@ class _Codes:
     def _frozen(self, value: object) -> Hashable:
         """Returns a hashable key for a param; an object that is not hashable equals only itself."""
         if type(value) in _SIMPLE:
-            return (type(value), value)  # 1, 1.0 and True are equal
+            return (type(value), value)  # the type is needed: 1, 1.0 and True are equal
         if isinstance(value, jex_core.ClosedJaxpr | jex_core.Jaxpr):
             return ("jaxpr", self._of_jaxpr(value))
         if isinstance(value, tuple | list):
@@ -402,7 +402,7 @@ class _Codes:
             items = ((self._frozen(k), self._frozen(v)) for k, v in value.items())
             return ("dict", *items)
         if isinstance(value, float):
-            return ("float", value.hex())  # the two zeros are equal
+            return ("float", value.hex())  # 0.0 and -0.0 are equal as numbers
         if isinstance(value, Hashable):
             return (type(value), value)
         return Identity(value)

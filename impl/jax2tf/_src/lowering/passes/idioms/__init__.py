@@ -133,7 +133,7 @@ def _pattern(idiom: Idiom, avals: Sequence[Aval], options: Mapping[str, Param]) 
     """Traces the idiom for the shapes and dtypes of `avals`."""
     shapes = tuple((tuple(aval.shape), aval.dtype) for aval in avals)
     given = (idiom, shapes, tuple(sorted(options.items())))
-    # Symbolic dimensions of two scopes cannot be compared.
+    # The cache compares shapes, but symbolic dimensions of two scopes cannot be compared.
     if all(map(dims.is_static, (*(shape for shape, _ in shapes), tuple(options.values())))):
         return _static_pattern(*given, bool(jax.config.read("jax_enable_x64")))
     return _traced(*given)

@@ -315,7 +315,7 @@ def _change_in_size(images: Aval, *, shape: Shape) -> bool:
         len(images.shape) == len(shape) == 4
         and dims.is_static((*images.shape[1:], *new))
         and all(0 < o != n > 0 for o, n in zip(old, new, strict=True))
-        # See contractions.overwrites_memory.
+        # TensorFlow's product may overwrite memory otherwise: contractions.overwrites_memory.
         and images.shape[3] > 1
     )
 
@@ -487,7 +487,7 @@ IDIOMS: tuple[Idiom, ...] = (
         )
         for rank in range(1, 6)
     ),
-    # The shift of logsumexp, and the case of equal infinities in logaddexp.
+    # These guard the shift of logsumexp, and the case of equal infinities in logaddexp.
     Idiom(
         "finite",
         lambda x: jnp.where(jnp.isfinite(x), x, jnp.zeros_like(x)),

@@ -279,7 +279,7 @@ def _ormqr(
     taus = conjugate(taus) if transpose else taus
     if left:
         return [_applied(a, taus, c, from_last=not transpose)]
-    # C Q is (Q^T C^T)^T.
+    # C Q equals (Q^T C^T)^T.
     product = _applied(conjugate(a), taus, jnp.swapaxes(c, -1, -2), from_last=transpose)
     return [jnp.swapaxes(product, -1, -2)]
 
@@ -440,7 +440,7 @@ def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
     element = jnp.sum(jnp.where(is_pair, a, zero), -1)
     phase = None
     if jnp.iscomplexobj(a):
-        # The rotation is that of the element's size, turned by its angle.
+        # The rotation is computed for the element's size and then turned by the element's angle.
         length = jnp.abs(element)
         phase = element / jnp.where(length == 0, jnp.ones_like(length), length)
         element = length
