@@ -55,7 +55,7 @@ class Rule:
       params: the names of the params in the signature.
       takes_all: whether the signature has `**params`.
       takes_keys: whether the rule handles the data of typed PRNG keys, whose own dimensions follow
-        the logical ones. For all other rules, passes/keys.py hides the keys behind their data.
+        the logical ones. All other rules get data without keys: passes/keys.py wraps them.
     """
 
     function: Callable[..., Lowered]

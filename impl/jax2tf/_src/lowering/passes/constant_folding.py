@@ -1,6 +1,6 @@
 """Folds equations whose operands are constants; JAX computes their results.
 
-The converters of most engines fold such equations themselves. For targets with the quirk
+The converters of some engines fold such equations themselves. For targets with the quirk
 "no_folding" this pass replaces an equation by its results, if these are small.
 """
 

@@ -186,7 +186,7 @@ def _replaces(branch: jex_core.Jaxpr, other: jex_core.Jaxpr) -> bool:
 def _with_instead(
     eqn: jex_core.JaxprEqn, failing: Sequence[int], kept: Sequence[int], choice: Choice
 ) -> jex_core.JaxprEqn:
-    """Replaces the failing branches of a cond: by NaN, or to drop them by the only other branch."""
+    """Replaces failing branches of a cond: for "drop" by the only other branch, else by NaN."""
     branches = list(branches_of(eqn))
     of_one = branches[kept[0]] if choice == "drop" and len(kept) == 1 else None
     for i in failing:
