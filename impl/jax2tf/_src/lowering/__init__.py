@@ -1,1 +1,1 @@
-"""From a jaxpr to TensorFlow ops: the registry of rules, the plan of a jaxpr, the interpreter."""
+"""Lowers a jaxpr to TensorFlow ops, by the registry of rules, the plan and the interpreter."""

@@ -1,4 +1,4 @@
-"""A rule's view of the lowering: avals, shapes as tensors, the target's answers, inner jaxprs."""
+"""Gives rules their view of the lowering: avals, shapes, the target, and inner jaxprs."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class LoweringInterface(Protocol):
 
 
 class Context:
-    """What a rule needs beside operands and params: avals, shapes as tensors, inner jaxprs."""
+    """Gives a rule what it needs besides operands and params: avals, shapes, inner jaxprs."""
 
     __slots__ = ("_lowering", "eqn")
 
@@ -96,31 +96,31 @@ class Context:
 
     @property
     def is_by_kernels(self) -> bool:
-        """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
+        """Whether TensorFlow's kernels run each op unchanged, and XLA compiles none of them."""
         return self._lowering.is_by_kernels
 
     def takes(self, op: str, dtype: str | None = None) -> bool:
-        """Whether the reader of the graph runs an op of a dtype, or of some dtype."""
+        """Whether the engine that reads the graph runs an op of a dtype (None: of any dtype)."""
         return self._lowering.target.takes(op, dtype)
 
     def takes_arrays(self, dtype: str) -> bool:
-        """Whether the reader of the graph has arrays of a dtype."""
+        """Whether the engine that reads the graph has arrays of a dtype."""
         return self._lowering.target.takes_arrays(dtype)
 
     def takes_rank(self, op: str, rank: int) -> bool:
-        """Whether an op takes an array of so many dimensions in the reader of the graph."""
+        """Whether an op of the engine takes arrays with `rank` dimensions."""
         return self._lowering.target.takes_rank(op, rank)
 
     def wants(self, form: str, dtype: str | None = None) -> bool:
-        """Whether the graph is to have a form: an Optimization, an idiom, or an op of a dtype."""
+        """Whether the target wants a form: an Optimization, an idiom, or an op of a dtype."""
         return self._lowering.target.wants(form, dtype)
 
     def has(self, quirk: Quirk) -> bool:
-        """Whether the graph is to avoid what a quirk says."""
+        """Whether the target has a quirk, which the graph must avoid."""
         return self._lowering.target.has(quirk)
 
     def is_nan(self, x: tf.Tensor) -> tf.Tensor:
-        """Where `x` is NaN; for a target that has no IsNan: where it is not equal to itself."""
+        """Where `x` is NaN. Without IsNan in the target: where `x` differs from itself."""
         return ops.is_nan(x) if self.takes("IsNan", x.dtype.name) else ops.not_equal(x, x)
 
     def to_abs(self, x: tf.Tensor) -> tf.Tensor:
@@ -129,46 +129,46 @@ class Context:
         OpenVINO's Abs writes its result into its operand if that is a vector. A target with this
         quirk gets `-x`, a tensor that nobody else reads.
         """
-        # Numbers of one byte, which the engine does not store, may have no Neg.
+        # The engine may have no Neg of dtypes of one byte; it does not store these.
         is_overwritten = x.shape.rank == 1 and x.dtype.size > 1
         return -x if is_overwritten and self.has(Quirk.OVERWRITES_VECTORS) else x
 
     @property
     def assume_finite(self) -> bool:
-        """Whether ops that only guard NaN and infinity are left out."""
+        """Whether rules leave out the ops that only handle NaN and infinity."""
         return self._lowering.target.assume_finite
 
     @property
     def placement(self) -> Placement | None:
-        """How shardings are written, if not as XlaSharding ops."""
+        """How the target writes shardings; None for XlaSharding ops."""
         return self._lowering.target.placement
 
     @property
     def trace(self) -> Trace:
-        """The trace that this equation belongs to."""
+        """The trace that contains this equation."""
         return self._lowering.trace
 
     def dim(self, dim: Dim) -> Size:
-        """A dimension as an int, or as a scalar int32 tensor where only the run can tell."""
+        """Returns a dimension as an int, or as a scalar int32 tensor if it is unknown."""
         return self._lowering.dim(dim)
 
     def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
-        """A shape as TensorFlow takes it: a tuple of ints, or an int32 vector."""
+        """Returns a shape as a tuple of ints, or as an int32 vector if a size is unknown."""
         return self._lowering.shape(shape)
 
     def vector(self, dims: Shape) -> tf.Tensor:
-        """Sizes, axes, or pairs of such, as the int32 operand of an op.
+        """Returns sizes, axes, or pairs of them as the int32 operand of an op of tf.raw_ops.
 
-        For ops of tf.raw_ops: eager TensorFlow converts no list on each call, and a graph holds
-        each vector once.
+        Eager TensorFlow then need not convert a list on each call, and a graph holds each vector
+        only once.
         """
         return self._lowering.vector(dims)
 
     def reshaped(self, x: tf.Tensor, shape: Shape) -> tf.Tensor:
-        """The tensor in another shape of as many elements.
+        """Reshapes `x` to a shape with the same number of elements.
 
-        TensorFlow infers the one size that only the run can tell. So the graph need not compute it,
-        and a reader of graphs that plans its memory before the run sees a constant.
+        TensorFlow infers a size if it is the only unknown one. The graph then need not compute it,
+        and an engine that plans its memory before the run sees a constant shape.
         """
         known = [size for size in shape if isinstance(size, int)]
         can_infer = len(known) == len(shape) - 1 and 0 not in known
@@ -181,38 +181,38 @@ class Context:
         return ops.raw.Reshape(tensor=x, shape=self.vector(shape))
 
     def number(self, value: int) -> tf.Tensor:
-        """An axis or a size as the int32 operand of an op, as `vector`."""
+        """Returns an axis or a size as the int32 operand of an op of tf.raw_ops, as `vector`."""
         return self._lowering.number(value)
 
     def static_shape(self, shape: Shape) -> list[int | None]:
-        """A shape as tf.TensorShape takes it: None for a size that only the run can tell."""
+        """Returns a shape for tf.TensorShape, with None for each unknown size."""
         return self._lowering.static_shape(shape)
 
     def zeros(self, aval: Aval) -> tf.Tensor:
-        """Zeros of the shape and dtype of an aval; of keys they are the data."""
+        """Returns zeros of an aval's shape and dtype; for PRNG keys, zeros of their data."""
         return self._lowering.zeros(aval)
 
     def inline(
         self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor, sizes: dims.Values | None = None
     ) -> list[tf.Tensor]:
-        """Lowers a closed jaxpr in place; `sizes` has the values of its own dimension variables."""
+        """Lowers a closed jaxpr in place; `sizes` are the values of its dimension variables."""
         lowering = self._lowering if sizes is None else self._lowering.with_sizes(sizes)
         return lowering.run(jaxpr, args)
 
     def inline_open(
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], *args: tf.Tensor
     ) -> list[tf.Tensor]:
-        """Lowers a jaxpr in place whose constants are tensors."""
+        """Lowers a jaxpr in place. Its constants are tensors."""
         return self._lowering.run_open(jaxpr, consts, args)
 
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, *args: tf.Tensor, name: str = ""
     ) -> list[tf.Tensor]:
-        """Lowers a closed jaxpr, shared with its other callers where that makes graphs smaller."""
+        """Lowers a closed jaxpr; its callers share a function if that makes the graph smaller."""
         return self._lowering.call(jaxpr, args, name)
 
     def constant(self, value: ArrayLike) -> tf.Tensor:
-        """A tensor of a constant; one of a jaxpr's own constants is held once in a graph."""
+        """Returns a constant as a tensor; a graph holds each constant only once."""
         return self._lowering.constant(value)
 
     def function(
@@ -224,18 +224,18 @@ class Context:
         any_shape: bool = False,
         jit_compile: bool | None = None,
     ) -> list[tf.Tensor]:
-        """Calls `body(ctx, *args)` as one TensorFlow function, in eager mode too.
+        """Calls `body(ctx, *args)` as one TensorFlow function, also in eager mode.
 
-        For a rule of many ops (a threefry block) or of loops, which eager TensorFlow runs in
+        Rules use it for many ops (a threefry block) and for loops, which eager TensorFlow runs in
         Python. `key` names the body; shapes and dtypes of `args` are added to it. With `any_shape`
-        one function serves arguments of all shapes. With `jit_compile` XLA compiles it, whatever
-        runs around it.
+        one function serves arguments of all shapes. With `jit_compile` XLA compiles the function,
+        even if its caller is not compiled.
         """
 
         def with_context(lowering: LoweringInterface, *inner: tf.Tensor) -> Sequence[tf.Tensor]:
             return body(Context(lowering, self.eqn), *inner)
 
-        # For TensorFlow (b, 3) and (2*b, 3) are both (None, 3).
+        # TensorFlow sees (b, 3) and (2*b, 3) both as (None, 3), so the key has JAX's shapes.
         shapes = () if any_shape else tuple(str(getattr(a, "shape", ())) for a in self.avals_in)
         return self._lowering.call_function(
             (key, shapes),
@@ -247,33 +247,33 @@ class Context:
         )
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The value under `key`, made once for the trace that this equation belongs to."""
+        """Returns the value of `make()`, made once for each key, trace and target."""
         return self._lowering.trace.cached((self._lowering.target, key), make)
 
     def traced(
         self, what: Hashable, make: Callable[[], jex_core.ClosedJaxpr]
     ) -> jex_core.ClosedJaxpr:
-        """A jaxpr that a rule makes of its equation, made once for each equation of a trace."""
+        """Returns the jaxpr that a rule makes of its equation; made once for each equation."""
         return self.cached((what, Identity(self.eqn)), make)
 
     def closed(self, jaxpr: jex_core.Jaxpr, consts: Sequence[ArrayLike]) -> jex_core.ClosedJaxpr:
-        """A jaxpr among the params with its constants: one object, as caches go by its identity."""
+        """Closes a jaxpr of the params. The result is always the same object, as caches need."""
         key = ("closed", Identity(jaxpr))
         return self.traced(key, lambda: jex_core.ClosedJaxpr(jaxpr, consts))
 
     def computation(
         self, jaxpr: jex_core.ClosedJaxpr, storage: tf.DType | None = None
     ) -> tf.types.experimental.ConcreteFunction:
-        """A jaxpr of scalars as the function that XLA's reducing ops take for their computation.
+        """Makes a jaxpr of scalars the function that XLA's reducing ops take as computation.
 
-        With `storage`, arguments and results are held in that dtype and cast around the jaxpr: the
-        XLA ops take no float8 or int4.
+        With `storage`, arguments and results have that dtype and are cast around the jaxpr, because
+        the XLA ops do not take float8 or int4.
         """
 
         def body(*args: tf.Tensor) -> list[tf.Tensor]:
             operands = [ops.cast(a, d) for a, d in zip(args, inner, strict=True)]
             results = self._lowering.with_sizes({}).run(jaxpr, operands)
-            # A predicate (what SelectAndScatter selects by) stays one.
+            # The predicate of SelectAndScatter stays bool.
             return [ops.cast(r, storage) if storage and r.dtype in inner else r for r in results]
 
         def make() -> tf.types.experimental.ConcreteFunction:
@@ -288,18 +288,18 @@ class Context:
     def unsupported(
         self, reason: str, remedy: str = "rewrite that part of the function", **params: Param
     ) -> UnsupportedPrimitiveError:
-        """The exception for a use of the primitive that cannot be lowered."""
+        """Returns the exception for a use of the primitive that cannot be lowered."""
         return refusals.unsupported(self.eqn, reason, remedy, **params)
 
 
 def op_type_of(x: tf.Tensor) -> str:
-    """The type of the op that makes a tensor. To a graph, a tensor of eager mode is a constant."""
+    """Returns the type of the op that makes `x`; an eager tensor counts as a constant."""
     op = getattr(x, "op", None)
     return "Const" if op is None else str(op.type)
 
 
 def _dimensions_dropped(before: Sequence[int | None], after: Shape) -> list[int]:
-    """The dimensions of size one that `before` has more than `after`; none if others differ."""
+    """Returns the dimensions of size one that `after` drops; [] if other dimensions differ too."""
     dropped, left = [], list(after)
     for place, size in enumerate(before):
         if left and size is not None and left[0] == size:

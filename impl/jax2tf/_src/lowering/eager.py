@@ -1,9 +1,9 @@
-"""Functions in eager mode that run as one cached graph, where nothing shows the difference.
+"""Runs functions in eager mode as one cached graph, where the user sees no difference.
 
-Op by op, eager mode spends some 50 microseconds on each equation, most of it in Python; the call of
-a graph costs as much as two or three. A large function is a graph from the first call on, which
-TensorFlow optimizes as any other. A small one runs op by op until it has been called so often that
-a graph pays; that one is not optimized, so that its results keep their bits.
+Op by op, eager mode spends about 50 microseconds on each equation, mostly in Python; calling a
+graph costs as much as two or three equations. A large function is a graph from the first call on,
+and TensorFlow optimizes it. A small function runs op by op until a graph pays; this graph is not
+optimized, so the results keep their bits.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from jax2tf._src.tracing.large_constants import LIMIT, SMALL_CONSTANT_SIZE
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.tracing.traits import CALLBACKS, DRAWS
 
-# From how many equations on a function is a graph at the first call.
+# A function with this many equations is a graph from the first call on.
 FEWEST_EQUATIONS = 50
 
-# From how many equations on a function is a graph after `CALLS_OP_BY_OP` calls: to make it and to
-# call it first takes about as long as ten calls op by op, whatever its size.
+# A function with this many equations becomes a graph after `CALLS_OP_BY_OP` calls: making a graph
+# and calling it once takes about as long as ten calls op by op, whatever its size.
 FEWEST_EQUATIONS_OF_MANY_CALLS = 4
 CALLS_OP_BY_OP = 8
 
 
 def run_as_graph(lowering: LoweringInterface, args: Sequence[tf.Tensor]) -> list[tf.Tensor] | None:
-    """The results of a lowering's trace in eager mode, by one graph; None if it runs op by op.
+    """Runs a lowering's trace in eager mode as one graph; None if it has to run op by op.
 
-    So it does if it has side effects or calls Python or TensorFlow, or is there for every size, of
-    which each would have a graph of its own.
+    Functions with side effects, with calls into Python or TensorFlow, or with polymorphic shapes
+    (each size would need its own graph) always run op by op.
     """
     trace = lowering.trace
     if tf.config.functions_run_eagerly() or compat.graphs.are_ops_observed():
@@ -51,7 +51,7 @@ def run_as_graph(lowering: LoweringInterface, args: Sequence[tf.Tensor]) -> list
     is_large = size >= FEWEST_EQUATIONS
     if not is_large and not (size >= FEWEST_EQUATIONS_OF_MANY_CALLS and _is_graph_now(lowering)):
         return None
-    # An op of a function that was made for one device runs there wherever the function is called.
+    # A function that was made for one device runs its ops there, wherever it is called.
     key = ("eager graph", lowering.target, compat.functions.eager_device())
     graph = trace.cached(key, lambda: EagerGraph.of(lowering, args, is_large))
     return None if graph is None else graph(args)
@@ -60,12 +60,12 @@ def run_as_graph(lowering: LoweringInterface, args: Sequence[tf.Tensor]) -> list
 def run_compiled(
     trace: Trace, body: Callable[..., Sequence[tf.Tensor]], args: Sequence[tf.Tensor]
 ) -> list[tf.Tensor] | None:
-    """The results of `body` in eager mode, compiled by XLA; None where a tf.function has to do it.
+    """Runs `body` in eager mode, compiled by XLA; None if only a tf.function can run it.
 
     Args:
-      trace: what the body lowers.
+      trace: the trace that the body lowers.
       body: gets tensors in place of `args`.
-      args: those of the trace.
+      args: the arguments of the trace.
     """
     if tf.config.functions_run_eagerly() or trace.is_polymorphic:
         return None
@@ -79,11 +79,11 @@ def run_compiled(
 
 @dataclasses.dataclass(frozen=True)
 class EagerGraph:
-    """A function of what a trace captures, followed by its arguments.
+    """A graph whose arguments are the trace's large constants, followed by its arguments.
 
     Attributes:
       function: called with tensors.
-      captured: large constants, or the variables that hold them, which are read at each call.
+      captured: large constants, or the variables that hold them. Each call reads the variables.
     """
 
     function: Callable[..., Sequence[tf.Tensor]]
@@ -93,7 +93,7 @@ class EagerGraph:
     def of(
         cls, lowering: LoweringInterface, args: Sequence[tf.Tensor], is_large: bool
     ) -> EagerGraph | None:
-        """The graph of a lowering's trace; None for a small one that TensorFlow has to make."""
+        """Makes the graph of a trace; None for a small graph that only TensorFlow can make."""
         trace = lowering.trace
         jaxpr = pipeline.for_graph(trace, lowering.target) if is_large else trace.jaxpr
         is_captured = [np.size(c) > SMALL_CONSTANT_SIZE for c in jaxpr.consts]
@@ -136,10 +136,10 @@ def _held(trace: Trace, value: np.ndarray) -> tf.Tensor | tf.Variable:
 
 
 def _is_graph_now(lowering: LoweringInterface) -> bool:
-    """Whether a small trace is a graph by now; counts its calls."""
+    """Whether a small trace was called often enough for a graph; counts the calls."""
     trace = lowering.trace
-    # A graph with ops that a target has not is refused; op by op, eager mode runs them. What XLA
-    # compiles of a draw has other bits where it sees that an operand is a constant.
+    # A graph with ops that the target lacks is refused, while eager mode runs these ops. XLA
+    # compiles a random draw to other bits if it sees that an operand is a constant.
     if not lowering.target.takes_all or not DRAWS.isdisjoint(trace.primitives):
         return False
     return next(trace.cached("calls", itertools.count)) >= CALLS_OP_BY_OP
@@ -153,7 +153,7 @@ def _is_pure(trace: Trace) -> bool:
         or trace.calls_tensorflow
         or CALLBACKS & trace.primitives
         or sum(getattr(c, "nbytes", 0) for c in trace.inner_constants()) > LIMIT
-        # A graph has no arguments of these dtypes, or no branches and loops.
+        # Graphs cannot have arguments, branches or loops of these dtypes.
         or not COMPILED_CONTROL_FLOW_DTYPES.isdisjoint(_dtypes(trace))
     )
 

@@ -1,13 +1,13 @@
-"""Primitives without a rule: those of other libraries, of jax.experimental, and of a newer JAX.
+"""Lowers primitives without a rule, from other libraries, jax.experimental or a newer JAX.
 
-Each is lowered as the first of these that there is:
+Each primitive is lowered in the first of these ways that exists:
 
-1. the JAX function that JAX compiles it as (jax.interpreters.mlir.lower_fun): all of
-   jax.experimental.sparse has one, and jax.custom_batching.custom_vmap;
-2. the interpreter of a pallas_call that was made with interpret=True;
-3. the primitive's own implementation, where that is a JAX function;
-4. the StableHLO that JAX compiles it to, in an XlaCallModule op, where XLA ops may be used: what
-   jax.export made holds nothing else.
+1. by the JAX function that JAX compiles (jax.interpreters.mlir.lower_fun): the primitives of
+   jax.experimental.sparse and jax.custom_batching.custom_vmap have one;
+2. by the interpreter of pallas_call, if it was made with interpret=True;
+3. by the primitive's own implementation, if that is a JAX function;
+4. by its StableHLO in an XlaCallModule op, if the target wants XLA ops. Functions that jax.export
+   made have nothing but StableHLO.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from jax2tf._src.util.typing import Aval, Param, PyTree
 
 
 def rule(eqn: jex_core.JaxprEqn) -> Rule | None:
-    """A rule made from what is known of the equation's primitive, if that is enough."""
+    """Returns a rule for an equation whose primitive has none registered, or None."""
     primitive = eqn.primitive
     if _is_call_of_exported(eqn):
         return _AS_MODULE
@@ -46,7 +46,7 @@ def _is_call_of_exported(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _function_of(eqn: jex_core.JaxprEqn) -> Callable[..., PyTree] | None:
-    """The JAX function that says what the equation means, with the equation's params."""
+    """Returns the JAX function that computes the equation, with its params bound, or None."""
     if eqn.primitive.name == "pallas_call" and compat.primitives.is_implemented_by_jax(
         eqn.primitive
     ):
@@ -64,7 +64,7 @@ def _as_function(ctx: Context, *operands: tf.Tensor, **_: object) -> Lowered:
 def _as_implemented(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
     try:
         return _traced(ctx, functools.partial(ctx.eqn.primitive.impl, **params), operands)
-    # It computes with values, as NumPy does.
+    # The implementation needs concrete values, as NumPy does, so JAX cannot trace it.
     except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
         if not compat.primitives.is_compiled_by_others(ctx.eqn.primitive):
             raise ctx.unsupported(
@@ -102,7 +102,7 @@ def _as_module(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
         return results if ctx.eqn.primitive.multiple_results else [results]
 
     def trace() -> Trace:
-        # The module finds the sizes of dimensions in the shapes of its arguments: in these first.
+        # The module reads dimension variables from its arguments' shapes. These come first.
         sizes = [jax.ShapeDtypeStruct((dim, 0), bool) for dim in names.values()]
         return trace_of(jax.jit(whole).trace(*sizes, *_specs(ctx.avals_in)), ctx.trace.simplify)
 

@@ -1,8 +1,7 @@
 """Walks a jaxpr and calls the rule of each equation.
 
-The walk is the same in eager and in graph mode. A `Plan` holds what can be known of a jaxpr before
-any tensor is there (which rule, which params, when a value is last used), so that a second call
-costs the TensorFlow ops and little else.
+The walk is the same in eager and in graph mode. A `Plan` holds the decisions that need no tensors
+(the rule, its params, the last use of each value). A second call of the same jaxpr reuses them.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from jax2tf._src.util.typing import Aval, Dim, Shape, aval_of
 
 
 class Lowering:
-    """One run of a trace's jaxpr over tensors: the target, the shared functions, the constants."""
+    """Runs a trace's jaxpr on tensors once; holds the target, shared functions and constants."""
 
     def __init__(
         self,
@@ -73,7 +72,7 @@ class Lowering:
         )
 
     def run_trace(self, args: Sequence[tf.Tensor], eager_graphs: bool = False) -> list[tf.Tensor]:
-        """The results of the whole trace on `args`; `eager_graphs` as for `jax2tf.convert`."""
+        """Returns the results of the trace on `args`; `jax2tf.convert` explains `eager_graphs`."""
         if not tf.executing_eagerly():
             require_arrays(self.trace, self.target)
             with writing.called_from_here():
@@ -85,13 +84,13 @@ class Lowering:
         return self.run(self.trace.jaxpr, args) if of_graph is None else of_graph
 
     def run(self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The results of `jaxpr` on `args`, its equations lowered in place."""
+        """Lowers the equations of `jaxpr` in place and returns its results on `args`."""
         return self.run_open(jaxpr.jaxpr, [self.constant(c) for c in jaxpr.consts], args)
 
     def run_open(
         self, jaxpr: jex_core.Jaxpr, consts: Sequence[tf.Tensor], args: Sequence[tf.Tensor]
     ) -> list[tf.Tensor]:
-        """As `run`, for a jaxpr whose constants are tensors already."""
+        """Does the same as `run`, for a jaxpr whose constants are already tensors."""
         plan = plan_of(jaxpr, self.target)
         if plan.refused is not None and self._observer is None:
             raise no_rule(plan.refused, self.target)
@@ -111,17 +110,17 @@ class Lowering:
         return [self._read(slots, ref) for ref in plan.outputs]
 
     def with_sizes(self, sizes: dims.Values, *, by_kernels: bool = False) -> Lowering:
-        """A lowering for a jaxpr that a rule makes, which has dimension variables of its own.
+        """Returns a lowering for a jaxpr that has its own dimension variables.
 
         Args:
-          sizes: their values. A computation inside an XLA op has none, because it sees no size.
-          by_kernels: whether it is for a graph that eager mode makes and does not optimize.
+          sizes: the values of these variables. A computation inside an XLA op sees none of them.
+          by_kernels: whether the lowering makes a graph that eager mode runs without optimizing it.
         """
         return Lowering(self.trace, self.target, sizes, self._observer, by_kernels)
 
     @property
     def is_by_kernels(self) -> bool:
-        """Whether TensorFlow's kernels run each op as it is: XLA compiles none of them."""
+        """Whether TensorFlow's kernels run each op unchanged, and XLA compiles none of them."""
         if tf.executing_eagerly():
             return True
         return self._by_kernels and not compat.functions.in_compiled_function()
@@ -129,15 +128,15 @@ class Lowering:
     def call(
         self, jaxpr: jex_core.ClosedJaxpr, args: Sequence[tf.Tensor], name: str
     ) -> list[tf.Tensor]:
-        """The results of `jaxpr`, through one shared TensorFlow function where that is cheaper.
+        """Returns the results of `jaxpr`, by a shared TensorFlow function if that is cheaper.
 
-        In a graph, a jaxpr that several equations call becomes one function. Eager mode inlines it,
-        and so do the graphs of small functions there (see eager.py).
+        In a graph, a jaxpr that several equations call becomes one function. Eager mode inlines the
+        jaxpr, and so do the graphs that eager mode makes of small functions (see eager.py).
         """
         if self.is_by_kernels or not self._worth_sharing(jaxpr.jaxpr):
             return self.run(jaxpr, args)
         if self.target.has(Quirk.MOVES_CASTS):
-            # In the function nobody knows that they are never negative.
+            # Inside the function it is not visible that these operands are never negative.
             args = [carries.by_an_op(x) if is_truth_value(x) else x for x in args]
         consts = [self.constant(c) for c in jaxpr.consts]
 
@@ -156,22 +155,22 @@ class Lowering:
         any_shape: bool = False,
         jit_compile: bool | None = None,
     ) -> list[tf.Tensor]:
-        """The results of `body(lowering, *args)` as one TensorFlow function, made once a key.
+        """Calls `body(lowering, *args)` as one TensorFlow function, made once for each key.
 
         Args:
-          key: names the body among all of this trace's; shapes and dtypes of `args` are added.
+          key: names the body within this trace; shapes and dtypes of `args` are added to the key.
           body: gets the lowering to use inside the function, and tensors in place of `args`.
-          args: tensors; all that the body reads has to come through them.
+          args: every tensor that the body reads.
           name: the function's name in graphs.
           any_shape: whether one function serves arguments of all shapes.
-          jit_compile: True to have it compiled by XLA, whatever runs around it.
+          jit_compile: True if XLA must compile the function, even if its caller is not compiled.
         """
         if self._are_constant(args) or self._are_of_no_array(args):
             return list(body(self, *args))
         shapes = [None if any_shape else tuple(a.shape.as_list()) for a in args]
         signature = tuple((a.dtype, shape) for a, shape in zip(args, shapes, strict=True))
         sizes = {d: v for d, v in self.dim_values.items() if isinstance(v, int)}
-        # A function sees no tensor of the graph around it: unknown sizes are arguments too.
+        # A function sees no tensor of its caller's graph, so unknown sizes are arguments too.
         unknown = [d for d in self.dim_values if d not in sizes]
         args = [*args, *(self.dim_values[d] for d in unknown)]
 
@@ -181,7 +180,7 @@ class Lowering:
             return body(self.with_sizes(values), *inner[:n])
 
         is_written = writing.writes() and writing.is_writable()
-        # An op of a function that was made for one device runs there wherever it is called.
+        # A function that was made for one device runs its ops there, wherever it is called.
         device = compat.functions.eager_device() if tf.executing_eagerly() else None
         function = self.trace.cached(
             (
@@ -200,26 +199,26 @@ class Lowering:
         return list(function(*args))
 
     def _are_constant(self, args: Sequence[tf.Tensor]) -> bool:
-        """Whether a function would be one of constants, for a target that lacks ops.
+        """Whether all arguments are constants and the target lacks ops.
 
-        In place they are seen to be constants, of which any op is taken.
+        If the body is inlined, its ops are seen to be ops of constants, which the target takes.
         """
         if tf.executing_eagerly() or not self.target.lacks:
             return False
         return not depends_on_an_argument(*(arg.op for arg in args))
 
     def _are_of_no_array(self, args: Sequence[tf.Tensor]) -> bool:
-        """Whether a function would have arguments of a dtype that the target has no arrays of."""
+        """Whether an argument has a dtype of which the target has no arrays."""
         if self.target.takes_arrays("uint32"):
             return False
         return any(x.dtype == tf.uint32 for x in args)
 
     def constant(self, value: ArrayLike) -> tf.Tensor:
-        """A tensor of a constant of the jaxpr; a graph holds each only once.
+        """Returns a constant of the jaxpr as a tensor; a graph holds each constant only once.
 
-        A large one is made in the graph where the lowering began: the branches and bodies of
-        control flow capture it from there and do not each hold a copy. A small one is made where it
-        is used, because TensorFlow wants to see the values of shapes and axes.
+        A large constant is made in the graph where the lowering began. The branches and bodies of
+        control flow capture it and hold no copies. A small constant is made in the graph that uses
+        it, because TensorFlow needs the values of shapes and axes there.
         """
         value = as_numpy(value)
         variable = self.trace.large_constants.held(value)
@@ -239,7 +238,7 @@ class Lowering:
         return self._pooled(key, make, "constants/", in_root=large)
 
     def dim(self, dim: Dim) -> dims.Size:
-        """The size of a dimension; where only the run can tell, a tensor made once a graph."""
+        """Returns a dimension as an int, or as a tensor (one in each graph) if it is unknown."""
         if isinstance(dim, int):
             return dim
         if not self._has_unknown_dims():
@@ -249,7 +248,7 @@ class Lowering:
         return self._pooled(("dim", str(dim)), make, "dims/", in_root=True)
 
     def shape(self, shape: Shape) -> tuple[int, ...] | tf.Tensor:
-        """A shape as TensorFlow takes it."""
+        """Returns a shape as a tuple of ints, or as an int32 vector if a size is unknown."""
         sizes = [self.dim(d) for d in shape]
         if all(isinstance(size, int) for size in sizes):
             return tuple(sizes)
@@ -257,7 +256,7 @@ class Lowering:
         return self._pooled(("shape", *map(str, shape)), make, "dims/", in_root=True)
 
     def vector(self, dims: Shape) -> tf.Tensor:
-        """Sizes, axes, or pairs of such, as the int32 operand of an op, made once."""
+        """Returns sizes, axes, or pairs of them as the int32 operand of an op, made only once."""
         if any(isinstance(d, tuple) for d in dims):
             sizes: Dim = [self.shape(pair) for pair in dims]
             if not all(isinstance(size, tuple) for size in sizes):
@@ -271,13 +270,13 @@ class Lowering:
         return self.constant(_vector(tuple(sizes)))
 
     def number(self, value: int) -> tf.Tensor:
-        """An axis or a size as the int32 operand of an op, made once."""
+        """Returns an axis or a size as the int32 operand of an op, made only once."""
         if tf.executing_eagerly():
             return _eager_number(value)
         return self.constant(np.int32(value))
 
     def static_shape(self, shape: Shape) -> list[int | None]:
-        """What is known of a shape before the run."""
+        """Returns a shape with None for each size that is unknown before the run."""
         if self._has_unknown_dims():
             return [d if isinstance(d, int) else None for d in shape]
         return [self.dim(d) for d in shape]
@@ -300,7 +299,7 @@ class Lowering:
     def _worth_sharing(self, jaxpr: jex_core.Jaxpr) -> bool:
         if not self.trace.shares:
             return False
-        # A function would take or give arrays that the target has not.
+        # The target cannot have arrays of uint32 as arguments or results of a function.
         boundary = (*jaxpr.invars, *jaxpr.outvars)
         if not self.target.takes_arrays("uint32") and has_uint32(boundary):
             return False
@@ -322,7 +321,7 @@ class Lowering:
             for slot, out, result in zip(step.outputs, step.eqn.outvars, results, strict=True):
                 slots[slot] = self._checked(result, aval_of(out))
         except Exception as error:
-            # Whatever went wrong, the reader wants to know where in their program.
+            # Every error names the line of the user's program.
             source = compat.jaxprs.user_source(step.eqn)
             if isinstance(error, UnsupportedPrimitiveError):
                 error.locate(source)
@@ -332,7 +331,7 @@ class Lowering:
             raise
 
     def _observed(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
-        """The results of a step, held against what the target takes. Eager mode makes no graph."""
+        """Returns the results of a step; in a graph, checks that the target takes its ops."""
         if tf.executing_eagerly():
             return self._results(step, operands)
         if self._observer is None:
@@ -352,14 +351,14 @@ class Lowering:
         return results
 
     def _require_taken(self, step: Step, made: Sequence[tf.Operation]) -> None:
-        # An engine that has an op for an idiom need not take the ops which that is written as.
+        # An engine with an op for an idiom need not take the TensorFlow ops that spell the idiom.
         if not step.is_idiom or self.target.ops is not None:
             require_taken(step.eqn, made, self.target)
 
     def zeros(self, aval: Aval) -> tf.Tensor:
-        # Keys have the dimensions of their data behind their own.
+        # The data of PRNG keys have more dimensions, which follow the dimensions of the keys.
         shape, dtype = self.shape(dtypes.physical_shape(aval)), dtypes.to_tf(aval.dtype)
-        # TensorFlow fills no array of a narrow dtype.
+        # TensorFlow's Fill does not support narrow dtypes.
         return cast(ops.zeros(shape, carrier_of(HOLDS_NARROW, dtype)), dtype)
 
     def _results(self, step: Step, operands: list[tf.Tensor]) -> Sequence[tf.Tensor]:
@@ -388,7 +387,7 @@ class Lowering:
         return compiled_calls.in_dtypes(results, [dtypes.to_tf(aval.dtype) for aval in avals])
 
     def _checked(self, result: tf.Tensor, aval: Aval) -> tf.Tensor:
-        """The result of a rule, which must have the dtype and shape that JAX inferred."""
+        """Checks that the result of a rule has JAX's dtype, and gives it JAX's shape."""
         if not hasattr(aval, "dtype"):
             return result
         expected = dtypes.to_tf(aval.dtype)
@@ -399,7 +398,7 @@ class Lowering:
         if not tf.executing_eagerly():
             shape = self.static_shape(dtypes.physical_shape(aval))
             known = result.shape
-            # To ask for the shape takes a fifth of the time, and rules ask for it again.
+            # Reading a shape takes a fifth of the time of setting it, and rules read it again.
             if known.rank is None or known.as_list() != shape:
                 result.set_shape(shape)
         return result
@@ -415,7 +414,7 @@ class Lowering:
 
 
 def _scope_in(graph: tf.Graph, scope: str) -> str:
-    """A scope's name. In an inner graph it contains that graph's name, so that no other has it."""
+    """Returns a name of a scope that is unique: in an inner graph it has that graph's name."""
     outer = getattr(graph, "outer_graph", None)
     if outer is None or not outer.building_function:
         return scope

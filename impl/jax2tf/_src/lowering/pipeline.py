@@ -1,14 +1,14 @@
-"""The passes of a conversion, in their order, each with its reason.
+"""Lists the passes of a conversion in their order, each with its reason.
 
-A conversion goes through these lists from the top to the bottom:
+A conversion runs these lists from top to bottom:
 
-1. `ON_TRACE`: a whole jaxpr becomes another, once for all targets, where JAX has traced it.
-2. `FOR_TARGET` and `FOR_GRAPH`: a whole jaxpr becomes another that suits the target.
-3. `ON_EQUATIONS`: of one jaxpr, inner ones too, equations are lowered otherwise, or left out.
-4. `RULES`: the first that knows an equation lowers it. `legalize.WAYS` is a list of this kind.
-5. `ON_TENSORS`: what needs tensors is decided while the interpreter runs.
+1. `ON_TRACE` rewrites a whole jaxpr once for all targets, after JAX has traced it.
+2. `FOR_TARGET` and `FOR_GRAPH` rewrite a whole jaxpr for one target.
+3. `ON_EQUATIONS` replaces or removes equations of one jaxpr; inner jaxprs are included.
+4. `RULES`: the first entry that knows an equation lowers it. `legalize.WAYS` is such a list too.
+5. `ON_TENSORS` needs tensors, so it decides while the interpreter runs.
 
-Programs of the devices of a mesh (emit/mesh) are no pass: the rule of jax.shard_map traces them.
+The programs of the devices of a mesh (emit/mesh) are not a pass: jax.shard_map's rule traces them.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Atom, Param
 
-# Told of each pass that ran: its name, and the jaxpr after it.
+# Called after each pass with the name of the pass and the new jaxpr.
 Seen = Callable[[str, jex_core.ClosedJaxpr], None]
 Simplify = Callable[[jex_core.ClosedJaxpr, value_checks.Choice], jex_core.ClosedJaxpr]
 JaxprPass = Pass[
     Callable[[Trace, Target], bool], Callable[[jex_core.ClosedJaxpr], jex_core.ClosedJaxpr]
 ]
 
-# `applies(is_lowered)`, where JAX differentiates the jaxprs that are not lowered.
+# `applies` gets `is_lowered`. JAX differentiates the jaxprs that are not lowered.
 ON_TRACE: tuple[Pass[Callable[[bool], bool], Simplify], ...] = (
     Pass(
         "value checks",
@@ -88,13 +88,13 @@ def simplified(
     choice: value_checks.Choice = "raise",
     seen: Seen | None = None,
 ) -> jex_core.ClosedJaxpr:
-    """The jaxpr after the passes of `ON_TRACE`.
+    """Runs the passes of `ON_TRACE` on a jaxpr.
 
     Args:
-      jaxpr: what JAX traced.
-      is_lowered: True if ops are made of it, False if JAX differentiates it.
-      choice: what becomes of callbacks that check values.
-      seen: told of each pass that ran.
+      jaxpr: the jaxpr that JAX traced.
+      is_lowered: True if the jaxpr is lowered to ops, False if JAX differentiates it.
+      choice: how callbacks that check values are treated.
+      seen: called after each pass.
     """
     for each in ON_TRACE:
         if each.applies(is_lowered) and each.name not in switched_off():
@@ -130,7 +130,7 @@ FOR_GRAPH: tuple[JaxprPass, ...] = (
 
 
 def for_target(trace: Trace, target: Target, seen: Seen | None = None) -> Trace:
-    """The trace after the passes of `FOR_TARGET`; `seen` is told of each."""
+    """Runs the passes of `FOR_TARGET` on a trace; calls `seen` after each."""
     for each in FOR_TARGET:
         if each.name not in switched_off() and each.applies(trace, target):
             trace = trace.cached(each.name, functools.partial(_after, each, trace))
@@ -145,7 +145,7 @@ def _after(each: JaxprPass, trace: Trace) -> Trace:
 
 
 def for_graph(trace: Trace, target: Target, seen: Seen | None = None) -> jex_core.ClosedJaxpr:
-    """The jaxpr of a trace after the passes of `FOR_GRAPH`; `seen` is told of each."""
+    """Runs the passes of `FOR_GRAPH` on the jaxpr of a trace; calls `seen` after each."""
     jaxpr = trace.jaxpr
     for each in FOR_GRAPH:
         if each.name not in switched_off() and each.applies(trace, target):
@@ -156,9 +156,9 @@ def for_graph(trace: Trace, target: Target, seen: Seen | None = None) -> jex_cor
 
 
 def use_counts(trace: Trace, target: Target) -> collections.Counter[Identity]:
-    """How many equations of `for_graph` call each inner jaxpr, by the jaxpr's identity.
+    """Counts the equations of `for_graph` that call each inner jaxpr, by the jaxpr's identity.
 
-    JAX gives the same object for each call of the same jitted function on the same avals.
+    JAX uses the same object for all calls of a jitted function on the same avals.
     """
     key = ("use counts", trace.shares and target.shares_repeats)
     return trace.cached(key, lambda: jaxprs.count_uses(for_graph(trace, target).jaxpr))
@@ -169,11 +169,11 @@ class Block:
     """The equations of one jaxpr on their way to a plan.
 
     Attributes:
-      jaxpr: what they are of.
-      target: what they are lowered for.
-      equations: those that are lowered.
-      instead: what is lowered in place of some of them.
-      taken_by: the names of the passes that say so.
+      jaxpr: the jaxpr of the equations.
+      target: the target for which the equations are lowered.
+      equations: the equations that are lowered.
+      instead: the replacements of some equations.
+      taken_by: the names of the passes that made these replacements.
     """
 
     jaxpr: jex_core.Jaxpr
@@ -183,7 +183,7 @@ class Block:
     taken_by: Mapping[jex_core.JaxprEqn, str] = dataclasses.field(default_factory=dict)
 
     def operands(self, eqn: jex_core.JaxprEqn) -> Sequence[Atom]:
-        """The atoms that are read where the equation is lowered."""
+        """Returns the operands of the equation as it is lowered."""
         instead = self.instead.get(eqn)
         return eqn.invars if instead is None else instead.operands
 
@@ -198,7 +198,7 @@ def _taking(
     applies: Callable[[Target], bool],
     reason: str,
 ) -> EquationPass:
-    """A pass that says what is lowered in place of equations which no pass before it has taken."""
+    """Makes a pass that replaces equations which no earlier pass has replaced."""
 
     def run(block: Block) -> Block:
         found = find(block.jaxpr, block.target)
@@ -216,7 +216,7 @@ def _always(target: Target) -> bool:
 
 
 def _without_unread(block: Block) -> Block:
-    """The block without equations that nothing reads since others have other operands."""
+    """Removes equations whose readers have other operands now."""
     if not block.instead:
         return block
     read = set(variables(block.jaxpr.outvars))
@@ -280,7 +280,7 @@ ON_EQUATIONS: tuple[EquationPass, ...] = (
 def block_of(
     jaxpr: jex_core.Jaxpr, target: Target, seen: Callable[[str, Block], None] | None = None
 ) -> Block:
-    """The equations of a jaxpr after the passes of `ON_EQUATIONS`; `seen` is told of each."""
+    """Runs the passes of `ON_EQUATIONS` on a jaxpr's equations; calls `seen` after each."""
     block = Block(jaxpr, target, jaxpr.eqns)
     for each in ON_EQUATIONS:
         if each.name not in switched_off() and each.applies(target):
@@ -292,13 +292,13 @@ def block_of(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Chosen:
-    """What lowers an equation.
+    """The rule that lowers an equation.
 
     Attributes:
-      made_by: the name of the pass, or of the entry of `RULES`.
+      made_by: the name of the pass, or of the entry of `RULES`, that chose the rule.
       rule: the function that makes the ops.
-      params: its keyword arguments.
-      gives_many: whether it gives a list of results.
+      params: the keyword arguments of `rule`.
+      gives_many: whether `rule` returns a list of results.
     """
 
     made_by: str
@@ -307,7 +307,7 @@ class Chosen:
     gives_many: bool
 
 
-# The name of what lowers an equation, the rule and its keyword arguments.
+# The name of the entry of `RULES`, the rule, and its keyword arguments.
 Lookup = tuple[str, Callable[..., registry.Lowered], dict[str, Param]]
 
 
@@ -337,13 +337,13 @@ def _by_foreign_rule(eqn: jex_core.JaxprEqn, target: Target) -> Lookup | None:
 
 
 def _registered(eqn: jex_core.JaxprEqn, target: Target) -> registry.Rule | None:
-    # A dtype decides only between several rules; its name takes longer than to find the only one.
+    # The dtype matters only if there are several rules. Its name is slower than the lookup.
     has_choice = eqn.invars and registry.ops_of(eqn.primitive)
     dtype = str(getattr(eqn.invars[0].aval, "dtype", "")) if has_choice else None
     return registry.find(eqn.primitive, target, dtype)
 
 
-# `run` gives None for an equation that it does not know.
+# `run` returns None for an equation that it does not know.
 RULES: tuple[
     Pass[Callable[[Target], bool], Callable[[jex_core.JaxprEqn, Target], Lookup | None]], ...
 ] = (
@@ -370,7 +370,7 @@ RULES: tuple[
 
 
 def chosen(block: Block, eqn: jex_core.JaxprEqn) -> Chosen | None:
-    """What lowers an equation of a block; None if nothing knows it."""
+    """Returns the rule that lowers an equation of a block, or None."""
     gives_many = eqn.primitive.multiple_results
     instead = block.instead.get(eqn)
     if instead is not None and instead.rule is not None:
@@ -404,7 +404,7 @@ ON_TENSORS: tuple[
 def on_tensors(
     eqn: jex_core.JaxprEqn, operands: Sequence[tf.Tensor], target: Target
 ) -> Sequence[np.ndarray] | None:
-    """The values that an equation becomes by the passes of `ON_TENSORS`; None if it becomes ops."""
+    """Returns the results that a pass of `ON_TENSORS` computes for an equation, or None."""
     for each in ON_TENSORS:
         if each.applies(target) and each.name not in switched_off():
             values = each.run(eqn, operands, target)
@@ -414,14 +414,14 @@ def on_tensors(
 
 
 def names() -> list[str]:
-    """The names of all passes, in their order."""
+    """Returns the names of all passes, in their order."""
     lists = (ON_TRACE, FOR_TARGET, FOR_GRAPH, ON_EQUATIONS, RULES, legalize.WAYS, ON_TENSORS)
     return [each.name for passes in lists for each in passes]
 
 
 @contextlib.contextmanager
 def without_pass(name: str) -> Iterator[None]:
-    """Switches the pass of that name off, for tests."""
+    """Switches the pass with this name off, for tests."""
     if name not in names():
         raise ValueError(f"there is no pass {name!r}; there are {', '.join(names())}")
     with without(name):

@@ -1,7 +1,7 @@
-"""What can be known of a jaxpr before any tensor is there.
+"""Plans the lowering of a jaxpr before there are any tensors.
 
-Which rule lowers each equation and with which params, where values are kept, when each is last
-read, and what its ops are called.
+A plan holds the rule and the params of each equation, the slots of values, the last use of each
+value, and the name scopes of the ops.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from jax2tf._src.util.typing import Atom, Param, aval_of
 
 @dataclasses.dataclass(slots=True)
 class Constant:
-    """A literal of a jaxpr, with its eager tensor once that was needed."""
+    """A literal of a jaxpr. Its eager tensor is made at the first use."""
 
     value: np.ndarray
     tensor: tf.Tensor | None = None
@@ -44,13 +44,13 @@ class Step:
 
     Attributes:
       eqn: the equation.
-      rule: the rule's function, and `params` what it gets by keyword.
+      rule: the rule's function, which gets `params` as keyword arguments.
       inputs: slot numbers or constants.
       outputs: slot numbers.
-      last_uses: slots that hold a value which no later step reads.
+      last_uses: slots whose values no later step reads.
       scope: the name scope of its ops.
-      compiled: whether only XLA can run it, so that eager mode and graphs have it compile the step.
-      made_by: the name of the pass, or of the entry of pipeline.RULES, whose rule it has.
+      compiled: whether only XLA can run the step. XLA compiles it in eager mode and in graphs.
+      made_by: the name of the pass, or of the entry of pipeline.RULES, that chose the rule.
     """
 
     eqn: jex_core.JaxprEqn
@@ -66,14 +66,14 @@ class Step:
 
     @property
     def is_idiom(self) -> bool:
-        """Whether it stands for an idiom, which the target has an op for."""
+        """Whether the step is an idiom for which the target has an op."""
         return self.made_by == "idioms"
 
     @property
     def lowered_by(self) -> str:
-        """The pass or the entry of pipeline.RULES, and the function: `rule: module.function`."""
+        """Names `made_by` and the rule's function, for example `rule: module.function`."""
         rule = self.rule
-        # A rule that traces a JAX function has this as its first argument.
+        # The first argument of a rule that traces a JAX function is this JAX function.
         while isinstance(rule, functools.partial):
             first = rule.args[0] if rule.args else None
             rule = first if callable(first) else rule.func
@@ -83,15 +83,15 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """A jaxpr for one target, ready to run.
+    """The steps of one jaxpr for one target.
 
     Attributes:
-      n_inputs: how many of the first slots hold constants and arguments.
-      size: how many slots there are.
+      n_inputs: the number of slots, the first ones, that hold constants and arguments.
+      size: the number of slots.
       steps: the equations to run.
       outputs: slot numbers or constants.
-      refused: the first equation whose primitive has no rule; its step raises, and so do those of
-        others.
+      refused: the first equation whose primitive has no rule. The steps of all such equations
+        raise.
     """
 
     n_inputs: int
@@ -107,7 +107,7 @@ _PLANS: weakref.WeakKeyDictionary[jex_core.Jaxpr, dict[Hashable, Plan]] = (
 
 
 def plan_of(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
-    """The plan of a jaxpr, made once for each target."""
+    """Returns the plan of a jaxpr; it is made once for each target."""
     plans = _PLANS.setdefault(jaxpr, {})
     key = (target, switched_off())
     if key not in plans:
@@ -160,7 +160,7 @@ def _make_plan(jaxpr: jex_core.Jaxpr, target: Target) -> Plan:
 
 
 def _needs_compiler(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether an equation has a dtype that only XLA knows, and does not just call a jaxpr."""
+    """Whether an equation computes with a dtype that only XLA supports; a mere call does not."""
     if eqn.primitive in CALLBACKS:
         return False
     names = {_name(getattr(v.aval, "dtype", "")) for v in (*eqn.invars, *eqn.outvars)}
@@ -177,7 +177,7 @@ def _name(dtype: Hashable) -> str:
 
 
 def _is_called(jaxpr: jex_core.Jaxpr) -> bool:
-    """Whether a jaxpr takes arrays; that by which a scatter combines elements takes scalars."""
+    """Whether a jaxpr takes arrays. The jaxpr that combines a scatter's elements takes scalars."""
     return any(getattr(v.aval, "shape", ()) for v in jaxpr.invars)
 
 
@@ -187,7 +187,7 @@ def _refuse(eqn: jex_core.JaxprEqn, target: Target, *operands: tf.Tensor) -> reg
 
 
 def no_rule(eqn: jex_core.JaxprEqn, target: Target) -> UnsupportedPrimitiveError:
-    """The exception for a primitive that has no rule for the target."""
+    """Returns the exception for a primitive that has no rule for the target."""
     name = eqn.primitive.name
     ops = registry.ops_of(eqn.primitive)
     if ops:
@@ -205,7 +205,7 @@ def no_rule(eqn: jex_core.JaxprEqn, target: Target) -> UnsupportedPrimitiveError
 
 
 def _scope(eqn: jex_core.JaxprEqn) -> str:
-    """A TensorFlow name scope that reads like the JAX program: `layer/transpose_jvp/sin`."""
+    """Returns the TensorFlow name scope of an equation, such as `layer/transpose_jvp/sin`."""
     return _scope_of(
         compat.jaxprs.name_stack(eqn), str(eqn.params.get("name") or eqn.primitive.name)
     )
@@ -218,10 +218,10 @@ def _scope_of(stack: str, name: str) -> str:
 
 
 def as_numpy(value: object, dtype: np.dtype | None = None) -> np.ndarray:
-    """A constant of a jaxpr as TensorFlow takes it: PRNG keys as their data, float0 as bool.
+    """Returns a constant of a jaxpr for TensorFlow: PRNG keys as their data, float0 as bool.
 
     Raises:
-      ConversionError: it is a value that JAX traces, and no constant.
+      ConversionError: the value is a tracer, not a constant.
     """
     refusals.refuse_tracer(value)
     if isinstance(value, jax.Array) and dtypes.is_key(value.dtype):

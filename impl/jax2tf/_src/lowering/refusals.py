@@ -1,4 +1,4 @@
-"""What is known of primitives that cannot be lowered to TensorFlow ops: why, and what to do."""
+"""Explains why some primitives cannot be lowered to TensorFlow ops, and what the user can do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jax2tf._src.util.typing import Param
 
 
 def refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
-    """The exception for an equation of a primitive that has no lowering rule."""
+    """Returns the exception for an equation whose primitive has no lowering rule."""
     name = eqn.primitive.name
     reason, remedy = _SAID[name](eqn.params) if knows(eqn.primitive) else _NOTHING_SAID
     return unsupported(eqn, reason, remedy)
@@ -22,7 +22,7 @@ def refusal(eqn: jex_core.JaxprEqn) -> UnsupportedPrimitiveError:
 def unsupported(
     eqn: jex_core.JaxprEqn, reason: str, remedy: str, **params: Param
 ) -> UnsupportedPrimitiveError:
-    """The exception for an equation that cannot be lowered; `params` are those that matter."""
+    """Returns the exception for an equation that cannot be lowered; it shows `params`."""
     said = ", ".join(f"{name}={value!r}" for name, value in params.items())
     return UnsupportedPrimitiveError(
         eqn.primitive.name, reason, remedy, compat.jaxprs.user_source(eqn), said
@@ -30,18 +30,18 @@ def unsupported(
 
 
 def knows(primitive: jex_core.Primitive) -> bool:
-    """Whether more is known of the primitive than that it has no rule.
+    """Whether this module explains the refusal of a primitive.
 
-    Another library's of the same name is not known: JAX compiles none of these names but its own.
+    It explains JAX's own primitives only, not those of other libraries with the same names.
     """
     return primitive.name in _SAID and compat.primitives.is_compiled_by_jax(primitive)
 
 
 def refuse_tracer(value: object) -> None:
-    """Refuses a constant of a jaxpr that is a value which JAX traces.
+    """Refuses a constant of a jaxpr that is a tracer.
 
     Raises:
-      ConversionError: it is one.
+      ConversionError: `value` is a tracer.
     """
     if isinstance(value, jax.core.Tracer):
         raise ConversionError(

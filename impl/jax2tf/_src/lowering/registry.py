@@ -1,4 +1,4 @@
-"""The registry of lowering rules: one rule for a primitive, or one for each op that it may be.
+"""Registers lowering rules: one for a primitive, or one for each op that it may be lowered to.
 
     @register("sin")
     def _sin(ctx, x):
@@ -7,12 +7,12 @@
 Operands are positional tensors; the primitive's params are keyword-only, so that the signature says
 what the rule reads. A rule is found in this order:
 
-1. the rule registered for the primitive and an op (`op="XlaSort"`), where the target takes that op;
-2. otherwise, the one registered for the primitive without an op;
+1. the rule registered for the primitive and an op (`op="XlaSort"`), if the target takes that op;
+2. otherwise, the rule registered for the primitive without an op;
 3. otherwise, for a primitive of another library, its own implementation (_src/lowering/foreign.py);
-4. otherwise the primitive is refused at conversion, naming it and the user's source line.
+4. otherwise the conversion fails with an error that names the primitive and the user's source line.
 
-A name stands for JAX's primitive of that name, and for no other primitive that is called so.
+A name stands for JAX's primitive only, even if another library has a primitive of the same name.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from jax2tf._src.util.typing import Param
 # A rule returns one tensor, or as many as its primitive has results.
 Lowered: TypeAlias = tf.Tensor | Sequence[tf.Tensor]
 
-# These params never change the values of a result on one device. A rule need not name them.
+# These params never change the values of a result on one device. Rules may leave them out.
 IGNORED_PARAMS = frozenset(
     {
         "accuracy",  # a hint to XLA: which polynomial; results stay within the op's own error
         "sharding",
         "out_sharding",
-        "weak_type",  # a type-level flag of JAX's; the dtype carries all that TensorFlow has
+        "weak_type",  # a flag of JAX's types; TensorFlow has only the dtype
         "name",
-        "memory_space",  # of an accelerator; TensorFlow places tensors itself
-        "branches_platforms",  # which platform each branch is for: platform_index has chosen
+        "memory_space",  # a memory of an accelerator; TensorFlow places tensors itself
+        "branches_platforms",  # the platform of each branch; platform_index has chosen one
     }
 )
 
@@ -52,10 +52,10 @@ class Rule:
 
     Attributes:
       function: called as `function(ctx, *operands, **params)`.
-      params: the params it names.
-      takes_all: whether it has a `**params` of its own.
-      takes_keys: whether it knows that typed PRNG keys come as their data, with dimensions of its
-        own behind the logical ones. All other rules get data only: passes/keys.py wraps them.
+      params: the names of the params in the signature.
+      takes_all: whether the signature has `**params`.
+      takes_keys: whether the rule handles the data of typed PRNG keys, whose own dimensions follow
+        the logical ones. All other rules get data without keys: passes/keys.py wraps them.
     """
 
     function: Callable[..., Lowered]
@@ -65,11 +65,11 @@ class Rule:
 
     @property
     def where(self) -> str:
-        """`module.function`, for messages."""
+        """The name of the function in messages, as `module.function`."""
         return f"{self.function.__module__}.{self.function.__qualname__}"
 
 
-# The rules of each primitive, by the op that they need; "" for a rule that needs none.
+# The rules of each primitive, by the op that they need. The key "" holds a rule that needs no op.
 _RULES: dict[jex_core.Primitive, dict[str, Rule]] = {}
 
 
@@ -82,12 +82,12 @@ def register(
 
     Args:
       *primitives: names of JAX's primitives, or primitives themselves.
-      op: the op of TensorFlow that the rule lowers to, if it is only for targets that take that op.
+      op: a TensorFlow op. The rule then serves only the targets that take this op.
       takes_keys: see `Rule`.
 
     Raises:
-      ValueError: a primitive already has a rule for that op; both are named. Or no supported
-        version of JAX has a primitive of that name.
+      ValueError: a primitive already has a rule for that op (the error names both rules), or no
+        supported version of JAX has a primitive of that name.
     """
 
     def decorate(function: Callable[..., Lowered]) -> Callable[..., Lowered]:
@@ -118,7 +118,7 @@ def add(primitive: jex_core.Primitive, op: str, rule: Rule) -> None:
 
 
 def find(primitive: jex_core.Primitive, target: Target, dtype: str | None = None) -> Rule | None:
-    """The rule for a primitive of a dtype in graphs for a target, or None."""
+    """Returns the rule for a primitive and dtype in graphs for a target, or None."""
     rules = _RULES.get(primitive, {})
     for op in rules:
         if op and target.wants(op) and (dtype is None or target.takes(op, dtype)):
@@ -127,21 +127,21 @@ def find(primitive: jex_core.Primitive, target: Target, dtype: str | None = None
 
 
 def ops_of(primitive: jex_core.Primitive) -> list[str]:
-    """The ops that a primitive has rules for."""
+    """Returns the ops that have a rule of their own for a primitive."""
     return [op for op in _RULES.get(primitive, ()) if op]
 
 
 def primitives(target: Target) -> frozenset[str]:
-    """The names of all primitives that have a rule for a target."""
+    """Returns the names of all primitives that have a rule for a target."""
     return frozenset(primitive.name for primitive in _RULES if find(primitive, target))
 
 
 def select_params(rule: Rule, eqn: jex_core.JaxprEqn) -> dict[str, Param]:
-    """The params of an equation that its rule takes.
+    """Returns the params of an equation that its rule takes.
 
     Raises:
-      TypeError: a param that the rule does not name, and that may change values, is listed. Silence
-        about an unknown param is how wrong numbers are made.
+      TypeError: the equation has params that the rule does not name and that may change values.
+        The error lists them. Ignoring them could give wrong numbers.
     """
     params = eqn.params
     if rule.takes_all:
@@ -149,7 +149,7 @@ def select_params(rule: Rule, eqn: jex_core.JaxprEqn) -> dict[str, Param]:
     unknown = [
         name
         for name, value in params.items()
-        # None is JAX's way to say that an option was not given.
+        # In JAX, None says that an option was not given.
         if name not in rule.params and name not in IGNORED_PARAMS and value is not None
     ]
     if unknown:

@@ -1,4 +1,4 @@
-"""The TensorFlow function of a body that several places of a graph call."""
+"""Makes one TensorFlow function of a body that several places of a graph call."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def shared_function(
 
     Args:
       args: the tensors of the first call. The sizes of dimension variables come last.
-      shapes: of those arguments that are not such sizes; None for any shape.
-      is_written: whether the graph around it is one that is written without TensorFlow.
+      shapes: the shapes of the arguments before these sizes; None stands for any shape.
+      is_written: whether the surrounding graph is written without TensorFlow.
     """
 
     def function(*inner: tf.Tensor) -> list[tf.Tensor]:

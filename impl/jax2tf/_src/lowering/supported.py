@@ -1,4 +1,4 @@
-"""The ops that a graph gets for each equation, and whether a target takes them."""
+"""Finds the ops that a graph gets for each equation, and checks that the target takes them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jax2tf._src.targets.target import KEY_INPUTS, Target
 from jax2tf._src.tracing.trace import Trace
 from jax2tf._src.util import dtypes
 
-# What holds a graph together and computes nothing.
+# Ops that connect a graph and compute nothing.
 STRUCTURAL = frozenset(
     {
         "Const",
@@ -33,20 +33,20 @@ STRUCTURAL = frozenset(
 
 
 class Observer(Protocol):
-    """Sees what each equation is lowered to, and goes on where one cannot be lowered."""
+    """Is told of the ops of each equation. The lowering goes on after a refused equation."""
 
     def within(self, eqn: jex_core.JaxprEqn, lowered_by: str) -> AbstractContextManager[None]:
-        """Around the lowering of an equation by a rule, and of the equations of what it calls."""
+        """A context around the lowering of an equation and of the equations that it calls."""
 
     def made(self, eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation]) -> None:
-        """These ops are new in the graph."""
+        """Is told that `ops` are new in the graph."""
 
     def refused(self, eqn: jex_core.JaxprEqn, error: UnsupportedPrimitiveError) -> None:
-        """There is no lowering; zeros stand for the results."""
+        """Is told that an equation has no lowering; zeros replace its results."""
 
 
 class NewOps:
-    """Finds the ops of a graph that no equation before had made."""
+    """Finds the ops of a graph that no earlier equation made."""
 
     def __init__(self) -> None:
         self._seen: set[tf.Operation] = set()
@@ -54,7 +54,7 @@ class NewOps:
     def behind(
         self, operands: Sequence[tf.Tensor], results: Sequence[tf.Tensor]
     ) -> list[tf.Operation]:
-        """The ops that compute `results` from `operands`, each once, roughly as they run."""
+        """Returns the new ops that compute `results` from `operands`, roughly in their order."""
         given = {x.op for x in operands if tf.is_tensor(x)}
         pending = [x.op for x in results if tf.is_tensor(x)]
         found = []
@@ -72,8 +72,8 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
     """Refuses an equation that was lowered to an op which the target does not take.
 
     Raises:
-      UnsupportedPrimitiveError: naming the op, its dtype and the target; or the dtype of its
-        result.
+      UnsupportedPrimitiveError: the error names the target, and the op with its dtype, or the
+        dtype or the dimensions of the result.
     """
     for op in ops:
         _require_dtypes(eqn, op, target)
@@ -99,10 +99,10 @@ def require_taken(eqn: jex_core.JaxprEqn, ops: Sequence[tf.Operation], target: T
 
 
 def require_arrays(trace: Trace, target: Target) -> None:
-    """Refuses a function with arguments or results of which the target has no arrays.
+    """Refuses a function if the target has no arrays of the dtype of an argument or result.
 
     Raises:
-      UnsupportedDtypeError: naming the argument or the result, and its dtype.
+      UnsupportedDtypeError: the error names the argument or the result, and its dtype.
     """
     if target.takes_arrays("uint32"):
         return
@@ -125,7 +125,7 @@ _IN_PARTS = (
     "give the real and the imaginary part, jnp.real(x) and jnp.imag(x), each as a result of its "
     "own, or convert for another target"
 )
-# By the op that is not taken.
+# The remedies, by the op that the target does not take.
 _REMEDIES = {"Complex": _IN_PARTS, "Imag": _IN_PARTS, "Real": _IN_PARTS}
 
 
@@ -171,7 +171,7 @@ def _require_dimensions(eqn: jex_core.JaxprEqn, op: tf.Operation, target: Target
 
 
 def _lack(op: tf.Operation, target: Target) -> str | None:
-    """Which use of an op the target refuses, although it takes the op otherwise; None if none."""
+    """Names the use of an op that the target refuses although it takes other uses, or None."""
     if op.type == "StridedSlice" and target.has(Quirk.NO_AXES_IN_SLICES):
         in_parts = op.inputs[0].shape.rank != 1
         if op.get_attr("new_axis_mask") or (in_parts and op.get_attr("shrink_axis_mask")):
@@ -184,10 +184,10 @@ def _lack(op: tf.Operation, target: Target) -> str | None:
 
 
 def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
-    """For messages: what a target takes in place of an op; None if it takes the op."""
+    """Says, for messages, that a target does not take an op of a dtype; None if it does."""
     if op.type in target.lacks:
         lacking = target.lacks[op.type]
-        # A converter that lacks an op of some dtypes computes it of constants of all.
+        # A converter folds an op whose operands are constants, whatever their dtype.
         is_run = depends_on_an_argument(op) if lacking else _is_run(op, target)
         if is_run and (not lacking or dtype in lacking):
             return f"takes no {op.type}{f' of {dtype}' if lacking else ''}"
@@ -200,22 +200,22 @@ def _what_is_taken(op: tf.Operation, dtype: str, target: Target) -> str | None:
 
 
 def _is_run(op: tf.Operation, target: Target) -> bool:
-    """Whether the engine runs an op, whose converter may compute it."""
+    """Whether the engine runs an op. An engine's converter may fold it instead."""
     return target.has(Quirk.NO_FOLDING) or depends_on_an_argument(op)
 
 
 def is_computed(x: tf.Tensor) -> bool:
-    """Whether a graph computes it from what the function is given."""
+    """Whether a graph computes `x` from the function's arguments or variables."""
     return not tf.executing_eagerly() and depends_on_an_argument(x.op)
 
 
 def depends_on_an_argument(*ops: tf.Operation) -> bool:
-    """Whether one of the ops computes something that is not known before the run."""
+    """Whether one of the ops depends on an argument or on a variable of the graph."""
     return next(_arguments(ops), None) is not None
 
 
 def arguments_of(*ops: tf.Operation) -> frozenset[tf.Operation]:
-    """The arguments and the variables of a graph that ops are computed from."""
+    """Returns the ops of those arguments and variables of the graph on which `ops` depend."""
     return frozenset(_arguments(ops))
 
 

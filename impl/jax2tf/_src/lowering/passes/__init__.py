@@ -1,6 +1,6 @@
-"""Passes: what becomes of a jaxpr and of its equations before rules make ops of them.
+"""Passes change a jaxpr and its equations before rules lower them to ops.
 
-../pipeline.py lists them in their order.
+../pipeline.py lists the passes in their order.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from jax2tf._src.util.typing import Atom, Param
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Instead:
-    """How an equation is lowered otherwise than by its rule on its operands.
+    """Replaces the operands of an equation, and perhaps its rule.
 
     Attributes:
-      operands: atoms of the jaxpr, which the rule gets as tensors.
-      rule: called as the rule of a primitive; None for the rule that the equation has.
+      operands: atoms of the jaxpr. The rule gets them as tensors.
+      rule: the new rule, called as the rule of a primitive; None if the equation keeps its rule.
       params: the keyword arguments of `rule`.
-      gives_many: whether `rule` gives a list of results; None where the primitive decides.
+      gives_many: whether `rule` returns a list of results; None if the primitive decides.
     """
 
     operands: Sequence[Atom]
@@ -39,9 +39,9 @@ class Pass(Generic[Condition, Run]):
     """One pass of a list.
 
     Attributes:
-      applies: says whether it runs; the list says of what.
-      run: does its work; the list says with which arguments.
-      reason: why it stands where it stands.
+      applies: says whether the pass runs. The list defines the arguments.
+      run: runs the pass. The list defines the arguments.
+      reason: why the pass has this place in the list.
     """
 
     name: str
@@ -54,13 +54,13 @@ _off: frozenset[str] = frozenset()
 
 
 def switched_off() -> frozenset[str]:
-    """The names of the passes that do nothing at present."""
+    """Returns the names of the passes that are switched off now."""
     return _off
 
 
 @contextlib.contextmanager
 def without(name: str) -> Iterator[None]:
-    """Switches a pass off, for tests. What was traced before may have passed through it."""
+    """Switches a pass off, for tests. The pass may already have run on earlier traces."""
     global _off
     before, _off = _off, _off | {name}
     try:

@@ -1,4 +1,4 @@
-"""Arrays that JAX repeats or gives dimensions, although TensorFlow's ops do so by themselves."""
+"""Removes broadcasts and reshapes of operands that TensorFlow's ops broadcast anyway."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from jax2tf._src.tracing import traits
 from jax2tf._src.util.dtypes import is_key
 from jax2tf._src.util.typing import Atom, Dim, aval_of
 
-# SelectV2 repeats arrays of at most so many dimensions wherever graphs are read.
+# Every engine's SelectV2 broadcasts arrays with at most this many dimensions.
 _MAX_RANK = 5
-# Ops of two operands that broadcast against each other.
+# Binary ops whose operands broadcast against each other.
 _OF_TWO = traits.ARITHMETIC | traits.COMPARES
-# Narrow dtypes are held in others, complex numbers may be pairs.
+# Not the narrow dtypes, which are emulated in others, nor complex numbers, which may be pairs.
 _FLOATS = frozenset(np.dtype(x) for x in (jnp.bfloat16, jnp.float16, jnp.float32, jnp.float64))
 _DTYPES = _FLOATS | {np.dtype(np.int32), np.dtype(np.int64)}
 
 
 def unrepeated_operands(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Instead]:
-    """The operands of equations before JAX repeats them to the shape of the others.
+    """Replaces operands that JAX broadcast by the operands before the broadcast.
 
-    JAX repeats scalars, and arrays, which stay as they are where the target lacks the optimisation.
+    Every target gets scalars of select_n; other operands depend on the target's optimisations.
     """
     before: dict[Atom, Atom] = {
         eqn.outvars[0]: eqn.invars[0] for eqn in jaxpr.eqns if _is_aligned(eqn)
@@ -48,7 +48,7 @@ def unrepeated_operands(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.
 
 
 def _is_aligned(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether ops that broadcast repeat the operand so: its dimensions are the last."""
+    """Whether TensorFlow's implicit broadcasting aligns the dimensions as the equation does."""
     if eqn.primitive not in (lax.broadcast_in_dim_p, lax.reshape_p):
         return False
     if is_key(aval_of(eqn.invars[0]).dtype):
@@ -68,7 +68,7 @@ def _adds_ones_in_front(old: tuple[Dim, ...], new: tuple[Dim, ...]) -> bool:
 def _of_choice(
     eqn: jex_core.JaxprEqn, before: Mapping[Atom, Atom], repeats_arrays: bool
 ) -> list[Atom]:
-    """The operands of a choice, one of which keeps the shape."""
+    """Returns the operands of a select_n. At least one operand keeps its shape."""
     if not _shape(eqn.invars[0]):
         return eqn.invars
     operands = [_before(x, before, repeats_arrays) for x in eqn.invars]
@@ -79,7 +79,7 @@ def _of_choice(
 
 
 def _of_two(eqn: jex_core.JaxprEqn, before: Mapping[Atom, Atom], target: Target) -> list[Atom]:
-    """The operands of an op of two, the other of which keeps the shape of the result."""
+    """Returns the operands of a binary op. The other operand keeps the shape of the result."""
     shape = _shape(eqn.outvars[0])
     for place in (1, 0):
         operands = list(eqn.invars)
@@ -87,7 +87,7 @@ def _of_two(eqn: jex_core.JaxprEqn, before: Mapping[Atom, Atom], target: Target)
         operands[place] = _before(operand, before, repeats_arrays=True)
         if operands[place] is operand or len(_shape(other)) != len(shape):
             continue
-        # Dimensions of size one in front are no repetition, whatever the other's sizes are.
+        # Leading dimensions of size one repeat nothing, whatever the other operand's sizes are.
         only_adds = _adds_ones_in_front(_shape(operands[place]), _shape(operand))
         if not only_adds and _shape(other) != shape:
             continue
@@ -105,7 +105,7 @@ def _before(atom: Atom, before: Mapping[Atom, Atom], repeats_arrays: bool) -> At
 
 # Reductions whose rules can keep dimensions.
 _REDUCTIONS = frozenset({lax.reduce_sum_p, lax.reduce_max_p, lax.reduce_min_p})
-# What jax.nn.softmax and others have between: the maximum of a result and what is no more than it.
+# jax.nn.softmax takes `max(-inf, m)` of the row maximum `m` before it broadcasts it.
 _EXTREMES = {lax.max_p: lax.reduce_max_p, lax.min_p: lax.reduce_min_p}
 
 
@@ -115,13 +115,13 @@ def with_kept_dimensions(
     results: Collection[Atom],
     target: Target,
 ) -> Sequence[jex_core.JaxprEqn]:
-    """The equations, where reductions keep the dimensions that JAX gives back to their results.
+    """Makes reductions keep dimensions that JAX adds back to their results.
 
     Args:
-      equations: those that are lowered.
-      replaced: those of them that are lowered otherwise, with the operands that they have then.
-      results: what the jaxpr returns.
-      target: what the equations are lowered for.
+      equations: the equations that are lowered.
+      replaced: the equations that earlier passes replaced, with their new operands.
+      results: the results of the jaxpr.
+      target: the target for which the equations are lowered.
     """
     made: dict[Atom, jex_core.JaxprEqn] = {
         eqn.outvars[0]: eqn
@@ -151,7 +151,7 @@ def with_kept_dimensions(
 def _reduction_before(
     eqn: jex_core.JaxprEqn, made: Mapping[Atom, jex_core.JaxprEqn], reads: Mapping[Atom, int]
 ) -> tuple[jex_core.JaxprEqn | None, list[jex_core.JaxprEqn]]:
-    """The reduction whose result the equation alone reads, and what is between and no more."""
+    """Returns the reduction whose result only `eqn` reads, and the neutral equations between."""
     between: list[jex_core.JaxprEqn] = []
     operand = eqn.invars[0]
     while not isinstance(operand, jex_core.Literal) and operand in made and reads[operand] == 1:
@@ -178,7 +178,7 @@ def _gives_dimensions_back(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn)
 
 
 def _is_neutral(eqn: jex_core.JaxprEqn, reduction: jex_core.JaxprEqn) -> bool:
-    """Whether the maximum or minimum of a literal and the result of a reduction is that result."""
+    """Whether `eqn` is max(-inf, m) or min(inf, m) of a reduction's result, which it keeps."""
     number, _ = traits.NEUTRAL[eqn.primitive]
     literal = eqn.invars[0]
     return (

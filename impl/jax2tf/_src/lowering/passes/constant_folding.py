@@ -1,7 +1,7 @@
-"""Equations of constants, computed by JAX for an engine that would run them.
+"""Folds equations whose operands are constants; JAX computes their results.
 
-The converters of some engines compute what depends on no argument. For the others (quirk
-"no_folding") an equation becomes its results, where these are small.
+The converters of some engines fold such equations themselves. For targets with the quirk
+"no_folding" this pass replaces an equation by its results, if these are small.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from jax2tf._src.tracing.traits import CALLBACKS
 from jax2tf._src.util import dtypes
 from jax2tf._src.util.typing import Aval, aval_of
 
-# Results of more elements take more room in a file than the ops that give them.
+# Results with more elements take more room in a file than the ops that compute them.
 _MOST_ELEMENTS = 4096
 
 
 def folded(
     eqn: jex_core.JaxprEqn, operands: Sequence[tf.Tensor], target: Target
 ) -> list[np.ndarray] | None:
-    """The results of an equation of constants in a graph; None where the graph has to give them."""
+    """Returns the results of an equation of constants; None if the graph must compute them."""
     if eqn.effects or not all(_is_small(aval_of(v), target) for v in eqn.outvars):
         return None
     avals = [aval_of(v) for v in eqn.invars]
@@ -55,11 +55,11 @@ def _is_small(aval: Aval, target: Target) -> bool:
 
 
 def _is_computed_by_jax(eqn: jex_core.JaxprEqn, target: Target) -> bool:
-    """Whether JAX has the results, of the operands alone, and a graph would have them too."""
+    """Whether JAX and a graph can both compute the results from the operands only."""
     primitive = eqn.primitive
     if eqn.effects or primitive in CALLBACKS or not (eqn.invars or primitive is lax.iota_p):
         return False
-    # JAX runs a scan of a known length only.
+    # JAX can run a scan only if its length is known.
     if any(map(export.is_symbolic_dim, jax.tree.leaves(eqn.params))):
         return False
     if not compat.primitives.is_implemented_by_jax(primitive) or not registry.find(
@@ -71,9 +71,9 @@ def _is_computed_by_jax(eqn: jex_core.JaxprEqn, target: Target) -> bool:
 
 
 def _is_constant(x: tf.Tensor, aval: Aval) -> bool:
-    """Whether a tensor is a constant of the graph, in the dtype that JAX gives it.
+    """Whether a tensor is a constant of the graph in JAX's dtype.
 
-    One number may stand for an array of it, which TensorFlow's ops repeat by themselves.
+    The tensor may be one number for a whole array, because TensorFlow's ops broadcast it.
     """
     if x.op.type != "Const" or x.dtype != dtypes.to_tf(aval.dtype):
         return False

@@ -1,4 +1,4 @@
-"""Equations that no result needs and that have no side effect are left out."""
+"""Removes equations that no result needs and that have no side effect."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from jax.interpreters import partial_eval
 
 
 def without_dead_code(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
-    """`jaxpr` without the equations that no result needs and that have no side effect.
+    """Removes the equations that no result needs and that have no side effect.
 
-    Inner jaxprs lose theirs, too. All arguments stay.
+    Inner jaxprs are cleaned too. All arguments stay.
     """
     is_kept = [False] * len(jaxpr.consts) + [True] * len(jaxpr.in_avals)
     is_used = [True] * len(jaxpr.out_avals)

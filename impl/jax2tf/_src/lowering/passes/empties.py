@@ -1,7 +1,7 @@
-"""Equations whose results have no elements: they become zeros of these shapes, and no op computes.
+"""Replaces equations whose results have no elements by zeros of these shapes.
 
-TensorFlow has kernels that refuse an array without elements, and its graph optimizer ends the whole
-process by a division by zero where it folds a product of a constant `[2, 0]` and an array `[1, 0]`.
+Some kernels of TensorFlow refuse arrays without elements. Its graph optimizer even ends the whole
+process by a division by zero when it folds the product of a constant `[2, 0]` and a `[1, 0]` array.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jax2tf._src.util.typing import aval_of
 
 
 def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether all that an equation gives has no elements, whatever the sizes of dimensions are."""
+    """Whether no result of an equation has elements, whatever the sizes of dimensions are."""
     for var in eqn.outvars:
         if 0 not in getattr(aval_of(var), "shape", ()):
             return False
@@ -26,12 +26,12 @@ def are_all_results(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Instead]:
-    """What is lowered in place of the equations of a jaxpr whose results have no elements."""
+    """Returns replacements for the equations of a jaxpr whose results have no elements."""
     del target
     return {eqn: Instead((), nothing) for eqn in jaxpr.eqns if are_all_results(eqn)}
 
 
 def nothing(ctx: Context) -> Lowered:
-    """The rule of an equation whose results have no elements; it takes no operands."""
+    """The rule of an equation whose results have no elements. It takes no operands."""
     results = [without_elements(ctx, aval) for aval in ctx.avals_out]
     return results if ctx.eqn.primitive.multiple_results else results[0]

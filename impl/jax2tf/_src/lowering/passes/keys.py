@@ -1,9 +1,9 @@
-"""Typed PRNG keys in primitives that move elements (slice, gather, concatenate, select_n ...).
+"""Lowers primitives that move typed PRNG keys (slice, gather, concatenate, select_n ...).
 
-An array of keys stands in TensorFlow as its uint32 data, with the dimensions of one key behind its
-own. What a primitive does to keys is what its vmap over those dimensions does to their data, so the
-vmap is traced and lowered, and no rule has to know about keys. For the primitives that programs
-move keys by most, the equation that the trace would give is written down.
+TensorFlow gets an array of keys as its uint32 data, whose last dimensions are the dimensions of one
+key. A primitive acts on keys as its vmap over these dimensions acts on their data. So the vmap is
+traced and lowered, and rules need not know about keys. For the primitives that move keys most
+often, this module builds the equation of this vmap directly.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from jax2tf._src.util.typing import Aval, Param, PyTree, Shape, aval_of
 
 _DEBUG_INFO = jex_core.DebugInfo("jax2tf", "keys moved", None, None)
 
-# Of an equation.
+# The params of an equation.
 Params = Mapping[str, Param]
 
 
 def has_keys(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether an operand or result of the equation is an array of typed keys."""
+    """Whether an operand or a result of the equation is an array of typed keys."""
     return any(is_keys(aval_of(v)) for v in (*eqn.invars, *eqn.outvars))
 
 
@@ -42,7 +42,7 @@ def _on_data(ctx: Context, *operands: tf.Tensor, **params: Param) -> Lowered:
 
 
 def _mapped(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
-    """The jaxpr of the primitive's vmap over the dimensions of a key."""
+    """Traces the vmap of the primitive over the dimensions of a key."""
     primitive = eqn.primitive
     operands, results = ([aval_of(v) for v in vs] for vs in (eqn.invars, eqn.outvars))
 
@@ -50,7 +50,7 @@ def _mapped(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
         results = primitive.bind(*values, **eqn.params)
         return tuple(results) if primitive.multiple_results else results
 
-    # Innermost last: each vmap takes the last dimension of the keys' data.
+    # Each vmap maps the last dimension of the keys' data.
     per_key = functools.reduce(
         lambda fun, _: jax.vmap(fun, _axes(operands), _axes(results, primitive)),
         range(_key_rank((*operands, *results))),
@@ -61,10 +61,10 @@ def _mapped(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
 
 
 def _moved(eqn: jex_core.JaxprEqn) -> jex_core.ClosedJaxpr:
-    """What `_mapped` gives, for a primitive that moves nothing but keys.
+    """Builds the jaxpr of `_mapped` without tracing, for a primitive that moves only keys.
 
-    JAX takes two milliseconds to trace a vmap, and programs that draw have such an equation for
-    each key.
+    JAX takes two milliseconds to trace a vmap, and programs that draw random numbers have such an
+    equation for each key.
     """
     aval = aval_of(eqn.invars[0])
     of_key = tuple(dtypes.key_data(aval.dtype).shape)
@@ -134,8 +134,8 @@ def _unchanged(params: Params, of_key: Shape, rank: int) -> Params:
     return {}
 
 
-# The params that change, of primitives all of whose operands are keys: from the params, the shape
-# of a key's data and the rank of the first operand.
+# Primitives whose operands are all keys. Each function returns the params that change. It gets the
+# params, the shape of a key's data, and the rank of the first operand.
 _PARAMS_OF_DATA: dict[jex_core.Primitive, Callable[[Params, Shape, int], Params]] = {
     lax.slice_p: _sliced,
     lax.broadcast_in_dim_p: _broadcast,

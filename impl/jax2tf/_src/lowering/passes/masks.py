@@ -1,8 +1,8 @@
-"""Products with a mask: a number times a truth value that was converted to the number's dtype.
+"""Lowers products with a mask, a bool that was converted to the other operand's dtype, as selects.
 
-XLA makes a select of such a product, so JAX gives 0 for infinity or NaN times False, where a
-multiplication gives NaN. It does so where the truth value has the shape of the product, and in the
-dtypes below: on the CPU a bfloat16 goes through float32 before it can be seen.
+XLA makes a select of such a product. JAX therefore returns 0 for infinity or NaN times False, where
+a multiplication returns NaN. XLA does this if the mask has the shape of the product, and for the
+dtypes below. On the CPU, XLA converts bfloat16 to float32 first and does not recognise the mask.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DTYPES = frozenset({"float16", "float32", "float64", "complex64", "complex128"}
 
 
 def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Instead]:
-    """What is lowered in place of the products with a mask among the equations of a jaxpr."""
+    """Returns replacements for a jaxpr's products with a mask."""
     del target
     converted = conversions(jaxpr)
     products: dict[jex_core.JaxprEqn, Instead] = {}
@@ -36,7 +36,7 @@ def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Inst
 
 
 def conversions(jaxpr: jex_core.Jaxpr) -> dict[jex_core.Var, jex_core.Var]:
-    """The truth values that a jaxpr converts to numbers, by the variables of the numbers."""
+    """Returns the bool variables that a jaxpr converts to numbers, by the converted variables."""
     numbers = {}
     for eqn in jaxpr.eqns:
         if eqn.primitive is lax.convert_element_type_p:
@@ -61,5 +61,5 @@ def _fills(mask: jex_core.Var, product: jex_core.JaxprEqn) -> bool:
 
 
 def select(ctx: Context, number: tf.Tensor, mask: tf.Tensor) -> tf.Tensor:
-    """The rule of a product with a mask."""
+    """The rule of a product of `number` with `mask`."""
     return ops.raw.SelectV2(condition=mask, t=number, e=scalar(0, number.dtype))

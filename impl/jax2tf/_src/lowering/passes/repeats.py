@@ -1,14 +1,14 @@
-"""Runs of equal equations in a jaxpr, as calls of one jaxpr.
+"""Replaces runs of repeated equations in a jaxpr by calls of one inner jaxpr.
 
-The layers of a model that are written in a Python loop give the same equations over and over. Here
-each such run of equations becomes calls of one inner jitted function, which a graph holds once:
+A model whose layers are written in a Python loop repeats the same equations for each layer. This
+pass turns each such run into calls of one inner jitted function, which a graph holds once:
 
     a = sin x            a = layer x w
     b = mul a w          b = layer a v        layer: x w -> mul (sin x) w
     c = sin b      ->
     d = mul c v
 
-A *period* is how many equations lie between one repetition and the next, a *window* is one
+A *period* is the number of equations from one repetition to the next. A *window* is one
 repetition. All steps take time linear in the number of equations.
 """
 
@@ -37,40 +37,40 @@ from jax2tf._src.tracing.jaxprs import (
 from jax2tf._src.util.identity import Identity
 from jax2tf._src.util.typing import Array, Atom
 
-# A call costs about as many nodes as a window of so few equations.
+# A call costs about as many nodes as a window with fewer equations.
 MIN_PERIOD = 8
 
-# What a run must save in equations, for the time that a function costs to make.
+# A run must save this many equations to be worth the time of making a function.
 MIN_SAVED = 32
 
-# Periods are found by so many equations that come again in the same order.
+# A period is the distance between two equal sequences of this many equations.
 _SAMPLE = 4
 
-# An equation that is like no other is moved with what it reads, if that is so few equations.
+# A unique equation is moved with its neighbours if all together are at most this many equations.
 _MOVED_TOGETHER = 4
 
-# How many of the periods that are seen most often are tried.
+# Only this many periods, the most frequent ones, are tried.
 _TRIED_PERIODS = 16
 
-# What JAX calls the shared jaxprs in its messages.
+# JAX's messages use this name for the shared jaxprs.
 _DEBUG_INFO = jex_core.DebugInfo("jax2tf", "repeated equations", None, None)
 
-# What these call is looked at too. A program of a device of a mesh is traced anew where it is
-# lowered, and must find its collectives.
+# The pass also searches the jaxprs that these primitives call. It skips the program of a mesh
+# device, which is traced again when it is lowered, and must find its collectives.
 _CALLS = traits.CALLS | traits.CONTROL_FLOW
 
 
 def with_shared_repeats(jaxpr: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
-    """The jaxpr with calls of one inner jaxpr where equations repeat; the same one if none do.
+    """Replaces repeated equations by calls of one inner jaxpr; the same jaxpr if none repeat.
 
-    Inner jaxprs of calls, loops and branches are looked at, too. Derivative rules of custom_jvp and
-    custom_vjp are not compared: the result is there to be lowered, not to be differentiated.
+    The pass also searches the inner jaxprs of calls, loops and branches. It does not compare the
+    derivative rules of custom_jvp and custom_vjp: its result is lowered, not differentiated.
     """
     return cast(jex_core.ClosedJaxpr, _Sharing().rewritten(jaxpr))
 
 
 class _Sharing:
-    """One pass over a jaxpr and those inside of it."""
+    """One pass over a jaxpr and its inner jaxprs."""
 
     def __init__(self) -> None:
         self._codes = _Codes()
@@ -90,7 +90,7 @@ class _Sharing:
     def _shared(
         self, given: Sequence[jex_core.JaxprEqn], results: Sequence[Atom]
     ) -> list[jex_core.JaxprEqn]:
-        """The equations with calls in place of runs that repeat."""
+        """Replaces runs of repeated equations by calls."""
         if len(given) < 2 * MIN_PERIOD:
             return list(given)
         equations, codes = self._unique_apart(given)
@@ -112,11 +112,11 @@ class _Sharing:
     def _unique_apart(
         self, equations: Sequence[jex_core.JaxprEqn]
     ) -> tuple[list[jex_core.JaxprEqn], list[int]]:
-        """The equations and their codes, in an order in which more of them repeat.
+        """Orders the equations so that more of them repeat; returns them with their codes.
 
-        An equation that is like no other comes first if it reads arguments, and last if only
-        results read it. So a layer's part of stacked weights, or its key, is at hand before the
-        layer begins, and the parts of a gradient are put together when all layers are done.
+        A unique equation comes first if it reads arguments, and last if only results read it. Then
+        a layer's slice of stacked weights, or its key, is computed before the layer begins, and the
+        parts of a gradient are combined after all layers.
         """
         codes = [self._codes.of_equation(eqn) for eqn in equations]
         counts = collections.Counter(codes)
@@ -134,7 +134,7 @@ Neighbours = Sequence[Sequence[int]]
 
 
 def _neighbours(equations: Sequence[jex_core.JaxprEqn]) -> tuple[Neighbours, Neighbours]:
-    """For each equation those that it reads from, and those that read from it."""
+    """Returns, for each equation, the equations that it reads from and those that read it."""
     made_by = {var: i for i, eqn in enumerate(equations) for var in eqn.outvars}
     read_from = [
         [made_by[var] for var in variables(eqn.invars) if var in made_by] for eqn in equations
@@ -147,7 +147,7 @@ def _neighbours(equations: Sequence[jex_core.JaxprEqn]) -> tuple[Neighbours, Nei
 
 
 def _moved(unique: Iterable[int], neighbours: Neighbours, fixed: Container[int]) -> set[int]:
-    """Equations to move to one end, with all neighbours on the way there, where they are few."""
+    """Returns the equations to move to one end: few at a time, with all neighbours on that side."""
     moved: set[int] = set()
     for start in unique:
         together = {start}
@@ -163,7 +163,7 @@ def _moved(unique: Iterable[int], neighbours: Neighbours, fixed: Container[int])
 
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """Equations from `start` to before `end`, each the same as the one a `period` later."""
+    """Equations from `start` up to, not including, `end`. Each equals the one a `period` later."""
 
     start: int
     end: int
@@ -171,12 +171,12 @@ class _Run:
 
     @property
     def saved(self) -> int:
-        """How many equations are left out."""
+        """The number of equations that the calls save."""
         return self.end - self.start - self.period
 
 
 def _runs(codes: Sequence[int]) -> list[_Run]:
-    """Runs that do not overlap, in order: those that save most."""
+    """Chooses the runs that save most and do not overlap; returns them in order."""
     numbers = np.array(codes)
     found = [run for period in _periods(codes) for run in _runs_of(numbers, period)]
     taken: list[_Run] = []
@@ -187,7 +187,7 @@ def _runs(codes: Sequence[int]) -> list[_Run]:
 
 
 def _periods(codes: Sequence[int]) -> list[int]:
-    """Distances between equal sequences of equations, the most frequent ones."""
+    """Returns the most frequent distances between equal sequences of equations."""
     last_seen: dict[tuple[int, ...], int] = {}
     distances: collections.Counter[int] = collections.Counter()
     for i in range(len(codes) - _SAMPLE + 1):
@@ -195,14 +195,14 @@ def _periods(codes: Sequence[int]) -> list[int]:
         if sample in last_seen:
             distances[i - last_seen[sample]] += 1
         last_seen[sample] = i
-    # Of a short period, as many are one as a window should have.
+    # A short period is multiplied, so that a window has at least MIN_PERIOD equations.
     frequent = (seen * -(-MIN_PERIOD // seen) for seen, _ in distances.most_common(_TRIED_PERIODS))
     return list(dict.fromkeys(frequent))
 
 
 def _runs_of(codes: np.ndarray, period: int) -> Iterator[_Run]:
     repeats = codes[:-period] == codes[period:]
-    # Where equations begin to repeat, and where they end, in turn.
+    # The borders are the places where equations begin to repeat and where they stop, in turn.
     (borders,) = np.diff(repeats, prepend=False, append=False).nonzero()
     for start, end in borders.reshape(-1, 2).tolist():
         run = _Run(start, end + period, period)
@@ -211,7 +211,7 @@ def _runs_of(codes: np.ndarray, period: int) -> Iterator[_Run]:
 
 
 class _Uses:
-    """Where each value is last read."""
+    """Records the last equation that reads each value."""
 
     def __init__(self, equations: Sequence[jex_core.JaxprEqn], results: Sequence[Atom]):
         self._equations = equations
@@ -221,13 +221,13 @@ class _Uses:
         self._last |= dict.fromkeys(variables(results), len(equations))
 
     def is_read_from(self, var: jex_core.Var, place: int) -> bool:
-        """Whether an equation from that place on, or a result, reads the value."""
+        """Whether an equation at `place` or later, or a result, reads the value."""
         return self._last.get(var, -1) >= place
 
     def best_start(self, run: _Run) -> int:
-        """Where to begin the first window: many windows, with few values that go in or out."""
+        """Returns the start that gives many windows with few inputs and outputs."""
         latest = min(run.start + run.period, run.end - 2 * run.period + 1)
-        # The same values cross the border of the next window, which has all of them in the run.
+        # The values that cross into the second window are counted, since the run makes all of them.
         crossing = self._crossing(run.start, latest + run.period, run.period)
 
         def saved_nodes(start: int) -> int:
@@ -238,9 +238,9 @@ class _Uses:
         return max(range(run.start, latest), key=saved_nodes)
 
     def _crossing(self, start: int, end: int, period: int) -> list[int]:
-        """For each place, how many values made between `start` and it are read from it on.
+        """Counts, for each place, the values that are made before it (from `start`) and read later.
 
-        Those that live longer than a window go in or out wherever it begins: they do not count.
+        Values that live longer than a window cross a border for every start, and do not count.
         """
         changes = [0] * (end - start + period + 2)
         for i in range(start, end):
@@ -255,7 +255,7 @@ class _Uses:
 def _called(
     windows: Sequence[Sequence[jex_core.JaxprEqn]], starts: Sequence[int], uses: _Uses
 ) -> Iterator[jex_core.JaxprEqn]:
-    """The windows, or a call where several read and write their values in the same order."""
+    """Replaces windows by calls if several windows read their values in the same order."""
     wirings = [_Wiring.of(window) for window in windows]
     groups: dict[Hashable, list[int]] = collections.defaultdict(list)
     for i, wiring in enumerate(wirings):
@@ -276,7 +276,7 @@ def _called(
 def _outputs(
     windows: Sequence[tuple[Sequence[jex_core.JaxprEqn], int]], uses: _Uses
 ) -> list[tuple[int, int]]:
-    """Which results of a window's equations are read outside of one of the windows."""
+    """Returns the results of a window's equations that are read outside at least one window."""
     read = {
         (i, j)
         for window, start in windows
@@ -289,12 +289,12 @@ def _outputs(
 
 @dataclasses.dataclass(frozen=True)
 class _Wiring:
-    """Which values the equations of a window read.
+    """The values that the equations of a window read.
 
     Attributes:
-      inputs: the values from outside, in the order in which they are first read.
-      references: for each operand the number of the value that it is; equal for windows that are
-        equal but for their inputs.
+      inputs: the values from outside, in the order of their first use.
+      references: for each operand, the number of its value. Windows that differ only in their
+        inputs have the same references.
     """
 
     inputs: list[jex_core.Var]
@@ -303,7 +303,7 @@ class _Wiring:
     @classmethod
     def of(cls, window: Sequence[jex_core.JaxprEqn]) -> _Wiring:
         results = [var for eqn in window for var in eqn.outvars]
-        # Results have the numbers from 0 on, inputs those below.
+        # Results are numbered from 0 up, inputs from -1 down.
         numbers = {var: i for i, var in enumerate(results)}
         inputs: list[jex_core.Var] = []
         references = []
@@ -317,7 +317,7 @@ class _Wiring:
 
 
 class _Body:
-    """The jaxpr that equal windows call, made of the first of them."""
+    """The jaxpr that equal windows call. It is made from the first window."""
 
     def __init__(
         self,
@@ -336,7 +336,7 @@ class _Body:
         def repeated(*args: Array) -> list[int]:
             return [0] * len(results)
 
-        # JAX knows which params a call has; the function that it traces here is of no matter.
+        # JAX sets the params of a call; the function that it traces here does not matter.
         traced = jax.make_jaxpr(jax.jit(repeated, keep_unused=True))(*[0] * len(inputs))
         (self._call,) = traced.jaxpr.eqns
         self._params = {**self._call.params, "jaxpr": body}
@@ -344,7 +344,7 @@ class _Body:
     def call(
         self, window: Sequence[jex_core.JaxprEqn], inputs: Sequence[jex_core.Var]
     ) -> jex_core.JaxprEqn:
-        """The call that gives the results of a window."""
+        """Returns the call that computes the results of a window."""
         n_scopes = compat.jaxprs.common_scopes(window)
         result: jex_core.JaxprEqn = self._call.replace(
             invars=list(inputs),
@@ -358,14 +358,14 @@ class _Body:
         return [window[i].outvars[j] for i, j in self._outputs]
 
 
-# Most params are of these types, of which objects that are equal are the same.
+# Most params have these types. Equal objects of one of these types are interchangeable.
 _SIMPLE = frozenset({type(None), bool, int, str})
 
 
 class _Codes:
-    """A number for each equation: the same for two that do the same to operands of one kind.
+    """Numbers equations: two get the same number if they compute the same on the same avals.
 
-    Which values the operands are is left out; see `_Wiring`.
+    The number does not depend on which values the operands are; see `_Wiring`.
     """
 
     def __init__(self) -> None:
@@ -391,9 +391,9 @@ class _Codes:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _frozen(self, value: object) -> Hashable:
-        """A param as a key; what has no equality of its own is equal to itself alone."""
+        """Returns a hashable key for a param; an object that is not hashable equals only itself."""
         if type(value) in _SIMPLE:
-            return (type(value), value)  # 1, 1.0 and True are equal
+            return (type(value), value)  # the type is needed: 1, 1.0 and True are equal
         if isinstance(value, jex_core.ClosedJaxpr | jex_core.Jaxpr):
             return ("jaxpr", self._of_jaxpr(value))
         if isinstance(value, tuple | list):
@@ -402,7 +402,7 @@ class _Codes:
             items = ((self._frozen(k), self._frozen(v)) for k, v in value.items())
             return ("dict", *items)
         if isinstance(value, float):
-            return ("float", value.hex())  # the two zeros are equal
+            return ("float", value.hex())  # 0.0 and -0.0 are equal as numbers
         if isinstance(value, Hashable):
             return (type(value), value)
         return Identity(value)

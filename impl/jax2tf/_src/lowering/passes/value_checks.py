@@ -1,14 +1,14 @@
-"""Host callbacks that check values, taken out of a jaxpr: `convert(..., value_checks=...)`.
+"""Removes host callbacks that check values from a jaxpr, for `convert(..., value_checks=...)`.
 
-A check is found by what is computed:
+The pass recognises a check by its equations:
 
-1. A branch of a `cond` fails if it calls a function that never gives a value (it raises), or if
-   callbacks give all its results where the other branch gives operands as they are.
-2. A case of a `select_n` fails if a callback gives it that was given the predicate or another case,
-   and if nothing else reads what the callback gives.
+1. A branch of a `cond` is a failure if it calls a function that never returns a value (it raises),
+   or if callbacks compute its results while the other branch returns operands unchanged.
+2. A case of a `select_n` is a failure if it comes from a callback that reads the predicate or
+   another case, and if nothing else reads the results of this callback.
 
-`"drop"` has the other case stand for both, and `"nan"` puts NaN where the failing case is taken (of
-an integer dtype the largest number, of bool True). All other callbacks stay as they are.
+`"drop"` uses the other case for both. `"nan"` returns NaN in the failing case (for integers the
+largest number, for bool True). All other callbacks stay.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ CHOICES: tuple[Choice, ...] = get_args(Choice)
 
 
 def without_checks(jaxpr: jex_core.ClosedJaxpr, choice: Choice) -> jex_core.ClosedJaxpr:
-    """The jaxpr without the callbacks that check values; itself if there are none.
+    """Returns the jaxpr without callbacks that check values; the same jaxpr if it has none.
 
-    Derivative rules of custom_jvp and custom_vjp are functions and stay as they are: the jaxpr of a
-    derivative is to be looked at again.
+    Derivative rules of custom_jvp and custom_vjp are functions, which this pass does not change.
+    The pass must run again on the jaxpr of a derivative.
     """
     if choice == "raise":
         return jaxpr
@@ -66,11 +66,11 @@ def without_checks(jaxpr: jex_core.ClosedJaxpr, choice: Choice) -> jex_core.Clos
 
 
 class _Block:
-    """The equations of one jaxpr while checks are taken out.
+    """Removes the checks of one jaxpr.
 
     Attributes:
-      equations: those of the result.
-      instead: what stands in place of variables whose equations are gone.
+      equations: the equations of the result.
+      instead: the replacements of variables whose equations are removed.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class _Block:
         self._inner = inner
         self.equations: list[jex_core.JaxprEqn] = []
         self.instead: dict[jex_core.Var, Atom] = {}
-        # Variables that a callback gives, or what only moves or casts its elements.
+        # Results of callbacks, also after equations that only move or cast their elements.
         self._given: set[jex_core.Var] = set()
 
     def result(self) -> jex_core.Jaxpr:
@@ -104,7 +104,7 @@ class _Block:
         return atom
 
     def _next(self, eqn: jex_core.JaxprEqn) -> list[jex_core.JaxprEqn]:
-        """Takes the equation as it is or changed, or gives the equations that replace it."""
+        """Appends the equation, perhaps changed, or returns the equations that replace it."""
         if eqn.primitive is lax.cond_p:
             failing, kept = _branches(eqn)
             if failing and len(kept) == 1 and self._choice == "drop":
@@ -129,7 +129,7 @@ class _Block:
     def _opened(
         self, eqn: jex_core.JaxprEqn, called: jex_core.Jaxpr, operands: Sequence[Atom]
     ) -> list[jex_core.JaxprEqn]:
-        """The equations of a jaxpr that the equation calls, in variables of their own."""
+        """Returns the equations of a jaxpr that the equation calls, with new variables."""
         own: dict[jex_core.Var, Atom] = dict(zip(called.invars, operands, strict=True))
         equations = []
         for inner in called.eqns:
@@ -143,7 +143,7 @@ class _Block:
 
 
 def _branches(eqn: jex_core.JaxprEqn) -> tuple[list[int], list[int]]:
-    """Which branches of a cond are taken where a check fails, and which are not."""
+    """Returns the branches of a cond that run if a check fails, and the other branches."""
     branches = [branch.jaxpr for branch in branches_of(eqn)]
     failing = [i for i, branch in enumerate(branches) if _never_ends(branch)]
     others = [i for i in range(len(branches)) if i not in failing]
@@ -154,7 +154,7 @@ def _branches(eqn: jex_core.JaxprEqn) -> tuple[list[int], list[int]]:
 
 
 def _never_ends(jaxpr: jex_core.Jaxpr) -> bool:
-    """Whether a jaxpr calls a function that never gives a value, whatever the operands are."""
+    """Whether a jaxpr always calls a function that never returns a value."""
     return any(
         not _may_give_values(eqn)
         if eqn.primitive in CALLBACKS_WITH_VALUES
@@ -164,13 +164,13 @@ def _never_ends(jaxpr: jex_core.Jaxpr) -> bool:
 
 
 def _may_give_values(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether the function of a callback may give the values that the equation is to give."""
+    """Whether the function of a callback may return the values that the equation needs."""
     function = compat.jaxprs.callback_function(eqn.params)
     return not eqn.outvars or function is None or _may_return(function)
 
 
 def _replaces(branch: jex_core.Jaxpr, other: jex_core.Jaxpr) -> bool:
-    """Whether callbacks give all results of `branch`, and `other` gives operands as they are."""
+    """Whether callbacks compute results of `branch`, and `other` returns operands unchanged."""
     given: set[jex_core.Var] = set()
     for eqn in branch.eqns:
         reads_given = not given.isdisjoint(variables(eqn.invars))
@@ -186,7 +186,7 @@ def _replaces(branch: jex_core.Jaxpr, other: jex_core.Jaxpr) -> bool:
 def _with_instead(
     eqn: jex_core.JaxprEqn, failing: Sequence[int], kept: Sequence[int], choice: Choice
 ) -> jex_core.JaxprEqn:
-    """A cond with other branches in place of those that fail: NaN where several might be meant."""
+    """Replaces failing branches of a cond: for "drop" by the only other branch, else by NaN."""
     branches = list(branches_of(eqn))
     of_one = branches[kept[0]] if choice == "drop" and len(kept) == 1 else None
     for i in failing:
@@ -195,7 +195,7 @@ def _with_instead(
 
 
 def _with_params(eqn: jex_core.JaxprEqn, params: dict[str, Param]) -> jex_core.JaxprEqn:
-    """The equation with other jaxprs in its params, and without the effects that went with them."""
+    """Replaces the params of an equation, and removes the effects that only the old jaxprs had."""
     gone = _effects_inside(eqn.params.values()) - _effects_inside(params.values())
     made: jex_core.JaxprEqn = eqn.replace(params=params, effects=eqn.effects - gone)
     return made
@@ -224,7 +224,7 @@ def _nan(aval: Aval) -> Array:
 def _without_cases(
     equations: Sequence[jex_core.JaxprEqn], results: Sequence[Atom], choice: Choice
 ) -> list[jex_core.JaxprEqn]:
-    """The equations without callbacks whose values are one case of a select_n and nothing else."""
+    """Removes callbacks whose results are used only as one case of a select_n."""
     readers: dict[jex_core.Var, list[jex_core.JaxprEqn]] = collections.defaultdict(list)
     for eqn in equations:
         for v in set(variables(eqn.invars)):
@@ -250,9 +250,9 @@ def _selections(
     readers: Mapping[jex_core.Var, Sequence[jex_core.JaxprEqn]],
     returned: set[jex_core.Var],
 ) -> tuple[_Selections, list[jex_core.JaxprEqn]]:
-    """The select_n equations of which a callback gives one case, and the moves on the way there.
+    """Returns the select_n equations with a case from a callback, and the moves in between.
 
-    None if anything else reads what the callback gives.
+    Both lists are empty if anything else reads the results of the callback.
     """
     selections: _Selections = []
     moves: list[jex_core.JaxprEqn] = []
@@ -273,7 +273,7 @@ def _selections(
 
 
 def _is_case(eqn: jex_core.JaxprEqn, var: jex_core.Var) -> bool:
-    """Whether an equation selects between the variable and one other case."""
+    """Whether an equation selects between `var` and one other case."""
     if eqn.primitive is not lax.select_n_p or len(eqn.invars) != 3:
         return False
     return [v is var for v in eqn.invars] in ([False, True, False], [False, False, True])
@@ -284,19 +284,19 @@ def _knows(
     selection: jex_core.JaxprEqn,
     made: Mapping[jex_core.Var, jex_core.JaxprEqn],
 ) -> bool:
-    """Whether a callback gets the predicate or a case of a selection, moved or as it is."""
+    """Whether a callback reads the predicate or a case of a selection, perhaps moved."""
     selected = {_origin(v, made) for v in selection.invars}
     return any(_origin(v, made) in selected for v in variables(callback.invars))
 
 
-# So far back it is seen that two variables are computed alike.
+# The number of equations, not counting moves, that `_origin` follows back.
 _DEPTH = 8
 
 
 def _origin(
     atom: Atom, made: Mapping[jex_core.Var, jex_core.JaxprEqn], depth: int = _DEPTH
 ) -> Hashable:
-    """A key that variables share which are computed alike, up to moves of their elements."""
+    """Returns a key that is equal for variables computed in the same way, apart from moves."""
     if isinstance(atom, jex_core.Literal):
         return str(atom)
     eqn = made.get(atom)
@@ -311,7 +311,7 @@ def _origin(
 def _with_case(
     selection: jex_core.JaxprEqn, failing: jex_core.Var, choice: Choice
 ) -> list[jex_core.JaxprEqn]:
-    """The selection with NaN in place of a case, or with the other case."""
+    """Replaces the failing case of a selection by NaN, or by the other case."""
     predicate, *cases = selection.invars
     (instead,) = (v for v in cases if v is not failing)
     equations: list[jex_core.JaxprEqn] = []
@@ -324,7 +324,7 @@ def _with_case(
 
 
 def _may_return(function: Callable[..., object]) -> bool:
-    """Whether a function may give a value other than None, as far as its code tells."""
+    """Whether the code of a function may return a value other than None."""
     function = inspect.unwrap(function)
     while isinstance(function, functools.partial):
         function = inspect.unwrap(function.func)
@@ -343,7 +343,7 @@ _SUSPENDS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENER
 
 
 def _gives_none(before: dis.Instruction, after: dis.Instruction) -> bool:
-    """Whether a return gives None; Python 3.12 and 3.13 have one instruction for a constant."""
+    """Whether a return gives None. Python 3.12 and 3.13 return a constant in one instruction."""
     loads = after if after.opname == "RETURN_CONST" else before
     return loads.opname in ("RETURN_CONST", "LOAD_CONST") and loads.argval is None
 
@@ -360,5 +360,5 @@ def _effects_inside(params: Iterable[Param]) -> frozenset[object]:
     return frozenset(effect for jaxpr in jaxprs_in(params) for effect in jaxpr.effects)
 
 
-# They give the elements of their one operand, in other places or as another dtype.
+# Primitives that only move or cast the elements of their single operand.
 _MOVES = traits.REARRANGES | traits.CASTS | (traits.IDENTITY - traits.ANNOTATES)

@@ -1,7 +1,8 @@
-"""Programs of complex numbers as programs of real ones, for engines that have no others.
+"""Rewrites programs with complex numbers for engines that only have real numbers.
 
-Each complex array becomes two real ones, in loops and branches too. What has no rule here keeps its
-complex numbers, made of the parts just before it; so do the arguments and results of the function.
+Each complex array becomes two real arrays, also in loops and branches. An equation without a rule
+here stays complex: its operands are joined before it. Arguments and results of the function stay
+complex, too.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from jax2tf._src.util.typing import Array
 
 
 def without_complex(closed: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
-    """The jaxpr in which two real arrays stand for each complex one, between the arguments and
-    results, which stay complex.
+    """Rewrites a jaxpr with two real arrays for each complex array.
+
+    Arguments and results stay complex.
     """
 
     def function(*args: Array) -> list[Array]:
@@ -50,7 +52,7 @@ def without_complex(closed: jex_core.ClosedJaxpr) -> jex_core.ClosedJaxpr:
 
 
 def has_complex(jaxpr: jex_core.Jaxpr) -> bool:
-    """Whether an equation of a jaxpr, or of one inside of it, has complex numbers."""
+    """Whether an equation of a jaxpr, or of one of its inner jaxprs, has complex numbers."""
     return any(map(_mentions_complex, jaxpr.eqns))
 
 
@@ -60,7 +62,7 @@ def _mentions_complex(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _run(jaxpr: jex_core.Jaxpr, consts: Sequence[Array], args: Sequence[Value]) -> list[Value]:
-    """The results of a jaxpr on such values; under a trace, which makes another jaxpr of it."""
+    """Evaluates a jaxpr on pairs and arrays; under a trace, this makes a new jaxpr."""
     split = list(map(_split, consts))
     return evaluate(jaxpr, split, args, _rule, lambda literal: _split(literal.val))
 
@@ -93,7 +95,7 @@ def _results(eqn: jex_core.JaxprEqn, operands: Sequence[Value]) -> Sequence[Valu
 def _run_traced(
     function: Callable[..., Sequence[Array]], operands: Sequence[Value]
 ) -> Sequence[Value]:
-    """The results of a function of complex arrays, by the jaxpr of it."""
+    """Traces a function of complex arrays and evaluates its jaxpr on pairs."""
     specs = [jax.eval_shape(_joined, x) for x in operands]
     return _function(traced(function, specs))(*operands)
 
@@ -129,7 +131,7 @@ def _while(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
     if not loop.condition.out_avals[0].shape:
         return lax.while_loop(going, step, list(carry))
 
-    # A loop mapped over a batch whose members stop at different times.
+    # This is a loop under vmap, whose elements stop at different times.
     def step_of_some(carry: list[Value]) -> list[Value]:
         goes = going(carry)
         results: list[Value] = jax.tree.map(
@@ -170,14 +172,14 @@ def _reduce_window(eqn: jex_core.JaxprEqn, *operands: Value) -> list[Value]:
 def _combination(
     closed: jex_core.ClosedJaxpr,
 ) -> Callable[[Sequence[Value], Sequence[Value]], list[Value]]:
-    """What a reduction combines two elements by, of as many arrays as it reduces."""
+    """Returns the function by which a reduction combines two elements of each of its arrays."""
     return lambda one, other: _run(closed.jaxpr, closed.consts, [*one, *other])
 
 
 def _extreme_of_windows(
     function: Callable[[Pair, Pair], Pair], identity: float
 ) -> Callable[..., list[Value]]:
-    """The rule of an extreme in windows, whose parts lax.reduce_window reduces together."""
+    """Returns the rule of an extreme in windows; lax.reduce_window reduces both parts together."""
 
     def rule(eqn: jex_core.JaxprEqn, z: Pair) -> list[Value]:
         start = Pair(*(np.asarray(x, z.real.dtype) for x in (identity, 0)))
@@ -190,7 +192,7 @@ def _extreme_of_windows(
 def _scatter(
     eqn: jex_core.JaxprEqn, operand: Value, indices: Array, updates: Value
 ) -> list[Value] | None:
-    """`x.at[...].apply(function)`, whose updates may be no numbers of any kind."""
+    """Lowers `x.at[...].apply(function)`, whose updates are placeholders."""
     jaxpr = eqn.params["update_jaxpr"]
     if jaxpr is None or not isinstance(operand, Pair):
         return None
@@ -227,7 +229,7 @@ def _split(x: Array) -> Value:
         return x
     if isinstance(x, jax.core.Tracer):
         return Pair(lax.real(x), lax.imag(x))
-    # Not lax.real, which would leave the complex constant and an op of it in the graph.
+    # lax.real would leave the complex constant and an op in the graph.
     constant: np.ndarray = np.asarray(x)
     return Pair(constant.real, constant.imag)
 

@@ -1,7 +1,7 @@
-"""Discrete Fourier transforms as products with matrices of cosines and sines.
+"""Computes discrete Fourier transforms as products with matrices of cosines and sines.
 
-A transform of many points is one of transforms of few (J. W. Cooley, J. W. Tukey: An algorithm for
-the machine calculation of complex Fourier series, 1965).
+A transform of many points is split into transforms of few points (J. W. Cooley, J. W. Tukey: An
+algorithm for the machine calculation of complex Fourier series, 1965).
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from jax import lax
 from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value, multiply
 from jax2tf._src.util.typing import Array, Shape
 
-# A transform of at most so many points is one product.
+# A transform of at most this many points is one product.
 _POINTS_OF_A_PRODUCT = 256
 
 
 def is_known(lengths: Shape) -> bool:
-    """Whether the numbers of points are known before the run, and are some."""
+    """Whether the numbers of points are positive and known before the run."""
     return all(isinstance(n, int) and n > 0 for n in lengths)
 
 
 def transform(x: Value, kind: lax.FftType, lengths: Sequence[int]) -> Value:
-    """As lax.fft, with a Pair for complex numbers."""
+    """Computes lax.fft, with a Pair for complex numbers."""
     axes = range(-len(lengths), 0)
     if kind == lax.FftType.RFFT:
         x = _along(x, -1, _of_real)
@@ -59,7 +59,7 @@ def _inverse(z: Pair) -> Pair:
 
 
 def _of_real(x: Array) -> Pair:
-    """The transform of real numbers, whose second half is the first one mirrored."""
+    """Transforms real numbers. It drops the second half, which mirrors the first."""
     n = x.shape[-1]
     kept = n // 2 + 1
     if _factor(n) == 1:
@@ -68,29 +68,29 @@ def _of_real(x: Array) -> Pair:
 
 
 def _points_of_real(x: Array, kept: int, sign: int) -> Pair:
-    """The first points of the transform of few real numbers."""
+    """Returns the first points of the transform of few real numbers."""
     cosines, sines = _waves(x.shape[-1], kept, x.dtype)
     imag = _product(x, sines)
     return Pair(_product(x, cosines), imag if sign > 0 else -imag)
 
 
 def _to_real(z: Pair, n: int) -> Array:
-    """The real numbers of length n whose transform begins with z."""
+    """Returns the n real numbers whose transform begins with z."""
     kept = n // 2 + 1
-    # What is not at an end stands for its mirror image, too.
+    # Each point that is not at an end counts twice, for its mirror image.
     counts = np.where((np.arange(kept) == 0) | (2 * np.arange(kept) == n), 1, 2)
     if _factor(n) == 1:
         cosines, sines = _waves(n, kept, z.real.dtype, counts / n)
         return _product(z.real, cosines.T) - _product(z.imag, sines.T)
     mirrored = slice(kept - 2 if n % 2 == 0 else kept - 1, 0, -1)
-    # The parts of the ends that belong to no real numbers are not read.
+    # The imaginary parts of the ends are ignored: for real numbers they are zero.
     imag = z.imag * (counts == 2)
     real = jnp.concatenate([z.real, z.real[..., mirrored]], -1)
     return _inverse(Pair(real, jnp.concatenate([imag, -imag[..., mirrored]], -1))).real
 
 
 def _points(x: Value, sign: int) -> Pair:
-    """sum of x[j] e**(sign 2 pi i j k / n) over j, for each k."""
+    """Returns the sum of x[j] e**(sign 2 pi i j k / n) over j, for each k."""
     real = x.real if isinstance(x, Pair) else x
     shape, dtype = real.shape, real.dtype
     n = shape[-1]
@@ -98,7 +98,7 @@ def _points(x: Value, sign: int) -> Pair:
     if rows == 1:
         return _product_of_points(x, sign) if isinstance(x, Pair) else _points_of_real(x, n, sign)
     columns = n // rows
-    # With j = columns * r + c and k = p + rows * q.
+    # The indices are j = columns * r + c and k = p + rows * q.
     grid = jax.tree.map(lambda part: part.reshape(*shape[:-1], rows, columns), x)
     inner = _along(grid, -2, lambda part: _points(part, sign))
     angles = sign * 2 * np.pi * np.outer(np.arange(rows), np.arange(columns)) / n
@@ -108,11 +108,11 @@ def _points(x: Value, sign: int) -> Pair:
 
 
 def _product_of_points(z: Pair, sign: int) -> Pair:
-    """The transform of few complex numbers."""
+    """Returns the transform of few complex numbers."""
     n = z.real.shape[-1]
     cosines, sines = _waves(n, n, z.real.dtype)
     sines = sign * sines
-    # Differences both: of imaginary parts that are zeros, x - 0 is x and needs no op; x + 0 is not.
+    # Both are differences: if imaginary parts are zero, x - 0 needs no op, unlike x + 0.
     return Pair(
         _product(z.real, cosines) - _product(z.imag, sines),
         _product(z.real, sines) - _product(z.imag, -cosines),
@@ -120,7 +120,7 @@ def _product_of_points(z: Pair, sign: int) -> Pair:
 
 
 def _factor(n: int) -> int:
-    """The largest divisor of n up to its root, by which its points are put into rows; 1 for few."""
+    """Returns the number of rows of n points: the largest divisor up to its root, or 1 for few."""
     if n <= _POINTS_OF_A_PRODUCT:
         return 1
     return max(d for d in range(1, math.isqrt(n) + 1) if n % d == 0)
@@ -129,8 +129,8 @@ def _factor(n: int) -> int:
 def _waves(
     n: int, kept: int, dtype: np.dtype, scale: float | np.ndarray = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Cosines and sines of 2 pi j k / n, for n times j and `kept` times k, by scale[k]."""
-    # The product is reduced first: a large angle has fewer digits.
+    """Returns scale[k] times the cosines and sines of 2 pi j k / n, for n j and `kept` k."""
+    # The product is reduced modulo n first, because large angles have fewer digits.
     angles = 2 * np.pi * (np.outer(np.arange(n), np.arange(kept)) % n) / n
     return (np.cos(angles) * scale).astype(dtype), (np.sin(angles) * scale).astype(dtype)
 

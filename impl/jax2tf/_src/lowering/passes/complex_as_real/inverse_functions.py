@@ -1,9 +1,9 @@
 """Inverse circular and hyperbolic functions of pairs, and the angle of two complex numbers.
 
-The formulas are those of Hull, Fairgrieve and Tang, "Implementing the complex arcsine and arccosine
-functions using exception handling" (1997), without their cases of finite numbers: a factor under a
-root is taken out of it before its square overflows or vanishes. As in JAX a zero has no sign on a
-branch cut.
+The formulas are from Hull, Fairgrieve and Tang, "Implementing the complex arcsine and arccosine
+functions using exception handling" (1997), without their cases of finite numbers. A factor is taken
+out of a root before its square overflows or underflows. As in JAX, the sign of a zero does not
+matter on a branch cut.
 """
 
 from __future__ import annotations
@@ -30,49 +30,49 @@ from jax2tf._src.lowering.passes.complex_as_real.pair import (
 )
 from jax2tf._src.util.typing import Array
 
-# From here on the square of a number is all that counts beside 1.
+# 1 is negligible next to the square of larger numbers.
 _LARGE = 1e9
 
 
 def acos(z: Pair) -> Pair:
-    """The angle whose cosine is z."""
+    """Returns the angle whose cosine is z."""
     sides = _sides(z)
     imag = jnp.where(z.imag < 0, sides.growth, -sides.growth)
     return _nan_for_finite_nan(z, Pair(jnp.atan2(sides.height, z.real), imag))
 
 
 def acosh(z: Pair) -> Pair:
-    """The inverse of cosh: the angle whose cosine is z, turned to positive real parts."""
+    """Returns the inverse of cosh, which is acos turned to a positive real part."""
     sides = _sides(z)
     angle = jnp.atan2(sides.height, z.real)
     return _nan_for_finite_nan(z, Pair(sides.growth, jnp.where(z.imag < 0, -angle, angle)))
 
 
 def asin(z: Pair) -> Pair:
-    """The angle whose sine is z."""
+    """Returns the angle whose sine is z."""
     sides = _sides(z)
     imag = jnp.where(z.imag < 0, -sides.growth, sides.growth)
     return _nan_for_finite_nan(z, Pair(jnp.atan2(z.real, sides.height), imag))
 
 
 def asinh(z: Pair) -> Pair:
-    """The inverse of sinh: -i asin(iz), on the cuts of the numbers right of the imaginary axis."""
+    """Returns the inverse of sinh, -i asin(iz). Cuts belong to the side of positive real parts."""
     turned = asin(Pair(-z.imag, z.real))
     return Pair(turned.imag, -turned.real)
 
 
 def atan(z: Pair) -> Pair:
-    """The angle whose tangent is z: -i atanh(iz)."""
+    """Returns the angle whose tangent is z, which is -i atanh(iz)."""
     turned = atanh(Pair(-z.imag, z.real))
     return Pair(turned.imag, -turned.real)
 
 
 def atanh(z: Pair) -> Pair:
-    """The inverse of tanh; its angle is a right one for whatever is not finite."""
+    """Returns the inverse of tanh; for numbers that are not finite its angle is a right angle."""
     x, y = jnp.abs(z.real), z.imag
     distance = absolute(Pair(1 - x, y))
     is_near = distance < 1 / _LARGE
-    # |1 + z|**2 / |1 - z|**2 - 1, which overflows next to 1.
+    # The excess is |1 + z|**2 / |1 - z|**2 - 1, which overflows near z = 1.
     excess = 4 * (x / distance) / distance
     real = jnp.where(is_near, (math.log(2) - jnp.log(distance)) / 2, jnp.log1p(excess) / 4)
     real = jnp.where(is_infinite(z), 0, jnp.where(is_nan(z), math.nan, real))
@@ -85,16 +85,16 @@ def atanh(z: Pair) -> Pair:
 
 
 def atan2(y: Pair, x: Pair) -> Pair:
-    """-i log((x + iy) / sqrt(x**2 + y**2))."""
+    """Returns -i log((x + iy) / sqrt(x**2 + y**2))."""
     size = sqrt(add(multiply(x, x), multiply(y, y)))
     turned = log(divide(Pair(x.real - y.imag, x.imag + y.real), size))
     return Pair(turned.imag, -turned.real)
 
 
 class _Sides(NamedTuple):
-    """Of z and a, the mean of its distances from 1 and -1.
+    """Two functions of z = x + iy and of a, the mean distance of z from 1 and -1.
 
-    height: sqrt(a**2 - x**2), the other side of the angle's triangle beside x.
+    height: sqrt(a**2 - x**2), the second side of the angle's triangle; the first side is x.
     growth: log(a + sqrt(a**2 - 1)).
     """
 
@@ -107,7 +107,7 @@ def _sides(z: Pair) -> _Sides:
     far, near = absolute(Pair(x + 1, y)), absolute(Pair(x - 1, y))
     mean = far / 2 + near / 2
     is_inside = x <= 1
-    # The roots of a - x and a - 1, in which nothing cancels.
+    # These are the roots of a - x and a - 1, computed without cancellation.
     to_far, to_near = far + (x + 1), near + jnp.abs(x - 1)
     short = jnp.sqrt((y * (y / to_far) + to_near) / 2)
     long = y * jnp.sqrt((1 / to_far + 1 / jnp.where(to_near == 0, 1, to_near)) / 2)
@@ -126,5 +126,5 @@ def _sides(z: Pair) -> _Sides:
 
 
 def _nan_for_finite_nan(z: Pair, result: Pair) -> Pair:
-    """NaN in both parts where one part of z is and the other is not infinite."""
+    """Puts NaN in both parts if one part of z is NaN and the other is not infinite."""
     return nan_where(is_nan(z) & ~is_infinite(z), result)

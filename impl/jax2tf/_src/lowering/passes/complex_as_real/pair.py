@@ -1,7 +1,7 @@
-"""A complex array as two real ones, and the arithmetic of them, in JAX.
+"""Represents a complex array as two real arrays, with arithmetic in JAX.
 
-The values are those of JAX's own complex numbers, at infinities, NaNs and branch cuts too;
-_src/lowering/emit/complex_math.py says the same for TensorFlow's.
+The results equal those of JAX's own complex numbers, also at infinities, NaNs and branch cuts.
+_src/lowering/emit/complex_math.py does the same for TensorFlow's complex numbers.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from jax2tf._src.util.typing import Array
 
 
 class Pair(NamedTuple):
-    """A complex array: its real and its imaginary part, of one shape and dtype."""
+    """A complex array as its real and its imaginary part, which have one shape and dtype."""
 
     real: Array
     imag: Array
 
 
-# A value of a program of complex numbers: a Pair for a complex array, and anything else as it is.
+# A value of a complex program: a Pair for a complex array, otherwise the array itself.
 Value: TypeAlias = Array | Pair
 
 
 def is_complex(aval: object) -> bool:
-    """Whether an aval is one of complex numbers."""
+    """Whether an aval has a complex dtype."""
     return bool(jnp.issubdtype(getattr(aval, "dtype", np.bool_), np.complexfloating))
 
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
-    """The dtype of a part of complex numbers."""
+    """Returns the dtype of the parts of complex numbers."""
     return np.zeros((), dtype).real.dtype
 
 
 def add(z: Pair, w: Pair) -> Pair:
-    """z + w."""
+    """Returns z + w."""
     return Pair(z.real + w.real, z.imag + w.imag)
 
 
 def multiply(z: Pair, w: Pair) -> Pair:
-    """z w."""
+    """Returns z w."""
     return Pair(z.real * w.real - z.imag * w.imag, z.real * w.imag + z.imag * w.real)
 
 
 def square(z: Pair) -> Pair:
-    """z z, whose real part is (x + y) (x - y): squares of parts may overflow."""
+    """Returns z z. Its real part is (x + y) (x - y), because squares of parts may overflow."""
     x, y = z
     real = jnp.where(jnp.abs(x) == jnp.abs(y), 0 * (x - x), (x + y) * (x - y))
     imag = x * y
@@ -62,34 +62,34 @@ def equal(z: Pair, w: Pair) -> Array:
 
 
 def conjugate(z: Pair) -> Pair:
-    """The number on the other side of the real axis."""
+    """Returns the complex conjugate."""
     return Pair(z.real, -z.imag)
 
 
 def absolute(z: Pair) -> Array:
-    """|z|, without squares that overflow; infinite if a part is, whatever the other."""
+    """Returns |z| without squares that overflow. It is infinite if any part is infinite."""
     larger, ratio = _sorted_sizes(z)
     return jnp.where(is_infinite(z), math.inf, larger * jnp.sqrt(1 + ratio * ratio))
 
 
 def _sorted_sizes(z: Pair) -> tuple[Array, Array]:
-    """The size of the larger part, and that of the smaller one divided by it."""
+    """Returns the size of the larger part, and the smaller size divided by the larger."""
     x, y = jnp.abs(z.real), jnp.abs(z.imag)
-    # A NaN is in one of the two, whichever way they are compared.
+    # Whatever the comparison says, a NaN ends up in one of the two sizes.
     wide = x > y
     larger, smaller = jnp.where(wide, x, y), jnp.where(wide, y, x)
     return larger, smaller / jnp.where(larger == 0, 1, larger)
 
 
 def sign(z: Pair) -> Pair:
-    """z / |z| part by part, and z itself for zeros."""
+    """Returns z / |z|, computed for each part, and z itself for zeros."""
     size = absolute(z)
     is_zero = size == 0
     return choose(is_zero, z, Pair(z.real / size, z.imag / size))
 
 
 def divide(z: Pair, w: Pair) -> Pair:
-    """z / w, by Smith's method, with C99's quotients (Annex G.5.1) of zeros and infinities."""
+    """Returns z / w by Smith's method, with C99's quotients (Annex G.5.1) of 0 and infinity."""
     (a, b), (c, d) = z, w
     wide = jnp.abs(c) >= jnp.abs(d)
     ratio = jnp.where(wide, d, c) / jnp.where(wide, c, d)
@@ -111,19 +111,19 @@ def divide(z: Pair, w: Pair) -> Pair:
 
 
 def reciprocal(z: Pair) -> Pair:
-    """1 / z."""
+    """Returns 1 / z."""
     return divide(Pair(jnp.ones_like(z.real), jnp.zeros_like(z.real)), z)
 
 
 def integer_power(z: Pair, y: int) -> Pair:
-    """z**y, by squaring and multiplying."""
+    """Returns z**y, by squaring and multiplying."""
     result, exponent = None, abs(y)
     while exponent:
         if exponent & 1:
             result = z if result is None else multiply(result, z)
         exponent >>= 1
         if exponent:
-            # Not by `square`, which is another function of infinities.
+            # `square` would give other results for infinities.
             z = multiply(z, z)
     if result is None:
         return Pair(jnp.ones_like(z.real), jnp.zeros_like(z.real))
@@ -131,33 +131,33 @@ def integer_power(z: Pair, y: int) -> Pair:
 
 
 def exp2(z: Pair) -> Pair:
-    """2**z, by a product with a complex number: an infinite exponent gives no number."""
+    """Returns 2**z. It multiplies by a complex number, so an infinite exponent gives NaN."""
     scale = np.asarray(math.log(2), z.real.dtype)
     return exp(multiply(z, Pair(scale, np.zeros_like(scale))))
 
 
 def log2(z: Pair) -> Pair:
-    """The principal logarithm in base 2."""
+    """Returns the principal logarithm in base 2."""
     return Pair(*(part * np.asarray(1 / math.log(2), part.dtype) for part in log(z)))
 
 
 def one_minus_square(z: Pair) -> Pair:
-    """1 - z z, as (1 - z) (1 + z)."""
+    """Returns 1 - z z, as (1 - z) (1 + z)."""
     return multiply(Pair(1 - z.real, -z.imag), Pair(1 + z.real, z.imag))
 
 
 def maximum(z: Pair, w: Pair) -> Pair:
-    """The one with the larger real part; where these are equal, the larger imaginary part."""
+    """Returns the number with the larger real part; if equal, the larger imaginary part."""
     return choose(_is_ordered(z, w, jnp.greater), z, w)
 
 
 def minimum(z: Pair, w: Pair) -> Pair:
-    """The one with the smaller real part; where these are equal, the smaller imaginary part."""
+    """Returns the number with the smaller real part; if equal, the smaller imaginary part."""
     return choose(_is_ordered(z, w, jnp.less), z, w)
 
 
 def clamp(low: Pair, z: Pair, high: Pair) -> Pair:
-    """z, or the bound that its real part is beyond."""
+    """Returns z, or the bound that its real part is beyond."""
     z = choose(low.real >= z.real, low, z)
     return choose(z.real <= high.real, z, high)
 
@@ -168,21 +168,21 @@ def _is_ordered(z: Pair, w: Pair, compare: Callable[[Array, Array], Array]) -> A
 
 
 def exp(z: Pair) -> Pair:
-    """e**z; NaN where the angle is none."""
+    """Returns e**z; it is NaN if the angle is not a finite number."""
     turned = Pair(_grown(z.real, jnp.cos(z.imag)), _grown(z.real, jnp.sin(z.imag)))
-    # Infinity times the sine of 0 is no number.
+    # Infinity times the sine of 0 would be NaN.
     real = jnp.where(z.imag == 0, jnp.exp(z.real), turned.real)
     return Pair(real, jnp.where(z.imag == 0, z.imag, turned.imag))
 
 
 def _grown(x: Array, factor: Array) -> Array:
-    """e**x * factor, also where e**x overflows and the product does not."""
+    """Returns e**x * factor, also if e**x overflows and the product does not."""
     size, half = jnp.exp(x), jnp.exp(x / 2)
     return jnp.where(size == math.inf, half * factor * half, size * factor)
 
 
 def expm1(z: Pair) -> Pair:
-    """e**z - 1, exact near zero: the real part is (e**x - 1) cos y - 2 sin(y / 2)**2."""
+    """Returns e**z - 1, exact near 0: the real part is (e**x - 1) cos y - 2 sin(y / 2)**2."""
     x, y = z
     growth, half = jnp.expm1(x), jnp.sin(y / 2)
     real = jnp.where(y == 0, growth, growth * jnp.cos(y) - 2 * half * half)
@@ -190,19 +190,19 @@ def expm1(z: Pair) -> Pair:
 
 
 def log(z: Pair) -> Pair:
-    """The principal logarithm; NaN in both parts where one part of z is."""
+    """Returns the principal logarithm; both parts are NaN if one part of z is NaN."""
     return nan_where(is_nan(z), Pair(log_of_size(z), jnp.atan2(z.imag, z.real)))
 
 
 def log_of_size(z: Pair) -> Array:
-    """log|z|, also where |z| is near 1 or overflows; infinite if a part is, whatever the other."""
+    """Returns log|z|, also near 1 and if |z| overflows; infinite if any part is infinite."""
     larger, ratio = _sorted_sizes(z)
     size = jnp.log(larger) + jnp.log1p(ratio * ratio) / 2
     return jnp.where(is_infinite(z), math.inf, size)
 
 
 def log1p(z: Pair) -> Pair:
-    """log(1 + z), exact near zero, where |1 + z|**2 is 1 + x (2 + x) + y**2."""
+    """Returns log(1 + z), exact near 0, where it uses |1 + z|**2 = 1 + x (2 + x) + y**2."""
     x, y = z
     near = (jnp.abs(x) < 0.5) & (jnp.abs(y) < 0.5)
     excess = jnp.where(near, x * (2 + x) + y * y, 0)
@@ -211,7 +211,7 @@ def log1p(z: Pair) -> Pair:
 
 
 def logaddexp(z: Pair, w: Pair) -> Pair:
-    """log(e**z + e**w), NaN for infinite real parts."""
+    """Returns log(e**z + e**w), which is NaN for infinite real parts."""
     largest = jnp.maximum(z.real, w.real)
     powers = (exp(Pair(x.real - largest, x.imag)) for x in (z, w))
     total = log(add(*powers))
@@ -219,22 +219,22 @@ def logaddexp(z: Pair, w: Pair) -> Pair:
 
 
 def logistic(z: Pair) -> Pair:
-    """1 / (1 + e**-z)."""
+    """Returns 1 / (1 + e**-z)."""
     power = exp(Pair(-z.real, -z.imag))
     return reciprocal(Pair(1 + power.real, power.imag))
 
 
 def sqrt(z: Pair) -> Pair:
-    """The root with the positive real part; on the negative axis the one above, for -0 too."""
+    """Returns the root with the positive real part; on the negative axis (for -0 too) the upper."""
     scale = _scale_of_squares(z)
     root = _upper_sqrt(Pair(z.real * scale * scale, jnp.abs(z.imag) * scale * scale))
     imag = root.imag / scale
-    # By the number itself, of whose imaginary part the scale may leave nothing.
+    # The sign comes from z itself, because the scale may make its imaginary part zero.
     return Pair(root.real / scale, jnp.where(z.imag < 0, -imag, imag))
 
 
 def _scale_of_squares(z: Pair) -> Array:
-    """A power of two whose square brings a large or a small number near 1."""
+    """Returns a power of two whose square scales large and small numbers to near 1."""
     exponent = -np.finfo(z.real.dtype).minexp // 4
     size = jnp.maximum(jnp.abs(z.real), jnp.abs(z.imag))
     scale = jnp.where(size > 4.0**exponent, 0.5**exponent, jnp.ones_like(size))
@@ -242,10 +242,10 @@ def _scale_of_squares(z: Pair) -> Array:
 
 
 def _upper_sqrt(z: Pair) -> Pair:
-    """The root of a number with a positive imaginary part, or none."""
+    """Returns the root of a number with an imaginary part that is positive or zero."""
     x, y = z
     larger = jnp.sqrt(absolute(z) / 2 + jnp.abs(x) / 2)
-    # 2 * larger * smaller is y. The quotient is not computed where it is 0 / 0 or inf / inf.
+    # 2 * larger * smaller equals y. The quotient is skipped if it is 0 / 0 or inf / inf.
     divisible = jnp.isfinite(y) & (y != 0)
     smaller = jnp.where(divisible, y / (2 * jnp.where(divisible, larger, 1)), y)
     right = x >= 0
@@ -254,7 +254,7 @@ def _upper_sqrt(z: Pair) -> Pair:
 
 
 def rsqrt(z: Pair) -> Pair:
-    """|z|**-1/2, turned by half of the angle of z; 0 for infinities."""
+    """Returns |z|**-1/2 turned by minus half the angle of z; 0 for infinities."""
     larger, ratio = _sorted_sizes(z)
     size = lax.rsqrt(larger) / jnp.sqrt(jnp.sqrt(1 + ratio * ratio))
     half_angle = jnp.atan2(z.imag, z.real) / 2
@@ -265,31 +265,31 @@ def rsqrt(z: Pair) -> Pair:
 
 
 def sin(z: Pair) -> Pair:
-    """sin x cosh y + i cos x sinh y."""
+    """Returns sin x cosh y + i cos x sinh y."""
     x, y = z
     return Pair(jnp.where(x == 0, x, jnp.sin(x) * jnp.cosh(y)), jnp.cos(x) * jnp.sinh(y))
 
 
 def cos(z: Pair) -> Pair:
-    """cos x cosh y - i sin x sinh y."""
+    """Returns cos x cosh y - i sin x sinh y."""
     x, y = z
     return Pair(jnp.cos(x) * jnp.cosh(y), jnp.where(x == 0, 0, -jnp.sin(x) * jnp.sinh(y)))
 
 
 def sinh(z: Pair) -> Pair:
-    """sinh x cos y + i cosh x sin y."""
+    """Returns sinh x cos y + i cosh x sin y."""
     odd, even = _hyperbolic(z)
     return Pair(odd.real, jnp.where(z.imag == 0, z.imag, even.imag))
 
 
 def cosh(z: Pair) -> Pair:
-    """cosh x cos y + i sinh x sin y."""
+    """Returns cosh x cos y + i sinh x sin y."""
     odd, even = _hyperbolic(z)
     return Pair(even.real, jnp.where(z.imag == 0, 0, odd.imag))
 
 
 def _hyperbolic(z: Pair) -> tuple[Pair, Pair]:
-    """e**iy sinh x and e**iy cosh x, also where these overflow and their parts do not."""
+    """Returns e**iy sinh x and e**iy cosh x, also if sinh x overflows and the parts do not."""
     x, y = z
     turned = Pair(jnp.cos(y), jnp.sin(y))
     sine, cosine, half = jnp.sinh(x), jnp.cosh(x), jnp.exp(jnp.abs(x) / 2)
@@ -301,7 +301,7 @@ def _hyperbolic(z: Pair) -> tuple[Pair, Pair]:
 
 
 def tanh(z: Pair) -> Pair:
-    """sinh z / cosh z, by Kahan's formula, which divides nothing large by something large."""
+    """Returns sinh z / cosh z by Kahan's formula, which never divides two large numbers."""
     x, y = z
     far = jnp.abs(x) > 15
     tangent, sine = jnp.tan(y), jnp.sinh(jnp.where(far, 0, x))
@@ -311,25 +311,25 @@ def tanh(z: Pair) -> Pair:
     small = 4 * jnp.sin(y) * jnp.cos(y) * jnp.exp(-2 * jnp.abs(x))
     one = jnp.where(x > 0, jnp.ones_like(x), -1)
     result = nan_where(~jnp.isfinite(y), choose(far, Pair(one, small), near))
-    # At infinity the angle does not count, and the tangent of a NaN has none.
+    # If x is infinite, the angle y does not matter, even if it is NaN.
     result = choose(jnp.abs(x) == math.inf, Pair(one, jnp.zeros_like(y)), result)
     return Pair(result.real, jnp.where(y == 0, y, result.imag))
 
 
 def tan(z: Pair) -> Pair:
-    """-i tanh(iz)."""
+    """Returns -i tanh(iz)."""
     result = tanh(Pair(-z.imag, z.real))
     return Pair(result.imag, -result.real)
 
 
 def power(z: Pair, w: Pair) -> Pair:
-    """z**w = |z|**c e**(-d arg z), turned by c arg z + d log|z|, where w = c + id."""
+    """Returns z**w = |z|**c e**(-d arg z), turned by c arg z + d log|z|, for w = c + id."""
     (a, b), (c, d) = z, w
     size, angle = absolute(z), jnp.atan2(b, a)
     new_size = jnp.power(size, c) * jnp.exp(-d * angle)
     new_angle = c * angle + d * jnp.log(size)
     result = Pair(new_size * jnp.cos(new_angle), new_size * jnp.sin(new_angle))
-    # Where the angle is 0 * inf: real powers of zero and of infinity.
+    # Real powers of zero and of infinity would have the angle 0 * inf.
     is_real = (b == 0) & (d == 0)
     is_real &= ((a == 0) & (c > 0)) | ((a == math.inf) & ((c > 0) | (c < 0)))
     result = choose(is_real, Pair(jnp.power(size, c), jnp.zeros_like(size)), result)
@@ -338,12 +338,12 @@ def power(z: Pair, w: Pair) -> Pair:
 
 
 def choose(which: Array, z: Pair, w: Pair) -> Pair:
-    """z where `which`, and w elsewhere."""
+    """Returns z where `which` is True, and w elsewhere."""
     return Pair(jnp.where(which, z.real, w.real), jnp.where(which, z.imag, w.imag))
 
 
 def nan_where(which: Array, z: Pair) -> Pair:
-    """The numbers, those that `which` says with NaN in both parts."""
+    """Puts NaN in both parts where `which` is True."""
     return Pair(*(jnp.where(which, math.nan, part) for part in z))
 
 
@@ -358,18 +358,18 @@ def is_finite(z: Pair) -> Array:
 
 
 def is_infinite(z: Pair) -> Array:
-    """Whether a part is infinite, whatever the other."""
+    """Whether any part is infinite, even if the other is NaN."""
     return (jnp.abs(z.real) == math.inf) | (jnp.abs(z.imag) == math.inf)
 
 
 def _with_sign(x: Array, size: float) -> Array:
-    """A number of that size with the sign of x, which may be that of a zero."""
+    """Returns `size` with the sign of x; zeros have signs, too."""
     x = jnp.asarray(x)
-    # Without jnp.signbit, whose bits engines cannot see.
+    # jnp.signbit reads bits, which engines cannot do.
     is_negative = (x < 0) | ((x == 0) & (1 / x < 0))
     return jnp.where(is_negative, jnp.full_like(x, -size), size)
 
 
 def _unit(x: Array) -> Array:
-    """1 for infinities and 0 for the rest, of x's sign."""
+    """Returns 1 for infinities and 0 for other numbers, with the sign of x."""
     return jnp.where(jnp.abs(x) == math.inf, _with_sign(x, 1.0), _with_sign(x, 0.0))

@@ -1,4 +1,4 @@
-"""What primitives do to complex numbers that are pairs of real ones: a rule each."""
+"""Has a rule for each primitive that computes complex numbers as pairs of real numbers."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from jax2tf._src.tracing import traits
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Array, Param, aval_of
 
-# A rule gets the equation and its operands, a Pair for each complex array, and gives the results.
-# None says that it has none for these params.
+# A rule gets the equation and its operands, with a Pair for each complex array. It returns the
+# results, or None if it does not support the params.
 Rule = Callable[..., Sequence[Value] | None]
 
 
 def rule_of(primitive: jex_core.Primitive) -> Rule | None:
-    """The rule of a primitive for pairs, or None."""
+    """Returns the rule of a primitive for pairs, or None."""
     return _rules().get(primitive)
 
 
 def _part_by_part(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
-    """What moves or adds numbers does so with the real parts and with the imaginary ones."""
+    """Applies a primitive that moves or adds numbers to the real and to the imaginary parts."""
     results = []
     for part in range(2):
         parts = [x[part] if isinstance(x, Pair) else x for x in operands]
@@ -40,27 +40,27 @@ def _part_by_part(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
 def _params_of_part(eqn: jex_core.JaxprEqn, part: int) -> dict[str, Param]:
     if eqn.primitive is not lax.gather_p:
         return eqn.params
-    # What gather finds out of bounds is NaN by default, without an imaginary part.
+    # By default, gather fills elements out of bounds with NaN, whose imaginary part is 0.
     fill = eqn.params["fill_value"]
     parts = (None, 0.0) if fill is None else (np.real(fill), np.imag(fill))
     return {**eqn.params, "fill_value": parts[part]}
 
 
 def _on_each(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
-    """Primitives that give their operands: the parts are operands of their own."""
+    """Applies a primitive that returns its operands to all parts, as separate operands."""
     flat = [part for x in operands for part in (x if isinstance(x, Pair) else (x,))]
     made = iter(eqn.primitive.bind(*flat, **eqn.params))
     return [Pair(next(made), next(made)) if isinstance(x, Pair) else next(made) for x in operands]
 
 
 def _as_they_are(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
-    """Primitives that say where arrays are, which counts for nothing in a graph."""
+    """Skips a primitive that only annotates or places arrays. It has no effect in a graph."""
     del eqn
     return operands
 
 
 def _of(function: Callable[..., Value]) -> Rule:
-    """The rule of a primitive that is a function of its operands alone."""
+    """Returns the rule of a primitive whose results depend only on its operands."""
 
     def rule(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
         del eqn
@@ -70,7 +70,7 @@ def _of(function: Callable[..., Value]) -> Rule:
 
 
 def _complex(x: Array, y: Array) -> Pair:
-    """A number of two parts; JAX's derivative of `real` gives 0.0 for the other, of any shape."""
+    """Joins two parts. JAX's derivative of `real` passes a scalar 0.0 as the other part."""
     shape = np.shape(x) or np.shape(y)
     return Pair(*(jnp.broadcast_to(part, shape) for part in (x, y)))
 
@@ -99,7 +99,7 @@ def _power(eqn: jex_core.JaxprEqn, z: Value, w: Value) -> Sequence[Value] | None
 
 
 def _polynomial(eqn: jex_core.JaxprEqn, z: Pair, *coefficients: Pair) -> Sequence[Value]:
-    """By Horner's rule: the coefficient of the highest power comes last."""
+    """Evaluates by Horner's rule. The coefficient of the highest power comes last."""
     result = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         result = pair.add(pair.multiply(result, z), coefficient)
@@ -107,7 +107,7 @@ def _polynomial(eqn: jex_core.JaxprEqn, z: Pair, *coefficients: Pair) -> Sequenc
 
 
 def _bilinear(eqn: jex_core.JaxprEqn, z: Value, w: Value, *sizes: Array) -> Sequence[Value] | None:
-    """Products of matrices, and convolutions; `sizes` are those of groups of rows."""
+    """Lowers matrix products and convolutions; `sizes` are the sizes of groups of rows."""
     preferred = eqn.params["preferred_element_type"]
     params = dict(eqn.params)
     if preferred is not None:
@@ -136,10 +136,10 @@ def _fft(eqn: jex_core.JaxprEqn, x: Value) -> Sequence[Value] | None:
 
 
 def _cumulative(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule:
-    """The rule of a cumulative reduction by a function of two numbers.
+    """Returns the rule of a cumulative reduction by a function of two numbers.
 
-    The window that begins alone is that of the first element, or in reverse the one that holds the
-    last element and no other.
+    `_begun` is applied to the first element before the scan. In reverse, it is applied after the
+    scan to the result that contains only the last element.
     """
 
     def combined(z: tuple[Array, Array], w: tuple[Array, Array]) -> tuple[Array, ...]:
@@ -167,9 +167,9 @@ def _cumulative(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule
 
 
 def _begun(function: Callable[[Pair, Pair], Pair], identity: float, z: Pair) -> Pair:
-    """Numbers as XLA begins to reduce them: by a product, say, with 1 + 0j.
+    """Combines numbers with the identity, as XLA does at the start of a reduction.
 
-    That is more than nothing for complex numbers: 1 * (inf + 2j) is partly NaN.
+    This can change complex numbers: (1 + 0j) * (inf + 2j) is partly NaN.
     """
     return function(Pair(jnp.full_like(z.real, identity), jnp.zeros_like(z.imag)), z)
 
@@ -183,7 +183,7 @@ def _joined(parts: Sequence[Pair], axis: int) -> Pair:
 
 
 def _product(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
-    """Along one dimension after the other, of the first half with the second."""
+    """Reduces one dimension after the other. It multiplies the first half with the second half."""
     axes = sorted(eqn.params["axes"], reverse=True)
     sizes = [z.real.shape[axis] for axis in axes]
     if not all(isinstance(size, int) for size in sizes):
@@ -210,7 +210,7 @@ def _product_along(z: Pair, axis: int) -> Pair:
 
 
 def _extreme(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule:
-    """The rule of an extreme along dimensions, whose parts lax.reduce takes together."""
+    """Returns the rule of an extreme along dimensions; lax.reduce reduces both parts together."""
 
     def rule(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
         start = Pair(*(np.asarray(x, z.real.dtype) for x in (identity, 0)))
@@ -221,7 +221,7 @@ def _extreme(function: Callable[[Pair, Pair], Pair], identity: float) -> Rule:
 
 
 def _over_numbered_axes(rule: Rule) -> Rule:
-    """The rule of a collective whose axes vmap has made dimensions; None for axes of a mesh."""
+    """Limits a collective's rule to axes that vmap has numbered; it returns None for mesh axes."""
 
     def of_numbers(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value] | None:
         groups = eqn.params.get("axis_index_groups")
@@ -237,7 +237,7 @@ def _sum(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
 
 
 def _sort(eqn: jex_core.JaxprEqn, *operands: Value) -> Sequence[Value]:
-    """Of complex keys each part is a key, the real one first."""
+    """Sorts by both parts of complex keys, the real part first."""
     num_keys = eqn.params["num_keys"]
     parts = [x if isinstance(x, Pair) else (x,) for x in operands]
     flat = [jnp.asarray(part) for of_one in parts for part in of_one]
@@ -254,10 +254,10 @@ def _scatter(function: Callable[..., Array]) -> Rule:
         eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Pair
     ) -> Sequence[Value] | None:
         if eqn.primitive is lax.scatter_p and eqn.params["update_jaxpr"] is not None:
-            # `x.at[...].apply(function)`, whose updates are nothing.
+            # This is `x.at[...].apply(function)`, which has a rule in __init__.py.
             return None
         params = {name: eqn.params[name] for name in names}
-        # Not the same primitive again: how it combines two elements is a jaxpr of complex ones.
+        # The primitive is not bound again: its update_jaxpr is traced for complex numbers.
         return [
             Pair(
                 *(function(x, indices, u, **params) for x, u in zip(operand, updates, strict=True))
@@ -272,13 +272,13 @@ def _integer_power(eqn: jex_core.JaxprEqn, z: Pair) -> Sequence[Value]:
 
 
 def _empty(eqn: jex_core.JaxprEqn) -> Sequence[Value]:
-    """Numbers that are whatever they are."""
+    """Makes pairs with unspecified values, as the primitive does."""
     dtype = pair.real_dtype(eqn.params["dtype"])
     return [Pair(*(eqn.primitive.bind(**{**eqn.params, "dtype": dtype}) for _ in range(2)))]
 
 
 def _bitcast(eqn: jex_core.JaxprEqn, z: Value) -> Sequence[Value] | None:
-    """JAX sees complex numbers as no others than themselves."""
+    """Returns the operand. JAX bitcasts complex numbers only to their own dtype."""
     is_same = eqn.params["new_dtype"] == aval_of(eqn.invars[0]).dtype
     return [z] if is_same else None
 
@@ -289,7 +289,7 @@ def _iota(eqn: jex_core.JaxprEqn) -> Sequence[Value]:
     return [Pair(real, jnp.zeros_like(real))]
 
 
-# They do to each part what they do to the whole, as what moves elements does.
+# These primitives treat both parts alike and separately, as primitives that move elements do.
 _PART_BY_PART = (
     "add",
     "add_any",
@@ -315,7 +315,7 @@ _FUNCTIONS: dict[str, Callable[..., Value]] = {
     "cosh": pair.cosh,
     "div": pair.divide,
     "eq": pair.equal,
-    # JAX has no total order of complex numbers: they are compared as by eq.
+    # JAX has no total order of complex numbers, so eq_to compares them as eq does.
     "eq_to": pair.equal,
     "exp": pair.exp,
     "exp2": pair.exp2,

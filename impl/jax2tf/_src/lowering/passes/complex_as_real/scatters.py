@@ -1,7 +1,7 @@
-"""Scatters that combine complex numbers by a function of both parts.
+"""Scatters complex numbers with a combination that needs both parts.
 
-A scatter of JAX's has one operand. Here each update is combined with what the operand has at its
-place, and the result is written there: one index after the other, as several may be the same.
+A scatter of JAX combines elements of one array only. Here, each update is combined with the element
+at its place and written there, one index after the other, because indices may repeat.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from jax.extend import core as jex_core
 from jax2tf._src.lowering.passes.complex_as_real.pair import Pair, Value
 from jax2tf._src.util.typing import Array
 
-# Of elements of the operand and of the updates, which are no numbers where a function is applied.
+# Gets elements of the operand and of the updates. `x.at[...].apply(function)` ignores the updates.
 Combine = Callable[..., Pair]
 
 
 def rule_of(combine: Combine) -> Callable[..., Sequence[Value]]:
-    """The rule of a scatter that combines elements of the operand and of the updates."""
+    """Returns the rule of a scatter that combines elements of the operand and of the updates."""
 
     def rule(
         eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Pair
@@ -36,7 +36,7 @@ def rule_of(combine: Combine) -> Callable[..., Sequence[Value]]:
 def combined(
     eqn: jex_core.JaxprEqn, operand: Pair, indices: Array, updates: Value, combine: Combine
 ) -> Pair:
-    """The operand with the updates of a scatter, combined with what is at their places."""
+    """Combines the updates of a scatter with the elements of the operand at their places."""
     shape = np.shape(operand.real)
     updates_shape = np.shape(updates.real)
     if 0 in shape or 0 in updates_shape:
@@ -75,7 +75,7 @@ def _write(flat: Pair, places: Array, updates: Value, combine: Combine) -> Pair:
 def _places(
     eqn: jex_core.JaxprEqn, shape: Sequence[int], indices: Array, updates_shape: Sequence[int]
 ) -> Array:
-    """The place of each update in the flattened operand, beyond its end for one that is dropped."""
+    """Returns each update's place in the flattened operand; for a dropped update, its size."""
     numbers = eqn.params["dimension_numbers"]
     size = math.prod(shape)
     sizes_of_windows = iter(updates_shape[d] for d in numbers.update_window_dims)
@@ -99,7 +99,7 @@ def _places(
 
 
 def _by_index(x: Array, windows: Sequence[int]) -> Array:
-    """Values like the updates, by the index of their window and by the place in the window."""
+    """Reshapes values like the updates to (index of the window, place in the window)."""
     front = [d for d in range(x.ndim) if d not in windows]
     shape = [x.shape[d] for d in front], [x.shape[d] for d in windows]
     moved = jnp.transpose(x, (*front, *windows))

@@ -1,8 +1,8 @@
-"""What JAX's own functions look like in a jaxpr, and the one op that an engine has for each.
+"""Recognises JAX functions in a jaxpr for which an engine has one op.
 
-JAX writes a softmax as seven primitives. An engine has an op for it, which is faster, and by which
-its converter knows what it may fuse or quantise. `found` gives the places in a jaxpr where such an
-op can stand; a target says which idioms it takes.
+JAX writes a softmax as seven primitives. Engines have one op for it, which is faster and which a
+converter can fuse or quantise. `found` returns the places in a jaxpr for such ops; a target lists
+the idioms that it takes.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ NAMES = frozenset({LSTM, *(idiom.name for idiom in IDIOMS)})
 
 
 def has_some(target: Target) -> bool:
-    """Whether a target has an idiom."""
+    """Whether a target takes any idiom."""
     return bool(target.idioms or target.finite_idioms or target.assume_finite)
 
 
 def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Instead]:
-    """The ops of the idioms that a target has, by the equation whose result they give."""
+    """Returns the replacements by idioms of the target, by the equation that each one replaces."""
     places: dict[jex_core.JaxprEqn, Instead] = {}
     frame = Frame(jaxpr, None, None)
     readers = _readers(jaxpr)
@@ -62,7 +62,7 @@ def found(jaxpr: jex_core.Jaxpr, target: Target) -> dict[jex_core.JaxprEqn, Inst
 
 
 def _readers(jaxpr: jex_core.Jaxpr) -> dict[Atom, set[jex_core.JaxprEqn | None]]:
-    """The equations that read each variable; None stands for the jaxpr's own results."""
+    """Returns the equations that read each variable; None stands for the jaxpr's results."""
     readers: dict[Atom, set[jex_core.JaxprEqn | None]] = collections.defaultdict(set)
     for eqn in jaxpr.eqns:
         for atom in eqn.invars:
@@ -79,9 +79,9 @@ def _is_read_inside(
     covered: frozenset[jex_core.JaxprEqn],
     readers: dict[Atom, set[jex_core.JaxprEqn | None]],
 ) -> bool:
-    """Whether nothing but `covered` reads a result of the inner equations.
+    """Whether only `covered` equations read the results of the inner equations.
 
-    They would be computed beside the op otherwise.
+    If others read them, a graph would have to compute them in addition to the op.
     """
     return all(readers[var] <= covered for eqn in inner for var in eqn.outvars)
 
@@ -105,13 +105,13 @@ def _by_root() -> dict[jex_core.Primitive, list[Idiom]]:
 
 @functools.cache
 def _skeleton(idiom: Idiom) -> Pattern:
-    """The idiom for an example: its primitives are looked for first, whatever the shapes."""
+    """Traces the idiom for its examples. Its primitives are matched first, for any shapes."""
     function = functools.partial(idiom.function, **idiom.example_options)
     return matching.trace(function, idiom.examples, idiom.numbers, is_exact=False)
 
 
 def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Atom], dict[str, Param]] | None:
-    """The match of an idiom, with its operands and its keyword arguments."""
+    """Matches an idiom; returns the match, the operands and the keyword arguments, or None."""
     skeleton = _skeleton(idiom)
     roughly = matching.match(skeleton, path)
     if roughly is None:
@@ -130,10 +130,10 @@ def _match(idiom: Idiom, path: Path) -> tuple[Match, list[Atom], dict[str, Param
 
 
 def _pattern(idiom: Idiom, avals: Sequence[Aval], options: Mapping[str, Param]) -> Pattern:
-    """The idiom for arrays of these shapes and dtypes."""
+    """Traces the idiom for the shapes and dtypes of `avals`."""
     shapes = tuple((tuple(aval.shape), aval.dtype) for aval in avals)
     given = (idiom, shapes, tuple(sorted(options.items())))
-    # Symbolic dimensions of two scopes cannot be compared.
+    # The cache compares shapes, but symbolic dimensions of two scopes cannot be compared.
     if all(map(dims.is_static, (*(shape for shape, _ in shapes), tuple(options.values())))):
         return _static_pattern(*given, bool(jax.config.read("jax_enable_x64")))
     return _traced(*given)
@@ -143,7 +143,7 @@ def _pattern(idiom: Idiom, avals: Sequence[Aval], options: Mapping[str, Param]) 
 def _static_pattern(
     idiom: Idiom, shapes: tuple[tuple[Shape, np.dtype], ...], options: tuple[Param, ...], x64: bool
 ) -> Pattern:
-    """As `_traced`; what JAX makes of a function depends on whether it has 64-bit types."""
+    """Caches `_traced`. The trace also depends on whether JAX has 64-bit types."""
     del x64
     return _traced(idiom, shapes, options)
 

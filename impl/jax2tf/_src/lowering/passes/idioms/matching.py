@@ -1,4 +1,4 @@
-"""Finds what a pattern, a function of JAX, is lowered to among the equations of a jaxpr."""
+"""Finds a pattern, which is a traced JAX function, among the equations of a jaxpr."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from jax2tf._src.util.typing import Atom, Aval, Dim, Param, aval_of
 
 @dataclasses.dataclass(frozen=True)
 class Pattern:
-    """A function of JAX, traced for arrays of certain shapes, to be found in a jaxpr.
+    """A JAX function, traced for arrays of certain shapes, to be found in a jaxpr.
 
     Attributes:
-      frame: its jaxpr.
+      frame: the jaxpr of the function.
       operands: the variables of its arrays.
-      numbers: the variables of its scalars, with their names; in what is found they are literals.
-      is_exact: whether shapes, params and literals have to be the same; otherwise primitives alone.
+      numbers: the variables of its scalars, with their names. A match has literals in their places.
+      is_exact: whether shapes, params and literals must be equal too, not only the primitives.
     """
 
     frame: Frame
@@ -33,7 +33,7 @@ class Pattern:
 
     @property
     def root(self) -> Value:
-        """What computes its result."""
+        """The value of the pattern's result."""
         return find(self.frame.jaxpr.outvars[0], self.frame).value
 
 
@@ -42,10 +42,10 @@ class Match:
     """A pattern that was found, or a part of one.
 
     Attributes:
-      values: what was found for each value of the pattern.
-      operands: the atoms of the outermost jaxpr that stand for the pattern's arrays.
-      numbers: the values of its scalars by name.
-      covered: the equations of the outermost jaxpr that compute it.
+      values: the value of the jaxpr for each value of the pattern.
+      operands: the atoms of the outermost jaxpr for the arrays of the pattern.
+      numbers: the values of the pattern's scalars by name.
+      covered: the equations of the outermost jaxpr that the match covers.
     """
 
     values: Mapping[Value, Value] = dataclasses.field(default_factory=dict)
@@ -54,16 +54,16 @@ class Match:
     covered: frozenset[jex_core.JaxprEqn] = frozenset()
 
     def params(self, primitive: jex_core.Primitive) -> dict[str, Param]:
-        """The params of the last equation of `primitive` that was found."""
+        """Returns the params of the last matched equation of `primitive`."""
         return self._last(primitive).params
 
     def shape(self, primitive: jex_core.Primitive) -> tuple[Dim, ...]:
-        """The shape of the result of the last equation of `primitive` that was found."""
+        """Returns the shape of the result of the last matched equation of `primitive`."""
         aval = aval_of(self._last(primitive).outvars[0])
         return tuple(aval.shape)
 
     def _last(self, primitive: jex_core.Primitive) -> jex_core.JaxprEqn:
-        # Values are found from the result back.
+        # Matching starts at the result, so the first value found is the last one computed.
         found = (value.eqn for value in self.values.values() if value.eqn is not None)
         return next(eqn for eqn in found if eqn.primitive is primitive)
 
@@ -75,29 +75,29 @@ def trace(
     *,
     is_exact: bool,
 ) -> Pattern:
-    """The pattern of `function(*arrays, **numbers)` for arrays of these shapes and dtypes."""
+    """Traces the pattern of `function(*arrays, **numbers)` for arrays of `specs`."""
     names = sorted(numbers)
     given = {name: jax.ShapeDtypeStruct((), specs[0].dtype) for name in names}
     jaxpr = jax.jit(function, keep_unused=True).trace(*specs, **given).jaxpr.jaxpr
-    # JAX puts keyword arguments behind the positional ones, in the order of their names.
+    # JAX puts keyword arguments after the positional ones, in the order of their names.
     variables = jaxpr.invars
     scalars = dict(zip(variables[len(specs) :], names, strict=True))
     return Pattern(Frame(jaxpr, None, None), tuple(variables[: len(specs)]), scalars, is_exact)
 
 
 def match(pattern: Pattern, found: Path) -> Match | None:
-    """The pattern with the value that was found for its result, or None."""
+    """Matches the pattern's result with the value of `found`; None if they do not match."""
     made = _matched(pattern, pattern.root, found, Match())
     return made if made and made.operands.keys() == set(pattern.operands) else None
 
 
 def _matched(pattern: Pattern, sought: Value, found: Path, known: Match) -> Match | None:
-    """`known` with `found` as the value `sought` of the pattern, or None if it is another."""
+    """Extends `known` by the match of `found` with the pattern's `sought`; None if they differ."""
     value = found.value
     if sought.literal is not None:
         if pattern.is_exact:
             return known if _same_number(sought.literal, value.literal) else None
-        # What is a number in the example (a size) is computed where the shape is not known.
+        # A size is a literal in the example, but is computed in a jaxpr with unknown shapes.
         return known if value.aval.shape == () else None
     if sought in known.values:
         return known if known.values[sought] == value else None

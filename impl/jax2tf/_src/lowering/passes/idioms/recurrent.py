@@ -1,12 +1,13 @@
-"""Loops that are an LSTM, which an engine has one op for.
+"""Recognises scans that compute an LSTM, for engines that have one op for it.
 
     i, f, g, o = split(x @ w + h @ u + b)
     c = sigmoid(f) * c + sigmoid(i) * tanh(g)
     h = sigmoid(o) * tanh(c)
 
-is what a step of the scan has to compute, in whatever order and by however many products: the gates
-may be parts of one product or of products of their own, of x and h side by side or of each. The
-weights may be computed from what is the same in all steps. Of each step, h alone is read.
+A step of the scan has to compute this, in any order and with any number of products. The gates may
+be parts of one product or have separate products; x and h may be concatenated or multiplied
+separately. The weights may be computed from values that are the same in all steps. Only h may be
+read from each step.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ from jax2tf._src.util.typing import Atom, Param, aval_of
 
 OP = "BlockLSTMV2"
 
-# In which order the op has the gates: of the input, of what is forgotten, the cell, the output.
+# The op's order of the gates: input, forget, cell, output.
 _GATES = "ifgo"
 
 
-# Gives the tensor of a variable that is the same in all steps, or of a number.
+# Returns the tensor of a variable that is the same in all steps, or of a number.
 Read: TypeAlias = Callable[[jex_core.Var | np.ndarray], tf.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A matrix `[rows, columns]` or a row `[columns]`, cut out of what is the same in all steps.
+    """A matrix `[rows, columns]` or a row `[columns]`, a slice of a value equal in all steps.
 
     Attributes:
       atom: a variable of the step's jaxpr, or a number.
       is_transposed: whether the atom has the columns first.
-      rows: the first of the matrix's rows and the one behind the last; None for all, and of a row.
-      columns: the same of columns.
+      rows: the start and the end of the range of rows; None for all rows, and for a row.
+      columns: the start and the end of the range of columns; None for all columns.
     """
 
     atom: jex_core.Var | np.ndarray
@@ -56,12 +57,12 @@ class Part:
     columns: tuple[int, int] | None = None
 
     def cut(self, columns: tuple[int, int]) -> Part:
-        """Some columns of these."""
+        """Returns a range of these columns."""
         first = self.columns[0] if self.columns else 0
         return dataclasses.replace(self, columns=(first + columns[0], first + columns[1]))
 
     def tensor(self, read: Read) -> tf.Tensor:
-        """The matrix or the row; a number stands for a row of it."""
+        """Returns the matrix or the row as a tensor; a number stays a scalar."""
         x = read(self.atom)
         if not x.shape.rank:
             return x
@@ -74,7 +75,7 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Affine:
-    """`x @ of_x + h @ of_h + bias`, each a sum of parts."""
+    """`x @ of_x + h @ of_h + bias`, where each of the three is a sum of parts."""
 
     of_x: tuple[Part, ...] = ()
     of_h: tuple[Part, ...] = ()
@@ -84,19 +85,19 @@ class Affine:
         return Affine(self.of_x + other.of_x, self.of_h + other.of_h, self.bias + other.bias)
 
     def cut(self, columns: tuple[int, int]) -> Affine:
-        """Some of the columns."""
+        """Returns a range of the columns."""
         sums = (self.of_x, self.of_h, self.bias)
         return Affine(*(tuple(part.cut(columns) for part in parts) for parts in sums))
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """A step that is that of an LSTM.
+    """The step of an LSTM.
 
     Attributes:
-      hidden: which carry is h; the other one is c.
-      gates: what each gate is before its sigmoid or tanh.
-      invariant: the equations of what is the same in all steps.
+      hidden: the index of the carry that is h. The other carry is c.
+      gates: the operand of the sigmoid or tanh of each gate.
+      invariant: the equations whose results are the same in all steps.
     """
 
     hidden: int
@@ -105,7 +106,7 @@ class Cell:
 
 
 def lstm(ctx: Context, *operands: tf.Tensor, cell: Cell) -> list[tf.Tensor]:
-    """The rule of a scan that is an LSTM."""
+    """The rule of a scan that computes an LSTM."""
     scan = Scan.of(ctx.eqn)
     consts, carry, (x,) = scan.split(operands)
     weights, bias = _weights(ctx, cell, consts)
@@ -133,7 +134,7 @@ def lstm(ctx: Context, *operands: tf.Tensor, cell: Cell) -> list[tf.Tensor]:
 
 
 def _weights(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-    """The matrix of x above that of h, and the bias, each with the gates side by side."""
+    """Returns the matrix of x above the matrix of h, and the bias; the gates are side by side."""
     gates = [cell.gates[name] for name in _GATES]
     read = _reader(ctx, cell, consts)
     of_x, of_h = ([_sum(getattr(g, name), read) for g in gates] for name in ("of_x", "of_h"))
@@ -144,7 +145,7 @@ def _weights(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> tuple[tf.
 
 
 def _reader(ctx: Context, cell: Cell, consts: Sequence[tf.Tensor]) -> Read:
-    """Computes what is the same in all steps, once."""
+    """Computes the values that are the same in all steps; they are computed once."""
     closed = Scan.of(ctx.eqn).body
     body = closed.jaxpr
     parts = [part for g in cell.gates.values() for part in (*g.of_x, *g.of_h, *g.bias)]
@@ -162,11 +163,8 @@ def _sum(parts: Sequence[Part], read: Read, *more: tf.Tensor) -> tf.Tensor:
     return functools.reduce(lambda x, y: x + y, [*(part.tensor(read) for part in parts), *more])
 
 
-# What a step computes.
-
-
 def cell_of(eqn: jex_core.JaxprEqn) -> Cell | None:
-    """The LSTM that a scan is, or None."""
+    """Returns the LSTM that a scan computes, or None."""
     scan = Scan.of(eqn)
     body = scan.body.jaxpr
     given = body.invars[scan.n_consts :]
@@ -183,7 +181,7 @@ def cell_of(eqn: jex_core.JaxprEqn) -> Cell | None:
 
 
 def _are_rows(variables: Sequence[jex_core.Var]) -> bool:
-    """Whether all are matrices of float32 with the same number of rows, whose columns are known."""
+    """Whether all are float32 matrices with equally many rows and known numbers of columns."""
     avals = [aval_of(v) for v in variables]
     return (
         all(len(aval.shape) == 2 and aval.dtype == "float32" for aval in avals)
@@ -193,7 +191,7 @@ def _are_rows(variables: Sequence[jex_core.Var]) -> bool:
 
 
 class _Step:
-    """The jaxpr of a step, looked at for an LSTM whose carries are in one of two orders."""
+    """Searches the jaxpr of a step for an LSTM whose carries have one of the two orders."""
 
     def __init__(self, body: jex_core.Jaxpr, n_consts: int, hidden: int) -> None:
         self._frame = Frame(body, None, None)
@@ -209,7 +207,7 @@ class _Step:
                 self._varying.update(eqn.outvars)
 
     def gates(self) -> dict[str, Affine] | None:
-        """What each gate is before its sigmoid or tanh; None where the step is no LSTM."""
+        """Returns the operand of each gate's sigmoid or tanh; None if the step is not an LSTM."""
         h, c, steps = self._results
         hidden, cell = find(h, self._frame), find(c, self._frame)
         if any(find(step, self._frame).value != hidden.value for step in steps):
@@ -220,7 +218,7 @@ class _Step:
         return known if len(known) == len(_GATES) else None
 
     def _paths(self, hidden: Path, cell: Path) -> dict[str, Path]:
-        """By name the gates that are there, each as it is before its sigmoid or tanh."""
+        """Returns the operand of the sigmoid or tanh of each gate that is found, by its name."""
         paths: dict[str, Path | None] = {}
         for gate, shown in _orders(hidden, lax.mul_p):
             of_cell = _argument(shown, lax.tanh_p)
@@ -237,7 +235,7 @@ class _Step:
         return {name: path for name, path in paths.items() if path is not None}
 
     def _affine(self, path: Path) -> Affine | None:
-        """A value `[batch, columns]` as an affine function of x and h, if it is written as one."""
+        """Returns a value `[batch, columns]` as an affine function of x and h, or None."""
         row = self._row(path)
         if row is not None:
             return Affine(bias=(row,))
@@ -256,7 +254,7 @@ class _Step:
         return functools.reduce(Affine.__add__, known) if columns is None else known[0].cut(columns)
 
     def _row(self, path: Path) -> Part | None:
-        """What all rows of a value are, where that is the same in all steps."""
+        """Returns the row that all rows of a value equal in all steps, or None."""
         value = path.value
         if value.literal is not None:
             return None if value.literal.shape else Part(value.literal)
@@ -271,12 +269,12 @@ class _Step:
         return Part(same) if is_row and same is not None else None
 
     def _same(self, path: Path) -> jex_core.Var | None:
-        """The variable of the step that a value is, if it is the same in all steps."""
+        """Returns the variable of a value if it is the same in all steps, or None."""
         var = path.carrier
         return var if isinstance(var, jex_core.Var) and var not in self._varying else None
 
     def _product(self, params: Mapping[str, Param], x: Path, weights: Path) -> Affine | None:
-        """The product of x, h, or both side by side, with a matrix."""
+        """Returns the product of x, of h, or of both concatenated, with a matrix, or None."""
         (contracted, batch) = params["dimension_numbers"]
         if contracted not in (((1,), (0,)), ((1,), (1,))) or any(batch):
             return None
@@ -319,13 +317,13 @@ def _operands(path: Path) -> list[Path]:
 
 
 def _argument(path: Path, primitive: jex_core.Primitive) -> Path | None:
-    """What the value is the primitive of, or None if it is not that."""
+    """Returns the first operand of `primitive`; None if another primitive computes the value."""
     eqn = path.value.eqn
     return _operands(path)[0] if eqn is not None and eqn.primitive is primitive else None
 
 
 def _orders(path: Path, primitive: jex_core.Primitive) -> list[tuple[Path, Path]]:
-    """The two operands of a commutative primitive, in both orders; none of another primitive."""
+    """Returns the operands of a commutative primitive in both orders; [] for other primitives."""
     if path.value.eqn is None or path.value.eqn.primitive is not primitive:
         return []
     one, other = _operands(path)
@@ -333,7 +331,7 @@ def _orders(path: Path, primitive: jex_core.Primitive) -> list[tuple[Path, Path]
 
 
 def _keeps_columns(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether the last dimension of what is broadcast or reshaped stays the last."""
+    """Whether a broadcast keeps the last dimension in the last place; True for every reshape."""
     if eqn.primitive is lax.broadcast_in_dim_p:
         dimensions = tuple(eqn.params["broadcast_dimensions"])
         return dimensions[-1:] in ((), (len(aval_of(eqn.outvars[0]).shape) - 1,))
@@ -341,7 +339,7 @@ def _keeps_columns(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _columns(value: Value) -> tuple[int, int] | None:
-    """Which columns of its operand a value is, if it is some of them."""
+    """Returns the range of columns that a value takes from its operand, or None."""
     eqn = value.eqn
     assert eqn is not None
     if len(value.aval.shape) != 2:

@@ -1,4 +1,4 @@
-"""The idioms: what functions of JAX look like, and the ops that engines have for them."""
+"""Lists the idioms: JAX functions as patterns, and the engines' ops for them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _anything(*avals: Aval, **options: Param) -> bool:
 
 
 def _are_of_channels(x: Aval, *parameters: Aval) -> bool:
-    """Whether the parameters have the last dimension of x alone."""
+    """Whether the parameters have only the last dimension of x; their others have size one."""
     rank = len(x.shape)
     alone = (1,) * (rank - 1) + tuple(x.shape[-1:])
     return rank > 1 and all(tuple(p.shape) == alone for p in parameters)
@@ -52,23 +52,23 @@ def _nothing(found: Match) -> dict[str, Param]:
 
 @dataclasses.dataclass(frozen=True)
 class Idiom:
-    """Something that JAX computes by several primitives, and an engine by one op.
+    """A function that JAX computes by several primitives, and an engine by one op.
 
     Attributes:
-      name: what a target switches it on and off by. Several idioms may share a name: one thing
-        written in several ways.
-      function: the pattern: `function(*arrays, **numbers, **options)` in JAX. What it is lowered
-        to is looked for.
+      name: the name by which a target switches the idiom on. Idioms share a name if they write the
+        same function in several ways.
+      function: the pattern, `function(*arrays, **numbers, **options)` in JAX. The matcher searches
+        for its equations.
       rule: makes the op: `rule(ctx, *tensors, **numbers, **options)`.
-      numbers: the names of its scalars, which have to be literals.
-      options: gives from what was found, by primitives alone, the keywords with which the pattern
-        is traced again: axes and the like.
-      dtypes: those of the first array for which the engines have the op.
-      accepts: whether it is used for arrays of these avals, called with the options too.
-      examples: arrays for which the pattern is traced to know its primitives.
-      example_options: the options that it is traced with then, where it has no defaults.
-      if_finite: whether it leaves out what guards NaN and infinity: any target that assumes finite
-        numbers has it.
+      numbers: the names of the pattern's scalars, which must be literals.
+      options: gets a match of the primitives only, and returns keywords, such as axes, with which
+        the pattern is traced again.
+      dtypes: the dtypes of the first array for which the engines have the op.
+      accepts: gets avals and options, and says whether the idiom is used for them.
+      examples: the arrays for which the pattern is traced to find its primitives.
+      example_options: the options of that trace, if `function` has no defaults.
+      if_finite: whether the idiom removes equations that only guard NaN and infinity. Every target
+        that assumes finite numbers takes it.
     """
 
     name: str
@@ -117,14 +117,14 @@ def _softmax(ctx: Context, x: tf.Tensor) -> tf.Tensor:
     shares = ops.softmax(x)
     if ctx.assume_finite or not ctx.has(Quirk.NAN_IN_PARTS_OF_SOFTMAX):
         return shares
-    # They add up to 1, or to NaN.
+    # The shares of a row add up to 1, or to NaN.
     last = ctx.vector([x.shape.rank - 1])
     return shares / ops.raw.Sum(input=shares, axis=last, keep_dims=True)
 
 
-# Less than this stands for "not this one" in the scores of an attention.
+# A smaller number in the scores of an attention hides an element.
 _OF_MASKS = -1e3
-# So much below all scores a share is less than half of the step of integers of 8 bits.
+# A score this far below all others gives a share of less than half a step of 8-bit integers.
 _BELOW = 8.0
 
 
@@ -145,7 +145,7 @@ def _hidden_by_sum(x: jax.Array, mask: jax.Array, floor: ArrayLike) -> jax.Array
 
 
 def _masked_softmaxes() -> list[Idiom]:
-    """A softmax of the scores that a mask keeps or hides, by a choice and by a sum."""
+    """Returns softmaxes of scores that a mask keeps or hides, by a select or by a sum."""
     return [
         Idiom(
             "masked_softmax",
@@ -169,7 +169,7 @@ def _masked_softmax(
 ) -> tf.Tensor:
     hides = masked in (_hidden, _hidden_by_sum)
     if floor < _OF_MASKS:
-        # A number like -1e9 would stretch the range of all scores, which then are one integer.
+        # A number like -1e9 would stretch the quantised range: all scores would be one integer.
         last = ctx.vector([x.shape.rank - 1])
         other = ops.raw.Min(input=x, axis=last, keep_dims=True) - _BELOW
     else:
@@ -204,7 +204,7 @@ def _axes_of_sum(found: Match) -> dict[str, Param]:
 
 def _mean(ctx: Context, x: tf.Tensor, axis: Sequence[int], keepdims: bool) -> tf.Tensor:
     if any(x.shape[a] == 0 for a in axis):
-        # There are engines whose mean of nothing is 0.
+        # Some engines return 0 for the mean of no elements.
         return ops.reduce_sum(x, axis, keepdims) * ops.constant(math.nan, x.dtype)
     return ops.raw.Mean(input=x, axis=ctx.vector(axis), keep_dims=keepdims)
 
@@ -225,7 +225,7 @@ def _standardized_by_root(x: jax.Array, *, epsilon: ArrayLike) -> jax.Array:
 def _flax_layer_norm(
     x: jax.Array, *scale: jax.Array, epsilon: ArrayLike, expanded: Callable[[jax.Array], jax.Array]
 ) -> jax.Array:
-    """As flax.linen and flax.nnx write it, with the scale if there is one."""
+    """Writes a layer norm as flax.linen and flax.nnx do, with or without a scale."""
     mean = x.mean(-1)
     variance = jnp.maximum(0.0, lax.square(x).mean(-1) - lax.square(mean))
     factor = lax.rsqrt(expanded(variance) + epsilon)
@@ -248,7 +248,7 @@ def _layer_norm(ctx: Context, x: tf.Tensor, *scale: tf.Tensor, epsilon: np.ndarr
 def _batch_norm(
     ctx: Context, x: tf.Tensor, mean: tf.Tensor, scale: tf.Tensor, offset: tf.Tensor
 ) -> tf.Tensor:
-    # As a product and a sum it becomes weights and bias of the convolution before it.
+    # Engines merge a product and a sum into the weights and bias of the convolution before it.
     del ctx
     return x * scale + (offset - mean * scale)
 
@@ -285,7 +285,7 @@ def _shape_of(primitive: jex_core.Primitive) -> Callable[[Match], dict[str, Para
 
 
 def _are_enlarged(images: Aval, *, shape: Shape) -> bool:
-    """Whether these are images of known height and width, and both grow."""
+    """Whether `images` have a known height and width, and both grow."""
     old, new = images.shape[1:3], shape[1:3]
     return (
         len(images.shape) == len(shape) == 4
@@ -295,7 +295,7 @@ def _are_enlarged(images: Aval, *, shape: Shape) -> bool:
 
 
 def _are_multiplied(images: Aval, *, shape: Shape) -> bool:
-    """Whether height and width grow to a multiple, so that no rounding chooses another pixel."""
+    """Whether height and width grow by integer factors. Then rounding never changes a pixel."""
     return _are_enlarged(images, shape=shape) and all(
         new % old == 0 for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
     )
@@ -309,20 +309,20 @@ def _resize(op: Callable[..., tf.Tensor]) -> Callable[..., tf.Tensor]:
 
 
 def _change_in_size(images: Aval, *, shape: Shape) -> bool:
-    """Whether these are images of known height, width and channels, and both sizes change."""
+    """Whether `images` have known height, width and channels, and height and width change."""
     old, new = images.shape[1:3], shape[1:3]
     return (
         len(images.shape) == len(shape) == 4
         and dims.is_static((*images.shape[1:], *new))
         and all(0 < o != n > 0 for o, n in zip(old, new, strict=True))
-        # See contractions.overwrites_memory.
+        # TensorFlow's product may overwrite memory otherwise: contractions.overwrites_memory.
         and images.shape[3] > 1
     )
 
 
 def _resize_by_products(method: str, antialias: bool) -> Callable[..., tf.Tensor]:
     def weights(old: int, new: int) -> np.ndarray:
-        """Those of the old places in each new one: what becomes of a matrix of ones and zeros."""
+        """Returns the weight of each old place in each new one, by resizing an identity matrix."""
         with jax.ensure_compile_time_eval():
             return np.asarray(jax.image.resize(np.eye(old), (new, old), method, antialias))
 
@@ -331,7 +331,7 @@ def _resize_by_products(method: str, antialias: bool) -> Callable[..., tf.Tensor
             weights(old, new).astype(images.dtype.as_numpy_dtype)
             for old, new in zip(images.shape[1:3], shape[1:3], strict=True)
         )
-        # Beside convolutions, which some engines compute with channels first, no transpose is left.
+        # Some engines compute convolutions with channels first. Next to these, transposes cancel.
         channels_first = ops.transpose(images, [0, 3, 1, 2])
         rows = ops.matmul(ctx.constant(height), channels_first)
         return ops.transpose(ops.matmul(rows, ctx.constant(width.T)), [0, 2, 3, 1])
@@ -354,7 +354,7 @@ def _one_hot(ctx: Context, x: tf.Tensor, num_classes: Dim, dtype: np.dtype) -> t
 def _by_axis(
     name: str, function: Callable[..., jax.Array], rule: Callable[..., Lowered]
 ) -> list[Idiom]:
-    """An idiom that reduces, with and without dimensions of size 1 in place of the reduced."""
+    """Returns the idioms of a reduction, with and without `keepdims`."""
     return [
         Idiom(
             name,
@@ -371,7 +371,7 @@ def _cube(rank: int) -> jax.ShapeDtypeStruct:
 
 
 def _update_of_slice(operand: jax.Array, update: jax.Array, *starts: jax.Array) -> jax.Array:
-    # Not lax.dynamic_update_slice, which takes a negative start for one from the end.
+    # lax.dynamic_update_slice would count a negative start from the end.
     result: jax.Array = lax.dynamic_update_slice_p.bind(operand, update, *starts)
     return result
 
@@ -380,7 +380,7 @@ def _dynamic_update_slice(
     ctx: Context, operand: tf.Tensor, update: tf.Tensor, *starts: tf.Tensor
 ) -> tf.Tensor:
     del ctx
-    # The op keeps the slice inside of the operand, as JAX does.
+    # The op keeps the slice inside the operand, as JAX does.
     return ops.xla.xla_dynamic_update_slice(operand, update, as_one_index(starts))
 
 
@@ -433,7 +433,7 @@ IDIOMS: tuple[Idiom, ...] = (
             (lambda x, mean, root, s, b: (x - mean) / root * s + b, _batch_norm_by_root),
         )
     ),
-    # Where an image shrinks, JAX's antialias takes more than the pixels beside a place.
+    # If an image shrinks, JAX's antialias reads more than the neighbouring pixels.
     *(
         Idiom(
             "resize",
@@ -487,7 +487,7 @@ IDIOMS: tuple[Idiom, ...] = (
         )
         for rank in range(1, 6)
     ),
-    # The shift of logsumexp, and the case of equal infinities in logaddexp.
+    # These guard the shift of logsumexp, and the case of equal infinities in logaddexp.
     Idiom(
         "finite",
         lambda x: jnp.where(jnp.isfinite(x), x, jnp.zeros_like(x)),

@@ -1,8 +1,7 @@
-"""A jaxpr as if what it calls were written in place: what each of its values is computed by.
+"""Views a jaxpr as if its calls were inlined, and finds the equation that computes each value.
 
-Nothing is copied. A value is a variable of some jaxpr together with the call through which that
-jaxpr was reached, and equations that only hand a value on (a call, a stop_gradient, a copy) are
-seen through.
+Nothing is copied. A value is a variable of a jaxpr together with the calls that lead to this jaxpr.
+Equations that only hand a value on (a call, a stop_gradient, a copy) are skipped.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from jax2tf._src.util.typing import Atom, Aval, aval_of
 
 
 class Frame:
-    """One jaxpr in the place where it is called; the outermost has no call."""
+    """A jaxpr at the place where it is called. The outermost jaxpr has no call."""
 
     def __init__(
         self, jaxpr: jex_core.Jaxpr, call: jex_core.JaxprEqn | None, outer: Frame | None
@@ -33,11 +32,11 @@ class Frame:
         self._inner: dict[jex_core.JaxprEqn, Frame] = {}
 
     def made_by(self, var: jex_core.Var) -> tuple[jex_core.JaxprEqn, int] | None:
-        """The equation that computes `var`, and which of its results it is."""
+        """Returns the equation that computes `var`, and the index of this result."""
         return self._made_by.get(var)
 
     def enter(self, call: jex_core.JaxprEqn) -> Frame:
-        """The jaxpr that an equation of this one calls."""
+        """Returns the frame of the jaxpr that an equation of this frame calls."""
         if call not in self._inner:
             self._inner[call] = Frame(called(call).jaxpr, call, self)
         return self._inner[call]
@@ -45,15 +44,14 @@ class Frame:
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """What an atom stands for, seen from the outermost jaxpr.
+    """The value of an atom, seen from the outermost jaxpr.
 
     Attributes:
-      atom: a literal, or the variable that names the value where it is computed.
-      frame: where that is.
-      eqn: the equation that computes it; None for a literal and for what is given.
-      index: which of the equation's results it is.
-      literal: the value of a literal, converted to the dtype in which it is used; None for all
-        else.
+      atom: a literal, or the variable of the equation that computes the value.
+      frame: the frame of this atom.
+      eqn: the equation that computes the value; None for literals, arguments and constants.
+      index: the index of the value among the equation's results.
+      literal: the value of a literal in the dtype of its use; None for other values.
     """
 
     atom: Atom
@@ -64,18 +62,18 @@ class Value:
 
     @property
     def aval(self) -> Aval:
-        """Shape and dtype."""
+        """The aval of the atom."""
         return aval_of(self.atom)
 
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-    """How a value was found.
+    """The way from an atom to its value.
 
     Attributes:
-      value: what it is.
-      carrier: the first atom of the outermost jaxpr that stands for it; None where there is none.
-      passed: the equations of the outermost jaxpr that were passed on the way, with the last.
+      value: the value.
+      carrier: the first atom of the outermost jaxpr on the way; None if there is none.
+      passed: the equations of the outermost jaxpr on the way, including the last one.
     """
 
     value: Value
@@ -84,7 +82,7 @@ class Path:
 
 
 def find(atom: Atom, frame: Frame) -> Path:
-    """What an atom of a frame's jaxpr stands for."""
+    """Finds the value of an atom of a frame's jaxpr."""
     carrier = None
     passed: list[jex_core.JaxprEqn] = []
     while True:
@@ -120,7 +118,7 @@ def _number(literal: jex_core.Literal) -> np.ndarray:
 
 
 def _converted_literal(eqn: jex_core.JaxprEqn, frame: Frame) -> np.ndarray | None:
-    """The value of an equation that converts a literal, as the 0 of jnp.clip(x, 0, 6)."""
+    """Returns the value of an equation that converts a literal, as jnp.clip(x, 0, 6) does."""
     if eqn.primitive is not lax.convert_element_type_p:
         return None
     literal = find(eqn.invars[0], frame).value.literal
@@ -128,14 +126,14 @@ def _converted_literal(eqn: jex_core.JaxprEqn, frame: Frame) -> np.ndarray | Non
 
 
 def _handed_on(eqn: jex_core.JaxprEqn) -> Atom | None:
-    """The operand that an equation hands on as it is, or None."""
+    """Returns the operand that an equation hands on unchanged, or None."""
     if eqn.primitive in traits.IDENTITY and eqn.primitive not in traits.ANNOTATES:
         return eqn.invars[0]
     if eqn.primitive is lax.convert_element_type_p:
         given = aval_of(eqn.invars[0])
         return eqn.invars[0] if given.dtype == eqn.params["new_dtype"] else None
     if eqn.primitive is lax.max_p:
-        # The maximum of nothing, which jnp.max begins with.
+        # jnp.max begins with -inf, the maximum of no elements. max(-inf, x) is x.
         for one, other in (eqn.invars, reversed(eqn.invars)):
             if isinstance(one, jex_core.Literal) and np.isneginf(np.float64(one.val)):
                 return other

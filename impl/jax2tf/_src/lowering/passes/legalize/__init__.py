@@ -1,9 +1,9 @@
-"""Equations that a target lacks, or gets wrong, in terms of what it has.
+"""Lowers equations that a target lacks, or computes wrongly, by other equations or ops.
 
-The target says which ones: `computes_in` has the dtypes that it computes in another, `lacks` the
-ops that it does not take, `quirks` what it gets wrong. Most of them become a JAX function of the
-operands, which is traced and lowered in place as any other, so that one lack may lead to another.
-`WAYS` lists them in their order.
+The target says which equations: `computes_in` lists dtypes that it computes in another dtype,
+`lacks` the ops that it does not take, and `quirks` its errors. Most of these equations become a JAX
+function of the operands. It is traced and lowered in place, and may be legalized again. `WAYS`
+lists the ways in their order.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Way:
     """A way to lower equations that a target lacks.
 
     Attributes:
-      applies: says of a target whether it may need that way.
-      rule_of: gives the rule of an equation, or None. The rule takes no params: they stand in the
-        equation.
-      reason: why it stands where it stands.
-      takes_keys: whether it is asked about equations with PRNG keys.
+      applies: says whether a target may need this way.
+      rule_of: returns the rule of an equation, or None. The rule takes no params, since it can read
+        them from the equation.
+      reason: why the way has this place in the list.
+      takes_keys: whether the way handles equations with PRNG keys.
     """
 
     name: str
@@ -78,7 +78,7 @@ def _by(
     function_of: Callable[[jex_core.JaxprEqn, Target], emulated_dtypes.Function | None],
     carriers: Mapping[str, str] = MappingProxyType({}),
 ) -> RuleOf:
-    """The rule that traces the JAX function of an equation; `carriers` as for `_traced`."""
+    """Returns a `RuleOf` that traces the JAX function of an equation; see `_traced`."""
 
     def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> LoweringRule | None:
         function = function_of(eqn, target)
@@ -148,7 +148,7 @@ WAYS = (
 
 
 def found(eqn: jex_core.JaxprEqn, target: Target) -> tuple[str, LoweringRule] | None:
-    """The first way that lowers an equation otherwise than its rule, and the rule that it gives."""
+    """Returns the name and the rule of the first way that lowers the equation, or None."""
     is_of_keys = keys.has_keys(eqn)
     for way in _ways(target, switched_off()):
         if way.takes_keys or not is_of_keys:
@@ -164,8 +164,8 @@ def _ways(target: Target, off: frozenset[str]) -> tuple[Way, ...]:
 
 
 def _carriers(eqn: jex_core.JaxprEqn, target: Target) -> dict[str, str]:
-    """The dtypes of an equation, each with the one in which the target computes."""
-    # A complex number is two numbers by now, or stays.
+    """Maps each dtype of an equation to the dtype in which the target computes it."""
+    # An earlier pass has split complex numbers into pairs; those that are left stay complex.
     carriers = {
         name: name if name.startswith("complex") else target.computes_in.get(name, name)
         for name in _dtype_names(eqn)
@@ -187,7 +187,7 @@ def _traced(
     ctx: Context,
     *operands: tf.Tensor,
 ) -> tf.Tensor:
-    """The results of a JAX function of the operands, each in the dtype that carries it."""
+    """Traces and lowers a JAX function of the operands, each of which has its carrier dtype."""
     eqn = ctx.eqn
     jaxpr = ctx.traced("legal", lambda: jaxpr_of(eqn, function, carriers))
     given = zip(eqn.invars, operands, strict=True)
@@ -201,7 +201,7 @@ def _traced(
 
 
 def _to_carrier(ctx: Context, x: tf.Tensor, carriers: Mapping[str, str]) -> tf.Tensor:
-    """The tensor in the dtype that carries it: what it was cast from, if that is the same bits."""
+    """Casts `x` to its carrier dtype, or returns the tensor of that dtype from which x was cast."""
     carrier = tf.as_dtype(carriers.get(x.dtype.name, x.dtype.name))
     if carrier == x.dtype:
         return x
@@ -217,7 +217,7 @@ def _to_carrier(ctx: Context, x: tf.Tensor, carriers: Mapping[str, str]) -> tf.T
 
 
 def _cast(ctx: Context, x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
-    """The tensor in another dtype: for integers of as many bits an op that no converter moves."""
+    """Casts `x`. If the converter moves Casts, integers of the same size are cast by Bitcast."""
     are_integers = x.dtype.is_integer and dtype.is_integer
     is_same_size = are_integers and x.dtype.size == dtype.size and x.dtype != dtype
     if is_same_size and ctx.has(Quirk.MOVES_CASTS):

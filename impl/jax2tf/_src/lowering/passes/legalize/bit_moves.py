@@ -1,7 +1,7 @@
-"""Moves of floats of 16 bits and of uint32 as moves of their bits, where a converter moves casts.
+"""Moves 16-bit floats and uint32 as bits of integers, for LiteRT's converter, which moves casts.
 
-It moves a cast behind what moves elements, and may then lack that of the dtype. What is held in
-another dtype has ops of its own for that (__init__.py); rows that loops take have none.
+LiteRT's converter moves a cast behind the op that moves elements, and LiteRT may lack that op for
+the dtype. __init__.py casts integers by Bitcast instead, but not the rows that loops read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FLOATS = frozenset({"bfloat16", "float16"})
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for a move of what is held in another dtype; None for any other equation."""
+    """Returns the function for a move of an emulated dtype; None for other equations."""
     if not target.has(Quirk.MOVES_CASTS):
         return None
     of_rows = _OF_ROWS.get(eqn.primitive)
@@ -54,7 +54,7 @@ def _are_uint32(atoms: Sequence[Atom]) -> list[bool]:
 
 
 def _has_rows_of_uint32(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether a scan or a reduction takes or gives elements of uint32, one after the other."""
+    """Whether a scan reads or writes rows of uint32, or a reduction has operands of uint32."""
     if eqn.primitive is not lax.scan_p:
         return any(_are_uint32(eqn.invars))
     scan = Scan.of(eqn)
@@ -62,7 +62,7 @@ def _has_rows_of_uint32(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _scanned_as_bits(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The scan of the bits of uint32 as int32, which its step makes uint32 of."""
+    """Scans the bits of uint32 as int32. The step converts them to uint32 and back."""
     scan = Scan.of(eqn)
     n_carry = scan.n_carry
     consts, start, xs = scan.split(operands)
@@ -79,7 +79,7 @@ def _scanned_as_bits(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[j
 
 
 def _reduced_as_bits(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The reduction of the bits of uint32 as int32, of which uint32 is made to be combined."""
+    """Reduces the bits of uint32 as int32. The combination converts them to uint32 and back."""
     n = len(operands) // 2
     are_bits = _are_uint32(eqn.invars[:n])
     combine = jex_core.jaxpr_as_fun(eqn.params["jaxpr"])
@@ -102,6 +102,6 @@ _OF_ROWS = {
 def _as(
     dtype: type[np.integer], arrays: Sequence[jax.Array], which: Sequence[bool]
 ) -> list[jax.Array]:
-    """The arrays, those `which` says as the same bits of another dtype."""
+    """Bitcasts the arrays marked in `which` to another dtype."""
     pairs = zip(arrays, which, strict=True)
     return [lax.bitcast_convert_type(x, dtype) if is_one else x for x, is_one in pairs]

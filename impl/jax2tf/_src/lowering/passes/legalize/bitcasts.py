@@ -1,7 +1,7 @@
-"""The bits of numbers as those of numbers of another width, for targets without Bitcast.
+"""Computes bitcasts between dtypes by arithmetic, for targets without Bitcast.
 
-They go through int32, which holds the bits of 8, 16 or 32; those of 64 are two of it in a new last
-dimension, the lower first. emit/float_bits.py has the bits of float32, by arithmetic.
+All bits go through int32, which holds 8, 16 or 32 bits. 64 bits are two int32 in a new last
+dimension, the lower half first. emit/float_bits.py computes the bits of float32.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jax2tf._src.targets.quirks import Quirk
 from jax2tf._src.targets.target import Target
 from jax2tf._src.util.typing import Aval, aval_of
 
-# Of these rules/casts.py takes the bits for one another.
+# rules/casts.py lowers bitcasts between these dtypes.
 _OF_32_BITS = frozenset({"float32", "int32", "uint32"})
 _OF_64_BITS = frozenset({"float64", "int64", "uint64"})
 _WORD = 32
@@ -27,7 +27,7 @@ _WORD = 32
 def function_of(
     eqn: jex_core.JaxprEqn, target: Target
 ) -> Callable[..., Sequence[jax.Array]] | None:
-    """The function for a bitcast between dtypes, if the target has none of it."""
+    """Returns the function for a bitcast between dtypes that the target lacks, or None."""
     if eqn.primitive is not lax.bitcast_convert_type_p or target.takes("Bitcast"):
         return None
     old, new = (str(aval.dtype) for aval in _avals(eqn))
@@ -43,7 +43,7 @@ def _avals(eqn: jex_core.JaxprEqn) -> tuple[Aval, Aval]:
 
 
 def _as_other_bits(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
-    """Little-endian: what a wide element is cut into lies in a new last dimension, lowest first."""
+    """Bitcasts little-endian: a wide element becomes a new last dimension, lowest bits first."""
     old_aval, aval = _avals(eqn)
     old, new, shape = old_aval.dtype, aval.dtype, aval.shape
     old_width, new_width = 8 * old.itemsize, 8 * new.itemsize
@@ -58,13 +58,13 @@ def _as_other_bits(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 
 
 def _cut(words: jax.Array, width: int, wanted: int) -> jax.Array:
-    """The bits of each word, as many words of fewer bits in a new last dimension."""
+    """Cuts each word into words with fewer bits, in a new last dimension."""
     pieces = [_shifted_right(words, start) for start in range(0, width, wanted)]
     return jnp.stack([_lowest(piece, wanted) for piece in pieces], -1)
 
 
 def _joined(words: jax.Array, width: int, wanted: int) -> jax.Array:
-    """The bits of words along the last dimension, as words of more bits."""
+    """Joins words along the last dimension to words with more bits."""
     count = wanted // width
     words = words.reshape((*words.shape[:-1], -1, count))
     pieces = [words[..., i] * np.int32(1 << (i * width)) for i in range(count)]
@@ -80,7 +80,7 @@ def _lowest(x: jax.Array, width: int) -> jax.Array:
 
 
 def _of_integer(x: jax.Array) -> jax.Array:
-    """The bits of an integer of at most 32 bits."""
+    """Returns the bits of integers with at most 32 bits, as int32."""
     width = 8 * x.dtype.itemsize
     bits = lax.convert_element_type(x, jnp.int32)
     return bits if width == _WORD else _lowest(bits, width)
@@ -91,12 +91,12 @@ def _of_float32(x: jax.Array) -> jax.Array:
 
 
 def _of_float16(x: jax.Array) -> jax.Array:
-    """By those of the same number in float32, whose exponent is larger by 112."""
+    """Returns the bits of float16, from the same number in float32: its exponent is 112 larger."""
     bits = _of_float32(lax.convert_element_type(x, jnp.float32))
     size = _lowest(bits, 31)
     exponent, fraction = _shifted_right(size, 23), _lowest(size, 23)
     code = (exponent - 112) * 1024 + _shifted_right(fraction, 13)
-    # Numbers without a leading 1 are so many times the smallest one.
+    # The bits of a subnormal number are its multiple of the smallest number.
     small = lax.convert_element_type(jnp.abs(x).astype(jnp.float32) * 2.0**24, jnp.int32)
     code = jnp.where(exponent <= 112, small, code)
     of_nan_or_infinity = 0x7C00 + _shifted_right(fraction, 13)
@@ -104,7 +104,7 @@ def _of_float16(x: jax.Array) -> jax.Array:
 
 
 def _of_wide_integer(x: jax.Array) -> jax.Array:
-    """Two words. A quotient, as engines shift no int64."""
+    """Splits int64 into two words. It divides, because engines have no shifts of int64."""
     x = lax.convert_element_type(x, jnp.int64)
     low = lax.convert_element_type(x, jnp.int32)
     high = lax.div(x - _unsigned(low), jnp.int64(2**_WORD))
@@ -112,13 +112,13 @@ def _of_wide_integer(x: jax.Array) -> jax.Array:
 
 
 def _unsigned(word: jax.Array) -> jax.Array:
-    """The number of int64 that a word is without a sign."""
+    """Returns the unsigned value of an int32 word, as int64."""
     wide = lax.convert_element_type(word, jnp.int64)
     return wide + jnp.where(word < 0, jnp.int64(2**_WORD), jnp.int64(0))
 
 
 def _to_integer(bits: jax.Array, dtype: np.dtype) -> jax.Array:
-    """The integer of these bits; in its range, as engines may saturate."""
+    """Converts bits to integers. They are brought into range first: engines may saturate."""
     width = 8 * dtype.itemsize
     if width < _WORD and jnp.issubdtype(dtype, jnp.signedinteger):
         bits = bits - jnp.where(bits >= 1 << (width - 1), 1 << width, 0)
@@ -130,7 +130,7 @@ def _to_float32(bits: jax.Array, dtype: np.dtype) -> jax.Array:
 
 
 def _to_float16(bits: jax.Array, dtype: np.dtype) -> jax.Array:
-    """By the same number in float32."""
+    """Converts bits to float16, by the same number in float32."""
     size = _lowest(bits, 15)
     exponent, fraction = _shifted_right(size, 10), _lowest(size, 10)
     wide_exponent = jnp.where(exponent == 31, 255, exponent + 112)
@@ -141,7 +141,7 @@ def _to_float16(bits: jax.Array, dtype: np.dtype) -> jax.Array:
 
 
 def _sign(negative: jax.Array, dtype: np.dtype) -> jax.Array:
-    """What to multiply with, so that zeros get a sign too."""
+    """Returns 1 or -1. Multiplying by it gives zeros a sign, too."""
     return 1 - 2 * lax.convert_element_type(negative, dtype)
 
 
@@ -151,7 +151,7 @@ def _to_wide_integer(words: jax.Array, dtype: np.dtype) -> jax.Array:
 
 
 def _to_float64(words: jax.Array, dtype: np.dtype) -> jax.Array:
-    """By arithmetic: the fraction with its leading 1, times a power of two from a table."""
+    """Multiplies the fraction, with its leading 1, by a power of two from a table."""
     high = words[..., 1]
     size = _lowest(high, 31)
     exponent = _shifted_right(size, 20)

@@ -1,7 +1,7 @@
-"""Logic of bits, shifts and counts of int32 by arithmetic, for targets that have no such ops.
+"""Computes bitwise logic, shifts and counts of int32 by arithmetic, for targets without such ops.
 
-Products and sums wrap around. The and of two numbers is what is carried in their sum: x + y is
-(x xor y) + 2 (x and y). A target without xor looks four bits at a time up in a table.
+Products and sums wrap around. `and` is computed from the sum: x + y is (x xor y) + 2 (x and y). For
+a target without xor, a table gives the results for four bits at a time.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ Rule = Callable[..., tf.Tensor]
 
 _BITS = 32
 _LEAST = -(2**31)
-# Weights of the bits; none beyond them.
+# The weights of the bits, and 0 for a shift by 32.
 _POWERS = np.array([*(2**i for i in range(31)), _LEAST, 0], np.int32)
-# The powers that fill what a shift to the right leaves empty; a shift by 0 leaves nothing.
+# The powers that correct the bits emptied by a right shift; a shift by 0 empties none.
 _FILLS = np.array([0, *_POWERS[31:0:-1]], np.int32)
-# Masks of the bits that a shift to the right leaves; none beyond them.
+# Masks of the bits that a right shift keeps; a shift by 32 keeps none.
 _LOWEST = np.array([-1, *(2**i - 1 for i in range(31, -1, -1))], np.int32)
 _NIBBLES = np.array([16**i for i in range(8)], np.int32)
 
 
 def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
-    """The rule of a primitive of bits of int32, for a target that lacks its op."""
+    """Returns the rule of a bit primitive of int32 whose op the target lacks, or None."""
     if eqn.primitive not in _RULES:
         return None
     op, rule = _RULES[eqn.primitive]
     aval = aval_of(eqn.invars[0])
-    # A shift that no sign fills is one of uint32.
+    # The op of a logical right shift has the dtype uint32.
     dtype = "uint32" if rule is _shift_right_logical else "int32"
     is_lacking = aval.dtype == np.int32 and not target.takes(op, dtype)
     return rule if is_lacking else None
@@ -53,11 +53,11 @@ def _and(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
     for mask, other in ((known_value(x), y), (known_value(y), x)):
         kept = None if mask is None or mask.size != 1 else int(mask.item())
         if kept is not None and kept >= 0 and not kept & (kept + 1):
-            # The lowest bits: what a division leaves.
+            # The lowest bits are the remainder of a division.
             return other - _right(ctx, other, kept.bit_length()) * _POWERS[kept.bit_length()]
     if _lacks(ctx, "BitwiseXor"):
         return _looked_up(ctx, np.bitwise_and, x, y)
-    # Of the halves no sum overflows; the lowest bits are left.
+    # The sums of halves do not overflow. The lowest bits are added separately.
     x_half, y_half = _right(ctx, x, 1), _right(ctx, y, 1)
     lowest = (x - x_half * 2) * (y - y_half * 2)
     return (x_half + y_half) - raw.BitwiseXor(x=x_half, y=y_half) + lowest
@@ -74,14 +74,14 @@ def _xor(ctx: Context, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
 
 
 def _not(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    # A vector: see the quirk "exchanges_constant_and_transpose".
+    # The constant is a vector; see the quirk "exchanges_constant_and_transpose".
     return (np.full(1, -1, np.int32) if x.shape.rank else np.int32(-1)) - x
 
 
 def _looked_up(
     ctx: Context, function: Callable[..., np.ndarray], x: tf.Tensor, y: tf.Tensor
 ) -> tf.Tensor:
-    """A function of bits, four at a time, by a table of all pairs."""
+    """Computes a function of bits, four at a time, from a table of all pairs."""
     of_x, of_y = (_nibbles(v) for v in (x, y))
     numbers = np.arange(16, dtype=np.int32)
     table = ops.constant(function(numbers[:, None], numbers).reshape(-1))
@@ -89,13 +89,13 @@ def _looked_up(
 
 
 def _nibbles(x: tf.Tensor) -> tf.Tensor:
-    """Four bits each of a new last dimension, from the lowest."""
+    """Splits `x` into groups of four bits, from the lowest, in a new last dimension."""
     shifted = raw.FloorDiv(x=x[..., None], y=ops.constant(_NIBBLES))
     return shifted - raw.FloorDiv(x=shifted, y=ops.constant(16)) * 16
 
 
 def _right(ctx: Context, x: tf.Tensor, distance: int) -> tf.Tensor:
-    """Shifted by a known distance; the sign fills."""
+    """Shifts to the right by a known distance, filling with the sign."""
     if not distance:
         return x
     if not _lacks(ctx, "RightShift"):
@@ -113,7 +113,7 @@ def _known_distance(distance: tf.Tensor) -> int | None:
 
 
 def _within(distance: tf.Tensor) -> tf.Tensor:
-    """The distance of a shift; 32 where it is larger or negative."""
+    """Returns the distance of a shift, or 32 if it is larger or negative."""
     within = ops.minimum(distance, _BITS)
     return ops.where(within < 0, _BITS, within)
 
@@ -156,13 +156,13 @@ def _shift_right_logical(ctx: Context, x: tf.Tensor, distance: tf.Tensor) -> tf.
 
 
 def _shaped(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """The first operand in the result's shape: it may be a scalar beside an array of distances."""
+    """Broadcasts a scalar first operand to the result's shape, if the distances are an array."""
     shape = ctx.avals_out[0].shape
     return x if x.shape.rank == len(shape) else ops.broadcast_to(x, ctx.shape(shape))
 
 
 def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """Legendre's formula: x minus the sum of x // 2, x // 4, x // 8, ..."""
+    """Counts bits by Legendre's formula: x minus the sum of x // 2, x // 4, x // 8, ..."""
     if _has_logic(ctx):
         return _ones(x)
     negative = ops.cast(x < 0, tf.int32)
@@ -172,7 +172,7 @@ def _population_count(ctx: Context, x: tf.Tensor) -> tf.Tensor:
 
 
 def _count_leading_zeros(ctx: Context, x: tf.Tensor) -> tf.Tensor:
-    """32 less the number of powers of two up to x. No comparison is used: it may round."""
+    """Returns 32 minus the number of powers of two up to x. Comparisons with them might round."""
     if _has_logic(ctx):
         for distance in (1, 2, 4, 8, 16):
             x = raw.BitwiseOr(x=x, y=_shifted(x, distance))
@@ -186,7 +186,7 @@ def _has_logic(ctx: Context) -> bool:
 
 
 def _ones(x: tf.Tensor) -> tf.Tensor:
-    """How many bits are set: of two neighbours, of four, of eight; a product adds the bytes.
+    """Counts the set bits of pairs, of four, of eight; a product adds the counts of the bytes.
 
     H. S. Warren, Hacker's Delight (2nd edition), section 5-1.
     """
@@ -204,7 +204,7 @@ def _masked(x: tf.Tensor, mask: int) -> tf.Tensor:
     return raw.BitwiseAnd(x=x, y=ops.constant(mask))
 
 
-# Each with the op that its own rule makes.
+# The rules of primitives, each with the op that the primitive's usual rule makes.
 _RULES_BY_NAME: dict[str, tuple[str, Rule]] = {
     "and": ("BitwiseAnd", _and),
     "clz": ("PopulationCount", _count_leading_zeros),

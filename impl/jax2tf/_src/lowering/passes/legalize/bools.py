@@ -1,4 +1,4 @@
-"""Bools as int32, for targets whose op takes none."""
+"""Computes bools in int32, for targets whose ops do not take bools."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing import jaxprs
 from jax2tf._src.util.typing import Atom, aval_of
 
-# The op of each primitive; `xor` of bools says where they differ.
+# The op of each primitive. `xor` of bools is NotEqual.
 _OPS = {
     lax.eq_p: "Equal",
     lax.ne_p: "NotEqual",
@@ -25,7 +25,7 @@ _OPS = {
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> emulated_dtypes.Function | None:
-    """The function for bools that the op of a target does not take; None for any other equation."""
+    """Returns the function for bools that the target's op does not take, or None."""
     if eqn.primitive not in _OPS or not any(_is_bool(v) for v in eqn.invars):
         return None
     return _in_int32 if not target.takes(_OPS[eqn.primitive], "bool") else None

@@ -1,7 +1,7 @@
-"""Control flow whose inner jaxprs take or give uint32, for targets that have no such arrays.
+"""Passes uint32 in and out of control flow as int32, for targets without arrays of uint32.
 
-What crosses the boundary is the same bits as int32: inside they are taken for uint32 again, which
-is no op where the next equation computes with int32 (see held.py). So are the data of keys.
+The bits cross the boundary as int32, and so do the data of PRNG keys. The inner jaxpr bitcasts them
+to uint32, which costs no op if the next equation computes in int32 (_to_carrier in __init__.py).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Arrays = Sequence[jax.Array]
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for control flow with uint32 among its operands or results."""
+    """Returns the function for control flow with operands or results of uint32, or None."""
     if target.takes_arrays("uint32"):
         return None
     function = _FUNCTIONS.get(eqn.primitive)
@@ -37,7 +37,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
 
 def has_uint32(atoms: Sequence[Param]) -> bool:
-    """Whether one of the values of a jaxpr is of uint32, or keys, whose data are."""
+    """Whether a value is of uint32, or an array of PRNG keys, whose data are uint32."""
     return any(_is_uint32(aval_of(v)) or is_keys(aval_of(v)) for v in atoms)
 
 
@@ -46,7 +46,7 @@ def _is_uint32(aval: Aval) -> bool:
 
 
 def _on_bits(jaxpr: jex_core.ClosedJaxpr) -> Callable[..., list[jax.Array]]:
-    """The jaxpr as a function of int32 for uint32, in its arguments and in its results."""
+    """Returns the jaxpr as a function with int32 for uint32 in its arguments and results."""
     run = jex_core.jaxpr_as_fun(jaxpr)
 
     def of_bits(*args: jax.Array) -> list[jax.Array]:
@@ -70,7 +70,7 @@ def _as_bits(x: jax.Array) -> jax.Array:
 
 
 def _while(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Arrays:
-    # Bound as it is: a vmap of a loop has a condition for each element.
+    # lax.while_loop is not used: the condition of a vmapped loop is an array.
     loop = While.of(eqn)
     condition_consts, body_consts, carry = loop.split(operands)
     condition = traced(_on_bits(loop.condition), _specs([*condition_consts, *carry]))

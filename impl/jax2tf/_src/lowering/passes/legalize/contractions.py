@@ -1,8 +1,8 @@
-"""Contractions of integers as products and sums, for targets whose MatMul or Conv2D is of floats.
+"""Contracts integers by products and sums, for targets whose MatMul or Conv2D takes only floats.
 
-Those of integers of at most 8 bits are contractions of floats (narrow.py). Of the others a
-convolution becomes one contraction: what each position of the filter sees, side by side. Integers
-wrap around, so all is computed in int32.
+int8_contractions.py contracts integers with at most 8 bits as floats. Other convolutions become one
+contraction of the patches that each position of the filter sees. All is computed in int32, which
+wraps around.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from jax2tf._src.util.typing import Param, aval_of
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> emulated_dtypes.Function | None:
-    """The function for a contraction of integers that the target lacks; None for any other."""
+    """Returns the function for a contraction of integers that the target lacks, or None."""
     found = _FUNCTIONS.get(eqn.primitive)
     if found is None:
         return None
@@ -48,7 +48,7 @@ def _dot_general(eqn: jex_core.JaxprEqn, lhs: jax.Array, rhs: jax.Array) -> Sequ
 
 
 def _rows(x: jax.Array, batch: Sequence[int], contracting: Sequence[int]) -> jax.Array:
-    """int32 of shape (batch, free, contracting)."""
+    """Reshapes `x` to (batch, free, contracting), in int32."""
     free = [d for d in range(x.ndim) if d not in (*batch, *contracting)]
     sizes = [math.prod(x.shape[d] for d in dims) for dims in (batch, free, contracting)]
     ordered = lax.transpose(jnp.asarray(x), (*batch, *free, *contracting))
@@ -84,7 +84,7 @@ def _convolution(eqn: jex_core.JaxprEqn, lhs: jax.Array, rhs: jax.Array) -> Sequ
 def _seen(
     lhs: jax.Array, window: Sequence[int], out: Sequence[int], params: Mapping[str, Param]
 ) -> jax.Array:
-    """What each position of the filter sees, of shape (batch, features, positions, outputs)."""
+    """Returns the patch of each filter position: (batch, features, positions, outputs)."""
     strides, dilations = params["window_strides"], params["rhs_dilation"]
     patches = []
     for position in itertools.product(*map(range, window)):
@@ -96,7 +96,7 @@ def _seen(
 
 
 def _grouped(seen: jax.Array, rhs: jax.Array, params: Mapping[str, Param]) -> jax.Array:
-    """The contraction of each group, of shape (features out, batch, outputs)."""
+    """Contracts each group; returns (features out, batch, outputs), with the groups outermost."""
     n, features, positions, outputs = seen.shape
     groups = max(params["feature_group_count"], params["batch_group_count"])
     if params["batch_group_count"] > 1:

@@ -1,8 +1,8 @@
-"""Primitives of a dtype that the target does not compute with, by those of another dtype.
+"""Computes a dtype that the target lacks in another dtype, its carrier.
 
-uint32 becomes the bits of int32, int8 becomes int32. The same primitive serves if its result, cast
-back, is the same: it moves elements, or wraps around alike at every width. uint32.py has the other
-primitives of uint32.
+uint32 is computed on the bits of int32, int8 in int32. The same primitive is used if its result is
+correct when cast back: it moves elements, or wraps around alike at every width. uint32.py has the
+other primitives of uint32.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from jax2tf._src.tracing import jaxprs, traits
 from jax2tf._src.tracing.primitives import named
 from jax2tf._src.util.typing import Atom, aval_of
 
-# Gets the equation and, for each operand, what carries it; gives what carries the results.
+# Gets the equation and the operands in their carrier dtypes; returns the results in theirs.
 Function = Callable[..., Sequence[jax.Array]]
 
-# Every target moves these, but for the moves whose op it may lack.
+# Every target moves int8, uint8 and bool, except by ops that the target lacks.
 _BYTES = frozenset({"int8", "uint8", "bool"})
 _OPS_OF_MOVES = {lax.rev_p: "ReverseV2"}
-# Updates by index, each with the function that makes it: the param update_jaxpr is of one dtype.
+# Scatters, with functions that bind them again: the param update_jaxpr is traced for one dtype.
 _UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
     lax.scatter_p: lax.scatter,
     lax.scatter_add_p: lax.scatter_add,
@@ -35,7 +35,7 @@ _UPDATES: dict[jex_core.Primitive, Callable[..., jax.Array]] = {
     lax.scatter_mul_p: lax.scatter_mul,
     lax.scatter_sub_p: lax.scatter_sub,
 }
-# Functions of float16 that engines have not, or get wrong, while they have arithmetic of it.
+# Some engines with arithmetic of float16 lack these functions of it, or compute them wrongly.
 OF_FEW_ENGINES = (
     traits.WINDOWS
     | (frozenset(_UPDATES) - {lax.scatter_mul_p})
@@ -63,7 +63,7 @@ OF_FEW_ENGINES = (
     )
 )
 _UPDATES_IN_ORDER = (lax.scatter_max_p, lax.scatter_min_p)
-# They round more than once, or have a function of their own.
+# These round more than once, or have their own function.
 _ROUNDING = frozenset(named("cumprod", "cumsum", "integer_pow"))
 _OF_FLOATS = (
     traits.MOVES | traits.WRAPS | traits.WIDENS | traits.FLOATS | traits.WINDOWS
@@ -75,7 +75,7 @@ _OF_INT32 = traits.MOVES | traits.WRAPS | traits.WIDENS
 def function_of(
     eqn: jex_core.JaxprEqn, carriers: Mapping[str, str], target: Target
 ) -> Function | None:
-    """The function for an equation of dtypes, each with the one that carries it."""
+    """Returns the function for an equation, or None; `carriers` maps dtypes to their carriers."""
     held = {name for name, carrier in carriers.items() if name != carrier}
     primitive = eqn.primitive
     if held == {"uint32"}:
@@ -114,7 +114,7 @@ def function_of(
 def with_results_in_range(
     function: Function, eqn: jex_core.JaxprEqn, *operands: jax.Array
 ) -> Sequence[jax.Array]:
-    """The results of the function, those of 16 bits as numbers that these have."""
+    """Calls the function and brings its 16-bit results into the range of their dtypes."""
     results = zip(eqn.outvars, function(eqn, *operands), strict=True)
     return [int16.in_range(x, aval_of(v).dtype) for v, x in results]
 
@@ -127,16 +127,16 @@ def _is_moved_as_it_is(primitive: jex_core.Primitive, held: set[str], target: Ta
 
 def _is_exact_in_int32(eqn: jex_core.JaxprEqn) -> bool:
     if eqn.primitive in named("reduce_max", "reduce_min", "cummax", "cummin"):
-        # Of nothing they give the end of the dtype's range.
+        # Without elements, their result is an end of the dtype's range.
         aval = aval_of(eqn.invars[0])
         return all(isinstance(d, int) and d > 0 for d in aval.shape)
     return eqn.primitive in _OF_INT32
 
 
 def _of_bits_in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """Of fewer bits, of which those of int32 above them are no part.
+    """Computes a function of the bits of a narrow dtype in int32, without the bits above.
 
-    A shift that keeps the sign gets numbers with a sign, every other function ones without.
+    An arithmetic right shift gets signed numbers, every other function gets unsigned numbers.
     """
     x, *others = operands
     dtype = aval_of(eqn.invars[0]).dtype
@@ -151,7 +151,7 @@ def _of_bits_in_int32(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[
 
 
 def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The same primitive, of the operands in their carrier dtypes."""
+    """Applies the same primitive to the operands in their carrier dtypes."""
     first = traits.POSITIONS.get(eqn.primitive, len(operands))
     operands = tuple(
         uint32.position(x) if i >= first and _is_uint32(eqn.invars[i]) else x
@@ -166,7 +166,7 @@ def _same(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
 
 
 def _is_update(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether it is one of `_UPDATES`, and not `x.at[...].apply(function)`."""
+    """Whether the equation is in `_UPDATES`, and is not `x.at[...].apply(function)`."""
     applies = eqn.primitive is lax.scatter_p and eqn.params["update_jaxpr"] is not None
     return eqn.primitive in _UPDATES and not applies
 
@@ -174,7 +174,7 @@ def _is_update(eqn: jex_core.JaxprEqn) -> bool:
 def _updated(
     eqn: jex_core.JaxprEqn, x: jax.Array, indices: jax.Array, updates: jax.Array
 ) -> Sequence[jax.Array]:
-    """The update by index, of the operands in their carrier dtypes."""
+    """Scatters the operands in their carrier dtypes."""
     if _is_uint32(eqn.invars[1]):
         indices = uint32.position(indices)
     params = {name: eqn.params[name] for name in _PARAMS_OF_UPDATES}
@@ -184,7 +184,7 @@ def _updated(
 def _updated_in_order(
     eqn: jex_core.JaxprEqn, x: jax.Array, indices: jax.Array, updates: jax.Array
 ) -> Sequence[jax.Array]:
-    """The update of uint32 by the larger or the smaller number, as int32 of the same order."""
+    """Computes scatter_max and scatter_min of uint32 as int32 numbers of the same order."""
     (result,) = _updated(eqn, uint32.flipped(x), indices, uint32.flipped(updates))
     return [uint32.flipped(result)]
 
@@ -193,13 +193,13 @@ _PARAMS_OF_UPDATES = ("dimension_numbers", "indices_are_sorted", "unique_indices
 
 
 def _product(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The product or convolution of what carries the operands, in the dtype of that."""
+    """Computes a product or convolution in the carrier dtype of the operands."""
     params = {**eqn.params, "preferred_element_type": operands[0].dtype}
     return [eqn.primitive.bind(*operands, **params)]
 
 
 def _is_lacking_to_bool(eqn: jex_core.JaxprEqn, target: Target) -> bool:
-    """Whether it makes bools of a dtype that the target does not compare."""
+    """Whether the equation casts to bool from a dtype that the target does not compare."""
     old, new = (aval_of(v).dtype for v in (eqn.invars[0], eqn.outvars[0]))
     return bool(new == np.bool_) and not target.takes("NotEqual", str(old))
 
@@ -209,7 +209,7 @@ def _is_not_zero(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 
 
 def _power_of_float(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
-    """By squaring and multiplying; each product is rounded to the dtype, where it may overflow."""
+    """Squares and multiplies. It rounds each product to the narrow dtype, which may overflow."""
     aval = aval_of(eqn.outvars[0])
 
     def rounded(product: jax.Array) -> jax.Array:

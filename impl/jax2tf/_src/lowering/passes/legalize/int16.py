@@ -1,4 +1,4 @@
-"""Integers of 16 bits, for targets whose Cast to them does not wrap around."""
+"""Wraps 16-bit integers around, for targets whose Cast to them does not."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from jax2tf._src.targets.target import Target
 from jax2tf._src.tracing import traits
 from jax2tf._src.util.typing import aval_of
 
-# Gets the equation and the operands; gives the results as int32.
+# Gets the equation and the operands; returns the results as int32.
 Function = Callable[..., Sequence[jax.Array]]
 
-# A conversion to one of these gives int32, for a Cast to make it that.
+# A conversion to one of these dtypes returns int32, and a Cast makes it the dtype.
 CARRIERS = {"int16": "int32", "uint16": "int32"}
-# Every number of these is one of int32.
+# All numbers of these dtypes are in the range of the 16-bit dtype.
 _IN_RANGE = {
     "int16": frozenset({"bool", "int8", "uint8", "int16"}),
     "uint16": frozenset({"bool", "uint8", "uint16"}),
@@ -28,7 +28,7 @@ _IN_RANGE = {
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for a conversion of integers that may be out of the new range; or None."""
+    """Returns the function for a conversion of integers that may leave the new range, or None."""
     if not target.has(Quirk.KEEPS_WHAT_16_BITS_LOSE):
         return None
     if eqn.primitive is not lax.convert_element_type_p:
@@ -44,13 +44,13 @@ def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 
 
 def may_leave_the_range(eqn: jex_core.JaxprEqn, target: Target) -> bool:
-    """Whether a result of the equation, computed in int32, has to be brought into 16 bits."""
+    """Whether a result of the equation, computed in int32, may need more than 16 bits."""
     stays = eqn.primitive in traits.MOVES or eqn.primitive in traits.KEEPS_RANGE
     return target.has(Quirk.KEEPS_WHAT_16_BITS_LOSE) and not stays
 
 
 def in_range(x: jax.Array, dtype: np.dtype) -> jax.Array:
-    """The number of int32 that has the lowest 16 bits of one, if `dtype` has so many."""
+    """Wraps int32 numbers around to the range of `dtype`, if it is a 16-bit integer."""
     if str(dtype) not in CARRIERS or x.dtype != np.int32:
         return x
     if dtype == np.uint16:

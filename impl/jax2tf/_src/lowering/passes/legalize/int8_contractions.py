@@ -1,7 +1,7 @@
-"""Contractions of integers of at most 8 bits as those of float32, which are exact up to 2**24.
+"""Contracts integers with at most 8 bits in float32, which is exact up to 2**24.
 
-A contraction whose sums may be larger is taken apart along a contracting dimension, and what the
-parts give is added up as int32, which wraps around as JAX's sum does.
+A contraction whose sums may be larger is split along a contracting dimension. The results of the
+parts are added in int32, which wraps around as JAX's sum does.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from jax.extend import core as jex_core
 from jax2tf._src.lowering.passes.legalize import emulated_dtypes
 from jax2tf._src.util.typing import aval_of
 
-# The dtypes of operands and results, whose contractions are those of int32.
+# The dtypes of operands and results whose contractions can be computed in int32.
 INTEGERS = frozenset(
     np.dtype(name) for name in ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32")
 )
 _NARROW_BITS = 8
-# float32 has every integer up to it.
+# float32 represents every integer up to this one.
 _EXACT = 2**24
 
 
 def function_of(eqn: jex_core.JaxprEqn) -> emulated_dtypes.Function | None:
-    """The function for a contraction of narrow integers; None for any other contraction."""
+    """Returns the function for a contraction of narrow integers; None for other contractions."""
     products = _most_products(eqn)
     if products is None:
         return None
@@ -43,14 +43,14 @@ def function_of(eqn: jex_core.JaxprEqn) -> emulated_dtypes.Function | None:
 
 
 def is_exact(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether float32 has all sums of a contraction, as far as dtypes and sizes tell."""
+    """Whether float32 can represent all sums of a contraction, judged by dtypes and sizes."""
     products = _most_products(eqn)
     depth = _depth(eqn)
     return products is not None and isinstance(depth, int) and depth <= products
 
 
 def _most_products(eqn: jex_core.JaxprEqn) -> int | None:
-    """How many products float32 adds up exactly; None where a number may have more than 8 bits."""
+    """Returns the number of products that float32 adds exactly; None if a dtype is wider."""
     largest = [_largest(aval_of(v).dtype) for v in eqn.invars]
     if None in largest or not isinstance(_depth(eqn), int):
         return None
@@ -65,7 +65,7 @@ def _largest(dtype: np.dtype) -> int | None:
 
 
 def _depth(eqn: jex_core.JaxprEqn) -> object:
-    """How many products each element of the result adds up."""
+    """Returns the number of products in each element of the result."""
     if eqn.primitive is lax.dot_general_p:
         (contracting, _), _ = eqn.params["dimension_numbers"]
         return math.prod(aval_of(eqn.invars[0]).shape[d] for d in contracting)
@@ -119,7 +119,7 @@ def _in_parts(
     places: tuple[int, int],
     size: int,
 ) -> jax.Array:
-    """The sum, in int32, of the contractions of parts of a contracting dimension."""
+    """Contracts parts of a contracting dimension and adds the results in int32."""
     parts = [
         lax.convert_element_type(
             contract(
@@ -142,5 +142,5 @@ def _float(x: jax.Array) -> jax.Array:
 def _as(x: jax.Array, dtype: np.dtype) -> jax.Array:
     if dtype == np.bool_:
         return x != 0
-    # A float beyond the integers of a dtype is cast to its largest, an int32 wraps around.
+    # A cast from float saturates at the largest integer, a cast from int32 wraps around.
     return lax.convert_element_type(lax.convert_element_type(x, np.int32), dtype)

@@ -1,7 +1,7 @@
-"""Integers, for targets that divide or compare int32 in float32, which rounds beyond 2**24.
+"""Divides and compares integers exactly, for targets that use float32, which rounds beyond 2**24.
 
-Sums, products, shifts and the larger of two numbers are exact there, and so is a comparison with a
-number that float32 holds together with its neighbours.
+These targets compute sums, products, shifts and the maximum of two numbers exactly. A comparison is
+exact too if float32 distinguishes one of the numbers from its neighbours.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ Rule = Callable[..., tf.Tensor]
 
 _MULHI = named("mulhi")
 _LEAST = np.int32(-(2**31))
-# Less than 1 by more than a quotient in float32 is rounded, so that an estimate is never too large.
+# It is less than 1 by more than float32's rounding error, so that an estimate is never too large.
 _LESS = np.float32(1 - 2**-20)
-# Below it float32 has every integer, and the one beside it.
+# Below this number, float32 represents every integer and its neighbours.
 _EXACT_BELOW = 2**24
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for a division or a clamp that the target rounds, or for half of a product.
+    """Returns the function for a division or clamp that the target rounds, or for mulhi, or None.
 
-    None for any other equation. Of the product of int64 a shift would take the upper half.
+    mulhi normally shifts a product of int64, which the target may lack.
     """
     if eqn.primitive in _MULHI:
         is_lacking = not target.takes("RightShift", "int64") and _dtype_of(eqn) == np.int32
@@ -54,7 +54,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
 
 def rule_of(eqn: jex_core.JaxprEqn, target: Target) -> Rule | None:
-    """The rule for a comparison that the target rounds; None for any other equation."""
+    """Returns the rule for a comparison that the target rounds; None for other equations."""
     if eqn.primitive not in _COMPARISONS or not target.has(Quirk.EQUATES_LARGE_INTEGERS):
         return None
     return _COMPARISONS[eqn.primitive] if _dtype_of(eqn) == np.int32 else None
@@ -69,7 +69,7 @@ def _dtype_of(eqn: jex_core.JaxprEqn) -> np.dtype:
 def _clamp(
     eqn: jex_core.JaxprEqn, low: jax.Array, x: jax.Array, high: jax.Array
 ) -> Sequence[jax.Array]:
-    """clamp by comparisons: the target would round bounds that are large constants."""
+    """Clamps by comparisons, because the target would round bounds that are large constants."""
     x = jnp.where(x < low, low, x)
     return [jnp.where(x > high, high, x)]
 
@@ -90,22 +90,22 @@ def _unsigned_division(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Se
 
 
 def _product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
-    """mulhi of int32: that of the bits as uint32, less the other factor for each negative one."""
+    """Computes mulhi of int32 as mulhi of uint32, less the other factor for a negative factor."""
     (high,) = uint32.product_high(eqn, x, y)
     is_negative = functools.partial(lax.convert_element_type, new_dtype=np.int32)
     return [high - is_negative(x < 0) * y - is_negative(y < 0) * x]
 
 
 def _result(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array, quotient: jax.Array) -> jax.Array:
-    """The quotient for div; the remainder for rem, which is x - (-1) * 0 for a division by zero."""
+    """Returns the quotient for div, the remainder for rem. A division by zero has remainder x."""
     return quotient if eqn.primitive is lax.div_p else x - quotient * y
 
 
 def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
-    """x // y towards zero. Signs are set by bits: the target selects integers in float32."""
+    """Divides towards zero. It sets signs by bits, because the target selects int32 in float32."""
     divisor = _known(y)
     if _is_power_of_two(divisor):
-        # A shift rounds down: a negative dividend is made larger first.
+        # A shift rounds down, so a negative dividend is made larger first.
         larger = x + (_signs(x) & np.int32(divisor - 1))
         return lax.shift_right_arithmetic(larger, np.int32(divisor.bit_length() - 1))
     size = _quotient_of_magnitudes(
@@ -117,7 +117,7 @@ def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
 
 
 def _known(divisor: jax.Array | np.ndarray) -> int:
-    """The divisor, and 0 where it is not known."""
+    """Returns the divisor, or 0 if it is unknown."""
     return int(divisor) if isinstance(divisor, np.ndarray) and divisor.ndim == 0 else 0
 
 
@@ -139,11 +139,11 @@ def _quotient_of_magnitudes(
     float_of: Callable[[jax.Array], jax.Array],
     is_at_least: Callable[[jax.Array, jax.Array], jax.Array],
 ) -> jax.Array:
-    """The quotient of numbers without sign: the sum of two float32 estimates, and 1 if too small.
+    """Divides unsigned numbers: adds two estimates in float32, and 1 if the sum is too small.
 
-    The first leaves less than two divisors and 2**13, of which the second is at most 1 too small.
+    The rest after the first is less than 2 y + 2**13; the second estimate is at most 1 too small.
     """
-    # Half of an estimate is a number of int32.
+    # Half of an estimate fits into int32.
     by_half = _LESS / 2 / float_of(y)
     first = _cut(float_of(x) * by_half) * np.int32(2)
     rest = x - first * y
@@ -153,7 +153,7 @@ def _quotient_of_magnitudes(
 
 
 def _float_of_magnitude(x: jax.Array) -> jax.Array:
-    """The float32 of a magnitude. 2**31 has the bits of the smallest int32, hence the abs."""
+    """Converts a magnitude to float32. abs is for 2**31, whose bits are the smallest int32."""
     return jnp.abs(lax.convert_element_type(x, np.float32))
 
 
@@ -183,7 +183,7 @@ def _equality(op: Callable[..., tf.Tensor]) -> Rule:
 
 
 def _order(op: Callable[..., tf.Tensor], of_rest: Callable[..., tf.Tensor], smaller: int) -> Rule:
-    """An order as a comparison of max(x, y) - (x or y) with zero."""
+    """Returns the rule that compares max(x, y) - x, or max(x, y) - y, with zero."""
 
     def rule(ctx: Context, *operands: tf.Tensor) -> tf.Tensor:
         x, y = operands
@@ -196,7 +196,7 @@ def _order(op: Callable[..., tf.Tensor], of_rest: Callable[..., tf.Tensor], smal
 
 
 def _is_exact(x: tf.Tensor) -> bool:
-    """Whether x is a constant whose numbers float32 distinguishes from all other integers."""
+    """Whether x is a constant whose values float32 distinguishes from all other integers."""
     value = known_value(x)
     return value is not None and bool((np.abs(value.astype(np.int64)) < _EXACT_BELOW).all())
 

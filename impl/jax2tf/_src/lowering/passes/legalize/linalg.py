@@ -1,9 +1,9 @@
-"""Linear algebra in products, sums and loops, for targets that have no ops for it.
+"""Computes linear algebra by products, sums and loops, for targets without ops for it.
 
-The algorithms are those of Golub and Van Loan, "Matrix Computations", on batches of matrices:
-columns one after the other for triangular factors, with LAPACK's choice of signs; Jacobi's
-rotations, of as many pairs at once as there are, for eigenvalues and singular values (chapter 8).
-An element is chosen by a mask and a sum, which every target has.
+The algorithms are from Golub and Van Loan, "Matrix Computations", for batches of matrices.
+Triangular factors are computed column by column, with LAPACK's choice of signs. Eigenvalues and
+singular values are computed by Jacobi's rotations of all disjoint pairs at once (chapter 8).
+Elements are selected by a mask and a sum, which every target has.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ Function = Callable[..., Sequence[jax.Array]]
 _Arrays = tuple[jax.Array, ...]
 
 _DTYPES = frozenset(map(np.dtype, ("float32", "float64", "int32")))
-# In which Jacobi's rotations converge, as a rule, several times over.
+# Jacobi's rotations usually converge in a fraction of these sweeps.
 _SWEEPS = 20
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for an equation of linear algebra that the target lacks; None for any other."""
+    """Returns the function for an equation of linear algebra that the target lacks, or None."""
     found = _FUNCTIONS.get(eqn.primitive)
     if found is None:
         return None
     op, function = found
     aval = aval_of(eqn.invars[0])
     is_lacking = aval.dtype in _DTYPES and not target.takes(op, str(aval.dtype))
-    # Bands of a matrix have one size, and what is before it is a batch.
+    # The bands of a matrix are vectors; their other dimensions are a batch.
     sizes = aval.shape[-1:] if function is _tridiagonal_solve else aval.shape[-2:]
     sizes = (*sizes, eqn.params.get("permutation_size", 1))
     is_known = all(isinstance(d, int) and d > 0 for d in sizes)
@@ -63,10 +63,10 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
 
 def of_complex(eqn: jex_core.JaxprEqn) -> Function | None:
-    """The function for an equation of complex matrices of known sizes; None for any other."""
+    """Returns the function for an equation of complex matrices of known sizes, or None."""
     function = _OF_COMPLEX.get(eqn.primitive)
     aval = aval_of(eqn.invars[0])
-    # Eigenvalues of real matrices are complex, too.
+    # Real matrices have complex eigenvalues, too.
     is_complex = jnp.issubdtype(aval.dtype, np.complexfloating) or function is schur.eig
     is_known = all(isinstance(d, int) for d in aval.shape[-2:])
     if function is None or not is_complex or not is_known or _is_refused(eqn):
@@ -75,17 +75,17 @@ def of_complex(eqn: jex_core.JaxprEqn) -> Function | None:
 
 
 def _is_refused(eqn: jex_core.JaxprEqn) -> bool:
-    """Whether the primitive's own rule refuses it: what perturbs, or sorts."""
+    """Whether the primitive's own rule refuses the equation, because it perturbs or sorts."""
     params = eqn.params
     is_sorted = params.get("sort_eig_vals", False) or params.get("select_callable") is not None
     return bool(is_sorted or params.get("perturb_singular", False))
 
 
 def _nothing(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The results of no elements: there are engines whose loops end the process at them."""
+    """Returns the results of empty matrices. Loops over them end the process of some engines."""
     avals = [aval_of(v) for v in eqn.outvars]
     results = [jnp.zeros(aval.shape, aval.dtype) for aval in avals]
-    # An orthogonal matrix is the identity then, and a permutation changes nothing.
+    # The orthogonal factor of an empty matrix is the identity, and so is its permutation.
     if eqn.primitive is lax.linalg.qr_p:
         results[0] = jnp.broadcast_to(np.eye(*avals[0].shape[-2:]), avals[0].shape)
         results[0] = results[0].astype(avals[0].dtype)
@@ -110,7 +110,7 @@ def _cholesky(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
         return jnp.where(rows == k, found[..., :, None], factor)
 
     factor = lax.fori_loop(0, a.shape[-1], column, jnp.zeros_like(a))
-    # Without positive pivots all of it is NaN.
+    # If a pivot is not positive, the whole factor is NaN.
     positive = jnp.all(diagonal_of(factor).real > 0, -1)
     return [jnp.where(positive[..., None, None], factor, nan(a.dtype))]
 
@@ -119,7 +119,7 @@ def _triangular_solve(eqn: jex_core.JaxprEqn, a: jax.Array, b: jax.Array) -> Seq
     params = eqn.params
     transposed, left = params["transpose_a"], params["left_side"]
     if not left:
-        # X op(A) = B is op(A)^T X^T = B^T.
+        # X op(A) = B is equivalent to op(A)^T X^T = B^T.
         b, transposed = jnp.swapaxes(b, -1, -2), not transposed
     a = jnp.swapaxes(a, -1, -2) if transposed else a
     a = conjugate(a) if params["conjugate_a"] else a
@@ -134,7 +134,7 @@ def _backward(a: jax.Array, b: jax.Array, params: Mapping[str, Param]) -> jax.Ar
 
 
 def _forward(a: jax.Array, b: jax.Array, has_unit_diagonal: bool) -> jax.Array:
-    """The solution x of a x = b, where a is lower triangular."""
+    """Solves a x = b for a lower triangular a."""
     rows = numbers(a.shape[-1])
     below = jnp.where(rows[:, None] > rows, a, jnp.zeros_like(a))
     diagonal = diagonal_of(a)
@@ -151,7 +151,7 @@ def _forward(a: jax.Array, b: jax.Array, has_unit_diagonal: bool) -> jax.Array:
 
 
 def _lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    """Row by row with the largest pivot first, as LAPACK's getf2."""
+    """Factorizes row by row with the largest pivot first, as LAPACK's getf2."""
     m, n = a.shape[-2:]
     rows, columns, size = numbers(m), numbers(n), min(m, n)
 
@@ -178,12 +178,12 @@ def _lu(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
 
 def _lengths(x: jax.Array) -> jax.Array:
-    """What LAPACK compares pivots by."""
+    """Returns the sizes by which LAPACK compares pivots."""
     return jnp.abs(x.real) + jnp.abs(x.imag) if jnp.iscomplexobj(x) else jnp.abs(x)
 
 
 def _swapped(x: jax.Array, i: ArrayLike, j: ArrayLike) -> jax.Array:
-    """`x` with the elements `i` and `j` of its last axis exchanged."""
+    """Exchanges the elements `i` and `j` of the last axis of `x`."""
     places = numbers(x.shape[-1])
     at_i, at_j = (
         jnp.sum(jnp.where(places == k, x, jnp.zeros_like(x)), -1, keepdims=True, dtype=x.dtype)
@@ -193,7 +193,7 @@ def _swapped(x: jax.Array, i: ArrayLike, j: ArrayLike) -> jax.Array:
 
 
 def _permutation(eqn: jex_core.JaxprEqn, pivots: jax.Array) -> Sequence[jax.Array]:
-    """The permutation that a list of row exchanges (LAPACK's ipiv) stands for."""
+    """Returns the permutation of a list of row exchanges (LAPACK's ipiv)."""
     places = numbers(eqn.params["permutation_size"])
     start = jnp.broadcast_to(places, (*pivots.shape[:-1], places.size))
 
@@ -212,7 +212,7 @@ def _qr(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
 
 def _reflected(a: jax.Array, pivoting: bool = False) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The unitary factor, the triangle, and the order of columns, by Householder's reflections."""
+    """Returns the unitary factor, the triangle and the column order, by Householder reflections."""
     m, n = a.shape[-2:]
     rows, columns = numbers(m), numbers(n)
     q = jnp.broadcast_to(is_diagonal(m).astype(a.dtype), (*a.shape[:-2], m, m))
@@ -232,7 +232,7 @@ def _reflected(a: jax.Array, pivoting: bool = False) -> tuple[jax.Array, jax.Arr
 def _with_largest_first(
     r: jax.Array, order: jax.Array, k: ArrayLike
 ) -> tuple[jax.Array, jax.Array]:
-    """The columns from `k` on with the longest of them first."""
+    """Moves the longest of the columns from `k` on to the place `k`."""
     rows, columns = numbers(r.shape[-2]), numbers(r.shape[-1])
     left = jnp.where(rows[:, None] >= k, r, jnp.zeros_like(r))
     lengths = jnp.sum(squared_sizes(left), -2)
@@ -244,7 +244,7 @@ def _with_largest_first(
 
 
 def _geqrf(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    """The triangle with the reflections below it, and their factors tau."""
+    """Returns the triangle with the reflections below it, and their factors tau."""
     rows, columns = (numbers(size) for size in a.shape[-2:])
     size = min(a.shape[-2:])
 
@@ -275,11 +275,11 @@ def _ormqr(
     eqn: jex_core.JaxprEqn, a: jax.Array, taus: jax.Array, c: jax.Array
 ) -> Sequence[jax.Array]:
     left, transpose = eqn.params["left"], eqn.params["transpose"]
-    # Q^H for complex numbers.
+    # For complex numbers, the transpose is Q^H.
     taus = conjugate(taus) if transpose else taus
     if left:
         return [_applied(a, taus, c, from_last=not transpose)]
-    # C Q is (Q^T C^T)^T.
+    # C Q equals (Q^T C^T)^T.
     product = _applied(conjugate(a), taus, jnp.swapaxes(c, -1, -2), from_last=transpose)
     return [jnp.swapaxes(product, -1, -2)]
 
@@ -287,10 +287,10 @@ def _ormqr(
 def _applied(
     a: jax.Array, taus: jax.Array, c: jax.Array, from_last: bool, to_all: bool = True
 ) -> jax.Array:
-    """The reflections that stand below the triangle of `a`, applied to `c` one after the other.
+    """Applies the reflections below the triangle of `a` to `c` one after the other.
 
-    Not `to_all`: each changes the columns from its own one on. In those before, `c` has zeros
-    where the reflection has numbers, of which a NaN would make more.
+    Without `to_all`, a reflection changes only its own column of `c` and those after it. The other
+    columns have zeros in its rows, and a NaN in the reflection would spread to them.
     """
     rows, count = numbers(a.shape[-2]), taus.shape[-1]
 
@@ -348,12 +348,12 @@ def _svd(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
 
 def _tall_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """All left vectors, singular values in falling order, right vectors."""
+    """Returns all left vectors, the singular values in falling order, and the right vectors."""
     size = a.shape[-1]
     v = jnp.broadcast_to(is_diagonal(size).astype(a.dtype), (*a.shape[:-2], size, size))
     found, lengths, order = _orthogonal_columns(a, (v,))
     columns, v = (jnp.take_along_axis(x, order[..., None, :], -1) for x in found)
-    # Of columns that vanish, a unitary factor still has the vectors.
+    # The unitary factor has vectors also for columns that are zero.
     u, r, _ = _reflected(columns)
     signs = jnp.where(_real(diagonal_of(r)) < 0, np.array(-1, a.dtype), np.array(1, a.dtype))
     rest = jnp.ones((*a.shape[:-2], a.shape[-2] - size), a.dtype)
@@ -364,8 +364,8 @@ def _tall_svd(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
 def _orthogonal_columns(
     a: jax.Array, vectors: tuple[jax.Array, ...]
 ) -> tuple[Sequence[jax.Array], jax.Array, jax.Array]:
-    """`a` and `vectors` after one-sided rotations, lengths of columns, and their falling order."""
-    # In numbers whose squares are neither too large nor too small.
+    """Returns `a` and `vectors` after one-sided rotations, column lengths, their falling order."""
+    # The scale makes squares neither too large nor too small.
     scale = jnp.max(jnp.abs(a), (-1, -2), keepdims=True)
     scale = jnp.where(scale == 0, jnp.ones_like(scale), scale)
 
@@ -386,11 +386,11 @@ def _rotated(
     turned: Callable[[PyTree, jax.Array], PyTree],
     matrix_of: Callable[[PyTree], jax.Array],
 ) -> PyTree:
-    """The state after Jacobi's rotations have made a Hermitian matrix of it diagonal.
+    """Applies Jacobi's rotations until the Hermitian matrix of the state is diagonal.
 
     Args:
-      turned: the state and a product of rotations to the state that this leads to.
-      matrix_of: the state to the matrix.
+      turned: gets a state and a product of rotations; returns the rotated state.
+      matrix_of: returns the matrix of a state.
     """
     size = matrix_of(state).shape[-1]
     if size == 1:
@@ -416,7 +416,7 @@ def _rotated(
 
 
 def _partners(size: int) -> np.ndarray:
-    """Pairs of a tournament: in each round each number's partner, or itself where it has none."""
+    """Pairs the numbers as in a tournament. A number without a partner in a round is its own."""
     even = size + size % 2
     ring, rounds = list(range(1, even)), []
     for _ in range(even - 1):
@@ -431,7 +431,7 @@ def _partners(size: int) -> np.ndarray:
 
 
 def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
-    """The product of the rotations of disjoint pairs, each of which makes its element of `a` 0."""
+    """Returns the product of rotations of disjoint pairs; each makes its element of `a` zero."""
     places = numbers(a.shape[-1])
     zero = jnp.zeros_like(a)
     is_pair = partner[:, None] == places
@@ -440,14 +440,14 @@ def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
     element = jnp.sum(jnp.where(is_pair, a, zero), -1)
     phase = None
     if jnp.iscomplexobj(a):
-        # As for the size of the element, and turned by its angle.
+        # The rotation is computed for the element's size and then turned by the element's angle.
         length = jnp.abs(element)
         phase = element / jnp.where(length == 0, jnp.ones_like(length), length)
         element = length
     rests = (element == 0) | (partner == places)
     safe = jnp.where(rests, jnp.ones_like(element), element)
     slope = (of_partner - diagonal) / (2 * safe)
-    # Of the two of a pair one turns forward, the other one back.
+    # One number of a pair turns forward, the other turns back.
     forward = jnp.where(slope == 0, places < partner, slope > 0)
     size = jnp.abs(slope)
     tangent = 1 / (size + jnp.sqrt(1 + size * size))
@@ -461,13 +461,13 @@ def _rotation(a: jax.Array, partner: jax.Array) -> jax.Array:
 def _tridiagonal_solve(
     eqn: jex_core.JaxprEqn, lower: jax.Array, diagonal: jax.Array, upper: jax.Array, rhs: jax.Array
 ) -> Sequence[jax.Array]:
-    """By elimination with partial pivoting, as LAPACK's gtsv; NaN for a matrix that is singular."""
+    """Eliminates with partial pivoting, as LAPACK's gtsv. Singular matrices give NaN."""
     lower, diagonal, upper = (jnp.moveaxis(x, -1, 0) for x in (lower, diagonal, upper))
     rows = jnp.moveaxis(rhs, -2, 0)
     zero = jnp.zeros_like(diagonal[0])
 
     def eliminate(row: _Arrays, following: _Arrays) -> tuple[_Arrays, _Arrays]:
-        """The next pivot candidate (the row that is left), and the row of U that is finished."""
+        """Returns the remaining row, the next pivot candidate, and the finished row of U."""
         d, u, b = row
         below, d_next, u_next, b_next = following
         swap = _lengths(below) > _lengths(d)
@@ -500,7 +500,7 @@ def _tridiagonal_solve(
     return [jnp.where(singular[..., None, None], nan(x.dtype), x)]
 
 
-# Each with TensorFlow's op for it.
+# The functions, each with TensorFlow's op for the primitive.
 _BY_NAME: dict[str, tuple[str, Function]] = {
     "cholesky": ("Cholesky", _cholesky),
     "eigh": ("SelfAdjointEigV2", _eigh),
@@ -515,7 +515,7 @@ _BY_NAME: dict[str, tuple[str, Function]] = {
     "tridiagonal_solve": ("TridiagonalSolve", _tridiagonal_solve),
 }
 _FUNCTIONS = by_primitive(_BY_NAME)
-# The functions of complex matrices.
+# The functions for complex matrices.
 _OF_COMPLEX: dict[jex_core.Primitive, Function] = {
     **{primitive: function for primitive, (_, function) in _FUNCTIONS.items()},
     lax.linalg.eig_p: schur.eig,

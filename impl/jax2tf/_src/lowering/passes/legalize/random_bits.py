@@ -1,8 +1,8 @@
-"""Random bits of Philox and Threefry by arithmetic, for targets without TensorFlow's generator.
+"""Computes the bits of Philox and Threefry, for targets without TensorFlow's random generator.
 
-What rng_bit_generator takes is 128 bits in four words of uint32, the lower of two first: a key of
-64 bits and a counter of 64. Which block of the counter makes which element of the result is XLA's
-order on a CPU, as _src/lowering/rules/random.py has it in ops of 64 bits.
+rng_bit_generator takes four words of uint32: a key of 64 bits and a counter of 64 bits, each with
+the lower word first. The blocks of the counter fill the result in XLA's order on a CPU.
+_src/lowering/rules/random.py uses the same order with ops of 64 bits.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from jax2tf._src.targets.target import Target
 from jax2tf._src.util.typing import Aval, aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
-# The lower and the upper half of a number of 64 bits.
+# The lower and the upper half of a 64-bit number.
 Halves: TypeAlias = tuple[jax.Array, jax.Array]
 
 _OP = "StatelessRandomUniformFullIntV2"
 _THREEFRY = 1
 # J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw: Parallel random numbers: as easy as 1, 2, 3
-# (SC 2011): the multipliers of Philox-4x32 and what its keys grow by in each of ten rounds.
+# (SC 2011): the multipliers of Philox-4x32 and the increments of its keys in each of ten rounds.
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _GROWTH = (0x9E3779B9, 0xBB67AE85)
 _ROUNDS = 10
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for rng_bit_generator, if the target has no generator; None for the others.
+    """Returns the function for rng_bit_generator if the target has no generator, or None.
 
-    None where the shape is open, and for bits of 64 where the target has none of these.
+    It is also None for unknown shapes, and for 64-bit results if the target has no 64-bit numbers.
     """
     if eqn.primitive is not lax.rng_bit_generator_p or target.takes(_OP, "uint64"):
         return None
@@ -66,7 +66,7 @@ def _advanced(counter: Halves, steps: jax.Array) -> Halves:
 
 
 def _threefry(key: Halves, counter: Halves, aval: Aval) -> tuple[jax.Array, int]:
-    """A block gives the two halves of 64 bits, or two neighbours along one axis."""
+    """Draws with Threefry. A block gives one 64-bit number, or two neighbours along one axis."""
     is_wide = aval.dtype.itemsize == 8
     outer, size, inner = (1, math.prod(aval.shape), 1) if is_wide else _around_axis(aval.shape)
     blocks = size if is_wide else (size + 1) // 2
@@ -80,9 +80,9 @@ def _threefry(key: Halves, counter: Halves, aval: Aval) -> tuple[jax.Array, int]
 
 
 def _around_axis(shape: Sequence[int]) -> tuple[int, int, int]:
-    """How many elements there are before an axis, along it and behind it.
+    """Returns the numbers of elements before, along and after the axis that blocks pair up.
 
-    It is the first of even size, or else the first of the largest.
+    This axis is the first one of even size, otherwise the first one of the largest size.
     """
     if not shape:
         return 1, 1, 1
@@ -92,11 +92,11 @@ def _around_axis(shape: Sequence[int]) -> tuple[int, int, int]:
 
 
 def _philox(key: Halves, counter: Halves, aval: Aval) -> tuple[jax.Array, int]:
-    """A block gives four words. The upper half of its counter is the key."""
+    """Draws with Philox. A block gives four words; the upper half of its counter is the key."""
     words = math.prod(aval.shape) * max(aval.dtype.itemsize // 4, 1)
     steps = -(-words // 4)
     low, high = _advanced(counter, jnp.arange(steps, dtype=np.uint32))
-    # Where the lower half of the counter overflows, the upper one grows.
+    # If the lower half of the counter overflows, the upper half grows.
     has_wrapped = ((high < counter[1]) & (low < counter[0])).astype(np.uint32)
     blocks: tuple[jax.Array, ...] = (low, high, *_advanced(key, has_wrapped))
     for number in range(_ROUNDS):
@@ -130,12 +130,12 @@ def _upper_product(x: jax.Array, factor: np.uint32) -> jax.Array:
 
 
 def _wide(pairs: jax.Array, aval: Aval) -> jax.Array:
-    """The numbers of 64 bits of their halves, the lower first, in the last dimension."""
+    """Joins pairs in the last dimension, the lower half first, to 64-bit numbers."""
     return lax.bitcast_convert_type(pairs.reshape(*aval.shape, 2), aval.dtype)
 
 
 def _narrow(words: jax.Array, aval: Aval) -> jax.Array:
-    """The lowest bits of each word."""
+    """Keeps the lowest bits of each word."""
     bits = 8 * aval.dtype.itemsize
     kept = words if bits == 32 else words & np.uint32((1 << bits) - 1)
     return lax.convert_element_type(kept.reshape(aval.shape), aval.dtype)

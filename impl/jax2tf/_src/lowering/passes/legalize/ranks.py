@@ -1,4 +1,4 @@
-"""Operands of other ranks, for targets that get those of some ranks wrong."""
+"""Changes the ranks of operands, for targets that compute wrongly with some ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jax2tf._src.util.typing import aval_of
 
 Function = Callable[..., Sequence[jax.Array]]
 
-# The op that each reduction is lowered to.
+# The op of each reduction.
 _REDUCTIONS = {
     lax.reduce_and_p: "All",
     lax.reduce_max_p: "Max",
@@ -27,13 +27,13 @@ _REDUCTIONS = {
     lax.reduce_prod_p: "Prod",
     lax.reduce_sum_p: "Sum",
 }
-# TensorFlow's kernels repeat operands along dimensions of size 1. To them neighbours that are
-# repeated alike are one dimension, and they take so many.
+# TensorFlow's kernels broadcast dimensions of size 1. They merge neighbours that are broadcast
+# alike into one dimension, and take at most this many.
 _MOST_GROUPS = 5
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for operands of ranks that the target gets wrong; None for others."""
+    """Returns the function for operands of ranks that the target computes wrongly, or None."""
     if eqn.primitive in traits.BINARY and _has_many_groups(eqn):
         return _of_one_shape
     if eqn.primitive is lax.atan2_p and target.has(Quirk.NO_ATAN2_OF_SCALAR):
@@ -74,7 +74,7 @@ def _of_one_shape(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.
 
 
 def _of_vectors(eqn: jex_core.JaxprEqn, *scalars: jax.Array) -> Sequence[jax.Array]:
-    """A scalar, by vectors of one number."""
+    """Computes scalars as vectors of one element."""
     return [lax.squeeze(eqn.primitive.bind(*(lax.expand_dims(x, [0]) for x in scalars)), [0])]
 
 
@@ -85,7 +85,7 @@ def _is_one_row(eqn: jex_core.JaxprEqn) -> bool:
 
 
 def _of_one_row(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The order of a vector."""
+    """Applies the primitive to vectors, and restores the dimensions of size one."""
     param = traits.ORDERED_ALONG[eqn.primitive]
     along = eqn.params[param] % operands[0].ndim
     others = [d for d in range(operands[0].ndim) if d != along]
@@ -95,9 +95,10 @@ def _of_one_row(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Ar
 
 
 def _of_integers(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
-    """The reduction with neighbouring dimensions merged.
+    """Merges neighbouring dimensions before the reduction.
 
-    Of three dimensions whose middle one is reduced, a fourth of size 1 is put in front and reduced.
+    If the middle one of three dimensions is reduced, it adds a first dimension of size 1, which is
+    reduced too.
     """
     groups = _groups(x.ndim, eqn.params["axes"])
     merged, axes = _merged(x, groups)
@@ -111,7 +112,7 @@ def _of_integers(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 def _with_merged_dimensions(
     target: Target, eqn: jex_core.JaxprEqn, x: jax.Array
 ) -> Sequence[jax.Array]:
-    """The reduction, with neighbours that are all reduced, or all kept, as one dimension."""
+    """Merges neighbours that are all reduced, or all kept, into one dimension and reduces."""
     return [_reduced(target, eqn, x, frozenset(eqn.params["axes"]))]
 
 
@@ -120,7 +121,7 @@ def _reduced(
 ) -> jax.Array:
     groups = _groups(x.ndim, axes)
     if not target.takes_rank(_REDUCTIONS[eqn.primitive], len(groups)):
-        # Still too many: the last ones that are reduced are reduced first.
+        # There are still too many dimensions, so the last group is reduced first.
         last = max(dims for is_reduced, dims in groups if is_reduced)
         once = _reduced(target, eqn, x, frozenset(last))
         return _reduced(target, eqn, once, axes.difference(last))
@@ -130,7 +131,7 @@ def _reduced(
     return lax.reshape(result, kept)
 
 
-# Neighbours among the dimensions of an array, and whether they are reduced.
+# Groups of neighbouring dimensions, each with whether it is reduced.
 _Groups = Sequence[tuple[bool, tuple[int, ...]]]
 
 
@@ -146,7 +147,7 @@ def _is_along_the_middle(groups: _Groups) -> bool:
 
 
 def _merged(x: jax.Array, groups: _Groups) -> tuple[jax.Array, tuple[int, ...]]:
-    """The array with one dimension for each group, and which of them are reduced."""
+    """Reshapes `x` to one dimension for each group; also returns the dimensions to reduce."""
     along = tuple(i for i, (is_reduced, _) in enumerate(groups) if is_reduced)
     if len(groups) == x.ndim:
         return x, along

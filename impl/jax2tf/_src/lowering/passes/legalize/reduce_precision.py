@@ -1,4 +1,4 @@
-"""Fewer bits of floats of 16, for targets that have no Bitcast of them or compute no int16."""
+"""Lowers reduce_precision of 16-bit floats, for targets without Bitcast or without these floats."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _SIGN = np.int32(1 << 15)
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
-    """The function for reduce_precision of floats of 16 bits; None for any other equation.
+    """Returns the function for reduce_precision of 16-bit floats; None for other equations.
 
-    emit/float_bits.py has the ops for other floats, and for targets that compute with int16.
+    emit/float_bits.py handles other floats, and targets that compute with int16.
     """
     if eqn.primitive is not lax.reduce_precision_p:
         return None
@@ -31,7 +31,7 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> Function | None:
 
 
 def _with_fewer_bits(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
-    """Rounded to even by the bits as int32; what is too small for the exponent becomes zero."""
+    """Rounds the bits to even, as int32. Numbers too small for the exponent become zero."""
     info = jnp.finfo(x.dtype)
     bits = lax.bitcast_convert_type(x, np.uint16).astype(np.int32)
     sign = lax.shift_right_logical(bits, np.int32(15)) * _SIGN
@@ -44,13 +44,13 @@ def _with_fewer_bits(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array
         bias, reduced_bias = (1 << (info.nexp - 1)) - 1, (1 << (exponent_bits - 1)) - 1
         rounded = jnp.where(exponent > bias + reduced_bias, infinity, rounded)
         rounded = jnp.where(exponent <= bias - reduced_bias, np.int32(0), rounded)
-    # Rounding can carry a NaN's bits away.
+    # Rounding can change a NaN into another number, so NaNs keep their bits.
     kept = jnp.where(size > infinity, size, rounded) + sign
     return [lax.bitcast_convert_type(kept.astype(np.uint16), x.dtype)]
 
 
 def _rounded(size: jax.Array, dropped: int) -> jax.Array:
-    """Bits without a sign, the lowest ones zero."""
+    """Rounds unsigned bits to even; the lowest `dropped` bits become zero."""
     if dropped <= 0:
         return size
     kept = lax.shift_right_logical(size, np.int32(dropped))

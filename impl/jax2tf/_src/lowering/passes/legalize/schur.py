@@ -1,7 +1,7 @@
-"""The Schur decomposition, eigenvectors by it, and what comes before it, for targets without them.
+"""Computes Schur and Hessenberg decompositions and eigenvectors, for targets without ops for them.
 
-Francis's QR algorithm with double shifts. lowering/emit/linalg_schur.py has it for TensorFlow, on
-tensors of complex numbers. This one works on arrays of JAX, which become pairs of real arrays.
+It uses Francis's QR algorithm with double shifts on JAX arrays, whose complex numbers become pairs
+of real arrays. lowering/emit/linalg_schur.py has the same algorithm for complex tensors.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from jax2tf._src.lowering.passes.legalize.matrices import (
 )
 from jax2tf._src.util.typing import PyTree
 
-# LAPACK gives up after as many rounds for each eigenvalue; most need two or three.
+# LAPACK gives up after this many rounds for each eigenvalue; most need two or three.
 _ROUNDS = 30
-# After so many rounds without an eigenvalue, other shifts may help.
+# After this many rounds without an eigenvalue, other shifts may help.
 _PATIENCE = 10
 
 _Two = tuple[jax.Array, jax.Array]
 
 
 def hessenberg(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    """Reflectors of A = Q H Q^H with H upper Hessenberg: (reflectors and H, taus), as gehd2."""
+    """Reduces A = Q H Q^H to upper Hessenberg H: (reflectors and H, taus), as LAPACK's gehd2."""
     del eqn
     columns = numbers(a.shape[-1])
 
@@ -56,12 +56,12 @@ def hessenberg(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
 
 def tridiagonal(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    """Reflectors of the Hermitian A = Q T Q^H, the diagonals of T, and taus, as hetd2."""
+    """Reduces a Hermitian A = Q T Q^H: (reflectors, diagonals of T, taus), as LAPACK's hetd2."""
     columns = numbers(a.shape[-1])
     lower = eqn.params["lower"]
 
     def turned(x: jax.Array, *axes: int) -> jax.Array:
-        # From the upper triangle, LAPACK does the same with rows and columns in reverse.
+        # For the upper triangle, LAPACK does the same with rows and columns in reverse order.
         return x if lower else lax.rev(x, [x.ndim + axis for axis in axes])
 
     def step(k: ArrayLike, state: PyTree) -> PyTree:
@@ -70,7 +70,7 @@ def tridiagonal(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
         column = _stored(a, v, beta, k)
         both = reflected_from_right(a, v, tau)
         both = both - reflection(both, v, conjugate(tau))
-        # Rows up to k hold what is done with; reflectors have no part in them.
+        # The rows up to k are finished; the reflectors do not change them.
         a = jnp.where(columns == k, column, jnp.where(columns > k, both, a))
         return a, with_element(taus, k, tau)
 
@@ -89,13 +89,13 @@ def tridiagonal(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
 
 
 def schur(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    """A = Z T Z^H: (t, z), with T upper (if real: quasi-)triangular."""
+    """Returns (t, z) with A = Z T Z^H, where T is upper triangular (if real, quasi-triangular)."""
     factors = nan_unless_finite(a, *_schur(_finite(a)))
     return factors[: 1 + eqn.params["compute_schur_vectors"]]
 
 
 def eig(eqn: jex_core.JaxprEqn, a: jax.Array) -> Sequence[jax.Array]:
-    """Eigenvalues, and left and right eigenvectors where they are asked for, of length one."""
+    """Returns eigenvalues, and the requested left and right eigenvectors, of length one."""
     values, left, right = nan_unless_finite(a, *_eig(_finite(a)))
     lefts = [left] * eqn.params["compute_left_eigenvectors"]
     return [values, *lefts, *[right] * eqn.params["compute_right_eigenvectors"]]
@@ -114,12 +114,12 @@ def _reduced(step: Callable[[ArrayLike, PyTree], PyTree], a: jax.Array) -> Seque
 
 
 def _reflector_below(a: jax.Array, k: ArrayLike) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """The reflector that leaves of column k one element below the diagonal."""
+    """Returns the reflector that keeps one element below the diagonal in column k."""
     return reflector(at(a, k, -1), k + 1)
 
 
 def _stored(a: jax.Array, v: jax.Array, beta: jax.Array, k: ArrayLike) -> jax.Array:
-    """Column k of `a` with beta below the diagonal, and then v; as a matrix of one column."""
+    """Returns column k of `a` with beta below the diagonal and v below beta, as a matrix."""
     rows = numbers(a.shape[-2])
     column = jnp.where(rows > k + 1, v, at(a, k, -1))
     return jnp.where(rows == k + 1, beta, column)[..., :, None]
@@ -160,12 +160,12 @@ def _eig(a: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         t, z = _complex_form(t, z)
     values = diagonal_of(t)
     right = _product(z, _eigenvectors_of_triangle(t))
-    # Left eigenvectors are right ones of the adjoint, which is upper triangular back to front.
+    # Left eigenvectors are right ones of the adjoint. Reversed, this is upper triangular.
     mirrored = jnp.flip(adjoint(t), (-2, -1))
     left = _product(z, jnp.flip(_eigenvectors_of_triangle(mirrored), (-2, -1)))
     left, right = _normalised(left), _normalised(right)
     if is_real:
-        # Rounding leaves imaginary parts; a real eigenvalue has real vectors.
+        # A real eigenvalue has real vectors, but rounding leaves imaginary parts.
         has_real = (values.imag == 0)[..., None, :]
         left, right = (jnp.where(has_real, x.real.astype(x.dtype), x) for x in (left, right))
     return values, left, right
@@ -183,8 +183,8 @@ def _chased(
 ) -> _Two:
     """Makes the block [lo, hi] of the chosen matrices upper Hessenberg, by reflections of rows.
 
-    A reflection reaches over `bulge` rows. With `start`, the first one is that which takes this
-    column to the unit vector at `lo`; it makes a bulge, and those that follow chase it out.
+    A reflection covers `bulge` rows. With `start`, the first reflection takes this column to the
+    unit vector at `lo`. It makes a bulge, and the following reflections chase the bulge out.
     """
     n = h.shape[-1]
     rows = numbers(n)
@@ -199,7 +199,7 @@ def _chased(
         within = chosen & (k < hi - 1) & (k >= (lo if start is None else lo - 1))
         tau = jnp.where(within[..., None], tau, jnp.zeros_like(tau))
         h = reflected_from_right(h - reflection(h, v, conjugate(tau)), v, tau)
-        # A reflection is made to leave zeros, and rounding leaves something there.
+        # A reflection should leave zeros, but rounding leaves small numbers.
         is_done = (within & (k >= lo))[..., None] & (rows > k) & (rows <= reach)
         kept = jnp.where(rows == k + 1, beta, jnp.zeros_like(beta))
         cleared = jnp.where(is_done, kept, at(h, jnp.maximum(k, 0), -1))
@@ -213,11 +213,11 @@ def _chased(
 
 
 def _without_negligible(h: jax.Array) -> jax.Array:
-    """`h` with zeros below the diagonal where an element is nothing beside its neighbours."""
+    """Sets elements below the diagonal to zero if they are negligible next to their neighbours."""
     size = jnp.abs(h)
     sizes = diagonal_of(size)
-    # The first element has none before it. What it gets there does not count: no element is below
-    # the diagonal in its row.
+    # The first element has no element before it. Its scale does not matter, because its row has no
+    # element below the diagonal.
     scale = sizes + jnp.concatenate([sizes[..., :1], sizes[..., :-1]], -1)
     scale = jnp.where(scale == 0, jnp.max(size, (-2, -1))[..., None], scale)
     is_negligible = _below(size) <= np.finfo(size.dtype).eps * scale
@@ -226,15 +226,15 @@ def _without_negligible(h: jax.Array) -> jax.Array:
 
 
 def _start_of_block(h: jax.Array, hi: jax.Array) -> jax.Array:
-    """Where the block that ends at `hi` begins: with no zero below the diagonal in it."""
+    """Returns the start of the block that ends at `hi` and has no zeros below the diagonal."""
     starts = numbers(h.shape[-1])
     is_start = (_below(h) == 0) & (starts <= hi[..., None])
     return jnp.max(jnp.where(is_start, starts, 0), -1)
 
 
 def _first_column(h: jax.Array, lo: jax.Array, hi: jax.Array, tries: jax.Array) -> jax.Array:
-    """The direction of (H - s1) (H - s2) e_lo; the shifts are eigenvalues of the last two rows."""
-    # Scaled, so that squares neither overflow nor vanish.
+    """Returns the direction of (H - s1) (H - s2) e_lo, with eigenvalues of the last two rows."""
+    # The scale keeps squares from overflow and underflow.
     largest = jnp.max(jnp.abs(h), (-2, -1), keepdims=True)
     h = h / jnp.where(largest == 0, jnp.ones_like(largest), largest).astype(h.dtype)
     before = jnp.maximum(hi - 1, 0)
@@ -252,9 +252,9 @@ def _first_column(h: jax.Array, lo: jax.Array, hi: jax.Array, tries: jax.Array) 
 
 
 def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) -> _Two:
-    """Makes the chosen blocks at `lo`, of two by two, triangular, or standard where they cannot be.
+    """Makes the chosen 2x2 blocks at `lo` triangular if possible, otherwise standard.
 
-    Standard is a block with two equal diagonal elements: a complex pair of a real matrix.
+    A standard block has two equal diagonal elements. It is a complex pair of a real matrix.
     """
     n = h.shape[-1]
     hi = jnp.minimum(lo + 1, n - 1)
@@ -269,7 +269,7 @@ def _pair_split(h: jax.Array, z: jax.Array, lo: jax.Array, chosen: jax.Array) ->
     else:
         is_triangular = discriminant >= 0
         root = jnp.sqrt(jnp.where(is_triangular, discriminant, 0))
-        # An eigenvector is (eigenvalue - d, c); of the two, the one without cancellation.
+        # An eigenvector is (eigenvalue - d, c). The one of the two without cancellation is used.
         angle = jnp.atan2(-2 * half, b + c) / 2
         cosine = jnp.where(half < 0, half - root, half + root)
         cosine = jnp.where(is_triangular, cosine, jnp.cos(angle))
@@ -299,7 +299,7 @@ def _rotation(
     sine: jax.Array,
     chosen: jax.Array,
 ) -> jax.Array:
-    """Unitary matrices with [[c, -conj(s)], [s, conj(c)]] in rows lo and hi, or the identity."""
+    """Returns identities with [[c, -conj(s)], [s, conj(c)]] in rows lo and hi where `chosen`."""
     u = _identity_like(like)
     ends = [(numbers(like.shape[-1]) == i[..., None]) & chosen[..., None] for i in (lo, hi)]
     places = {
@@ -315,7 +315,7 @@ def _rotation(
 
 
 def _complex_form(t: jax.Array, z: jax.Array) -> _Two:
-    """The triangular complex form of a real one; of a pair the eigenvalue above the axis first."""
+    """Makes a real form complex and triangular; the upper eigenvalue of a pair comes first."""
     n = t.shape[-1]
     above = jnp.sum(_where_diagonal(n, t, 1), -1)
     below = jnp.sum(_where_diagonal(n, t, -1), -2)
@@ -337,12 +337,12 @@ def _complex_form(t: jax.Array, z: jax.Array) -> _Two:
 
 
 def _moved(x: jax.Array) -> jax.Array:
-    """Each element in the place of the next one, after a zero."""
+    """Moves each element to the next place; the first becomes zero."""
     return jnp.concatenate([jnp.zeros_like(x[..., :1]), x[..., :-1]], -1)
 
 
 def _eigenvectors_of_triangle(t: jax.Array) -> jax.Array:
-    """The right eigenvectors of upper triangular matrices, by substitution, in columns."""
+    """Returns the right eigenvectors of upper triangular matrices as columns, by substitution."""
     n = t.shape[-1]
     columns, values = numbers(n), diagonal_of(t)
     size = jnp.max(jnp.abs(t), (-2, -1))
@@ -356,7 +356,7 @@ def _eigenvectors_of_triangle(t: jax.Array) -> jax.Array:
         gap = jnp.where(jnp.abs(gap) < smallest, smallest.astype(t.dtype), gap)
         row = jnp.where(columns > k, inner / gap, at(x, k, -2))
         x = jnp.where((columns == k)[:, None], row[..., None, :], x)
-        # Vectors of a matrix with too few of them grow with each step.
+        # If a matrix has too few eigenvectors, these vectors grow with each step.
         largest = jnp.max(jnp.abs(x), -2, keepdims=True)
         return x / jnp.maximum(largest, 1).astype(x.dtype)
 
@@ -365,7 +365,7 @@ def _eigenvectors_of_triangle(t: jax.Array) -> jax.Array:
 
 
 def _normalised(x: jax.Array) -> jax.Array:
-    """Columns of length one, the largest element of each real, as LAPACK's geev has them."""
+    """Scales columns to length one and a real largest element, as LAPACK's geev does."""
     sizes = jnp.abs(x)
     length = jnp.sqrt(jnp.sum(sizes * sizes, -2, keepdims=True))
     x, sizes = x / length.astype(x.dtype), sizes / length
@@ -380,7 +380,7 @@ def _product(a: jax.Array, b: jax.Array) -> jax.Array:
 
 
 def _where_diagonal(n: int, x: jax.Array, k: int = 0) -> jax.Array:
-    """The k-th diagonal of matrices, or of what is repeated to ones, and zeros."""
+    """Keeps the k-th diagonal of `x`, broadcast to matrices, and sets other elements to zero."""
     return jnp.where(is_diagonal(n, k), x, jnp.zeros_like(x))
 
 
@@ -389,18 +389,18 @@ def _identity_like(h: jax.Array) -> jax.Array:
 
 
 def _below(h: jax.Array) -> jax.Array:
-    """The element below the diagonal in each row, zero in the first: [..., n]."""
+    """Returns the element below the diagonal of each row, [..., n]; zero for the first row."""
     return jnp.sum(_where_diagonal(h.shape[-1], h, -1), -1)
 
 
 def _column(h: jax.Array, j: jax.Array) -> jax.Array:
-    """The column j of each matrix, [..., n]."""
+    """Returns column j of each matrix, [..., n]."""
     here = numbers(h.shape[-1]) == j[..., None]
     return jnp.sum(jnp.where(here[..., None, :], h, jnp.zeros_like(h)), -1)
 
 
 def _element(h: jax.Array, i: jax.Array, j: jax.Array) -> jax.Array:
-    """The element (i, j) of each matrix."""
+    """Returns the element (i, j) of each matrix."""
     column = _column(h, j)
     here = numbers(h.shape[-1]) == i[..., None]
     return jnp.sum(jnp.where(here, column, jnp.zeros_like(column)), -1)

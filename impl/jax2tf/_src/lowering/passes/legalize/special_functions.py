@@ -1,9 +1,9 @@
-"""Special functions in elementary ones, for targets that lack TensorFlow's ops of them.
+"""Computes special functions by elementary functions, for targets that lack TensorFlow's ops.
 
 JAX itself compiles some of these primitives as JAX functions: incomplete gamma and beta functions,
-and bessel_i0e. Those are taken as they are, so that the numbers are JAX's own. special_functions.py
-has the others. All are traced, and what they contain is lowered as anything else: an igamma is a
-loop and an lgamma, which the target may lack too.
+and bessel_i0e. They are used unchanged, so that the numbers are JAX's. emit/special_functions.py
+has the other functions. All are traced, and their equations are lowered like any others: an igamma
+contains a loop and an lgamma, which the target may lack too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Function = Callable[..., jax.Array]
 
 
 def function_of(eqn: jex_core.JaxprEqn, target: Target) -> emulated_dtypes.Function | None:
-    """The function for a special function whose op the target lacks; None for any other."""
+    """Returns the JAX function for a special function whose op the target lacks, or None."""
     if eqn.primitive not in _FUNCTIONS:
         return None
     op, function = _FUNCTIONS[eqn.primitive]
@@ -43,13 +43,13 @@ def function_of(eqn: jex_core.JaxprEqn, target: Target) -> emulated_dtypes.Funct
 
 
 def _as_jax_does(primitive: jex_core.Primitive) -> Function:
-    """What JAX compiles the primitive as, on every device."""
+    """Returns the JAX function that JAX compiles for the primitive on every device."""
     compiled = compat.primitives.compiled_function(primitive)
     assert compiled is not None, primitive
     return lambda *operands: compiled(*operands)[0]
 
 
-# The op, and the function where JAX has none.
+# The op, and the function; None if JAX compiles the primitive as a JAX function.
 _BY_NAME: dict[str, tuple[str, Function | None]] = {
     "atan2": ("Atan2", special_functions.atan2),
     "bessel_i0e": ("BesselI0e", None),
@@ -60,9 +60,9 @@ _BY_NAME: dict[str, tuple[str, Function | None]] = {
     "igammac": ("Igammac", None),
     "lgamma": ("Lgamma", special_functions.lgamma),
     "regularized_incomplete_beta": ("Betainc", None),
-    # Engines do not flush, and are held against JAX on a CPU.
+    # JAX on a CPU flushes subnormal numbers, and engines do not. Tests compare the two.
     "zeta": ("Zeta", functools.partial(special_functions.zeta, flushed=True)),
 }
 _FUNCTIONS = by_primitive(_BY_NAME)
-# Cephes has another series for it.
+# Cephes has a different series for float64.
 _UNKNOWN = frozenset({(lax.bessel_i1e_p, "float64")})

@@ -1,4 +1,4 @@
-"""Numbers of uint32, held as the bits of int32, where the sign of these would count."""
+"""Computes uint32 on the bits of int32, for primitives that would see the sign of int32."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from jax2tf._src.tracing import jaxprs
 from jax2tf._src.tracing.primitives import by_primitive
 from jax2tf._src.util.typing import Atom, aval_of
 
-# Gets the equation and the operands as int32; gives the results as int32.
+# Gets the equation and the operands as int32; returns the results as int32.
 Function = Callable[..., Sequence[jax.Array]]
 
 _LEAST, _LARGEST = np.int32(-(2**31)), np.int32(2**31 - 1)
 
 
 def position(x: jax.Array) -> jax.Array:
-    """An index as int32. One beyond the largest int32 becomes that: it is out of bounds too."""
+    """Converts an index to int32. Larger indices become the largest int32, also out of bounds."""
     return jnp.where(x < 0, _LARGEST, x)
 
 
 def flipped(x: jax.Array) -> jax.Array:
-    """The bits with the highest one flipped: as int32 they have the order of the uint32 numbers.
+    """Flips the highest bit. The int32 results have the order of the uint32 numbers.
 
-    Flipping them twice gives the number back.
+    Flipping the bit twice gives the number back.
     """
     return x + _LEAST
 
@@ -40,12 +40,12 @@ def _is_of_uint32(atom: Atom) -> bool:
 
 
 def _by_order(eqn: jex_core.JaxprEqn, *operands: jax.Array) -> Sequence[jax.Array]:
-    """The same primitive of `flipped` bits, as int32."""
+    """Applies the same primitive to `flipped` bits, as int32."""
     given = zip(eqn.invars, operands, strict=True)
     ordered = [flipped(x) if _is_of_uint32(v) else x for v, x in given]
     params = eqn.params
     if "index_dtype" in params:
-        # An index may be of uint32 too, and it is never negative.
+        # The result is an index. It may have the dtype uint32 too, and it is never negative.
         params = {**params, "index_dtype": np.dtype(np.int32)}
         return [eqn.primitive.bind(*ordered, **params)]
     of = zip(eqn.outvars, jaxprs.bind(eqn.primitive, ordered, params), strict=True)
@@ -60,9 +60,7 @@ def _extreme(is_first: Callable[[jax.Array, jax.Array], jax.Array]) -> Function:
 
 
 def _quotient(x: jax.Array, y: jax.Array) -> jax.Array:
-    """x // y. Half of the dividend is divided first, since int32 holds it; the remainder gives the
-    lowest bit.
-    """
+    """Divides half of x first, which fits into int32. The rest gives the lowest bit of x // y."""
     half = lax.shift_right_logical(x, np.int32(1))
     quotient = lax.div(*_of_one_shape(half, y)) * np.int32(2)
     rest = x - quotient * y
@@ -91,7 +89,7 @@ def _sign(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 
 
 def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
-    """convert_element_type to uint32 or from it."""
+    """Lowers convert_element_type to or from uint32."""
     avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]
     old, new = (aval.dtype for aval in avals)
     if old == new:
@@ -104,7 +102,7 @@ def _converted(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
 
 
 def _bitcast(eqn: jex_core.JaxprEqn, x: jax.Array) -> Sequence[jax.Array]:
-    """bitcast_convert_type to uint32 or from it: int32 holds the same bits."""
+    """Lowers bitcast_convert_type to or from uint32; int32 holds the same bits."""
     new = aval_of(eqn.outvars[0]).dtype
     return [lax.bitcast_convert_type(x, np.int32 if new == np.uint32 else new)]
 
@@ -113,7 +111,7 @@ def _from_bits(x: jax.Array, dtype: np.dtype) -> jax.Array:
     if dtype == np.bool_:
         return x != 0
     if jnp.issubdtype(dtype, jnp.floating):
-        # One sum rounds: both halves are exact.
+        # Both halves are exact, so that only the sum rounds.
         wide = np.dtype(np.float64 if dtype == np.float64 else np.float32)
         low = lax.convert_element_type(x & np.int32(0xFFFF), wide)
         high = lax.convert_element_type(lax.shift_right_logical(x, np.int32(16)), wide)
@@ -125,7 +123,7 @@ def _from_bits(x: jax.Array, dtype: np.dtype) -> jax.Array:
 
 
 def _bits_of_float(x: jax.Array) -> jax.Array:
-    """Floats rounded towards zero as uint32: clipped to its range, 0 for NaN."""
+    """Converts floats to uint32: rounded towards zero, clipped to its range, and 0 for NaN."""
     x = lax.convert_element_type(x, np.float32) if x.dtype.itemsize < 4 else x
     half = np.asarray(2**31, x.dtype)
     low = lax.convert_element_type(jnp.where(x > 0, jnp.where(x < half, x, 0), 0), np.int32)
@@ -139,28 +137,28 @@ def _iota(eqn: jex_core.JaxprEqn, *sizes: jax.Array) -> Sequence[jax.Array]:
 
 
 def exact_product(eqn: jex_core.JaxprEqn, *factors: jax.Array) -> Sequence[jax.Array]:
-    """A product or a square, where the target multiplies in float64: of halves, which it holds."""
+    """Multiplies or squares by halves: targets that multiply in float64 do this exactly."""
     (x_high, x_low), (y_high, y_low) = _halves(factors[0], factors[-1])
     return [(x_high * y_low + x_low * y_high) * np.int32(2**16) + x_low * y_low]
 
 
 def product_high(eqn: jex_core.JaxprEqn, x: jax.Array, y: jax.Array) -> Sequence[jax.Array]:
-    """The upper half of the bits of the product of numbers without a sign."""
+    """Returns the upper half of the bits of the product of unsigned numbers."""
     return [upper_product(*_halves(x, y))]
 
 
 def _halves(*factors: jax.Array) -> list[tuple[jax.Array, jax.Array]]:
-    """The upper and the lower 16 bits of each factor, all of one shape."""
+    """Returns the upper and the lower 16 bits of each factor, all in one shape."""
     half, low_half = np.int32(16), np.int32(0xFFFF)
     return [(lax.shift_right_logical(x, half), x & low_half) for x in _of_one_shape(*factors)]
 
 
 def upper_product(x: tuple[jax.Array, jax.Array], y: tuple[ArrayLike, ArrayLike]) -> jax.Array:
-    """The upper 32 of the 64 bits of a product.
+    """Returns the upper 32 of the 64 bits of a product.
 
     Args:
       x: the upper and the lower 16 bits of a factor, as uint32 or as the bits of int32.
-      y: those of the other factor.
+      y: the upper and the lower 16 bits of the other factor.
     """
     (x_high, x_low), (y_high, y_low) = x, y
     right = functools.partial(lax.shift_right_logical, y=np.asarray(16, x_low.dtype))
@@ -190,7 +188,7 @@ def _threefry2x32(
 
 
 def _rotated_left(x: jax.Array, bits: int) -> jax.Array:
-    # A sum, as no bit is in both: the product wraps.
+    # The product wraps around. The two halves share no bit, so that a sum joins them.
     left = x * np.int32(2**bits)
     return left + lax.shift_right_logical(x, np.int32(32 - bits))
 
