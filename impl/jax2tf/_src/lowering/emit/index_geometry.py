@@ -1,4 +1,4 @@
-"""The geometry of gather and scatter: each index vector `indices[..., :]` has a window of operand.
+"""The geometry of gather and scatter, which pair each index vector with a window of the operand.
 
 A gather reads windows into its result, and a scatter writes its updates into windows. Result and
 updates have the dimensions of `indices` except the last, and the dimensions of the window that are

@@ -39,8 +39,7 @@ def lu(a: tf.Tensor) -> Tensors:
     """LU factorisation with partial pivoting: (lu, pivots, permutation), as LAPACK's getf2."""
     rows, columns = ops.range(ops.shape(a)[1]), ops.range(ops.shape(a)[2])
     rank = ops.minimum(ops.shape(a)[1], ops.shape(a)[2])
-    # Outside of the loop: XLA needs a compile-time constant as length, and the body would capture
-    # it.
+    # Not in the body: a length that the body captures is no compile-time constant for XLA.
     steps = ops.range(rank)
 
     def step(k: tf.Tensor, a: tf.Tensor, pivots: tf.Tensor, permutation: tf.Tensor) -> Tensors:
@@ -233,8 +232,7 @@ def solve_tridiagonal(
     zero, zeros = ops.zeros_like(diagonal[0]), ops.zeros_like(rhs[0])
 
     def eliminate(row: Tensors, following: Tensors) -> Tensors:
-        # `row` is (_, _, _, _, d, u, b): four results of the row before, and the row to eliminate
-        # with.
+        # `row` holds four results to keep and (d, u, b), the row to eliminate with.
         *_, d, u, b = row
         below, d_next, u_next, b_next = following
         swap = _abs1(below) > _abs1(d)
@@ -289,8 +287,7 @@ def eigh(a: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     2018).
     """
     values, x = ops.eigh(a)
-    # Before any other op: in compiled code the values are already real, although their dtype is
-    # not.
+    # First of all: in compiled code the values are already real, whatever their dtype.
     values = ops.real(values)
     lower = ops.band_part(a, -1, 0)
     a = lower + adjoint(ops.band_part(a, -1, 0) - ops.band_part(a, 0, 0))
@@ -339,9 +336,9 @@ def _enlarged(a: tf.Tensor, m: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     """(s, U, V^H) of matrices with at least as many rows as columns.
 
-    Takes approximate right singular vectors, a step of Newton's method as in `eigh`, and the QR
-    factors of A V = U diag(s). TensorFlow's Svd gives the vectors; compiled, it has no complex
-    numbers.
+    TensorFlow's Svd (for complex numbers, which it lacks when compiled, an eigh) gives approximate
+    right singular vectors. A step of Newton's method as in `eigh` and the QR factors of A V = U
+    diag(s) follow.
     """
     v = _right_vectors(a) if a.dtype.is_complex else ops.svd(a)[2]
     image = ops.matmul(a, v)

@@ -23,9 +23,7 @@ _PATIENCE = 10
 
 
 def schur(a: tf.Tensor) -> Tensors:
-    """A = Z T Z^H of matrices [b, n, n]: (t, z); T is upper triangular, or quasi-triangular if
-    real.
-    """
+    """A = Z T Z^H of matrices [b, n, n]: (t, z); T is triangular (if real: quasi-triangular)."""
     if a.shape[1] == 1:
         return a, ops.ones_like(a)
     if a.shape[1] is None:

@@ -27,7 +27,7 @@ def writes_lists(jaxpr: jex_core.Jaxpr) -> bool:
 
 
 def order_of_effects(ctx: Context) -> AbstractContextManager[None]:
-    """A context in which TensorFlow orders the effects of a loop or branches only if there are any."""
+    """A context in which TensorFlow orders effects in a loop or branches only if needed."""
     orders = ctx.eqn.effects or not ctx.trace.primitives.isdisjoint(_OUTSIDE)
     if orders or not ctx.wants(Optimization.UNORDERED_BODIES):
         return contextlib.nullcontext()
