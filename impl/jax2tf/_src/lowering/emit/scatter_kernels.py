@@ -267,7 +267,7 @@ def _of_segments(
 
 
 def _of_masks(name: str, data: tf.Tensor, places: tf.Tensor, count: tf.Tensor) -> tf.Tensor:
-    """Like `_of_segments`, for numbers below 2**30: numbers of other rows are moved out of range."""
+    """Like `_of_segments`, for numbers below 2**30; moves numbers of other rows out of range."""
     is_other = ops.not_equal(ops.expand_dims(ops.range(count), 1), places)
     beyond = ops.cast(is_other, tf.int32) * 2**30
     if name == "scatter-max":

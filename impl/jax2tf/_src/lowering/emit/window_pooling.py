@@ -62,7 +62,7 @@ def _wide(dtype: tf.DType) -> tf.DType:
 def _pool(
     ctx: Context, x: tf.Tensor, window: Window, op: Callable[..., tf.Tensor], fill: float
 ) -> tf.Tensor:
-    """One pooling op for every two dimensions; larger windows are pooled two dimensions at a time."""
+    """Pools two dimensions at a time, with one pooling op each."""
     shape, out_shape = ctx.avals_in[0].shape, ctx.avals_out[0].shape
     pooled = _pooled_dimensions(window)
     for start in range(0, len(pooled), 2):
