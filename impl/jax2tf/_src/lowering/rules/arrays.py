@@ -55,8 +55,7 @@ def _permuted(ctx: Context, x: tf.Tensor, permutation: Sequence[int]) -> tf.Tens
 
 @register("squeeze", takes_keys=True)
 def _squeeze(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
-    # The dimensions of a key's data come last. tf.squeeze of [] would drop all dimensions of size
-    # 1.
+    # A key's data dimensions come last. tf.squeeze of [] would drop all dimensions of size 1.
     return ops.squeeze(x, dimensions) if dimensions else x
 
 
@@ -110,8 +109,7 @@ def _expanded(ctx: Context, x: tf.Tensor, shape: Shape, places: Sequence[int]) -
 
 @register("rev")
 def _rev(ctx: Context, x: tf.Tensor, *, dimensions: Sequence[int]) -> tf.Tensor:
-    # At most one element needs no reverse. OpenVINO would drop a dimension of that size in a
-    # gather.
+    # One element needs no reverse, and OpenVINO would lose the dimension in a gather.
     dimensions = [d for d in dimensions if ctx.avals_in[0].shape[d] not in (0, 1)]
     if not dimensions:
         return x

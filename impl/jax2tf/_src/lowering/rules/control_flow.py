@@ -212,7 +212,7 @@ def _scan(
     ft_out: Param = None,
 ) -> Tensors:
     # `unroll` changes only the speed. The other params are named, so that a new param in a later
-    # JAX is an error: JAX before 0.12 has two numbers, and then two trees.
+    # JAX is an error. JAX before 0.12 has two numbers, later JAX has two trees.
     del unroll, num_consts, num_carry, ft_in, ft_out
     scan = Scan.of(ctx.eqn)
     n_consts, n_carry = scan.n_consts, scan.n_carry

@@ -68,8 +68,7 @@ def _cumlogsumexp(ctx: Context, x: tf.Tensor, *, axis: int, reverse: bool) -> tf
         return _scan(ctx, _logaddexp, -math.inf, x, axis, reverse)
 
     def function(x: tf.Tensor) -> tf.Tensor:
-        # TensorFlow's kernel skips NaNs and returns NaN for two infinities; a cumulative sum keeps
-        # both.
+        # TensorFlow's kernel skips NaNs and returns NaN for two infinities; a cumsum keeps both.
         ordinary = x < math.inf
         zero = ops.zeros([], x.dtype)
         result = ops.cumulative_logsumexp(ops.where(ordinary, x, zero), axis, reverse=reverse)
