@@ -74,7 +74,7 @@ def _free_of_nan(x: tf.Tensor) -> bool:
 
 
 def _lexicographic(beats: Function, x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-    """The complex number that wins by its real part, or for equal real parts by its imaginary part."""
+    """The complex number that wins by its real part, then by its imaginary part."""
     x_real, y_real = ops.real(x), ops.real(y)
     imag_wins = beats(x=ops.imag(x), y=ops.imag(y))
     x_wins = ops.where(ops.equal(x_real, y_real), imag_wins, beats(x=x_real, y=y_real))

@@ -199,7 +199,7 @@ def _read_everything(
 def _read_along(
     ctx: Context, x: tf.Tensor, starts: tf.Tensor, windows: Windows, dim: int
 ) -> tuple[tf.Tensor, list[iw.Label]]:
-    """For windows that differ in one dimension: tf.gather, with batch_dims for batching dimensions."""
+    """For windows that differ in one dimension: tf.gather, with the aligned ones as batch_dims."""
     rest = [d for d in range(len(windows.shape)) if d not in windows.aligned]
     x = iw.transposed(x, [*windows.aligned, *rest])
     indices = iw.coordinate(starts, windows, dim)

@@ -92,8 +92,7 @@ def _qr(
 ) -> list[tf.Tensor]:
     del use_magma  # Which GPU library.
     if 0 in a.shape[-2:]:
-        # For an empty matrix, the first factor is the identity, and LAPACK never writes the
-        # permutation.
+        # For an empty matrix, the first factor is the identity; the permutation is never written.
         q, r, *columns = (ctx.shape(aval.shape) for aval in ctx.avals_out)
         shape = ctx.avals_out[0].shape
         if dims.is_static(shape):

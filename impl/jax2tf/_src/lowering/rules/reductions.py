@@ -188,7 +188,7 @@ def _largest_by_halves(ctx: Context, x: tf.Tensor, axes: Sequence[int]) -> tf.Te
 
 
 def _lexicographic(reduce: Reducer, x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
-    """The extreme complex number by its real part, or for equal real parts by its imaginary part."""
+    """The extreme complex number by its real part, then by its imaginary part."""
     real, imag = ops.real(x), ops.imag(x)
     extreme = reduce(real, axes, keepdims=True)
     no_candidate = ops.constant(float("-inf" if reduce is ops.reduce_max else "inf"), imag.dtype)
@@ -234,9 +234,7 @@ def _parity(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
 def _reduce_logically(
     reduce_bool: Reducer, bitwise: Callable[[tf.Tensor, tf.Tensor], tf.Tensor], identity: int
 ) -> Callable[..., tf.Tensor]:
-    """Makes a rule: `reduce_bool` for bools; TensorFlow has no op for integers: `reduce` by
-    folding.
-    """
+    """A rule that uses `reduce_bool` for bools, and a general reduction for integers."""
 
     def rule(ctx: Context, x: tf.Tensor, *, axes: Sequence[int]) -> tf.Tensor:
         if not axes:
