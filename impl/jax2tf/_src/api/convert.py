@@ -1,4 +1,4 @@
-"""`convert`: a JAX function as a function of TensorFlow tensors."""
+"""`convert`: makes a TensorFlow function of a JAX function."""
 
 from __future__ import annotations
 
@@ -57,13 +57,12 @@ def convert(
 ) -> Callable[..., PyTree]:
     """Makes a JAX function callable from TensorFlow: eagerly, in graphs, compiled.
 
-    The result takes what `fun_jax` takes, positional and keyword, with tensors at the leaves of the
-    arguments' pytrees, and gives the tree that `fun_jax` gives, of tf.Tensors. Dtypes follow JAX's
-    rules under the current jax_enable_x64: where they ask for it, arguments are cast. A function
-    that is jitted (`convert(jax.jit(f))`) is compiled with XLA by itself, unless enable_xla=False,
-    or unless it has an eigh or an svd, for which TensorFlow's kernels are faster. What jax.jit has
-    static stays a Python value, and each such value has a trace of its own.
-
+    The result takes the arguments of `fun_jax`, positional and keyword, with tensors at the leaves
+    of their pytrees, and returns the tree of `fun_jax`'s results, of tf.Tensors. Dtypes follow
+    JAX's rules under the current jax_enable_x64; arguments are cast if the rules require it. XLA
+    compiles a function that is jitted (`convert(jax.jit(f))`), unless enable_xla=False, or unless
+    it has an eigh or an svd, for which TensorFlow's kernels are faster. An argument that is static
+    in jax.jit stays a Python value, and each such value has a trace of its own.
     >>> import jax.numpy as jnp
     >>> f = convert(lambda x, scale: {"y": jnp.sin(x) * scale})
     >>> f(tf.zeros([2, 3]), scale=2.0)["y"].shape
@@ -186,8 +185,8 @@ def convert(
     def converted_fun(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return conversion.call(args, kwargs)
 
-    # Not functools.wraps: tf.function would open a function that it gets as an argument down to
-    # what that wraps, and the names of a library's objects need not be texts.
+    # Not functools.wraps, because tf.function opens a function among its arguments down to the
+    # wrapped one, and the names of a library's objects need not be strings.
     converted_fun.__name__ = converted_fun.__qualname__ = function.name
     converted_fun.__doc__ = fun_jax.__doc__
     signature = function.parameters.signature_without_defaults()
@@ -197,21 +196,21 @@ def convert(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Conversion:
-    """One JAX function, to be lowered for one target: the stages of a conversion are its methods.
+    """One JAX function and one target; the stages of its conversion are methods.
 
     `trace` has JAX trace the function, `prepare` runs the passes over its jaxpr, `check` tests the
-    shapes of arguments, and `lower`, `lower_native` and `compile` give the ops. `call` runs the
-    stages on the arguments of a user, and `make_graph` on placeholders.
+    shapes of arguments, and `lower`, `lower_native` and `compile` return the results as ops. `call`
+    runs the stages on a user's arguments, and `make_graph` on placeholders.
 
     Attributes:
       function: the JAX function.
       tracer: makes and keeps its traces; several targets may share it.
       target: what reads the ops.
-      polymorphic_checks: whether graphs check what was assumed of dimensions.
+      polymorphic_checks: whether graphs check the assumptions about dimensions.
       with_gradient: whether TensorFlow can differentiate the results.
-      saved_gradient_order: up to which order derivatives can be saved.
+      saved_gradient_order: the highest order of derivatives that can be saved.
       eager_graphs: whether eager mode may run the function as one graph.
-      native: the options of native serialization; None where the ops are TensorFlow's.
+      native: the options of native serialization; None if the result consists of TensorFlow ops.
     """
 
     function: Function
@@ -251,11 +250,11 @@ class Conversion:
         kwargs: dict[str, PyTree],
         leaf: Callable[..., LeafOrArgument],
     ) -> tuple[Trace, list[LeafOrArgument]]:
-        """JAX's trace for these arguments, and `leaf(path, value, function)` of each leaf."""
+        """JAX's trace for these arguments, and `leaf(path, value, function)` for each leaf."""
         return self.tracer.trace(args, kwargs, leaf)
 
     def run(self, trace: Trace, tensors: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """The results of a trace of the function, or of its derivative, by the stage it needs."""
+        """The results of a trace of the function or its derivative, by the stage that it needs."""
         try:
             self._refuse_partitioned(trace)
             if self.native is not None:
@@ -278,12 +277,12 @@ class Conversion:
         if not self._is_compiled(trace):
             return self.lower(trace, tensors)
         compiled = trace.cached(("compiled", self.target), lambda: self.compile(trace))
-        # TensorFlow captures the arguments of a compiled function as if all around it were
-        # compiled: the gradient of a tf.cond does not find them then.
+        # TensorFlow captures the arguments of a compiled function as if all code around it were
+        # compiled; the gradient of a tf.cond then does not find them.
         return list(compiled(*in_graph.in_this_graph(tensors)))
 
     def _is_compiled(self, trace: Trace) -> bool:
-        """Whether XLA compiles the function because its user jitted it."""
+        """Whether XLA compiles the function because the user jitted it."""
         if not (self.target.enable_xla and self.function.is_jitted):
             return False
         on_host = CALLBACKS if trace.debug_callbacks else CALLBACKS_WITH_VALUES
@@ -296,10 +295,10 @@ class Conversion:
     def lower(
         self, trace: Trace, tensors: Sequence[tf.Tensor], observer: Observer | None = None
     ) -> list[tf.Tensor]:
-        """The results of a trace, in ops that the target takes.
+        """The results of a trace, in ops that the target supports.
 
         Args:
-          trace: the function, as `trace` gives it.
+          trace: the function, as `trace` returns it.
           tensors: one for each argument of the trace.
           observer: sees the equations and their ops.
         """
@@ -344,7 +343,7 @@ class Conversion:
         return call
 
     def make_graph(self, trace: Trace, observer: Observer) -> None:
-        """Lowers the trace to a graph that nobody keeps, before the eyes of `observer`."""
+        """Lowers the trace to a graph that is discarded; `observer` sees the lowering."""
 
         def body(*tensors: tf.Tensor) -> list[tf.Tensor]:
             return [tf.identity(result) for result in self.lower(trace, tensors, observer)]
@@ -361,7 +360,7 @@ class Conversion:
         """The results of `lower`, once the shapes of the arguments have been checked.
 
         Args:
-          trace: what is lowered.
+          trace: the trace to lower.
           tensors: one for each argument of the trace.
           lower: gets the tensors and the sizes of dimension variables.
         """
@@ -370,15 +369,15 @@ class Conversion:
         where = f"jax2tf.convert({self.name})"
         shapes = [dtypes.physical_shape(aval) for aval in trace.jaxpr.in_avals]
         solution = dims.solve(shapes, tensors, trace.path, where)
-        # The arguments of a vjp are those of its function, which were checked there.
+        # A vjp has the arguments of its function, which the function's call has checked.
         if not trace.paths:
             return lower(tensors, solution.values)
         checks = dims.check(solution, trace.assumptions, where, at_run_time=self.polymorphic_checks)
         if not checks:
             return lower(tensors, solution.values)
-        # What reads an argument whose shape is in question waits for the checks, and so does what
-        # reads a size: an op that fails for a wrong one would fail first. The results wait too,
-        # which may depend on nothing but what was assumed.
+        # Ops that read an argument of unchecked shape, or a size, wait for the checks: for a wrong
+        # size they would fail first. The results wait too, as they may depend on nothing but the
+        # assumptions.
         with tf.control_dependencies(checks):
             tensors = [
                 t if dims.is_static(shape) else tf.identity(t)
@@ -389,17 +388,17 @@ class Conversion:
                 for name, size in solution.values.items()
             }
         results = lower(tensors, values)
-        # With the arguments beside them, results that are constants are not folded: where a
-        # compiled function calls this one, only what its results are computed from is run.
+        # The arguments beside them keep constant results from being folded: if a compiled function
+        # calls this one, only the ops that its results depend on run.
         with tf.control_dependencies(checks):
             waiting: list[tf.Tensor] = tf.raw_ops.IdentityN(input=[*results, *tensors])
         return waiting[: len(results)]
 
 
 def _has_kernels(trace: Trace, target: Target) -> bool:
-    """Whether a function is run by TensorFlow's kernels, though its user jitted it."""
+    """Whether TensorFlow's kernels run a function, although the user jitted it."""
     by_kernels = target.wants(Optimization.EIGENVALUES_BY_KERNELS)
-    # A TPU has no kernels: all that it runs is compiled.
+    # A TPU has no kernels: everything on it is compiled.
     has_eigenvalues = not EIGENVALUES.isdisjoint(trace.primitives)
     return by_kernels and has_eigenvalues and not tf.config.list_logical_devices("TPU")
 
@@ -411,7 +410,7 @@ def _native_options(
     platforms: Sequence[str] | None,
     disabled_checks: Sequence[export.DisabledSafetyCheck],
 ) -> xla_call_module.Options | None:
-    # Each is read once: an iterator has no members the second time.
+    # Each is read once, because an iterator is empty the second time.
     if platforms is not None:
         platforms = xla_call_module.platforms_of(platforms)
     disabled_checks = xla_call_module.disabled_checks_of(disabled_checks)

@@ -1,4 +1,4 @@
-"""Lowers a function for a target without running it, and goes on where something is refused."""
+"""Lowers a function for a target without running it, and continues after a refusal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def explain(
     assume_finite: bool = False,
     **kwargs: PyTree,
 ) -> Explanation:
-    """Tells what `fun_jax` becomes for each target, without running it.
+    """Explains what `fun_jax` becomes for each target, without running it.
 
     >>> import jax, jax.numpy as jnp
     >>> def model(x):
@@ -115,7 +115,7 @@ def _report(trace: Trace, conversion: Conversion) -> Report:
 
 
 class _Survey:
-    """Counts what equations are lowered to, and keeps what is refused."""
+    """Counts the ops of equations, and records refusals."""
 
     def __init__(self) -> None:
         self._ops: collections.Counter[str] = collections.Counter()
@@ -123,14 +123,14 @@ class _Survey:
         self._scopes: collections.Counter[str] = collections.Counter()
         self._refused: collections.Counter[Refusal] = collections.Counter()
         self._uses: dict[known.Use, None] = {}
-        # Line and scope of the equation under way: those of the innermost that has one.
+        # Line and scope of the current equation: those of the innermost equation that has one.
         self._line, self._scope = "", ""
 
     @contextlib.contextmanager
     def within(self, eqn: jex_core.JaxprEqn, lowered_by: str) -> Iterator[None]:
         del lowered_by
         around = self._line, self._scope
-        # What JAX's own functions bind has no line of the user's; what calls them may have one.
+        # Equations of JAX's own functions have no line of the user, but their callers may have one.
         self._line = compat.jaxprs.user_source(eqn) or self._line
         self._scope = "/".join(filter(None, (self._scope, compat.jaxprs.name_stack(eqn))))
         avals = [aval_of(v) for v in (*eqn.invars, *eqn.outvars)]

@@ -144,9 +144,7 @@ class Function:
 
     @property
     def can_be_jitted(self) -> bool:
-        """Whether jax.jit accepts it: it has no static arguments, and no library decides about
-        them.
-        """
+        """Whether jax.jit accepts it: no static arguments, and no library with its own rules."""
         return not (self._argnums or self._argnames or self._is_jitted_by_library)
 
     @property
@@ -179,7 +177,7 @@ class Function:
         )
 
     def with_static_leaves(self, tree: PyTree) -> PyTree:
-        """Replaces leaves that are not arrays by `Static` values if a library's jit may take them."""
+        """Makes leaves that are not arrays `Static` if a library's jit may take them."""
         return without_opaque_leaves(tree) if self._is_jitted_by_library else tree
 
     def trace(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> jax.stages.Traced:
@@ -193,7 +191,7 @@ class Function:
         return jax.jit(self.callable()).trace(*args, **kwargs)
 
     def failure(self, args: tuple[PyTree, ...], kwargs: dict[str, PyTree]) -> Exception | None:
-        """The exception that the function raises when JAX traces it for these arguments, or None."""
+        """The exception that JAX's trace of the function raises for these arguments, or None."""
         try:
             self.trace(args, kwargs)
         # The user's function runs, and raises whatever it likes.

@@ -60,7 +60,7 @@ class Scan:
     def run(
         self, step: Callable[..., list[PyTree]], carry: Sequence[PyTree], xs: Sequence[PyTree]
     ) -> list[PyTree]:
-        """The results of a scan with the same params, each step of which is `step(*carry, *rows)`."""
+        """The results of a scan with the same params, whose steps are `step(*carry, *rows)`."""
 
         def body(carry: PyTree, rows: PyTree) -> tuple[PyTree, PyTree]:
             results = step(*carry, *rows)

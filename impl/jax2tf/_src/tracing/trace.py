@@ -157,8 +157,9 @@ class Trace:
         return call_tf_p in self.primitives
 
     def with_variables(self) -> tuple[Sequence[tf.Variable], Trace]:
-        """The variables that TensorFlow functions capture, and the trace with them as last
-        arguments.
+        """The variables that TensorFlow functions capture, and the trace that takes their values.
+
+        The values are arguments after the trace's own.
         """
         if self.retrace is None or not self.calls_tensorflow:
             return (), self

@@ -1,7 +1,7 @@
-"""A function of JAX's and its traces, by what it is called with.
+"""A JAX function and its traces, by the arguments of the call.
 
-A trace is made once for each argument tree, dtypes, shapes and configuration of JAX. A later call
-of the converted function finds it by these, and runs no more than its TensorFlow ops.
+Each argument tree, with its dtypes and shapes, and each configuration of JAX has one trace. A later
+call of the converted function looks it up and only runs its TensorFlow ops.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ class Tracer:
     def _traced_passing(
         self, found: Sequence[tf.Variable], args: PyTree, kwargs: PyTree
     ) -> tuple[jax.stages.Traced, list[tf.Variable]]:
-        """Traces the function with the values of these variables; also returns missing variables."""
+        """Traces the function with the values of these variables; returns the missing ones too."""
         missing: list[tf.Variable] = []
 
         def fun(args: PyTree, kwargs: PyTree, values: Sequence[jax.Array]) -> PyTree:
@@ -245,7 +245,7 @@ class Tracer:
 
 
 def _register_symbolic_derivatives() -> None:
-    """Replaces JAX's derivative rules, which programs without symbolic sizes keep, by ours."""
+    """Registers our derivative rules over JAX's, which a process without symbolic sizes keeps."""
     import jax2tf._src.gradients.symbolic  # noqa: F401
 
 
