@@ -63,77 +63,80 @@ def convert(
     compiles a function that is jitted (`convert(jax.jit(f))`), unless enable_xla=False, or unless
     it has an eigh or an svd, for which TensorFlow's kernels are faster. An argument that is static
     in jax.jit stays a Python value, and each such value has a trace of its own.
+
     >>> import jax.numpy as jnp
     >>> f = convert(lambda x, scale: {"y": jnp.sin(x) * scale})
     >>> f(tf.zeros([2, 3]), scale=2.0)["y"].shape
     TensorShape([2, 3])
 
     Args:
-      fun_jax: what jax.jit takes or gives, with its static arguments; any callable object, and what
-        a library makes of jax.jit (equinox.filter_jit, flax.nnx.jit), to which everything that is
-        no array is left as it is.
+      fun_jax: any function or callable object that jax.jit takes; the result of jax.jit, with its
+        static arguments; or the result of a library's jit (equinox.filter_jit, flax.nnx.jit), to
+        which every leaf that is not an array is passed unchanged.
       polymorphic_shapes: a shape spec for all positional arguments; or a sequence with a pytree
-        prefix of specs for each; or a dict of such prefixes by the name of the parameter, which
-        keyword arguments have too. What has none has a known shape. A spec is None (the shape is
+        prefix of specs for each; or a dict of such prefixes by parameter name, also for keyword
+        arguments. An argument without a spec has a known shape. A spec is None (the shape is
         known), or text such as "b, ..." or "(b, 2*n + 1, _)", in which names stand for dimensions
-        that are at least 1, `_` for one that is known, and `...` for the rest; or what
-        jax.export.symbolic_shape gives. JAX takes `x.shape[0] == 1` for false where the dimension
-        has a name: what `fun_jax` does for such a size alone is not in the graph.
-      polymorphic_constraints: what may be assumed of the dimensions, as "b >= 8",
-        "mod(b, 4) == 0", "a <= 2*b", or a jax.export.SymbolicScope that holds such constraints.
-        Checked, like all that was assumed, when the function runs.
-      polymorphic_checks: whether graphs hold the checks of what was assumed of dimensions that are
-        unknown in the graph. Without them the result is undefined where an assumption fails; leave
-        them out for engines that have no Assert.
+        that are at least 1, `_` for a known dimension, and `...` for the rest; or a result of
+        jax.export.symbolic_shape. JAX treats `x.shape[0] == 1` as false if the dimension has a
+        name: code of `fun_jax` that only runs for that size is not in the graph.
+      polymorphic_constraints: assumptions about the dimensions, such as "b >= 8", "mod(b, 4) == 0",
+        "a <= 2*b", or a jax.export.SymbolicScope with such constraints. The function checks them,
+        like all assumptions, when it runs.
+      polymorphic_checks: whether graphs check the assumptions about dimensions that are unknown in
+        the graph. Without checks, the result is undefined if an assumption fails; omit them for
+        engines that have no Assert.
       with_gradient: whether TensorFlow can differentiate the result, by JAX's vjp of `fun_jax`.
         With False, differentiating raises a LookupError.
-      saved_gradient_order: up to which order tf.saved_model.save can save derivatives, given
-        tf.saved_model.SaveOptions(experimental_custom_gradients=True). Those above the first are
-        traced and lowered with the function itself, whether or not it is saved. In the restored
-        function, a derivative above that order raises tf.errors.InvalidArgumentError where it is
-        computed, and is NaN in what XLA compiles. tape.jacobian vectorises the highest order alone.
+      saved_gradient_order: the highest order of derivatives that tf.saved_model.save can save,
+        given tf.saved_model.SaveOptions(experimental_custom_gradients=True). Derivatives above the
+        first are traced and lowered with the function, whether or not it is saved. In the restored
+        function, a derivative above that order raises tf.errors.InvalidArgumentError when it is
+        computed, and is NaN in code that XLA compiles. tape.jacobian only vectorises the highest
+        order.
       enable_xla: whether TensorFlow's XLA ops may be used where no standard op has the semantics.
-      target: what will read the graph: "xla" (the default), "tensorflow" (standard ops alone, as
+      target: what will read the graph: "xla" (the default), "tensorflow" (only standard ops, as
         with enable_xla=False), "litert", "onnx", "openvino", "tfjs", "coreml", or a jax2tf.Target.
-        An engine gets its own ops for what JAX writes as many: softmax, gelu, mean and others.
-        Where it runs in TensorFlow, such a graph may differ from JAX where a number is NaN.
-      assume_finite: whether what guards NaN and infinity is left out, for smaller graphs. Where one
-        of them arrives all the same, the results are undefined.
-      large_constants: what becomes of captured arrays of more than 64 kB: "embed" has every graph
-        hold them, "refuse" raises a ConversionError, a function from the array to a tf.Variable
-        has the graphs read that; to save them, keep the variable on the module that is saved.
-      debug_callbacks: whether jax.debug.callback and jax.debug.print run. They give no values: with
-        False they are left out, and what XLA could not compile for them alone it compiles.
-      value_checks: what becomes of callbacks into Python whose values are used only where a check
-        fails (those of equinox.error_if, a branch that calls a function which raises, the case of a
-        jnp.where that a callback gives). "raise" calls them, which XLA cannot compile and engines
-        do not have; "drop" leaves the checks out; "nan" puts NaN where a check fails, the largest
-        number of an integer dtype, and True of bool.
-      eager_graphs: whether eager mode runs a function as one graph, a call of which costs less than
-        its ops: one of at least 50 equations from the first call on, one of at least 4 once it has
-        been called 8 times, with the same bits. What has side effects, calls Python or TensorFlow,
-        or has polymorphic shapes runs op by op all the same.
+        Engines get one op of their own for functions that JAX writes as many: softmax, gelu, mean
+        and others. In TensorFlow, such a graph may differ from JAX where a number is NaN.
+      assume_finite: whether guards against NaN and infinity are left out, for smaller graphs. The
+        results are undefined if a NaN or an infinity occurs.
+      large_constants: what becomes of captured arrays of more than 64 kB: "embed" stores them in
+        every graph, "refuse" raises a ConversionError, and a function from the array to a
+        tf.Variable makes graphs read that; to save the variable, keep it on the module that is
+        saved.
+      debug_callbacks: whether jax.debug.callback and jax.debug.print run. They return no values.
+        With False they are left out, and do not keep XLA from compiling the function.
+      value_checks: what becomes of Python callbacks whose values are used only if a check fails (in
+        equinox.error_if, a branch that calls a function which raises, the case of a jnp.where that
+        a callback returns). "raise" calls them, which XLA cannot compile and engines do not
+        support; "drop" leaves the checks out; "nan" returns NaN where a check fails, the largest
+        number of an integer dtype, and True for bool.
+      eager_graphs: whether eager mode runs a function as one graph, which costs less than its
+        single ops: with at least 50 equations from the first call on, with at least 4 equations
+        after 8 calls, with the same bits. Functions with side effects, with calls into Python or
+        TensorFlow, or with polymorphic shapes always run op by op.
       native_serialization: whether the result is one XlaCallModule op that holds the function's
-        StableHLO, as JAX itself compiles it. Only XLA runs that. None means that it is where one of
-        the two options of it is given.
-      native_serialization_platforms: for which of "cpu", "cuda", "rocm" and "tpu" it is lowered;
-        None for the one that JAX runs on.
+        StableHLO, as JAX itself compiles it. Only XLA runs that op. None means True if one of the
+        two following options is given.
+      native_serialization_platforms: the platforms to lower for, of "cpu", "cuda", "rocm" and
+        "tpu"; None for the platform on which JAX runs.
       native_serialization_disabled_checks: safety checks to leave out, as made by
         jax2tf.DisabledSafetyCheck.platform() and .custom_call(target).
 
     Returns:
-      A function of the same name and documentation, to be called with tensors.
+      A function with the same name and documentation, to be called with tensors.
 
     Raises:
-      TypeError: `fun_jax` is not callable, or what switches something is neither True nor False.
+      TypeError: `fun_jax` is not callable, or a switch is neither True nor False.
       ValueError: `value_checks` is none of the three; native serialization with enable_xla=False or
-        with a target that has no XLA ops, or an option of it beside native_serialization=False; a
-        target that is not known, or one with XLA ops beside enable_xla=False.
+        a target without XLA ops, or one of its options with native_serialization=False; an unknown
+        target, or one with XLA ops and enable_xla=False.
 
-    The result raises, when called: TypeError for an argument that is no array, ValueError for one
-    whose shape is unknown or contradicts polymorphic_shapes (tf.errors.InvalidArgumentError where
-    only the run can tell), jax2tf.ConversionError for what has no lowering. Each names the argument
-    or the primitive and the line of `fun_jax` it comes from.
+    The result raises, when called: TypeError for an argument that is not an array, ValueError for
+    an argument whose shape is unknown or contradicts polymorphic_shapes (if that is known only at
+    run time, tf.errors.InvalidArgumentError), jax2tf.ConversionError for primitives without a
+    lowering. Each names the argument, or the primitive and its line of `fun_jax`.
     """
     option_checks.callable_(fun_jax, "jax2tf.convert: fun_jax")
     option_checks.switches(

@@ -51,23 +51,22 @@ def explain(
 
     Args:
       fun_jax: as `jax2tf.convert` takes it.
-      *args: what describes its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
+      *args: descriptions of its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
         each leaf.
       target: a target as `jax2tf.convert` takes it, or several; None for all of jax2tf.TARGETS.
       polymorphic_shapes: as `jax2tf.convert` takes it.
       polymorphic_constraints: as `jax2tf.convert` takes it.
       assume_finite: as `jax2tf.convert` takes it.
-      **kwargs: what describes its keyword arguments.
+      **kwargs: descriptions of its keyword arguments.
 
     Returns:
-      An Explanation: a report for each target with all that cannot be lowered, where it comes from
-      and what to do; how many ops of which type there are, and from which lines. It prints as text;
-      `.html()` gives it as a page.
+      An Explanation: a report for each target with everything that cannot be lowered, its line and
+      the remedy; the number of ops of each type, and the lines that they come from. It prints as
+      text; `.html()` returns a page.
 
     Raises:
-      TypeError: `fun_jax` is not callable, or an argument is no array.
-      ValueError: a target that is not known; a shape that is unknown or contradicts
-        polymorphic_shapes.
+      TypeError: `fun_jax` is not callable, or an argument is not an array.
+      ValueError: an unknown target; a shape that is unknown or contradicts polymorphic_shapes.
     """
     option_checks.callable_(fun_jax, "jax2tf.explain: fun_jax")
     option_checks.switches("jax2tf.explain", assume_finite=assume_finite)

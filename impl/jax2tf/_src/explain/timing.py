@@ -107,22 +107,21 @@ def profile(
 
     Args:
       fun_jax: as `jax2tf.convert` takes it.
-      *args: what describes its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
+      *args: descriptions of its arguments: a jax.ShapeDtypeStruct, a tf.TensorSpec or an array at
         each leaf.
       target: as `jax2tf.convert` takes it.
       polymorphic_shapes: as `jax2tf.convert` takes it.
       polymorphic_constraints: as `jax2tf.convert` takes it.
       assume_finite: as `jax2tf.convert` takes it.
-      **kwargs: what describes its keyword arguments.
+      **kwargs: descriptions of its keyword arguments.
 
     Returns:
-      A Profile, which prints as a table. What JAX or this module has cached of an earlier
-      conversion takes no time again: profile in a fresh process.
+      A Profile, which prints as a table. Steps that JAX or this module has cached take no time:
+      profile in a fresh process.
 
     Raises:
-      TypeError: `fun_jax` is not callable, or an argument is no array.
-      ValueError: a target that is not known; a shape that is unknown or contradicts
-        polymorphic_shapes.
+      TypeError: `fun_jax` is not callable, or an argument is not an array.
+      ValueError: an unknown target; a shape that is unknown or contradicts polymorphic_shapes.
       jax2tf.ConversionError: the function does not convert.
     """
     option_checks.callable_(fun_jax, "jax2tf.profile: fun_jax")

@@ -1,10 +1,9 @@
 """The geometry of gather and scatter, which pair each index vector with a window of the operand.
 
 A gather reads windows into its result, and a scatter writes its updates into windows. Result and
-updates have the dimensions of `indices` except the last, and the dimensions of the window that are
-kept, in some order. A label names such a dimension: `("batch", i)` for dimension i of `indices`,
-`("window", d)` for dimension d of the operand. See "gather" and "scatter" in the StableHLO
-specification.
+updates have the dimensions of `indices` except the last, and the kept dimensions of the window, in
+some order. A label names such a dimension: `("batch", i)` for dimension i of `indices`, `("window",
+d)` for dimension d of the operand. See "gather" and "scatter" in the StableHLO specification.
 """
 
 from __future__ import annotations
