@@ -194,7 +194,7 @@ class Function:
         """The exception that JAX's trace of the function raises for these arguments, or None."""
         try:
             self.trace(args, kwargs)
-        # The user's function runs, and raises whatever it likes.
+        # The user's function may raise any exception.
         except Exception as error:
             return error
         return None
@@ -225,7 +225,7 @@ class Function:
 
     def with_bound(self, names: Sequence[str]) -> str:
         """The expression for the function with these arguments bound, for messages."""
-        if self._is_pmapped:  # it takes static arguments by position alone
+        if self._is_pmapped:  # it takes static arguments only by position
             return f"a function of its other arguments that calls {self.name}"
         return f"functools.partial({self.name}, {', '.join(f'{name}=...' for name in names)})"
 

@@ -8,7 +8,8 @@ arrives in a loop's step or in the branch that runs, and the result is silently 
 Grappler also treats `x + 1 * x` as `x + x`, and g(x, x) if g adds its arguments.
 
 An EnsureShape, which Grappler keeps, therefore separates the two graphs. Not every engine has
-EnsureShape: where a jaxpr adds a value to itself, a graph of standard ops gets a no-op instead.
+EnsureShape. In a graph of standard ops, a value that a jaxpr adds to itself gets an op that changes
+nothing.
 """
 
 from __future__ import annotations

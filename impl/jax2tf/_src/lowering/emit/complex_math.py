@@ -77,7 +77,7 @@ def sqrt(z: tf.Tensor) -> tf.Tensor:
 
 
 def rsqrt(z: tf.Tensor) -> tf.Tensor:
-    """1 / sqrt(z); below the negative axis (and at -0j), the conjugate of the root above it."""
+    """1 / sqrt(z); for a negative imaginary part (also -0), the conjugate of 1 / sqrt(conj(z))."""
     x, y = _parts(z)
     upper = raw.Rsqrt(x=ops.complex(x, ops.abs(y)))
     return ops.where(_is_negative(y), ops.conj(upper), upper)
@@ -108,14 +108,14 @@ def tanh(z: tf.Tensor) -> tf.Tensor:
 
 
 def sinh(z: tf.Tensor) -> tf.Tensor:
-    """sinh x cos y + i cosh x sin y; zeros in the real part are positive."""
+    """sinh x cos y + i cosh x sin y; zeros are positive."""
     x, y = _parts(z)
     real = _without_sign(ops.sinh(x) * ops.cos(y))
     return ops.complex(real, _zero_with(y, ops.cosh(x) * ops.sin(y)))
 
 
 def cosh(z: tf.Tensor) -> tf.Tensor:
-    """cosh x cos y + i sinh x sin y; zeros in the imaginary part are positive."""
+    """cosh x cos y + i sinh x sin y; zeros are positive."""
     x, y = _parts(z)
     imag = _without_sign(ops.sinh(x) * ops.sin(y))
     return ops.complex(ops.cosh(x) * ops.cos(y), _zero_with(y, imag))

@@ -33,7 +33,7 @@ INT4 = frozenset({tf.as_dtype("int4"), tf.as_dtype("uint4")})
 # --- Carriers that hold every value of the dtype: for ops that move elements. ----------------
 
 # XLA packs two 4-bit integers in a byte. uint4 is not carried in uint8: on a GPU, TensorFlow 2.21
-# ends the process at a Cast from uint8 to uint4 or back.
+# ends the process at a Cast between the two.
 HOLDS_INT4 = dict.fromkeys(INT4, tf.int8)
 # float8 is not carried in float16, where the smallest numbers of float8_e5m2 are subnormal and
 # processors may flush them to zero.
@@ -88,9 +88,9 @@ REMAINDER = {
 # XLA has kernels of Cumsum and Cumprod only for 32 and 64 bits. Integers wrap in the same way in
 # every wider dtype; narrow floats are rounded once, at the end.
 ACCUMULATED = COMPUTED | CARRIED_ROUND_A_LOOP
-# MatMul, on every device and in every mode. Integers wrap in the same way at every width. XLA also
-# computes float8 in float32. A bool is true if any product is. The float16 kernels accumulate in
-# float16 on some processors, while JAX rounds each sum once.
+# MatMul, on every device and in every mode. Integers wrap in the same way at every width. Float8 is
+# exact in float32, which XLA uses too. A bool is true if any product is. The float16 kernels
+# accumulate in float16 on some processors, while JAX rounds each sum once.
 MULTIPLIED = {
     **dict.fromkeys((*FLOAT8, tf.float16), tf.float32),
     **dict.fromkeys((*INT4, tf.int8, tf.int16, tf.uint8, tf.uint16, tf.uint32), tf.int32),

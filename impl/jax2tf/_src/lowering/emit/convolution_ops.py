@@ -196,7 +196,7 @@ def is_transposed_conv(conv: Conv) -> bool:
 
 
 def conv_backprop_input(ctx: Context, lhs: tf.Tensor, rhs: tf.Tensor, conv: Conv) -> tf.Tensor:
-    """A transposed convolution; the op's padding is what the full window's overlap loses."""
+    """A transposed convolution; the op's padding cuts the edges off the full result."""
     if conv.rank == 1:
         lhs, rhs, conv = lhs[:, None], rhs[None], _with_leading_dimension(conv)
         return ops.squeeze(conv_backprop_input(ctx, lhs, rhs, conv), [1])

@@ -2,8 +2,9 @@
 
 A gather reads windows into its result, and a scatter writes its updates into windows. Result and
 updates have the dimensions of `indices` except the last, and the kept dimensions of the window, in
-some order. A label names such a dimension: `("batch", i)` for dimension i of `indices`, `("window",
-d)` for dimension d of the operand. See "gather" and "scatter" in the StableHLO specification.
+some order. A label names each dimension: `("batch", i)` is dimension i of `indices`, and
+`("window", d)` is dimension d of the operand. See "gather" and "scatter" in the StableHLO
+specification.
 """
 
 from __future__ import annotations

@@ -336,9 +336,9 @@ def _enlarged(a: tf.Tensor, m: tf.Tensor, n: tf.Tensor) -> tf.Tensor:
 def _tall_svd(a: tf.Tensor, full_matrices: bool) -> Tensors:
     """(s, U, V^H) of matrices with at least as many rows as columns.
 
-    TensorFlow's Svd (for complex numbers, which it lacks when compiled, an eigh) gives approximate
-    right singular vectors. A step of Newton's method as in `eigh` and the QR factors of A V = U
-    diag(s) follow.
+    TensorFlow's Svd gives approximate right singular vectors; compiled, it has no complex numbers,
+    for which `_right_vectors` replaces it. A step of Newton's method as in `eigh` follows, and then
+    the QR factors of A V = U diag(s).
     """
     v = _right_vectors(a) if a.dtype.is_complex else ops.svd(a)[2]
     image = ops.matmul(a, v)

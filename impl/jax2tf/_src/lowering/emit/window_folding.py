@@ -186,7 +186,7 @@ def candidates_of(
     ctx: Context, x: tf.Tensor, shape: Shape, window: Window, out_shape: Shape
 ) -> list[tf.Tensor]:
     """For each position in the window, the elements of all windows; 0 (False) in the padding."""
-    if not window.padding:  # a scalar is its one window
+    if not window.padding:  # a scalar has one window, itself
         return [x]
     low, high = zip(*window.padding, strict=True)
     gaps = [d - 1 for d in window.base_dilation]

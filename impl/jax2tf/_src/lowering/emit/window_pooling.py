@@ -110,7 +110,7 @@ def _pool_along(
     ]
     in_order = order == list(range(len(shape)))
     x = x if in_order else ops.transpose(x, order)
-    # No reshape is needed for four dimensions with one or two pooled; the slice below needs one.
+    # Four dimensions need no reshape, except before the slice below if only one is pooled.
     as_it_is = len(shape) == 4 and first == 1 and (len(pooled) == 2 or not any(may_be_empty))
     x = x if as_it_is else ctx.reshaped(x, matrix_shape)
     padding = "VALID"

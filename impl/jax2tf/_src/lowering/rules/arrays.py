@@ -249,7 +249,7 @@ def _counting(shape: Sequence[int]) -> np.ndarray:
 
 @register("empty", "empty2")
 def _empty(ctx: Context, *, dtype: np.dtype, shape: Shape | None = None) -> tf.Tensor:
-    del shape  # which empty2 does not have; the result's aval does
+    del shape  # empty2 has no shape; the result's aval has one
     zero = cast(ops.constant(0), dtypes.to_tf(dtype))
     return _broadcast_to(ctx, zero, ctx.avals_out[0].shape)
 

@@ -27,7 +27,7 @@ def _call_tf(ctx: Context, *operands: tf.Tensor, function: Function) -> list[tf.
         if compat.functions.in_compiled_function():
             _choose_a_way(ctx, function)
             around.enter_context(compat.functions.traced_anew_for_xla())
-        around.enter_context(compat.tapes.recorded_again())  # derivatives have tapes of their own
+        around.enter_context(compat.tapes.recorded_again())  # derivatives have their own tapes
         results = function.run(in_this_graph(operands))
     static_too = _has_trial_shapes(ctx, function)
     checks = [
@@ -57,7 +57,7 @@ def _choose_a_way(ctx: Context, function: Function) -> None:
 def _has_trial_shapes(ctx: Context, function: Function) -> bool:
     """Whether static shapes of the results come from a trial run with other sizes."""
     if isinstance(innermost(function), Derivative):
-        return False  # they have the shapes of arguments, and of a call that is checked
+        return False  # its shapes are those of arguments and of a checked call
     return function.signature(ctx.avals_in).has_trial_shapes
 
 

@@ -55,7 +55,7 @@ def _composite(
     jaxpr: jex_core.ClosedJaxpr | None = None,
     **_: object,
 ) -> list[tf.Tensor]:
-    meaning = call_jaxpr or jaxpr  # the second until JAX 0.11
+    meaning = call_jaxpr or jaxpr  # `jaxpr` until JAX 0.11
     assert meaning is not None
     # The name, version and attributes are for compilers that know the composite.
     return ctx.call(meaning, *args)

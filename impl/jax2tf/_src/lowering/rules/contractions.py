@@ -68,7 +68,7 @@ def _dot(
     precision: lax.PrecisionLike = None,
 ) -> tf.Tensor:
     """dot_general in dtype `ctx.out` of operands with JAX's shapes `lhs_shape` and `rhs_shape`."""
-    if precision is jax.lax.DotAlgorithmPreset.DEFAULT:  # It asks for nothing, as None does.
+    if precision is jax.lax.DotAlgorithmPreset.DEFAULT:  # It means the same as None.
         precision = None
     algorithm = isinstance(precision, jax.lax.DotAlgorithmPreset | jax.lax.DotAlgorithm)
     if any(lhs_shape[d] == 0 for d in dimension_numbers[0][0]):

@@ -90,7 +90,7 @@ def _lu_pivots_to_permutation(
 def _qr(
     ctx: Context, a: tf.Tensor, *, pivoting: bool, full_matrices: bool, use_magma: Param
 ) -> list[tf.Tensor]:
-    del use_magma  # Which GPU library.
+    del use_magma  # It selects a GPU library.
     if 0 in a.shape[-2:]:
         # For an empty matrix, the first factor is the identity; the permutation is never written.
         q, r, *columns = (ctx.shape(aval.shape) for aval in ctx.avals_out)
@@ -120,7 +120,7 @@ def _geqrf(ctx: Context, a: tf.Tensor) -> list[tf.Tensor]:
 
 @register("geqp3")
 def _geqp3(ctx: Context, a: tf.Tensor, pivots: tf.Tensor, *, use_magma: Param) -> list[tf.Tensor]:
-    del use_magma  # Which GPU library.
+    del use_magma  # It selects a GPU library.
     if 0 in a.shape[-2:]:
         taus = ctx.shape(ctx.avals_out[2].shape)
         return [ops.identity(a), ops.identity(pivots), ops.zeros(taus, a.dtype)]
@@ -215,7 +215,7 @@ def _eigh(
     subset_by_index: tuple[int, int] | None,
     algorithm: Param,
 ) -> list[tf.Tensor]:
-    del sort_eigenvalues, algorithm  # TensorFlow sorts always; how is its own affair.
+    del sort_eigenvalues, algorithm  # TensorFlow always sorts, by its own algorithm.
     a = a if lower else ops.matrix_transpose(a, conjugate=a.dtype.is_complex)
     values, vectors = _if_finite(algorithms.eigh, a)
     start, end = subset_by_index or (0, a.shape[-1])
@@ -232,7 +232,7 @@ def _svd(
     subset_by_index: tuple[int, int] | None,
     algorithm: Param = None,
 ) -> list[tf.Tensor]:
-    del algorithm  # TensorFlow has one of its own.
+    del algorithm  # TensorFlow has its own algorithm.
 
     wide = _is_wide(ctx, ctx.avals_in[0].shape)
 
@@ -270,7 +270,7 @@ def _eig(
     implementation: Param = None,
     use_magma: Param = None,
 ) -> list[tf.Tensor]:
-    del enable_eigvec_derivs, implementation, use_magma  # Derivatives, and which library.
+    del enable_eigvec_derivs, implementation, use_magma  # They concern derivatives and the library.
 
     def eig(a: tf.Tensor) -> list[tf.Tensor]:
         values, left, right = _batched(ctx, schur.eig, a)

@@ -211,7 +211,7 @@ def _reversed(key: tf.Tensor) -> tf.Tensor:
 def _top_k(
     ctx: Context, x: tf.Tensor, *, k: int, axis: int, is_stable: bool = True
 ) -> Sequence[tf.Tensor]:
-    del is_stable  # TopKV2 always is
+    del is_stable  # TopKV2 is always stable
     return _extremes(ctx, x, k, axis, largest=True)
 
 

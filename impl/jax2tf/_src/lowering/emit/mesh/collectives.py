@@ -263,7 +263,7 @@ def all_to_all(
     tiled: bool = True,
 ) -> Collective:
     """Splits along one dimension, sends one part to each device, and joins along another."""
-    del tiled  # where jax.lax.all_to_all adds and drops dimensions, it does so around the primitive
+    del tiled  # jax.lax.all_to_all adds and drops dimensions outside of the primitive
 
     def function(x: Stacked) -> jax.Array:
         x = _split(x, split_axis + 1, x.shape[0])
